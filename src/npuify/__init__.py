@@ -1,0 +1,64 @@
+"""npuify moves a CUDA project to Huawei's Ascend NPU.
+
+The public API. Nothing heavy is imported before it is used, and torch never is.
+
+>>> from pathlib import Path
+>>> import npuify
+>>> result = npuify.scan([Path("my_project")])  # doctest: +SKIP
+>>> npuify.migrate(Path("my_project"), Path("my_project_npu"))  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from npuify.api import Explanation, RuleInfo
+    from npuify.model import MigrationResult, ScanResult
+    from npuify.options import Options
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "explain", "migrate", "rules", "scan"]
+
+
+def scan(
+    paths: Sequence[Path], options: Options | None = None, *, progress: Callable[[int, int], None] | None = None
+) -> ScanResult:
+    """Find what stands in the way of running a project on an NPU; see :func:`npuify.rules.scan.scan`."""
+    from npuify.options import Options
+    from npuify.rules.scan import scan as run
+
+    return run(paths, options or Options(), progress=progress)
+
+
+def migrate(
+    source: Path,
+    destination: Path | None = None,
+    options: Options | None = None,
+    *,
+    mode: str = "copy",
+    force: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> MigrationResult:
+    """Migrate a project; see :func:`npuify.api.migrate`."""
+    from npuify.api import migrate as run
+    from npuify.options import Options
+
+    return run(source, destination, options or Options(), mode=mode, force=force, progress=progress)
+
+
+def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
+    """Explain a rule's code or name, or a CUDA or NPU name; see :func:`npuify.api.explain`."""
+    from npuify.api import explain as run
+
+    return run(what, torch_npu=torch_npu)
+
+
+def rules() -> tuple[RuleInfo, ...]:
+    """All rules, in the order of their codes."""
+    from npuify.api import rules as run
+
+    return run()

@@ -1,0 +1,172 @@
+"""The types that every room speaks.
+
+They are plain, immutable values: a rule makes them, ``rewrite`` applies them and ``report`` prints them.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+
+class Severity(str, Enum):
+    """What happens on an NPU when the finding is ignored."""
+
+    ERROR = "error"
+    """The program will not run."""
+    WARNING = "warning"
+    """It may run wrong, or slowly."""
+    INFO = "info"
+    """Worth knowing; nothing breaks."""
+
+
+class Safety(str, Enum):
+    """How far an edit can be trusted."""
+
+    SAFE = "safe"
+    """Same meaning on the NPU, by proof; applied without asking."""
+    REVIEW = "review"
+    """Right in the usual case; the finding says when it is not. Applied with ``--unsafe``."""
+    MANUAL = "manual"
+    """No edit: the finding says what a person has to do."""
+
+
+class Evidence(str, Enum):
+    """How a fact is known, from the strongest to the weakest."""
+
+    LIVE = "live"
+    """Asked of the real torch_npu package, imported."""
+    PACKAGE = "package"
+    """Read from the files of the released package."""
+    DOCUMENTED = "documented"
+    """Stated by the vendor's or the framework's documentation."""
+    REPORTED = "reported"
+    """An issue thread or a user says so."""
+    ASSUMED = "assumed"
+    """Derived by us; nobody has confirmed it."""
+
+
+class Position(msgspec.Struct, frozen=True, order=True):
+    """A place in a file. ``line`` counts from 1; ``column`` counts characters from 1, as editors do."""
+
+    line: int
+    column: int
+
+
+class Edit(msgspec.Struct, frozen=True, order=True):
+    """Replace one span of a file.
+
+    ``start`` and ``end`` are offsets, in bytes, into the file's text encoded as UTF-8 without a byte order mark
+    (for a UTF-8 file: into the file itself). ``before`` is the text that the rule saw there; an edit whose span
+    holds anything else is refused.
+    """
+
+    start: int
+    end: int
+    before: str
+    after: str
+
+
+class Finding(msgspec.Struct, frozen=True, omit_defaults=False):
+    """One thing that a person should know about one place, with the edits that mend it, if any.
+
+    The edits of one finding are atomic: all are applied, or none. ``needs_torch_npu`` says that the edited code uses
+    names that exist only after ``import torch_npu``.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    safety: Safety
+    file: str
+    """Path relative to the project's root, with forward slashes."""
+    start: Position
+    end: Position
+    message: str
+    evidence: Evidence
+    source: str = ""
+    """Where the fact behind the finding comes from."""
+    subject: str = ""
+    """The CUDA name, variable or word that it is about, as ``npuify explain`` takes it."""
+    advice: str = ""
+    """What to do, where no edit does it."""
+    edits: tuple[Edit, ...] = ()
+    needs_torch_npu: bool = False
+
+
+class FileError(msgspec.Struct, frozen=True):
+    """A file that could not be treated as it should have been; the run went on without it."""
+
+    file: str
+    message: str
+    line: int = 0
+    advice: str = ""
+
+
+class Release(msgspec.Struct, frozen=True):
+    """The torch_npu release that is aimed at, and why it was chosen."""
+
+    torch_npu: str
+    torch: str
+    cann: str
+    reason: str
+
+
+class ScanResult(msgspec.Struct, frozen=True):
+    """Everything a scan found. ``findings`` are ordered by file and place."""
+
+    root: str
+    release: Release
+    findings: tuple[Finding, ...]
+    errors: tuple[FileError, ...]
+    files_seen: int
+    """Python files looked at."""
+    files_parsed: int
+    """Those that could hold something of interest, and were parsed."""
+    bytes_seen: int
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One applied edit, as ``changes.csv`` lists it: lines and text of the original and of the migrated file."""
+
+    file: str
+    code: str
+    name: str
+    start: Position
+    end: Position
+    before: str
+    after: str
+    message: str
+
+
+class MigrationResult(msgspec.Struct, frozen=True):
+    """What a migration did and what it left. ``scan.findings`` are those of the input; ``left`` those of the output."""
+
+    scan: ScanResult
+    changes: tuple[Change, ...]
+    left: tuple[Finding, ...]
+    changed_files: tuple[str, ...]
+    destination: str = ""
+    diff: str = ""
+
+
+class NpuifyError(Exception):
+    """A wrong use or bad input. The message is for a person: what is wrong, where, and what to do."""
+
+    def __init__(self, message: str, *, advice: str = "", file: str = "", line: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.advice = advice
+        self.file = file
+        self.line = line
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}: " if self.file and self.line else f"{self.file}: " if self.file else ""
+        return f"{place}{self.message}" + (f"\n  {self.advice}" if self.advice else "")
+
+
+def to_builtins(value: Any) -> Any:
+    """``value`` as plain dicts, lists and strings, ready for JSON."""
+    return msgspec.to_builtins(value)

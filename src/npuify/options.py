@@ -1,0 +1,29 @@
+"""What a user can choose, for every command that scans or migrates."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """Choices of one run, from the command line and ``[tool.npuify]``.
+
+    Attributes:
+        torch_npu: the torch_npu release aimed at; None takes it from the project's requirements, else the newest.
+        style: how the migrated code reads. Only ``npu`` exists so far.
+        select: only findings whose code starts with one of these; empty means all.
+        ignore: no findings whose code starts with one of these.
+        exclude: patterns, as in .gitignore, of files not to look at.
+        unsafe: also apply edits that are right in the usual case only.
+        jobs: worker processes; 0 means one a core.
+        cache: keep results of unchanged files between runs.
+    """
+
+    torch_npu: str | None = None
+    style: str = "npu"
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    unsafe: bool = False
+    jobs: int = 0
+    cache: bool = True
