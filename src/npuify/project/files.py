@@ -1,0 +1,287 @@
+"""Finds the files of a project, quickly."""
+# Path objects would take most of the time of a walk.
+# ruff: noqa: PTH100, PTH110, PTH118, PTH119, PTH120, PTH123
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from npuify.model import FileError, NpuifyError
+from npuify.project.ignores import IgnoreRules
+from npuify.project.kinds import kind_of, kind_of_shebang
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+SKIPPED_FOLDERS: Final = frozenset(
+    {
+        ".bzr",
+        ".eggs",
+        ".git",
+        ".hg",
+        ".ipynb_checkpoints",
+        ".jj",
+        ".mypy_cache",
+        ".nox",
+        ".pants.d",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".svn",
+        ".tox",
+        ".venv",
+        "__pycache__",
+        "__pypackages__",
+        "node_modules",
+        "npuify-report",
+        "site-packages",
+    }
+)
+"""Folders that hold no source of the project, wherever they lie. Virtual environments are known by their pyvenv.cfg."""
+
+
+class ProjectFile(msgspec.Struct, frozen=True, order=True):
+    """One file of a project."""
+
+    relative: str
+    """Path relative to the project's root, with forward slashes. Bytes that are not UTF-8 are surrogates in it."""
+    location: str
+    """Path by which the file can be opened."""
+    kind: str
+    """As ``kind_of`` tells: "python", "notebook", "shell", "yaml", …, "other"."""
+
+    @property
+    def path(self) -> Path:
+        """``location`` as a path object; built on demand, because building it costs more than finding the file."""
+        return Path(self.location)
+
+
+def common_root(roots: Sequence[Path | str]) -> Path:
+    """The folder to which the ``relative`` of found files refers.
+
+    One folder: itself. One file: the folder that holds it. Several: the deepest folder that holds them all.
+
+    Raises:
+        NpuifyError: there is no such folder (two drives), or ``roots`` is empty.
+    """
+    if not roots:
+        raise NpuifyError("no path was given", advice="name a folder or a file, for example: npuify scan .")
+    folders = [root if root.is_dir() else root.parent for root in map(Path, roots)]
+    if len(folders) == 1:
+        return folders[0]
+    try:
+        return Path(os.path.commonpath([os.path.abspath(folder) for folder in folders]))
+    except ValueError:
+        raise NpuifyError("the paths lie on different drives", advice="scan each drive by itself") from None
+
+
+def find_files(
+    roots: Sequence[Path | str],
+    *,
+    exclude: Iterable[str] = (),
+    respect_gitignore: bool = True,
+    kinds: Collection[str] | None = None,
+    errors: list[FileError] | None = None,
+) -> list[ProjectFile]:
+    """The files below ``roots``, sorted by path, each once.
+
+    Symbolic links are not followed: what they point at inside the tree is found by its own name, and what lies outside
+    is not part of the project. A path named in ``roots`` is taken even where a pattern ignores it.
+
+    Args:
+        roots: folders and files.
+        exclude: patterns as in .gitignore, relative to ``common_root(roots)``.
+        respect_gitignore: leave out what .gitignore files (nested ones, those of enclosing folders of the same
+            repository, and .git/info/exclude) name.
+        kinds: keep only these kinds; None keeps all.
+        errors: gets an entry for each folder that cannot be read. Where it is None, such a folder raises.
+
+    Raises:
+        NpuifyError: a root does not exist, or a folder cannot be read and ``errors`` is None.
+    """
+    base = common_root(roots)
+    found: dict[str, ProjectFile] = {}
+    excluded = IgnoreRules(exclude)
+    for root in map(Path, roots):
+        if not root.exists():
+            raise NpuifyError("there is no such file or folder", file=str(root))
+        if root.is_dir():
+            walk = _Walk(base, excluded, respect_gitignore, kinds, errors, found)
+            walk.folder(root)
+        else:
+            relative = _relative(root, base)
+            kind = kind_of(root.name)
+            if kind == "other":
+                kind = _kind_of_content(str(root))
+            if kinds is None or kind in kinds:
+                found[relative] = ProjectFile(relative, str(root), kind)
+    return [found[relative] for relative in sorted(found)]
+
+
+class _Walk:
+    def __init__(
+        self,
+        base: Path,
+        excluded: IgnoreRules,
+        respect_gitignore: bool,
+        kinds: Collection[str] | None,
+        errors: list[FileError] | None,
+        found: dict[str, ProjectFile],
+    ) -> None:
+        self.base = base
+        self.excluded = excluded
+        self.respect_gitignore = respect_gitignore
+        self.kinds = kinds
+        self.errors = errors
+        self.found = found
+        self.above = ""
+        """Path of ``base`` below the top of its repository, with a final slash; put before paths for outer rules."""
+
+    def folder(self, root: Path) -> None:
+        relative = _relative(root, self.base)
+        prefix = "" if relative == "." else relative + "/"
+        outer = self._outer_rules(root) if self.respect_gitignore else ()
+        stack: list[tuple[str, str, tuple[IgnoreRules, ...]]] = [(str(root), prefix, outer)]
+        while stack:
+            location, prefix, rules = stack.pop()
+            try:
+                with os.scandir(location) as scan:
+                    entries = list(scan)
+            except OSError as error:
+                self._unreadable(prefix, error)
+                continue
+            if self.respect_gitignore and any(entry.name == ".gitignore" for entry in entries):
+                own = _read_rules(os.path.join(location, ".gitignore"), len(self.above) + len(prefix))
+                rules = (*rules, own) if own else rules
+            for entry in entries:
+                self._entry(entry, prefix, rules, stack)
+
+    def _entry(
+        self,
+        entry: os.DirEntry[str],
+        prefix: str,
+        rules: tuple[IgnoreRules, ...],
+        stack: list[tuple[str, str, tuple[IgnoreRules, ...]]],
+    ) -> None:
+        name = entry.name
+        try:
+            if entry.is_dir(follow_symlinks=False):
+                if (
+                    name in SKIPPED_FOLDERS
+                    or self._ignored(prefix + name + "/", name, rules)
+                    or _is_junction(entry)
+                    or os.path.exists(os.path.join(entry.path, "pyvenv.cfg"))
+                ):
+                    return
+                stack.append((entry.path, prefix + name + "/", rules))
+                return
+            if not entry.is_file(follow_symlinks=False):
+                return
+            kind = kind_of(name)
+            if kind == "other" and "." not in name and _may_be_script(entry):
+                kind = _kind_of_content(entry.path)
+        except OSError as error:
+            self._unreadable(prefix + name, error)
+            return
+        if self.kinds is not None and kind not in self.kinds:
+            return
+        if not self._ignored(prefix + name, name, rules):
+            self.found[prefix + name] = ProjectFile(prefix + name, entry.path, kind)
+
+    def _ignored(self, relative: str, name: str, rules: tuple[IgnoreRules, ...]) -> bool:
+        if self.excluded and self.excluded.ignores(relative, name):
+            return True
+        for one in reversed(rules):
+            verdict = one.ignores((self.above + relative)[one.skip :], name)
+            if verdict is not None:
+                return verdict
+        return False
+
+    def _outer_rules(self, root: Path) -> tuple[IgnoreRules, ...]:
+        """Rules of the enclosing folders of ``root``, up to the top of its repository; none outside a repository."""
+        absolute = os.path.abspath(root)
+        top = absolute
+        while not os.path.exists(os.path.join(top, ".git")):
+            parent = os.path.dirname(top)
+            if parent == top:
+                return ()
+            top = parent
+        below_top = _slashes(os.path.relpath(os.path.abspath(self.base), top))
+        if below_top.startswith(".."):
+            return self._rules_of_repository_inside(absolute, top)
+        self.above = "" if below_top == "." else below_top + "/"
+        return self._collect(absolute, top, offset=0)
+
+    def _rules_of_repository_inside(self, absolute: str, top: str) -> tuple[IgnoreRules, ...]:
+        """As ``_outer_rules``, where the repository begins below the common root of several roots."""
+        offset = len(_slashes(os.path.relpath(top, os.path.abspath(self.base)))) + 1
+        self.above = ""
+        return self._collect(absolute, top, offset=offset)
+
+    def _collect(self, absolute: str, top: str, offset: int) -> tuple[IgnoreRules, ...]:
+        rules = []
+        info = _read_rules(os.path.join(top, ".git", "info", "exclude"), offset)
+        if info:
+            rules.append(info)
+        below = "" if absolute == top else _slashes(os.path.relpath(absolute, top))
+        folder, skip = top, offset
+        for part in below.split("/") if below else ():
+            own = _read_rules(os.path.join(folder, ".gitignore"), skip)
+            if own:
+                rules.append(own)
+            folder = os.path.join(folder, part)
+            skip += len(part) + 1
+        # A root that is ignored itself was named on purpose; rules that would empty it do not count.
+        path, name = below + "/", os.path.basename(absolute)
+        return tuple(rule for rule in rules if not (below and rule.ignores(path[rule.skip - offset :], name)))
+
+    def _unreadable(self, relative: str, error: OSError) -> None:
+        place = relative.rstrip("/") or "."
+        message = f"cannot be read: {error.strerror or error}"
+        if self.errors is None:
+            raise NpuifyError(message, file=place) from error
+        self.errors.append(FileError(place, message, advice="nothing below it was looked at"))
+
+
+def _read_rules(location: str, skip: int) -> IgnoreRules | None:
+    try:
+        with open(location, encoding="utf-8", errors="surrogateescape") as stream:
+            rules = IgnoreRules(stream.read().removeprefix("\ufeff").splitlines(), skip=skip)
+    except OSError:
+        return None
+    return rules or None
+
+
+def _relative(path: Path, base: Path) -> str:
+    if path == base:
+        return "."
+    return _slashes(os.path.relpath(os.path.abspath(path), os.path.abspath(base)))
+
+
+def _slashes(path: str) -> str:
+    return path.replace(os.sep, "/") if os.sep != "/" else path
+
+
+def _is_junction(entry: os.DirEntry[str]) -> bool:
+    """Whether a Windows folder is a junction, which ``is_symlink`` does not tell and which may lead in a circle."""
+    if sys.platform != "win32":
+        return False
+    return entry.stat(follow_symlinks=False).st_reparse_tag == stat.IO_REPARSE_TAG_MOUNT_POINT
+
+
+def _may_be_script(entry: os.DirEntry[str]) -> bool:
+    """Executable files only, so that a data set of a million nameless files is not opened one by one."""
+    return sys.platform == "win32" or bool(entry.stat(follow_symlinks=False).st_mode & stat.S_IXUSR)
+
+
+def _kind_of_content(location: str) -> str:
+    try:
+        with open(location, "rb") as stream:
+            return kind_of_shebang(stream.readline(256))
+    except OSError:
+        return "other"

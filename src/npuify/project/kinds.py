@@ -1,0 +1,95 @@
+"""Which kind of file a name stands for."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_BY_SUFFIX: Final = {
+    ".py": "python",
+    ".pyw": "python",
+    ".pyi": "stub",
+    ".pyx": "cython",
+    ".pxd": "cython",
+    ".ipynb": "notebook",
+    ".sh": "shell",
+    ".bash": "shell",
+    ".zsh": "shell",
+    ".ksh": "shell",
+    ".slurm": "shell",
+    ".sbatch": "shell",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".json": "json",
+    ".toml": "toml",
+    ".ini": "ini",
+    ".cfg": "ini",
+    ".conf": "ini",
+    ".env": "env",
+    ".cu": "cuda",
+    ".cuh": "cuda",
+    ".c": "native",
+    ".cc": "native",
+    ".cpp": "native",
+    ".cxx": "native",
+    ".h": "native",
+    ".hh": "native",
+    ".hpp": "native",
+    ".cmake": "cmake",
+    ".dockerfile": "docker",
+    ".md": "text",
+    ".rst": "text",
+    ".txt": "text",
+}
+
+_BY_NAME: Final = {
+    "dockerfile": "docker",
+    "containerfile": "docker",
+    "makefile": "make",
+    "gnumakefile": "make",
+    "cmakelists.txt": "cmake",
+    "pipfile": "toml",
+    ".env": "env",
+    "license": "text",
+    "notice": "text",
+    "authors": "text",
+    "copying": "text",
+    "codeowners": "text",
+}
+
+
+def kind_of(name: str) -> str:
+    """The kind of the file called ``name`` (its last path component): ``"python"``, ``"shell"``, …, else ``"other"``.
+
+    Only the name is looked at; ``find_files`` also reads the first line of executable files that have no suffix.
+    """
+    dot = name.rfind(".")
+    kind = _BY_SUFFIX.get(name[dot:]) if dot > 0 else None
+    if kind is not None and kind != "text":
+        return kind
+    lower = name.lower()
+    if lower in _BY_NAME:
+        return _BY_NAME[lower]
+    if lower.startswith(("dockerfile.", "containerfile.")):
+        return "docker"
+    if kind == "text":
+        return "requirements" if _is_requirements(lower) else "text"
+    return _BY_SUFFIX.get(lower[dot:], "other") if dot > 0 else "other"
+
+
+def kind_of_shebang(first_line: bytes) -> str:
+    """The kind that a ``#!`` line names, or ``"other"``."""
+    if not first_line.startswith(b"#!"):
+        return "other"
+    words = first_line[2:].split()
+    if words and words[0].endswith(b"/env"):
+        words = [word for word in words[1:] if not word.startswith(b"-") and b"=" not in word]
+    program = words[0].rsplit(b"/", 1)[-1] if words else b""
+    if program.startswith((b"python", b"pypy")):
+        return "python"
+    if program in {b"sh", b"bash", b"zsh", b"ksh", b"dash"}:
+        return "shell"
+    return "other"
+
+
+def _is_requirements(lower: str) -> bool:
+    return lower.endswith(".txt") and ("requirements" in lower or lower == "constraints.txt")
