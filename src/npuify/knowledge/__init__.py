@@ -1,0 +1,67 @@
+"""What is known about CUDA names, torch_npu releases and environment variables, each fact with its source.
+
+Facts read from packages lie in ``data/releases/*.json`` and are made by :mod:`npuify.knowledge.generate`; facts
+written by hand lie in ``data/*.toml``. Nothing is read before it is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .describe import ReleaseSummary, describe_release, list_tables
+    from .hand_written import environment, meanings
+    from .release import ReleaseTable, load
+    from .schema import Counterpart, EnvironmentFact, Meaning, Parameter, ReleaseInfo, Signature
+    from .versions import choose_release, releases
+
+_HOMES = {
+    "Counterpart": "schema",
+    "EnvironmentFact": "schema",
+    "Meaning": "schema",
+    "Parameter": "schema",
+    "ReleaseInfo": "schema",
+    "Signature": "schema",
+    "ReleaseTable": "release",
+    "load": "release",
+    "environment": "hand_written",
+    "meanings": "hand_written",
+    "choose_release": "versions",
+    "releases": "versions",
+    "ReleaseSummary": "describe",
+    "describe_release": "describe",
+    "list_tables": "describe",
+}
+
+__all__ = [
+    "Counterpart",
+    "EnvironmentFact",
+    "Meaning",
+    "Parameter",
+    "ReleaseInfo",
+    "ReleaseSummary",
+    "ReleaseTable",
+    "Signature",
+    "choose_release",
+    "describe_release",
+    "environment",
+    "list_tables",
+    "load",
+    "meanings",
+    "releases",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,93 @@
+"""Read the tables that are written by hand: names, environment variables, versions."""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from npuify.model import NpuifyError
+
+from .schema import EnvironmentFact, Meaning, ReleaseInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found,unused-ignore]
+
+DATA = Path(__file__).parent / "data"
+
+Row = TypeVar("Row", bound=msgspec.Struct)
+
+
+def read_rows(path: Path, table: str, row_type: type[Row]) -> list[Row]:
+    """The rows ``[[table]]`` of a TOML file, each checked against ``row_type``.
+
+    Raises:
+        NpuifyError: the file cannot be read, is not TOML, holds anything but ``[[table]]`` rows, or a row has an
+            unknown key, lacks one, or has a value of the wrong type or an empty source. It names the row's line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        content: dict[str, Any] = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise NpuifyError(f"cannot read the table: {error}", file=str(path)) from error
+    except tomllib.TOMLDecodeError as error:
+        match = re.search(r"line (\d+)", str(error))
+        raise NpuifyError(
+            f"not valid TOML: {error}", file=str(path), line=int(match.group(1)) if match else 0
+        ) from error
+    unknown = sorted(set(content) - {table})
+    if unknown or not isinstance(content.get(table), list):
+        raise NpuifyError(f"expected only [[{table}]] rows, found {', '.join(unknown) or 'none'}", file=str(path))
+    lines = _row_lines(text, table)
+    rows = []
+    for index, raw in enumerate(content[table]):
+        line = lines[index] if index < len(lines) else 0
+        try:
+            row = msgspec.convert(raw, row_type, strict=True)
+        except msgspec.ValidationError as error:
+            raise NpuifyError(f"row {index + 1} of [[{table}]]: {error}", file=str(path), line=line) from error
+        if not getattr(row, "source", "-").strip():
+            raise NpuifyError(f"row {index + 1} of [[{table}]]: a fact without a source", file=str(path), line=line)
+        rows.append(row)
+    return rows
+
+
+def _row_lines(text: str, table: str) -> list[int]:
+    header = re.compile(rf"\s*\[\[\s*{re.escape(table)}\s*\]\]")
+    return [number for number, line in enumerate(text.splitlines(), 1) if header.match(line)]
+
+
+@cache
+def meanings() -> Mapping[str, tuple[Meaning, ...]]:
+    """The rows of ``names.toml`` by CUDA name; several where releases differ."""
+    found: dict[str, tuple[Meaning, ...]] = {}
+    for row in read_rows(DATA / "names.toml", "name", Meaning):
+        found[row.cuda] = (*found.get(row.cuda, ()), row)
+    return found
+
+
+@cache
+def environment() -> Mapping[str, EnvironmentFact]:
+    """The rows of ``environment.toml`` by variable."""
+    path = DATA / "environment.toml"
+    found: dict[str, EnvironmentFact] = {}
+    for row in read_rows(path, "variable", EnvironmentFact):
+        if row.cuda in found:
+            raise NpuifyError(f"two rows for {row.cuda}", file=str(path))
+        found[row.cuda] = row
+    return found
+
+
+@cache
+def version_rows() -> tuple[ReleaseInfo, ...]:
+    """The rows of ``versions.toml`` as they are written; see :func:`npuify.knowledge.releases`."""
+    return tuple(read_rows(DATA / "versions.toml", "release", ReleaseInfo))

@@ -1,0 +1,95 @@
+"""Which release is aimed at."""
+
+from __future__ import annotations
+
+import pytest
+
+from npuify.knowledge import choose_release, load, releases
+from npuify.knowledge.versions import shipped_tables, within
+from npuify.model import NpuifyError
+
+NEWEST = shipped_tables()[0]
+
+
+def test_every_table_has_a_row_and_they_agree() -> None:
+    rows = {row.torch_npu: row for row in releases()}
+    assert len(rows) == len(releases()), "a release has two rows"
+    for version in shipped_tables():
+        assert rows[version].has_table
+        assert rows[version].torch == load(version).torch
+        assert rows[version].pythons
+    assert sum(row.has_table for row in rows.values()) == len(shipped_tables())
+
+
+def test_newest_first() -> None:
+    names = [row.torch_npu for row in releases()]
+    assert names[0] == "2.14.0"
+    assert names.index("2.10.0.post7") < names.index("2.9.0.post9") < names.index("2.9.0")
+
+
+@pytest.mark.parametrize(
+    ("requested", "table"),
+    [
+        ("2.14.0", "2.14.0"),
+        ("2.7", "2.7.1.post11"),
+        ("2.7.1", "2.7.1.post11"),
+        ("2.7.1.post4", "2.7.1.post11"),
+        ("2.9.1", "2.9.0.post9"),
+        (" 2.1 ", "2.1.0.post17"),
+    ],
+)
+def test_requested(requested: str, table: str) -> None:
+    chosen = choose_release(requested, "==2.14.0")
+    assert chosen.torch_npu == table
+    assert "asked for" in chosen.reason
+
+
+@pytest.mark.parametrize("requested", ["1.11", "2.15", "3", "latest", "", "2.7.1.post99", "2.7.9"])
+def test_unknown_request(requested: str) -> None:
+    with pytest.raises(NpuifyError) as caught:
+        choose_release(requested, None)
+    for version in shipped_tables():
+        assert version in caught.value.advice
+
+
+@pytest.mark.parametrize(
+    ("pin", "torch"),
+    [
+        ("==2.1.0", "2.1.0"),
+        ("==2.1.*", "2.1.0"),
+        ("==2.7.0", "2.7.1"),
+        ("==2.3.1+cu121", "2.3.1"),
+        (">=2.0,<2.4", "2.3.1"),
+        ("~=2.3.0", "2.3.1"),
+        ("<=2.6", "2.6.0"),
+        ("~=2.3", "2.14.0"),
+    ],
+)
+def test_pinned(pin: str, torch: str) -> None:
+    chosen = choose_release(None, pin)
+    assert chosen.torch == torch
+    assert "project" in chosen.reason
+
+
+@pytest.mark.parametrize("pin", [None, "", ">=1.8", ">2", "!=2.5.0", "==1.13.1", "<2.0", "not a version"])
+def test_not_pinned_to_a_shipped_one(pin: str | None) -> None:
+    chosen = choose_release(None, pin)
+    assert chosen.torch_npu == NEWEST
+    assert "newest stable" in chosen.reason
+
+
+@pytest.mark.parametrize(
+    ("version", "since", "until", "expected"),
+    [
+        ("2.5.1.post1", "", "2.5", True),
+        ("2.6.0.post5", "", "2.5", False),
+        ("2.7.1.post11", "2.7", "", True),
+        ("2.6.0.post5", "2.7", "", False),
+        ("2.10.0.post7", "2.9", "2.10", True),
+        ("2.7.1.post2", "", "2.7.1.post4", True),
+        ("2.7.1.post11", "", "2.7.1.post4", False),
+        ("2.1.0", "", "", True),
+    ],
+)
+def test_within(version: str, since: str, until: str, expected: bool) -> None:
+    assert within(version, since, until) is expected
