@@ -1,0 +1,1 @@
+"""One parsed file: text, tree, scopes, qualified names. Nothing of the scanned project is ever imported or run."""

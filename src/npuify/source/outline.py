@@ -1,0 +1,166 @@
+"""The outline of a Python file, found without parsing it, so that only the parts of interest are parsed.
+
+Functions and classes at the left margin, and methods of those classes, are told apart by their lines alone. A part that
+holds nothing of interest is handed to the parser as so many empty lines: positions stay right, and parsing costs what
+the rest costs. Whatever cannot be cut safely is left whole.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from functools import lru_cache
+from typing import NamedTuple
+
+_QUOTES = re.compile(rb"\"\"\"|'''")
+_F_PREFIX = (b"f", b"F", b"t", b"T")
+_FIRST_METHOD = re.compile(rb"^([ \t]+)(?:(?:async[ \t]+)?def[ \t]|@)", re.MULTILINE)
+
+
+class Part(NamedTuple):
+    """A function, class or method, with its decorators and all that follows up to the next of its level.
+
+    ``start`` and ``end`` are offsets. ``owner`` is the name of the class around a method, else empty.
+    """
+
+    start: int
+    end: int
+    name: str
+    is_class: bool
+    indent: bytes = b""
+    owner: str = ""
+
+
+class Outline:
+    """Cuts one file into parts.
+
+    Args:
+        data: the text as UTF-8.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        lone_returns = b"\r" in data and data.count(b"\r") != data.count(b"\r\n")
+        self._literals = None if lone_returns else _triple_quoted(data)
+
+    def is_text(self, offset: int) -> bool:
+        """Whether a word stands in a comment, or in a literal of several lines that is no f-string.
+
+        Such words are prose, examples or code in strings: no rule looks there. False also where it cannot be told.
+        """
+        literals = self._literals
+        if literals is None:
+            return False
+        data = self.data
+        index = bisect_right(literals, (offset,)) - 1
+        if index >= 0 and literals[index][0] <= offset < literals[index][1]:
+            start, end = literals[index]
+            return (
+                data[start - 1 : start] not in _F_PREFIX
+                and data[start - 2 : start - 1] not in _F_PREFIX
+                and (data.find(b"\n", start, end) >= 0)
+            )
+        line_start = data.rfind(b"\n", 0, offset) + 1
+        if index >= 0:
+            line_start = max(line_start, literals[index][1])
+        before = data[line_start:offset]
+        mark = before.find(b"#")
+        return mark >= 0 and b'"' not in before[:mark] and b"'" not in before[:mark]
+
+    def top_level(self) -> list[Part]:
+        """Functions and classes at the left margin; none where the file cannot be cut safely."""
+        return self._cut(0, len(self.data), b"", "")
+
+    def methods(self, part: Part) -> list[Part]:
+        """The methods of a class; none where it cannot be cut safely."""
+        first = _FIRST_METHOD.search(self.data, part.start, part.end)
+        if first is None:
+            return []
+        return self._cut(first.start(), part.end, first.group(1), part.name)
+
+    def _cut(self, begin: int, limit: int, indent: bytes, owner: str) -> list[Part]:
+        literals = self._literals
+        if literals is None:
+            return []
+        data = self.data
+        head = _patterns(indent)[0]
+        starts: list[tuple[int, str, bool]] = []
+        decorated = -1
+        literal = 0
+        for match in head.finditer(data, begin, limit):
+            place = match.start()
+            while literal < len(literals) and literals[literal][1] <= place:
+                literal += 1
+            if literal < len(literals) and literals[literal][0] < place:
+                continue
+            name = match.group(1) or match.group(2)
+            if name is None:
+                if decorated < 0:
+                    decorated = place
+                continue
+            start = decorated if decorated >= 0 else place
+            starts.append((start, name.decode("utf-8", "replace"), match.group(2) is not None))
+            decorated = -1
+        if decorated >= 0:
+            return []
+        ends = [start for start, _, _ in starts[1:]] + [limit] if starts else []
+        return [
+            Part(start, end, name, is_class, indent, owner)
+            for (start, name, is_class), end in zip(starts, ends, strict=True)
+        ]
+
+    def is_loose(self, part: Part) -> bool:
+        """Whether more than the part itself stands in it: statements of its level behind its body, or a ``global``."""
+        if self.data.find(b"global ", part.start, part.end) >= 0:
+            return True
+        literals = self._literals or []
+        literal = bisect_right(literals, (part.start,)) - 1
+        heads = 0
+        for match in _patterns(part.indent)[1].finditer(self.data, max(part.start - 1, 0), part.end):
+            place = match.end() - 1
+            while 0 <= literal < len(literals) and literals[literal][1] <= place:
+                literal += 1
+            if 0 <= literal < len(literals) and literals[literal][0] < place:
+                continue
+            heads += 1
+            if heads > 1:
+                return True
+        return False
+
+
+@lru_cache(maxsize=16)
+def _patterns(indent: bytes) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """What begins a part of this indentation, and what begins any statement of it."""
+    margin = rb"^" + re.escape(indent)
+    return (
+        re.compile(margin + rb"(?:(?:async[ \t]+)?def[ \t]+(\w+)|class[ \t]+(\w+)|@)", re.MULTILINE),
+        re.compile(rb"\n" + re.escape(indent) + rb"[^\s#)\]}@]"),
+    )
+
+
+def _triple_quoted(data: bytes) -> list[tuple[int, int]] | None:
+    """The spans of all triple-quoted literals; None where one may stand inside a comment or another string."""
+    spans: list[tuple[int, int]] = []
+    position = 0
+    while True:
+        match = _QUOTES.search(data, position)
+        if match is None:
+            return spans
+        line_start = data.rfind(b"\n", 0, match.start()) + 1
+        before = data[max(line_start, position) : match.start()]
+        if b"#" in before or b'"' in before or b"'" in before:
+            return None
+        quotes = match.group()
+        end = match.end()
+        while True:
+            end = data.find(quotes, end)
+            if end < 0:
+                return None
+            backslashes = 0
+            while data[end - 1 - backslashes : end - backslashes] == b"\\":
+                backslashes += 1
+            if backslashes % 2 == 0:
+                break
+            end += 1
+        spans.append((match.start(), end + 3))
+        position = end + 3

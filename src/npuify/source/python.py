@@ -1,0 +1,471 @@
+"""A parsed Python file: the nodes of interest with their scopes, and the qualified names of expressions.
+
+The tree is never walked whole. A file is searched for words as bytes; only the statements and expressions that lie on
+the lines found are visited, with their parents and scopes, and names are resolved through the bindings of just those
+scopes that are asked for. So the cost of a file is close to that of parsing it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING
+
+from npuify.source.outline import Outline, Part
+from npuify.source.scopes import ComprehensionNode, FunctionNode, Scope, ScopeNode
+from npuify.source.text import Text, UnreadableText
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+_WALRUS = re.compile(rb":=")
+_MAX_HOPS = 24
+"""How many assignments and re-exports a name is followed through."""
+
+
+class PythonSource:
+    """One Python file.
+
+    Args:
+        relative: path in the project, with forward slashes.
+        module: its dotted module name in the project.
+        raw: the file's bytes.
+        words: lower-case words; top-level functions and classes that hold none of them, in any case, are parsed only
+            when something asks for them. None parses the whole file.
+
+    Raises:
+        UnreadableText: it cannot be decoded.
+        SyntaxError: the running Python cannot parse it (``MemoryError`` and ``RecursionError`` are turned into this).
+    """
+
+    def __init__(self, relative: str, module: str, raw: bytes, words: Sequence[bytes] | None = None) -> None:
+        self.relative = relative
+        self.module = module
+        self.text = Text(raw)
+        self.data = self.text.data
+        self._outline = Outline(self.data)
+        self._skipped: list[Part] = []
+        self.tree = self._parse_words(words) if words is not None else _parse(self.text.string)
+        self.tree.is_package = relative.rpartition("/")[2] == "__init__.py"  # type: ignore[attr-defined]
+        walrus = self.lines_with(_WALRUS) if b":=" in self.data else set()
+        self.tree.walrus_lines = walrus  # type: ignore[attr-defined]
+        self.scope = Scope(self.tree, None, module)
+        if self._skipped:
+            self.scope.hidden = {
+                part.name: "class" if part.is_class else "function" for part in self._skipped if not part.owner
+            }
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self._scopes: dict[ast.AST, Scope] = {self.tree: self.scope}
+        self._around: dict[ast.AST, Scope] = {}
+        self.inferred: dict[tuple[Scope, str], str | None] = {}
+        """What :mod:`npuify.source.types` found out about names; kept here so that it is found out once."""
+        self.inferred_attributes: dict[tuple[Scope, str], str | None] = {}
+        self.self_assignments: dict[ast.ClassDef, dict[str, list[tuple[ast.AST, ast.expr]]]] = {}
+        self._targets: dict[tuple[Scope, str], str | None] = {}
+        self._names: dict[tuple[ast.AST, Scope], str | None] = {}
+        self.reexport: Callable[[str], str | None] | None = None
+        """Follows a qualified name that belongs to another module of the project; None where nothing is known."""
+        self.star_has: Callable[[str], bool] | None = None
+        """Whether a qualified name exists in a known library, for star imports."""
+
+    # --- parsing only what is asked for ---------------------------------------------------------------------------
+
+    def _parse_words(self, words: Sequence[bytes]) -> ast.Module:
+        lines = sorted(self.lines_with_words(words))
+        if words and not lines:
+            return ast.Module([], [])
+        cutter = self._outline
+        parts = cutter.top_level()
+        if not parts:
+            return _parse(self.text.string)
+        starts = self.text.line_starts
+        hits = [starts[line - 1] for line in lines]
+
+        def holds(part: Part) -> bool:
+            # A hit is known by its line's start; a part begins and ends at line starts.
+            return bisect_left(hits, part.start) < bisect_left(hits, part.end)
+
+        skipped = []
+        for part in parts:
+            if not holds(part) and not cutter.is_loose(part):
+                skipped.append(part)
+            elif part.is_class:
+                skipped += [
+                    method for method in cutter.methods(part) if not holds(method) and not cutter.is_loose(method)
+                ]
+        if not skipped:
+            return _parse(self.text.string)
+        data, pieces, position = self.data, [], 0
+        for part in skipped:
+            pieces += [data[position : part.start], b"\n" * data.count(b"\n", part.start, part.end)]
+            position = part.end
+        pieces.append(data[position:])
+        try:
+            tree = _parse(b"".join(pieces).decode("utf-8", "surrogatepass"))
+        except SyntaxError:
+            # Either the file is broken, or a class was left without a body; the whole file decides.
+            return _parse(self.text.string)
+        self._skipped = skipped
+        return tree
+
+    def _parse_part(self, part: Part) -> None:
+        line = self.text.line_of(part.start)
+        text = self.data[part.start : part.end].decode("utf-8", "surrogatepass")
+        self._skipped.remove(part)
+        try:
+            if not part.owner:
+                statements = _parse("\n" * (line - 1) + text).body
+                holder: ast.Module | ast.ClassDef | None = self.tree
+            else:
+                around = _parse("\n" * (line - 2) + "class _:\n" + text).body[0]
+                statements = around.body if isinstance(around, ast.ClassDef) else []
+                holder = self._class_at(line)
+        except SyntaxError:
+            return
+        if holder is None:
+            return
+        place = next((index for index, item in enumerate(holder.body) if item.lineno > line), len(holder.body))
+        holder.body[place:place] = statements
+        if isinstance(holder, ast.ClassDef):
+            last = statements[-1].end_lineno or line
+            holder.end_lineno = max(holder.end_lineno or 0, last)
+            self.self_assignments.pop(holder, None)
+        else:
+            self.scope.reveal(statements)
+
+    def _class_at(self, line: int) -> ast.ClassDef | None:
+        """The top-level class that a line belongs to, also where its last methods are still hidden."""
+        before = [item for item in self.tree.body if item.lineno <= line]
+        return before[-1] if before and isinstance(before[-1], ast.ClassDef) else None
+
+    def methods_revealed(self, node: ast.ClassDef) -> None:
+        """Parse the methods of a class that were passed over."""
+        for part in [part for part in self._skipped if part.owner == node.name]:
+            self._parse_part(part)
+
+    def definition(self, name: str) -> ast.AST | None:
+        """The only function or class that the module binds to ``name``, parsed if it was not yet; None for others."""
+        bindings = self.scope.names.get(name, ())
+        if len(bindings) == 1 and bindings[0].kind in ("function", "class"):
+            if name in self.scope.hidden:
+                for part in [part for part in self._skipped if part.name == name and not part.owner]:
+                    self._parse_part(part)
+                bindings = self.scope.names.get(name, ())
+            return bindings[0].node if len(bindings) == 1 and isinstance(bindings[0].node, ScopeNode) else None
+        return None
+
+    # --- visiting -----------------------------------------------------------------------------------------------
+
+    def lines_with(self, pattern: re.Pattern[bytes]) -> set[int]:
+        """The lines, from 1, on which ``pattern`` is found."""
+        line_of = self.text.line_of
+        return {line_of(match.start()) for match in pattern.finditer(self.data)}
+
+    def lines_with_words(self, words: Iterable[bytes]) -> set[int]:
+        """The lines, from 1, that hold one of the lower-case ``words`` in any case, comments and prose left out."""
+        lower = self.data.lower()
+        line_of = self.text.line_of
+        starts = self.text.line_starts
+        is_text = self._outline.is_text
+        lines: set[int] = set()
+        for word in words:
+            place = lower.find(word)
+            while place >= 0:
+                line = line_of(place)
+                if line not in lines and is_text(place):
+                    place = lower.find(word, place + len(word))
+                    continue
+                lines.add(line)
+                if line >= len(starts):
+                    break
+                place = lower.find(word, starts[line])
+        return lines
+
+    def visit(self, lines: Iterable[int], wanted: Callable[[ast.AST], None]) -> None:
+        """Call ``wanted`` for every node that covers one of ``lines``, outer nodes first, in source order.
+
+        Parents and scopes of the visited nodes are known from then on.
+        """
+        ordered = sorted(set(lines))
+        if not ordered:
+            return
+        if self._skipped:
+            for part in list(self._skipped):
+                first, last = self.text.line_of(part.start), self.text.line_of(part.end - 1)
+                if bisect_left(ordered, first) < bisect_right(ordered, last):
+                    self._parse_part(part)
+        parents, scopes = self.parents, self._scopes
+        stack: list[tuple[ast.AST, Scope, int, int]] = [(self.tree, self.scope, 0, len(ordered))]
+        while stack:
+            node, scope, low, high = stack.pop()
+            if isinstance(node, ScopeNode) and node is not self.tree:
+                inner = scopes.get(node)
+                if inner is None:
+                    inner = scopes[node] = Scope(node, scope, self.module)
+            else:
+                inner = scope
+            wanted(node)
+            pending = []
+            for child, child_scope in _children(node, scope, inner):
+                line: int | None = getattr(child, "lineno", None)
+                if line is None:
+                    span = (low, high)
+                else:
+                    decorators = getattr(child, "decorator_list", None)
+                    first = min(line, decorators[0].lineno) if decorators else line
+                    last = child.end_lineno  # type: ignore[attr-defined]
+                    begin = bisect_left(ordered, first, low, high)
+                    end = bisect_right(ordered, last, begin, high)
+                    if begin == end:
+                        continue
+                    span = (begin, end)
+                parents[child] = node
+                if isinstance(child, ScopeNode):
+                    self._around[child] = child_scope
+                elif child_scope is not self.scope:
+                    scopes[child] = child_scope
+                pending.append((child, child_scope, *span))
+            stack.extend(reversed(pending))
+
+    def scope_of(self, node: ast.AST) -> Scope:
+        """The scope in which ``node`` is evaluated. The node must have been visited."""
+        if isinstance(node, ScopeNode):
+            return self._around.get(node, self.scope)
+        return self._scopes.get(node, self.scope)
+
+    def inner_scope(self, node: ast.AST) -> Scope:
+        """The scope that ``node``, a function, class, lambda or comprehension, opens."""
+        scope = self._scopes.get(node)
+        if scope is None or scope.node is not node:
+            scope = self._scopes[node] = Scope(node, self.scope_of(node), self.module)
+        return scope
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        return self.parents.get(node)
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes around ``node``, from the nearest to the module."""
+        parent = self.parents.get(node)
+        while parent is not None:
+            yield parent
+            parent = self.parents.get(parent)
+
+    # --- places -------------------------------------------------------------------------------------------------
+
+    def start(self, node: ast.AST) -> int:
+        line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
+        start: int = self.text.line_starts[line - 1] + column
+        return start
+
+    def end(self, node: ast.AST) -> int:
+        line, column = node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
+        start: int = self.text.line_starts[line - 1] + column
+        return start
+
+    def segment(self, start: int, end: int) -> str:
+        return self.data[start:end].decode("utf-8", "replace")
+
+    def code(self, node: ast.AST) -> str:
+        """The source text of a node."""
+        return self.segment(self.start(node), self.end(node))
+
+    def attribute_span(self, node: ast.Attribute) -> tuple[int, int] | None:
+        """Where the attribute's own name stands (``cuda`` of ``torch.cuda``), or None where it cannot be found.
+
+        Inside f-strings Python before 3.12 gives positions that may be wrong; there the text is searched.
+        """
+        word = node.attr.encode()
+        end = self.end(node)
+        if self.data[end - len(word) : end] == word and not self._in_string(node):
+            return end - len(word), end
+        return self._search_string(node)
+
+    def _in_string(self, node: ast.AST) -> bool:
+        import sys
+
+        return sys.version_info < (3, 12) and any(isinstance(up, ast.JoinedStr) for up in self.ancestors(node))
+
+    def _search_string(self, node: ast.Attribute) -> tuple[int, int] | None:
+        outer = None
+        for up in self.ancestors(node):
+            if isinstance(up, ast.JoinedStr):
+                outer = up
+        dotted = dotted_text(node)
+        if outer is None or dotted is None:
+            return None
+        begin, end = self.start(outer), self.end(outer)
+        text = self.data[begin:end]
+        fields = _replacement_fields(text)
+        pattern = re.compile(rb"(?<![\w.])" + re.escape(dotted.encode()) + rb"(?!\w)")
+        found = [match for match in pattern.finditer(text) if fields[match.start()]]
+        same = sorted(
+            (other for other in ast.walk(outer) if isinstance(other, ast.Attribute) and dotted_text(other) == dotted),
+            key=lambda other: (other.lineno, other.col_offset),
+        )
+        if len(found) != len(same):
+            return None
+        match = found[next(index for index, other in enumerate(same) if other is node)]
+        stop = begin + match.end()
+        return stop - len(node.attr.encode()), stop
+
+    # --- names --------------------------------------------------------------------------------------------------
+
+    def qualname(self, node: ast.AST | None, scope: Scope | None = None) -> str | None:
+        """The dotted name of the thing that an expression denotes (``torch.cuda.Event``), or None.
+
+        Follows imports, aliases, simple assignments, ``getattr`` with a literal name, and re-exports of the project's
+        own modules. None also where bindings disagree.
+        """
+        if not isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.NamedExpr)):
+            return None
+        scope = scope or self.scope_of(node)
+        key = (node, scope)
+        try:
+            return self._names[key]
+        except KeyError:
+            name = self._names[key] = self._qualname(node, scope, _MAX_HOPS)
+            return name
+
+    def _qualname(self, node: ast.AST, scope: Scope, hops: int) -> str | None:
+        if hops <= 0:
+            return None
+        if isinstance(node, ast.Name):
+            return self.name_target(node.id, scope, hops)
+        if isinstance(node, ast.Attribute):
+            base = self._qualname(node.value, scope, hops - 1)
+            return self._follow(f"{base}.{node.attr}") if base else None
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr":
+            if len(node.args) >= 2 and scope.lookup("getattr") is None:
+                name = node.args[1]
+                base = self._qualname(node.args[0], scope, hops - 1)
+                if base and isinstance(name, ast.Constant) and isinstance(name.value, str):
+                    return self._follow(f"{base}.{name.value}")
+            return None
+        if isinstance(node, ast.NamedExpr):
+            return self._qualname(node.value, scope, hops - 1)
+        return None
+
+    def name_target(self, name: str, scope: Scope, hops: int = _MAX_HOPS) -> str | None:
+        """The qualified name that ``name`` stands for in ``scope``, or None."""
+        key = (scope, name)
+        if key not in self._targets:
+            self._targets[key] = self._name_target(name, scope, hops)
+        return self._targets[key]
+
+    def _name_target(self, name: str, scope: Scope, hops: int) -> str | None:
+        found = scope.lookup(name)
+        if found is None:
+            module = scope.module
+            _ = module.names
+            if self.star_has is not None:
+                for star in module.star_imports:
+                    if self.star_has(f"{star}.{name}"):
+                        return f"{star}.{name}"
+            return None
+        owner, bindings = found
+        targets: set[str | None] = set()
+        for binding in bindings:
+            if binding.kind == "import":
+                targets.add(self._follow(binding.target))
+            elif binding.kind == "assign" and binding.value is not None:
+                if isinstance(binding.value, ast.Constant) and binding.value.value is None:
+                    continue
+                targets.add(self._qualname(binding.value, owner, hops - 1))
+            elif binding.kind in ("class", "function") and self.module and owner.parent is None:
+                targets.add(f"{self.module}.{name}")
+            else:
+                return None
+        return targets.pop() if len(targets) == 1 else None
+
+    def _follow(self, qualified: str) -> str:
+        if self.reexport is not None:
+            return self.reexport(qualified) or qualified
+        return qualified
+
+    def is_builtin(self, name: str, scope: Scope) -> bool:
+        """Whether ``name`` is not bound by the file, so that it can only be the builtin."""
+        return scope.lookup(name) is None
+
+
+def dotted_text(node: ast.AST) -> str | None:
+    """``torch.cuda.Event`` for such a chain of plain names, None for any other expression."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def _replacement_fields(literal: bytes) -> list[bool]:
+    """For each byte of an f-string's source, whether it stands inside braces."""
+    inside, depth, index = [False] * len(literal), 0, 0
+    while index < len(literal):
+        byte = literal[index : index + 1]
+        if byte == b"{" and depth == 0 and literal[index + 1 : index + 2] == b"{":
+            index += 2
+            continue
+        if byte == b"{":
+            depth += 1
+        elif byte == b"}" and depth:
+            depth -= 1
+        inside[index] = depth > 0
+        index += 1
+    return inside
+
+
+def _parse(text: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        raise
+    except (ValueError, UnicodeError) as error:
+        raise SyntaxError(str(error)) from None
+    except (MemoryError, RecursionError):
+        raise SyntaxError("nested too deeply for the Python parser") from None
+
+
+_NO_CHILDREN = frozenset(("ctx", "op", "ops", "id", "attr", "arg", "kind", "name", "type_comment", "level", "module"))
+"""Fields that hold names, contexts and operators, of which no rule needs to know."""
+_CHILD_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
+
+
+def _children(node: ast.AST, outer: Scope, inner: Scope) -> Iterator[tuple[ast.AST, Scope]]:
+    """The child nodes with the scope that each is evaluated in."""
+    kind = type(node)
+    fields = _CHILD_FIELDS.get(kind)
+    if fields is None:
+        fields = _CHILD_FIELDS[kind] = tuple(name for name in node._fields if name not in _NO_CHILDREN)
+    if outer is inner:
+        for name in fields:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                for item in value:
+                    if isinstance(item, ast.AST):
+                        yield item, inner
+            elif isinstance(value, ast.AST):
+                yield value, inner
+        return
+    if isinstance(node, FunctionNode):
+        outside: set[int] = {id(item) for item in getattr(node, "decorator_list", ())}
+        returns = getattr(node, "returns", None)
+        if returns is not None:
+            outside.add(id(returns))
+        # Annotations and defaults are evaluated outside; inside the `arguments` node they cannot be told apart by
+        # field, so the node itself counts as outside and its `arg` children hold no names of their own.
+        outside.add(id(node.args))
+    elif isinstance(node, ComprehensionNode):
+        outside = {id(node.generators[0].iter)}
+    else:
+        outside = {id(item) for item in (*node.decorator_list, *node.bases, *node.keywords)}  # type: ignore[attr-defined]
+    for name in fields:
+        value = getattr(node, name, None)
+        for item in value if isinstance(value, list) else (value,):
+            if isinstance(item, ast.AST):
+                yield item, outer if id(item) in outside else inner
+
+
+__all__ = ["PythonSource", "UnreadableText", "dotted_text"]

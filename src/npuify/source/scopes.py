@@ -1,0 +1,269 @@
+"""Scopes and what their names are bound to.
+
+Only statements are walked, and only those of a scope that is asked for: most scopes of most files never are.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+FunctionNode = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+ComprehensionNode = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+ScopeNode = (ast.Module, ast.ClassDef, *FunctionNode, *ComprehensionNode)
+
+
+class Binding(NamedTuple):
+    """One thing that gives a name its meaning.
+
+    ``kind`` is ``import`` (``target`` is the qualified name), ``assign`` (``value`` is the expression), ``parameter``
+    (``node`` is the ``ast.arg``, ``value`` its default), ``loop`` (``value`` is the iterable), ``function``, ``class``
+    or ``other``.
+    """
+
+    kind: str
+    node: ast.AST
+    value: ast.expr | None = None
+    target: str = ""
+
+
+_HIDDEN = ast.Pass()
+
+
+class Scope:
+    """A module, class, function, lambda or comprehension, with its names bound lazily."""
+
+    __slots__ = ("_names", "hidden", "module_name", "node", "outward", "parent", "star_imports")
+
+    def __init__(self, node: ast.AST, parent: Scope | None, module_name: str) -> None:
+        self.node = node
+        self.parent = parent
+        self.module_name = module_name
+        self.star_imports: list[str] = []
+        self.outward: set[str] = set()
+        self.hidden: dict[str, str] = {}
+        """Functions and classes that the text has and the tree has not yet, with their kind."""
+        self._names: dict[str, list[Binding]] | None = None
+
+    @property
+    def names(self) -> dict[str, list[Binding]]:
+        """Every name that this scope binds, with all its bindings in order of appearance."""
+        if self._names is None:
+            self._names = {}
+            _Collector(self, self._names).collect()
+            for name, kind in self.hidden.items():
+                self._names.setdefault(name, []).append(Binding(kind, _HIDDEN))
+        return self._names
+
+    def reveal(self, statements: Iterable[ast.stmt]) -> None:
+        """Statements that were hidden have been parsed: their bindings take the place of the stand-ins."""
+        if self._names is None:
+            for statement in statements:
+                self.hidden.pop(getattr(statement, "name", ""), None)
+            return
+        for statement in statements:
+            name = getattr(statement, "name", "")
+            if name in self.hidden:
+                kind = self.hidden.pop(name)
+                bindings = self._names[name]
+                bindings[:] = [item for item in bindings if item.node is not _HIDDEN] + [Binding(kind, statement)]
+
+    @property
+    def is_class(self) -> bool:
+        return isinstance(self.node, ast.ClassDef)
+
+    def chain(self) -> Iterator[Scope]:
+        """This scope and those around it, as Python looks names up: classes only count for their own statements."""
+        yield self
+        scope = self.parent
+        while scope is not None:
+            if not scope.is_class:
+                yield scope
+            scope = scope.parent
+
+    def lookup(self, name: str) -> tuple[Scope, list[Binding]] | None:
+        """The scope that ``name`` belongs to and its bindings there, or None for a builtin or unknown name."""
+        for scope in self.chain():
+            if name in scope.names and name not in scope.outward:
+                return scope, scope.names[name]
+        return None
+
+    @property
+    def module(self) -> Scope:
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+
+def absolute_module(node: ast.ImportFrom, module_name: str, is_package: bool) -> str:
+    """The full name of the module that ``from … import`` names, relative imports resolved."""
+    if not node.level:
+        return node.module or ""
+    parts = module_name.split(".") if module_name else []
+    keep = len(parts) - node.level + (1 if is_package else 0)
+    base = parts[: max(keep, 0)]
+    return ".".join([*base, node.module] if node.module else base)
+
+
+class _Collector:
+    def __init__(self, scope: Scope, names: dict[str, list[Binding]]) -> None:
+        self.scope = scope
+        self.names = names
+
+    def bind(self, name: str, binding: Binding) -> None:
+        self.names.setdefault(name, []).append(binding)
+
+    def collect(self) -> None:
+        node = self.scope.node
+        if isinstance(node, FunctionNode):
+            self.parameters(node.args)
+            if isinstance(node, ast.Lambda):
+                self.walruses(node.body)
+            else:
+                self.block(node.body)
+        elif isinstance(node, (ast.Module, ast.ClassDef)):
+            self.block(node.body)
+        elif isinstance(node, ComprehensionNode):
+            for generator in node.generators:
+                self.target(generator.target, Binding("loop", generator.target, generator.iter))
+
+    def parameters(self, args: ast.arguments) -> None:
+        positional = [*args.posonlyargs, *args.args]
+        padding: list[ast.expr | None] = [None] * (len(positional) - len(args.defaults))
+        for arg, default in zip(positional, [*padding, *args.defaults], strict=True):
+            self.bind(arg.arg, Binding("parameter", arg, default))
+        for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+            self.bind(arg.arg, Binding("parameter", arg, default))
+        for extra in (args.vararg, args.kwarg):
+            if extra is not None:
+                self.bind(extra.arg, Binding("other", extra))
+
+    def target(self, target: ast.expr, binding: Binding) -> None:
+        if isinstance(target, ast.Name):
+            self.bind(target.id, binding)
+        elif isinstance(target, ast.Starred):
+            self.target(target.value, Binding("other", target))
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            values = binding.value
+            paired: Iterable[tuple[ast.expr, ast.expr | None]]
+            if (
+                binding.kind == "assign"
+                and isinstance(values, (ast.Tuple, ast.List))
+                and len(values.elts) == len(target.elts)
+                and not any(isinstance(element, ast.Starred) for element in (*values.elts, *target.elts))
+            ):
+                paired = zip(target.elts, values.elts, strict=True)
+            else:
+                paired = ((element, None) for element in target.elts)
+            for element, value in paired:
+                self.target(element, Binding(binding.kind if value else "other", element, value))
+
+    def walruses(self, node: ast.AST) -> None:
+        for child in ast.walk(node):
+            if isinstance(child, ast.NamedExpr):
+                self.target(child.target, Binding("assign", child, child.value))
+
+    def block(self, body: Iterable[ast.stmt]) -> None:
+        for statement in body:
+            handler = getattr(self, "on_" + type(statement).__name__, None)
+            if handler is not None:
+                handler(statement)
+
+    def on_Import(self, node: ast.Import) -> None:  # noqa: N802
+        for alias in node.names:
+            if alias.asname:
+                self.bind(alias.asname, Binding("import", alias, target=alias.name))
+            else:
+                top = alias.name.partition(".")[0]
+                self.bind(top, Binding("import", alias, target=top))
+
+    def on_ImportFrom(self, node: ast.ImportFrom) -> None:  # noqa: N802
+        module_node = self.scope.module.node
+        is_package = bool(getattr(module_node, "is_package", False))
+        module = absolute_module(node, self.scope.module_name, is_package)
+        for alias in node.names:
+            if alias.name == "*":
+                self.scope.star_imports.append(module)
+            else:
+                qualified = f"{module}.{alias.name}" if module else alias.name
+                self.bind(alias.asname or alias.name, Binding("import", alias, target=qualified))
+
+    def on_Assign(self, node: ast.Assign) -> None:  # noqa: N802
+        for target in node.targets:
+            self.target(target, Binding("assign", node, node.value))
+        self.maybe_walruses(node.value)
+
+    def on_AnnAssign(self, node: ast.AnnAssign) -> None:  # noqa: N802
+        if node.value is not None:
+            self.target(node.target, Binding("assign", node, node.value))
+        elif isinstance(node.target, ast.Name):
+            self.bind(node.target.id, Binding("other", node))
+
+    def on_AugAssign(self, node: ast.AugAssign) -> None:  # noqa: N802
+        self.target(node.target, Binding("other", node))
+
+    def on_Expr(self, node: ast.Expr) -> None:  # noqa: N802
+        self.maybe_walruses(node.value)
+
+    def maybe_walruses(self, node: ast.expr | None) -> None:
+        lines: set[int] = getattr(self.scope.module.node, "walrus_lines", set())
+        if lines and node is not None and any(node.lineno <= line <= (node.end_lineno or 0) for line in lines):
+            self.walruses(node)
+
+    def on_For(self, node: ast.For | ast.AsyncFor) -> None:  # noqa: N802
+        self.target(node.target, Binding("loop", node, node.iter))
+        self.block(node.body)
+        self.block(node.orelse)
+
+    on_AsyncFor = on_For  # noqa: N815
+
+    def on_While(self, node: ast.While | ast.If) -> None:  # noqa: N802
+        self.maybe_walruses(node.test)
+        self.block(node.body)
+        self.block(node.orelse)
+
+    on_If = on_While  # noqa: N815
+
+    def on_With(self, node: ast.With | ast.AsyncWith) -> None:  # noqa: N802
+        for item in node.items:
+            if item.optional_vars is not None:
+                self.target(item.optional_vars, Binding("other", item.optional_vars))
+        self.block(node.body)
+
+    on_AsyncWith = on_With  # noqa: N815
+
+    def on_Try(self, node: ast.Try) -> None:  # noqa: N802
+        self.block(node.body)
+        for handler in node.handlers:
+            if handler.name:
+                self.bind(handler.name, Binding("other", handler))
+            self.block(handler.body)
+        self.block(node.orelse)
+        self.block(node.finalbody)
+
+    on_TryStar = on_Try  # noqa: N815
+
+    def on_Match(self, node: ast.Match) -> None:  # noqa: N802
+        for case in node.cases:
+            for pattern in ast.walk(case.pattern):
+                name = getattr(pattern, "name", None) or getattr(pattern, "rest", None)
+                if name:
+                    self.bind(name, Binding("other", pattern))
+            self.block(case.body)
+
+    def on_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:  # noqa: N802
+        self.bind(node.name, Binding("function", node))
+
+    on_AsyncFunctionDef = on_FunctionDef  # noqa: N815
+
+    def on_ClassDef(self, node: ast.ClassDef) -> None:  # noqa: N802
+        self.bind(node.name, Binding("class", node))
+
+    def on_Global(self, node: ast.Global | ast.Nonlocal) -> None:  # noqa: N802
+        self.scope.outward.update(node.names)
+
+    on_Nonlocal = on_Global  # noqa: N815
