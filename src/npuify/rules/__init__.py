@@ -1,0 +1,28 @@
+"""The rules, one module an area of CUDA. Being in this folder registers them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+MODULES = (
+    "imports",
+    "names",
+    "methods",
+    "device_strings",
+    "tensor_types",
+    "capability",
+    "backends",
+    "errors",
+    "amp",
+    "distributed",
+    "profiling",
+    "environment",
+    "limits",
+    "unparsed",
+)
+
+
+def load_all() -> None:
+    """Import every rule module, so that its rules are registered."""
+    for name in MODULES:
+        import_module(f"npuify.rules.{name}")

@@ -1,0 +1,153 @@
+"""What a rule sees of a file: its source, the release aimed at, the project around it, and how to report."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Any
+
+from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
+from npuify.rules.prepared import prepared_for_npu
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from npuify.knowledge import ReleaseTable
+    from npuify.rules.base import Rule
+    from npuify.rules.project_index import ProjectIndex
+    from npuify.source.python import PythonSource
+    from npuify.source.scopes import Scope
+
+_SAFETY_ORDER = {Safety.SAFE: 0, Safety.REVIEW: 1, Safety.MANUAL: 2}
+
+
+class PythonFile:
+    """One file under analysis.
+
+    Attributes:
+        source: the parsed file.
+        release: names and facts of the torch_npu release aimed at.
+        project: what is known of the project's other files.
+        needs_torch_npu: earlier edits of this run put names into the file that exist only after
+            ``import torch_npu``.
+        rule: the rule that is running.
+    """
+
+    def __init__(
+        self, source: PythonSource, release: ReleaseTable, project: ProjectIndex, *, needs_torch_npu: bool = False
+    ) -> None:
+        self.source = source
+        self.release = release
+        self.project = project
+        self.needs_torch_npu = needs_torch_npu
+        self.rule: Rule
+        self._memory: dict[Any, Any] = {}
+
+    # --- the tree ---
+
+    def qualname(self, node: ast.AST | None) -> str | None:
+        """See :meth:`npuify.source.python.PythonSource.qualname`."""
+        return self.source.qualname(node)
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        return self.source.parent(node)
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        return self.source.ancestors(node)
+
+    def scope(self, node: ast.AST) -> Scope:
+        return self.source.scope_of(node)
+
+    def code(self, node: ast.AST) -> str:
+        return self.source.code(node)
+
+    def nodes_on_lines_with(self, word: str) -> list[ast.AST]:
+        """Every node that covers a line on which the identifier ``word`` stands, outer ones first."""
+        key = ("nodes", word)
+        if key not in self._memory:
+            found: list[ast.AST] = []
+            pattern = re.compile(rb"(?<![\w])" + re.escape(word.encode()) + rb"(?![\w])")
+            self.source.visit(self.source.lines_with(pattern), found.append)
+            self._memory[key] = found
+        remembered: list[ast.AST] = self._memory[key]
+        return remembered
+
+    def remember(self, key: Any, value: Any) -> Any:
+        """Keep ``value`` for other rules under ``key``."""
+        self._memory[key] = value
+        return value
+
+    def recall(self, key: Any) -> Any:
+        return self._memory.get(key)
+
+    # --- edits ---
+
+    def edit(self, start: int, end: int, after: str) -> Edit:
+        return Edit(start, end, self.source.segment(start, end), after)
+
+    def replace(self, node: ast.AST, after: str) -> Edit:
+        """Put ``after`` in place of the whole node."""
+        return self.edit(self.source.start(node), self.source.end(node), after)
+
+    def rename_attribute(self, node: ast.Attribute, name: str) -> Edit | None:
+        """Rename the last part of an attribute chain; None where its place cannot be found."""
+        span = self.source.attribute_span(node)
+        return self.edit(*span, name) if span else None
+
+    def report(
+        self,
+        node: ast.AST | tuple[int, int],
+        message: str,
+        *,
+        edits: Iterable[Edit] = (),
+        safety: Safety | None = None,
+        severity: Severity | None = None,
+        evidence: Evidence | None = None,
+        source: str | None = None,
+        subject: str = "",
+        advice: str = "",
+        needs_torch_npu: bool = False,
+    ) -> Finding:
+        """A finding of the running rule about ``node``, or about a span of offsets.
+
+        Without edits it is ``manual``; its safety is never better than the rule's.
+        """
+        rule = self.rule
+        chosen = tuple(sorted(edits))
+        if chosen and isinstance(node, ast.AST) and prepared_for_npu(node, self):
+            chosen = ()
+            severity, message = Severity.INFO, f"{message}; left, since the code around it treats the NPU already"
+            advice = "look whether the project's own support for the NPU is complete here"
+            needs_torch_npu = False
+        if not chosen:
+            level = Safety.MANUAL
+        else:
+            level = max(safety or rule.safety, rule.safety, key=_SAFETY_ORDER.__getitem__)
+        start, end = node if isinstance(node, tuple) else (self.source.start(node), self.source.end(node))
+        position = self.source.text.position
+        return Finding(
+            code=rule.code,
+            name=rule.name,
+            severity=severity or rule.severity,
+            safety=level,
+            file=self.source.relative,
+            start=Position(*position(start)),
+            end=Position(*position(end)),
+            message=message,
+            evidence=evidence or rule.evidence,
+            source=rule.source if source is None else source,
+            subject=subject,
+            advice=advice,
+            edits=chosen,
+            needs_torch_npu=needs_torch_npu,
+        )
+
+
+def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
+    """The argument that a call passes at ``position`` (from 0) or as ``name=``; None where it passes none."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    if position < len(call.args) and not any(isinstance(arg, ast.Starred) for arg in call.args[: position + 1]):
+        return call.args[position]
+    return None

@@ -1,0 +1,95 @@
+"""Code that is prepared for the NPU already: a branch, a list or a comparison beside it names the NPU.
+
+Such code is left as it is. Editing its CUDA side would make two branches for the NPU and none for CUDA.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from npuify.rules.context import PythonFile
+
+_NPU = re.compile(rb"(?<![a-z])(?:torch_)?npu(?![a-z])|is_npu|NPU(?![A-Z])|[Aa]scend")
+_DEVICE_WORDS = re.compile(rb"npu", re.IGNORECASE)
+
+
+def prepared_for_npu(node: ast.AST, file: PythonFile) -> bool:
+    """Whether the code around ``node`` treats the NPU beside CUDA already."""
+    if _DEVICE_WORDS.search(file.source.data) is None:
+        return False
+    current = node
+    for up in file.ancestors(node):
+        if isinstance(up, (ast.List, ast.Tuple, ast.Set)) and _names_npu(up.elts):
+            return True
+        if isinstance(up, ast.Dict) and _names_npu([key for key in up.keys if key is not None]):
+            return True
+        if isinstance(up, ast.Compare) and _says_npu(up, file) and isinstance(up.ops[0], (ast.In, ast.NotIn)):
+            return True
+        if isinstance(up, ast.BoolOp) and any(_says_npu(value, file) for value in up.values if value is not current):
+            return True
+        if isinstance(up, ast.IfExp) and _other_choice(up, current, file):
+            return True
+        if isinstance(up, ast.If) and (_other_branch(up, current, file) or _ladder(up, file)):
+            return True
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            return False
+        current = up
+    return False
+
+
+def _names_npu(elements: list[ast.expr]) -> bool:
+    return any(
+        isinstance(element, ast.Constant)
+        and isinstance(element.value, str)
+        and element.value.partition(":")[0] == "npu"
+        for element in elements
+    )
+
+
+def _says_npu(node: ast.AST, file: PythonFile) -> bool:
+    return _NPU.search(file.source.data, file.source.start(node), file.source.end(node)) is not None
+
+
+def _other_choice(choice: ast.IfExp, current: ast.AST, file: PythonFile) -> bool:
+    """``"cuda" if a else "npu" if b else "cpu"``: another choice, or its test, names the NPU."""
+    parts = [part for part in (choice.test, choice.body, choice.orelse) if part is not current]
+    if current is choice.test:
+        parts = [choice.orelse]
+    return any(_says_npu(part, file) for part in parts if not isinstance(part, ast.Name))
+
+
+def _other_branch(branch: ast.If, current: ast.AST, file: PythonFile) -> bool:
+    """Whether another test of the same ``if … elif …`` chain names the NPU."""
+    top = branch
+    parent = file.parent(top)
+    while isinstance(parent, ast.If) and parent.orelse == [top]:
+        top, parent = parent, file.parent(parent)
+    tests = []
+    link: ast.stmt | None = top
+    while isinstance(link, ast.If):
+        if link is not branch:
+            tests.append(link.test)
+        link = link.orelse[0] if len(link.orelse) == 1 else None
+    return any(_says_npu(test, file) for test in tests)
+
+
+def _ladder(branch: ast.If, file: PythonFile) -> bool:
+    """Whether a neighbour in a row of ``if …: return …`` tests for the NPU."""
+    parent = file.parent(branch)
+    if not _leaves(branch):
+        return False
+    for block in ("body", "orelse"):
+        statements = getattr(parent, block, None)
+        if isinstance(statements, list) and branch in statements:
+            return any(
+                isinstance(other, ast.If) and other is not branch and _leaves(other) and _says_npu(other.test, file)
+                for other in statements
+            )
+    return False
+
+
+def _leaves(branch: ast.If) -> bool:
+    return isinstance(branch.body[-1], (ast.Return, ast.Raise))

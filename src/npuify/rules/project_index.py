@@ -1,0 +1,223 @@
+"""What a rule may know of the project's other files: its modules, their re-exports, and who defines ``cuda``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from npuify.source.python import PythonSource
+from npuify.source.text import UnreadableText
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from npuify.source.scopes import Binding
+
+_OWN_CUDA = re.compile(rb"\bdef[ \t]+(?:is_)?cuda\b|(?:self\.|\n[ \t]+)(?:is_)?cuda[ \t]*(?::|=[^=])")
+
+
+def may_define_cuda(raw: bytes, lower: bytes) -> bool:
+    """Whether a file's text may hold a class with a ``cuda`` or ``is_cuda`` of its own."""
+    if b"def cuda" in lower or b"def is_cuda" in lower or b"cuda =" in lower or b"cuda:" in lower or b"cuda=" in lower:
+        return _OWN_CUDA.search(raw) is not None
+    return False
+
+
+_TENSOR_BASES = ("torch.Tensor", "torch.nn.Module", "torch.nn.Parameter")
+_MAX_HOPS = 16
+_OWN_NAMES = frozenset(("cuda", "is_cuda"))
+
+
+class OwnCuda(msgspec.Struct, frozen=True):
+    """A class of the project with its own ``cuda`` or ``is_cuda``."""
+
+    qualified: str
+    methods: frozenset[str]
+    """``cuda`` or ``is_cuda``, where it is a method."""
+    attributes: frozenset[str]
+    """The same, where it is a property or another attribute."""
+    is_torch: bool
+    """It derives from a torch module or tensor, as far as its bases are known."""
+
+
+def module_name(relative: str) -> str:
+    """The dotted module name of a file, ``src/`` layouts included."""
+    parts = relative[: -len(".py")].split("/") if relative.endswith(".py") else relative.split("/")
+    if parts and parts[0] in ("src", "python", "lib") and len(parts) > 1:
+        parts = parts[1:]
+    if parts and parts[-1] == "__init__":
+        parts = parts[:-1]
+    return ".".join(parts)
+
+
+class ProjectIndex:
+    """Facts about all Python files of a project, cheap to send to a worker process.
+
+    Args:
+        root: the project's root.
+        files: relative paths of its Python files.
+        own_cuda_files: those whose text may define ``cuda`` in a class.
+    """
+
+    def __init__(self, root: Path, files: list[str], own_cuda_files: list[str]) -> None:
+        self.root = root
+        self.own_cuda_files = own_cuda_files
+        self._own_set = frozenset(own_cuda_files)
+        self.modules = {module_name(relative): relative for relative in files}
+        self._own_cuda: tuple[OwnCuda, ...] | None = None
+        self._load = lru_cache(maxsize=64)(self._load_uncached)
+        self._suffixes: dict[str, str] | None = None
+        self._tops = {part for name in self.modules for part in name.split(".")}
+
+    def __getstate__(self) -> tuple[Path, list[str], list[str]]:
+        return self.root, list(self.modules.values()), self.own_cuda_files
+
+    def __setstate__(self, state: tuple[Path, list[str], list[str]]) -> None:
+        self.__init__(*state)  # type: ignore[misc]
+
+    # --- modules ---
+
+    def file_of(self, module: str) -> str | None:
+        """The file of a module, also where the import path starts below the project's root (scripts in a folder)."""
+        found = self.modules.get(module)
+        if found is None and module:
+            if self._suffixes is None:
+                self._suffixes = {}
+                for name, relative in self.modules.items():
+                    parts = name.split(".")
+                    for start in range(1, len(parts)):
+                        self._suffixes.setdefault(".".join(parts[start:]), relative)
+            found = self._suffixes.get(module)
+        return found
+
+    def _load_uncached(self, relative: str) -> PythonSource | None:
+        try:
+            raw = (self.root / relative).read_bytes()
+            return PythonSource(relative, module_name(relative), raw, (b"cuda",) if relative in self._own_set else ())
+        except (OSError, UnreadableText, SyntaxError):
+            return None
+
+    def load(self, relative: str) -> PythonSource | None:
+        """Another file of the project, parsed; None where it cannot be."""
+        return self._load(relative)
+
+    def binding(self, qualified: str) -> tuple[PythonSource, list[Binding]] | None:
+        """Where the project binds ``package.module.name`` at module level."""
+        module, _, name = qualified.rpartition(".")
+        relative = self.file_of(module)
+        if relative is None:
+            return None
+        source = self.load(relative)
+        if source is None:
+            return None
+        bindings = source.scope.names.get(name)
+        return (source, bindings) if bindings else None
+
+    def definition(self, qualified: str) -> ast.AST | None:
+        """The function or class that ``package.module.name`` is in the project, or None."""
+        if qualified.partition(".")[0] not in self._tops:
+            return None
+        module, _, name = qualified.rpartition(".")
+        relative = self.file_of(module)
+        source = self.load(relative) if relative is not None else None
+        return source.definition(name) if source is not None else None
+
+    def reexport(self, qualified: str) -> str | None:
+        """What a name of one of the project's modules stands for in the end (``pkg.compat.cuda`` → ``torch.cuda``).
+
+        None where the project does not hold the module, or the name is a thing of its own.
+        """
+        if qualified.partition(".")[0] not in self._tops:
+            return None
+        prefix = qualified
+        rest: list[str] = []
+        for _ in range(6):
+            head, _, tail = prefix.rpartition(".")
+            if not head:
+                return None
+            if self.file_of(head) is not None:
+                target = self._name_in(head, tail)
+                if target is None or target == prefix:
+                    return None
+                return ".".join([target, *rest])
+            rest.insert(0, tail)
+            prefix = head
+        return None
+
+    def _name_in(self, module: str, name: str) -> str | None:
+        seen = set()
+        for _ in range(_MAX_HOPS):
+            if (module, name) in seen:
+                return None
+            seen.add((module, name))
+            relative = self.file_of(module)
+            if relative is None:
+                return f"{module}.{name}"
+            source = self.load(relative)
+            if source is None:
+                return None
+            target = source.name_target(name, source.scope)
+            if target is None or target == f"{source.module}.{name}":
+                return target
+            module, _, name = target.rpartition(".")
+            if not module:
+                return target
+        return None
+
+    # --- classes with a `cuda` of their own ---
+
+    @property
+    def own_cuda(self) -> tuple[OwnCuda, ...]:
+        """The project's classes that define ``cuda`` or ``is_cuda`` themselves."""
+        if self._own_cuda is None:
+            found = []
+            for relative in self.own_cuda_files:
+                source = self.load(relative)
+                if source is not None:
+                    found += _own_cuda_in(source)
+            self._own_cuda = tuple(found)
+        return self._own_cuda
+
+    def defines(self, name: str, *, called: bool) -> list[OwnCuda]:
+        """The project's classes that define ``name`` (``cuda`` or ``is_cuda``) as a method, or as an attribute."""
+        return [own for own in self.own_cuda if name in (own.methods if called else own.attributes)]
+
+
+def _own_cuda_in(source: PythonSource) -> list[OwnCuda]:
+    found = []
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.ClassDef):
+            continue
+        methods: set[str] = set()
+        attributes: set[str] = set()
+        for item in node.body:
+            if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                is_property = any("property" in ast.dump(decorator) for decorator in item.decorator_list)
+                (attributes if is_property else methods).add(item.name)
+                attributes |= _self_attributes(item)
+            elif isinstance(item, (ast.Assign, ast.AnnAssign)):
+                targets = item.targets if isinstance(item, ast.Assign) else [item.target]
+                attributes |= {target.id for target in targets if isinstance(target, ast.Name)}
+        methods &= _OWN_NAMES
+        attributes &= _OWN_NAMES
+        if methods or attributes:
+            bases = [source.qualname(base, source.scope) or "" for base in node.bases]
+            is_torch = any(base.startswith("torch.") or base in _TENSOR_BASES for base in bases)
+            qualified = f"{source.module}.{node.name}"
+            found.append(OwnCuda(qualified, frozenset(methods), frozenset(attributes), is_torch))
+    return found
+
+
+def _self_attributes(function: ast.AST) -> set[str]:
+    return {
+        node.attr
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "self"
+    }
