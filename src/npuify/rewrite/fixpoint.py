@@ -1,0 +1,116 @@
+"""Migrate one file: apply edits round by round until nothing changes any more."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from typing import TYPE_CHECKING, NamedTuple
+
+from npuify.model import Change, FileError, Finding, Position
+from npuify.rewrite.edits import EditError, OffsetMap, apply_findings, wanted
+from npuify.source.text import Text, UnreadableText
+
+if TYPE_CHECKING:
+    from npuify.rules.scan import Worker
+
+MAX_ROUNDS = 12
+"""Rounds after which a file counts as not settling; real files need two or three."""
+
+
+class MigratedFile(NamedTuple):
+    """What became of one file. ``raw`` is None where nothing changed."""
+
+    relative: str
+    raw: bytes | None
+    found: list[Finding]
+    left: list[Finding]
+    changes: list[Change]
+    errors: list[FileError]
+
+
+def migrate_file(relative: str, raw: bytes, worker: Worker, *, unsafe: bool) -> MigratedFile:
+    """Apply all wanted edits to a file.
+
+    The result parses, and a second run on it changes nothing; where either cannot be had, the file stays as it was and
+    an error says so.
+    """
+    found, errors = worker.findings_of_bytes(relative, raw, whole=False)
+    if not wanted(found, unsafe=unsafe):
+        return MigratedFile(relative, None, found, found, [], errors)
+    try:
+        text = Text(raw)
+        if not parses(text.data):
+            # Only a part that was not looked at is broken; the whole file decides.
+            found, errors = worker.findings_of_bytes(relative, raw, whole=True)
+            return MigratedFile(relative, None, found, found, [], errors)
+        return _rounds(relative, text, worker, found, unsafe=unsafe)
+    except (EditError, UnreadableText, _NotSettling) as error:
+        failure = FileError(relative, f"was left as it is: {error}", advice="please report this as a defect of npuify")
+        return MigratedFile(relative, None, found, found, [], [*errors, failure])
+
+
+class _NotSettling(Exception):
+    pass
+
+
+def _rounds(relative: str, text: Text, worker: Worker, found: list[Finding], *, unsafe: bool) -> MigratedFile:
+    current, raw, findings = text, b"", found
+    offsets = OffsetMap()
+    changes: list[Change] = []
+    needs_torch_npu = False
+    # What the first round leaves stays left: later rounds see the names that it put beside it, or took away.
+    kept = {(finding.start, finding.code) for finding in found if not finding.edits}
+    for _ in range(MAX_ROUNDS):
+        chosen = [
+            finding
+            for finding in wanted(findings, unsafe=unsafe)
+            if (Position(*text.position(offsets.original(finding.edits[0].start))), finding.code) not in kept
+        ]
+        if not chosen and raw and not needs_torch_npu:
+            break
+        applied = apply_findings(current.data, chosen)
+        if not applied.edits and raw:
+            break
+        needs_torch_npu = needs_torch_npu or any(finding.needs_torch_npu for finding in applied.findings)
+        changes += [_change(finding, text, offsets) for finding in applied.findings]
+        offsets.add(applied.edits)
+        raw = current.encode(applied.data)
+        if applied.edits and not parses(applied.data):
+            raise EditError("the edited file would not parse")
+        findings, errors = worker.findings_of_bytes(relative, raw, needs_torch_npu=needs_torch_npu, whole=False)
+        if errors:
+            raise EditError(errors[0].message)
+        current = Text(raw)
+    else:
+        raise _NotSettling(f"its edits do not settle after {MAX_ROUNDS} rounds")
+    left, _ = worker.findings_of_bytes(relative, raw, whole=False)
+    changes.sort(key=lambda change: (change.start, change.end, change.code))
+    return MigratedFile(relative, raw, found, left, changes, [])
+
+
+def parses(data: bytes) -> bool:
+    """Whether UTF-8 text is Python that the running Python can parse."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            ast.parse(data.decode("utf-8", "surrogatepass"))
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            return False
+    return True
+
+
+def _change(finding: Finding, text: Text, offsets: OffsetMap) -> Change:
+    """One change a finding, with the original's lines and the edited text from its first edit to its last."""
+    first, last = finding.edits[0], finding.edits[-1]
+    start, end = offsets.original(first.start), offsets.original(last.end)
+    single = len(finding.edits) == 1
+    return Change(
+        file=finding.file,
+        code=finding.code,
+        name=finding.name,
+        start=Position(*text.position(start)),
+        end=Position(*text.position(max(start, end))),
+        before=first.before if single else " … ".join(edit.before for edit in finding.edits),
+        after=first.after if single else " … ".join(edit.after for edit in finding.edits),
+        message=finding.message,
+    )
