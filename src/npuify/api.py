@@ -1,0 +1,190 @@
+"""What the command line and other faces call: scan, migrate, explain, rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from npuify.model import Evidence, NpuifyError, Safety, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from npuify.model import MigrationResult
+    from npuify.options import Options
+
+    Progress = Callable[[int, int], None]
+
+MODES = ("copy", "diff", "check", "in-place")
+
+
+class RuleInfo(msgspec.Struct, frozen=True):
+    """A rule, as `npuify rules` lists it."""
+
+    code: str
+    name: str
+    safety: Safety
+    severity: Severity
+    summary: str
+    documentation: str
+    evidence: Evidence
+    source: str
+
+
+class ReleaseRow(msgspec.Struct, frozen=True):
+    """What one torch_npu release has of a name."""
+
+    torch_npu: str
+    name: str
+    """The NPU name, empty where there is none."""
+    note: str
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """An answer to `npuify explain`. ``kind`` is ``rule``, ``cuda name``, ``npu name`` or ``environment variable``."""
+
+    title: str
+    kind: str
+    text: tuple[str, ...]
+    releases: tuple[ReleaseRow, ...]
+    source: str
+    evidence: Evidence
+
+
+def rules() -> tuple[RuleInfo, ...]:
+    """All rules, in the order of their codes."""
+    from npuify.rules.base import all_rules
+
+    return tuple(
+        RuleInfo(
+            rule.code,
+            rule.name,
+            rule.safety,
+            rule.severity,
+            rule.summary,
+            rule.documentation,
+            rule.evidence,
+            rule.source,
+        )
+        for rule in all_rules().values()
+    )
+
+
+def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
+    """What is known of a rule (by code or name), a CUDA name, an NPU name or an environment variable.
+
+    Args:
+        what: ``NPU301``, ``nccl-backend``, ``torch.cuda.Event``, ``torch.npu.Event``, ``NCCL_DEBUG``.
+        torch_npu: only this release; None for all that are shipped.
+
+    Raises:
+        NpuifyError: nothing is known under this name.
+    """
+    for rule in rules():
+        if what.upper() == rule.code or what == rule.name:
+            return _explain_rule(rule)
+    from npuify import knowledge
+
+    fact = knowledge.environment().get(what)
+    if fact is not None:
+        text = [f"{what}: {fact.action}" + (f", becomes {fact.npu}" if fact.npu else ""), fact.message]
+        if fact.values:
+            text.append(f"Values: {fact.values}")
+        if fact.products:
+            text.append(f"Holds for: {fact.products}")
+        return Explanation(what, "environment variable", tuple(text), (), fact.source, fact.evidence)
+    wanted = knowledge.choose_release(torch_npu, None).torch_npu if torch_npu else None
+    versions = [info.torch_npu for info in knowledge.releases() if info.has_table and wanted in (None, info.torch_npu)]
+    found = _explain_name(what, versions)
+    if found is None:
+        raise NpuifyError(
+            f"nothing is known under {what!r}",
+            advice="give a rule's code (NPU301), a name with its module (torch.cuda.Event), or an environment variable",
+        )
+    return found
+
+
+def _explain_rule(rule: RuleInfo) -> Explanation:
+    head = f"{rule.safety.value} edits, severity {rule.severity.value}"
+    if rule.safety is Safety.MANUAL:
+        head = f"no edit, severity {rule.severity.value}"
+    return Explanation(
+        f"{rule.code} {rule.name}", "rule", (head, *rule.documentation.splitlines()), (), rule.source, rule.evidence
+    )
+
+
+def _explain_name(name: str, versions: list[str]) -> Explanation | None:
+    from npuify import knowledge
+
+    rows, texts = [], dict[str, None]()
+    source, evidence, known, is_npu = "", Evidence.PACKAGE, False, False
+    for version in versions:
+        table = knowledge.load(version)
+        counterpart = table.counterpart(name)
+        if counterpart is not None:
+            known = True
+            note: str = counterpart.status
+            if counterpart.missing_parameters:
+                note += f"; does not take {', '.join(counterpart.missing_parameters)}"
+            rows.append(ReleaseRow(version, counterpart.npu or "", note))
+            if counterpart.meaning is not None:
+                texts[counterpart.meaning.message] = None
+                if counterpart.meaning.advice:
+                    texts[counterpart.meaning.advice] = None
+            source, evidence = source or counterpart.source, counterpart.evidence
+        elif table.has(name):
+            known = is_npu = True
+            signature = table.signature(name)
+            rows.append(ReleaseRow(version, name, signature.text if signature is not None else ""))
+        else:
+            rows.append(ReleaseRow(version, "", "not there"))
+    if not known:
+        return None
+    kind = "npu name" if is_npu else "cuda name"
+    return Explanation(name, kind, tuple(texts), tuple(rows), source or "torch_npu packages", evidence)
+
+
+def migrate(
+    source: Path,
+    destination: Path | None,
+    options: Options,
+    *,
+    mode: str = "copy",
+    force: bool = False,
+    progress: Progress | None = None,
+) -> MigrationResult:
+    """Migrate ``source``, a project's folder or one file.
+
+    Args:
+        source: what to migrate. It is changed with ``mode="in-place"`` only.
+        destination: the folder to write the migrated copy and ``npuify-report/`` into, for ``mode="copy"``.
+        options: see :class:`npuify.options.Options`.
+        mode: ``copy``, ``diff`` and ``check`` (nothing is written), or ``in-place``.
+        force: replace a destination that is not empty.
+        progress: called with the number of files done and of files to do.
+
+    Raises:
+        NpuifyError: wrong use, or the output cannot be written; nothing is left half-written.
+    """
+    from npuify.report import report_files
+    from npuify.rewrite.plan import plan
+    from npuify.rewrite.tree import check_destination, replace_files, write_tree
+
+    if mode not in MODES:
+        raise NpuifyError(f"the mode {mode!r} does not exist", advice=f"one of {', '.join(MODES)}")
+    if mode == "copy":
+        if destination is None:
+            raise NpuifyError(
+                "no destination is given", advice="name one with -o, or use --diff, --check or --in-place"
+            )
+        check_destination(source, destination, force=force)
+    result, contents = plan(source, options, progress)
+    if mode == "in-place":
+        replace_files(Path(result.scan.root), contents)
+    elif mode == "copy":
+        assert destination is not None
+        result = msgspec.structs.replace(result, destination=str(destination))
+        write_tree(source, destination, contents, report_files(result), force=force)
+    return result

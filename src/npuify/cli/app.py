@@ -1,0 +1,53 @@
+"""The program ``npuify`` with all its commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from npuify.cli.explain import explain
+from npuify.cli.guard import guarded
+from npuify.cli.knowledge import generate, list_releases, show
+from npuify.cli.migrate import migrate
+from npuify.cli.rules import rules
+from npuify.cli.scan import scan
+from npuify.cli.schema import schema
+
+# Without markup typer does not load rich, which would cost more than all the rest of --help.
+app = typer.Typer(
+    name="npuify",
+    help="Move a CUDA project to Huawei's Ascend NPU: scan it, migrate it, and know what is left to do.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+knowledge = typer.Typer(help="What is known of torch_npu releases.", no_args_is_help=True, rich_markup_mode=None)
+
+app.command()(guarded(scan))
+app.command()(guarded(migrate))
+app.command()(guarded(explain))
+app.command()(guarded(rules))
+app.add_typer(knowledge, name="knowledge")
+knowledge.command("list")(guarded(list_releases))
+knowledge.command()(guarded(show))
+knowledge.command()(guarded(generate))
+app.command()(guarded(schema))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from npuify import __version__
+
+        typer.echo(f"npuify {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass

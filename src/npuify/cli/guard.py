@@ -1,0 +1,58 @@
+"""What happens around every command: its exit code, and what a person sees when it fails."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from typing import TYPE_CHECKING, ParamSpec
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NOTHING_LEFT = 0
+FINDINGS_REMAIN = 1
+WRONG_USE = 2
+INTERRUPTED = 130
+
+P = ParamSpec("P")
+
+
+def guarded(command: Callable[P, int]) -> Callable[P, None]:
+    """``command``, which returns its exit code, as typer wants it; errors become messages on the error stream."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        raise typer.Exit(_code(command, *args, **kwargs))
+
+    return run
+
+
+def _code(command: Callable[P, int], *args: P.args, **kwargs: P.kwargs) -> int:
+    from npuify.model import NpuifyError
+
+    try:
+        return command(*args, **kwargs)
+    except NpuifyError as error:
+        _say(f"npuify: {error}")
+        return WRONG_USE
+    except KeyboardInterrupt:
+        _say("npuify: interrupted")
+        return INTERRUPTED
+    except Exception as error:
+        if os.environ.get("NPUIFY_TRACEBACK", "0") not in {"", "0"}:
+            import traceback
+
+            _say(traceback.format_exc().rstrip("\n"))
+        else:
+            text = " ".join(str(error).split())
+            _say(f"npuify: this is a fault in npuify: {type(error).__name__}{f': {text}' if text else ''}")
+            _say("  Run it again with NPUIFY_TRACEBACK=1 in the environment to see where, and please report that.")
+        return WRONG_USE
+
+
+def _say(message: str) -> None:
+    encoding = sys.stderr.encoding or "utf-8"
+    print(message.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)

@@ -1,0 +1,63 @@
+"""``npuify knowledge list``, ``show`` and ``generate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from npuify.cli.guard import NOTHING_LEFT
+from npuify.cli.options import OutputOption, ShortFormat, ShortFormatOption
+
+
+def list_releases(format: ShortFormatOption = ShortFormat.TEXT, output: OutputOption = None) -> int:
+    """List the torch_npu releases.
+
+    Says which torch, CANN and Python go with each, and whether its names are known to npuify.
+    """
+    from npuify import knowledge
+    from npuify.cli.output import put
+    from npuify.report.answers import render_releases
+
+    put(render_releases(knowledge.releases(), format.value), output, exact=format is not ShortFormat.TEXT)
+    return NOTHING_LEFT
+
+
+def show(
+    version: Annotated[
+        str | None, typer.Argument(metavar="VERSION", help="For example 2.7.1; default: the newest stable release.")
+    ] = None,
+    format: ShortFormatOption = ShortFormat.TEXT,
+    output: OutputOption = None,
+) -> int:
+    """Show what is known of one release."""
+    from npuify import knowledge
+    from npuify.cli.output import put
+    from npuify.report.answers import render_release
+
+    release = knowledge.choose_release(version, None)
+    summary = knowledge.describe_release(release.torch_npu)
+    put(render_release(summary, format.value), output, exact=format is not ShortFormat.TEXT)
+    return NOTHING_LEFT
+
+
+def generate(
+    torch_npu: Annotated[str, typer.Option("--torch-npu", metavar="VERSION", help="The exact release.")],
+    wheels: Annotated[
+        Path | None,
+        typer.Option("--wheels", metavar="FOLDER", help="Take the packages from here instead of downloading them."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", metavar="FOLDER", help="Where to write VERSION.json; default: here.")
+    ] = Path(),
+) -> int:
+    """Make the table of one release.
+
+    Reads the files of its packages; imports and runs nothing of them.
+    """
+    from npuify.cli.output import put
+    from npuify.knowledge.generate import generate as make
+
+    put(f"{make(torch_npu, wheels=wheels, output=output)}\n", exact=False)
+    return NOTHING_LEFT

@@ -1,0 +1,113 @@
+"""``npuify migrate``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.options import (
+    ExcludeOption,
+    Format,
+    FormatOption,
+    IgnoreOption,
+    JobsOption,
+    NoCacheOption,
+    OutputOption,
+    SelectOption,
+    StyleOption,
+    TorchNpuOption,
+    UnsafeOption,
+    settings,
+)
+
+if TYPE_CHECKING:
+    from npuify.model import MigrationResult
+
+Mode = Literal["copy", "diff", "check", "in-place"]
+
+
+def migrate(
+    source: Annotated[Path, typer.Argument(metavar="SRC", help="The project: a folder, or one file.")],
+    destination: Annotated[
+        Path | None, typer.Option("-o", "--destination", metavar="DEST", help="Write a migrated copy to this folder.")
+    ] = None,
+    diff: Annotated[bool, typer.Option("--diff", help="Write nothing; show the edits as a patch.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit with 1 if anything would change.")
+    ] = False,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Change the files of SRC themselves.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a DEST that is not empty.")] = False,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    torch_npu: TorchNpuOption = None,
+    select: SelectOption = None,
+    ignore: IgnoreOption = None,
+    exclude: ExcludeOption = None,
+    unsafe: UnsafeOption = None,
+    style: StyleOption = None,
+    jobs: JobsOption = None,
+    no_cache: NoCacheOption = False,
+) -> int:
+    """Write the project as one for the NPU.
+
+    The migrated copy (-o DEST) holds npuify-report/ with every change and everything that is left to do.
+
+    Exits with 0 where nothing is left to do, 1 where errors or warnings remain, 2 where something went wrong.
+    """
+    import npuify
+    from npuify.cli.progress import progress
+    from npuify.report.summary import nothing_left
+
+    mode = _mode(destination, diff=diff, check=check, in_place=in_place, force=force)
+    options = settings(
+        [source],
+        torch_npu=torch_npu,
+        select=select,
+        ignore=ignore,
+        exclude=exclude,
+        unsafe=unsafe,
+        style=style,
+        jobs=jobs,
+        no_cache=no_cache,
+    )
+    with progress("Migrating") as show:
+        result = npuify.migrate(source, destination, options, mode=mode, force=force, progress=show)
+    _put(result, mode, format, output)
+    would_change = mode == "check" and result.changed_files
+    return FINDINGS_REMAIN if would_change or not nothing_left(result) else NOTHING_LEFT
+
+
+def _mode(destination: Path | None, *, diff: bool, check: bool, in_place: bool, force: bool) -> Mode:
+    from npuify.model import NpuifyError
+
+    modes: list[tuple[bool, Mode]] = [
+        (destination is not None, "copy"),
+        (diff, "diff"),
+        (check, "check"),
+        (in_place, "in-place"),
+    ]
+    chosen = [mode for wanted, mode in modes if wanted]
+    if len(chosen) != 1:
+        what = "say where the migrated project goes" if not chosen else "these exclude each other"
+        raise NpuifyError(f"{what}: one of -o DEST, --diff, --check, --in-place", advice="npuify migrate SRC -o DEST")
+    if force and chosen != ["copy"]:
+        raise NpuifyError("--force is about DEST, and needs -o DEST")
+    return chosen[0]
+
+
+def _put(result: MigrationResult, mode: Mode, format: Format, output: Path | None) -> None:
+    from npuify.cli.output import put, put_report
+
+    if mode == "diff" and format is Format.TEXT:
+        from npuify.report import render_migration
+
+        put(result.diff, output)
+        # The patch alone goes to the standard output, so that it can be piped into `git apply`.
+        report = render_migration(result, "text")
+        print(report.encode(sys.stderr.encoding or "utf-8", "backslashreplace").decode(), end="", file=sys.stderr)
+    else:
+        put_report(result, format.value, output)

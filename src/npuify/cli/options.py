@@ -1,0 +1,113 @@
+"""The options that several commands share, and how they join with ``[tool.npuify]``."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from npuify.options import Options
+
+
+class Format(str, Enum):
+    """As ``npuify.report.FORMATS``."""
+
+    TEXT = "text"
+    JSON = "json"
+    JSONL = "jsonl"
+    SARIF = "sarif"
+    GITHUB = "github"
+    MARKDOWN = "markdown"
+
+
+class ShortFormat(str, Enum):
+    """For commands that report no findings."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="How to write the result.")]
+ShortFormatOption = Annotated[ShortFormat, typer.Option("--format", help="How to write the result.")]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option("--output", metavar="FILE", help="Write the result to FILE instead of the standard output."),
+]
+TorchNpuOption = Annotated[
+    str | None,
+    typer.Option("--torch-npu", metavar="VERSION", help="The torch_npu release to aim at, for example 2.7.1."),
+]
+SelectOption = Annotated[
+    list[str] | None,
+    typer.Option("--select", metavar="CODES", help="Only these codes; NPU3 means all that begin so. Commas join."),
+]
+IgnoreOption = Annotated[list[str] | None, typer.Option("--ignore", metavar="CODES", help="Leave these codes alone.")]
+ExcludeOption = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", metavar="PATTERN", help="Files to leave alone, as in .gitignore. May be repeated."),
+]
+UnsafeOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--unsafe/--no-unsafe", help="Also make edits that are right in the usual case only.", show_default=False
+    ),
+]
+StyleOption = Annotated[
+    str | None, typer.Option("--style", metavar="STYLE", help="How the migrated code reads; so far only: npu.")
+]
+JobsOption = Annotated[
+    int | None, typer.Option("--jobs", min=0, metavar="N", help="Processes to use; 0 means one a processor.")
+]
+NoCacheOption = Annotated[bool, typer.Option("--no-cache", help="Do not keep or use results of earlier runs.")]
+
+
+def settings(
+    paths: Iterable[Path],
+    *,
+    torch_npu: str | None,
+    select: list[str] | None,
+    ignore: list[str] | None,
+    exclude: list[str] | None,
+    unsafe: bool | None,
+    style: str | None,
+    jobs: int | None,
+    no_cache: bool,
+) -> Options:
+    """What was said on the command line, and for what was not said there: in the project's pyproject.toml.
+
+    Patterns of ``--exclude`` are added to the project's own; everything else replaces what the project says.
+
+    Raises:
+        NpuifyError: the style does not exist (yet), or the project's settings are wrong.
+    """
+    from npuify.model import NpuifyError
+    from npuify.options import Options
+    from npuify.project.config import load_config
+    from npuify.project.files import common_root
+
+    config = load_config(common_root(list(paths)))
+    defaults = Options()
+    style = style or config.style or defaults.style
+    if style in {"portable", "auto"}:
+        raise NpuifyError(f"the style {style!r} is planned, but does not exist yet", advice="use --style npu")
+    if style != "npu":
+        raise NpuifyError(f"there is no style {style!r}", advice="use --style npu")
+    return Options(
+        torch_npu=torch_npu or config.torch_npu,
+        style=style,
+        select=_codes(select) if select is not None else config.select or (),
+        ignore=_codes(ignore) if ignore is not None else config.ignore or (),
+        exclude=(*(config.exclude or ()), *(exclude or ())),
+        unsafe=next((one for one in (unsafe, config.unsafe) if one is not None), defaults.unsafe),
+        jobs=next((one for one in (jobs, config.jobs) if one is not None), defaults.jobs),
+        cache=not no_cache,
+    )
+
+
+def _codes(words: list[str]) -> tuple[str, ...]:
+    return tuple(code.strip() for word in words for code in word.split(",") if code.strip())

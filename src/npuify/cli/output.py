@@ -1,0 +1,106 @@
+"""Where results go: the standard output, a terminal with colours, or a file."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from npuify.model import MigrationResult, ScanResult
+
+
+def put(text: str, output: Path | None = None, *, exact: bool = True) -> None:
+    """Write ``text`` to ``output`` (whole or not at all), else to the standard output.
+
+    Args:
+        exact: for programs: UTF-8 with the line ends of ``text``, wherever it goes. Otherwise the standard output's own
+            encoding is used, and what it cannot write is escaped.
+
+    Raises:
+        NpuifyError: ``output`` cannot be written.
+    """
+    if output is not None:
+        _to_file(text.encode("utf-8", "surrogateescape"), output)
+    elif exact:
+        _to_stdout(text.encode("utf-8", "surrogateescape"))
+    else:
+        _to_stdout(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
+
+
+def put_report(result: ScanResult | MigrationResult, format: str, output: Path | None) -> None:
+    """Write the report of ``result``; with colours where a person reads it in a terminal.
+
+    Raises:
+        NpuifyError: ``output`` cannot be written.
+    """
+    from npuify.model import ScanResult
+    from npuify.report import render_migration, render_scan
+
+    if format == "text" and output is None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        from npuify.report.text import lines
+
+        _to_terminal(lines(result))
+    elif isinstance(result, ScanResult):
+        put(render_scan(result, format), output, exact=format != "text")
+    else:
+        put(render_migration(result, format), output, exact=format != "text")
+
+
+def _to_terminal(lines: Iterable[list[tuple[str, str]]]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    from npuify.report import printable
+
+    console = Console(highlight=False, soft_wrap=True)
+    try:
+        for line in lines:
+            console.print(Text.assemble(*((printable(text), style) for text, style in line)))
+    except BrokenPipeError:
+        _close_stdout()
+
+
+def _to_stdout(data: bytes) -> None:
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        _close_stdout()
+    except OSError as error:
+        if sys.platform == "win32" and error.errno == errno.EINVAL:
+            _close_stdout()
+        else:
+            raise
+
+
+def _close_stdout() -> None:
+    """Send what is still to come nowhere: the reader (``head``, a pager) has gone, which is no failure of ours."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _to_file(data: bytes, output: Path) -> None:
+    from npuify.model import NpuifyError
+    from npuify.rewrite.tree import replace_files
+
+    target = Path(os.path.realpath(output))
+    if target.exists() and not target.is_file() and not target.is_dir():
+        try:
+            target.write_bytes(data)
+        except OSError as error:
+            raise NpuifyError(error.strerror or str(error), file=str(output)) from error
+        return
+    if target.is_dir():
+        raise NpuifyError("is a folder", advice="name a file for --output", file=str(output))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NpuifyError(error.strerror or str(error), file=str(output)) from error
+    replace_files(target.parent, {target.name: data})

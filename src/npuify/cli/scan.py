@@ -1,0 +1,64 @@
+"""``npuify scan``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.options import (
+    ExcludeOption,
+    Format,
+    FormatOption,
+    IgnoreOption,
+    JobsOption,
+    NoCacheOption,
+    OutputOption,
+    SelectOption,
+    StyleOption,
+    TorchNpuOption,
+    UnsafeOption,
+    settings,
+)
+
+
+def scan(
+    paths: Annotated[list[Path] | None, typer.Argument(metavar="PATH", help="Folders or files; default: here.")] = None,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    torch_npu: TorchNpuOption = None,
+    select: SelectOption = None,
+    ignore: IgnoreOption = None,
+    exclude: ExcludeOption = None,
+    unsafe: UnsafeOption = None,
+    style: StyleOption = None,
+    jobs: JobsOption = None,
+    no_cache: NoCacheOption = False,
+) -> int:
+    """Find what stands in the way. Changes nothing.
+
+    Exits with 0 where nothing is left to do, 1 where errors or warnings remain, 2 where something went wrong.
+    """
+    import npuify
+    from npuify.cli.output import put_report
+    from npuify.cli.progress import progress
+    from npuify.report.summary import nothing_left
+
+    places = paths or [Path()]
+    options = settings(
+        places,
+        torch_npu=torch_npu,
+        select=select,
+        ignore=ignore,
+        exclude=exclude,
+        unsafe=unsafe,
+        style=style,
+        jobs=jobs,
+        no_cache=no_cache,
+    )
+    with progress("Scanning") as show:
+        result = npuify.scan(places, options, progress=show)
+    put_report(result, format.value, output)
+    return NOTHING_LEFT if nothing_left(result) else FINDINGS_REMAIN

@@ -1,0 +1,75 @@
+"""What npuify tells: the same result as text, JSON, JSON lines, SARIF, GitHub annotations or Markdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from npuify.model import NpuifyError
+
+if TYPE_CHECKING:
+    from npuify.model import MigrationResult, ScanResult
+
+FORMATS: Final = ("text", "json", "jsonl", "sarif", "github", "markdown")
+
+__all__ = ["FORMATS", "json_schema", "render_migration", "render_scan", "report_files"]
+
+
+def render_scan(result: ScanResult, format: str = "text") -> str:
+    """What a scan found, in one of ``FORMATS``; ends in a line end.
+
+    Raises:
+        NpuifyError: there is no such format.
+    """
+    return _render(result, format)
+
+
+def render_migration(result: MigrationResult, format: str = "text") -> str:
+    """What a migration did and left, in one of ``FORMATS``; ends in a line end.
+
+    The findings are those that are left, and their places are those of the migrated files.
+
+    Raises:
+        NpuifyError: there is no such format.
+    """
+    return _render(result, format)
+
+
+def report_files(result: MigrationResult) -> dict[str, bytes]:
+    """The files of ``npuify-report/`` by path below the migrated project: findings.json, changes.csv and report.md."""
+    from npuify.report.changes import changes_csv
+
+    return {
+        "npuify-report/findings.json": render_migration(result, "json").encode("utf-8"),
+        "npuify-report/changes.csv": changes_csv(result.changes).encode("utf-8"),
+        "npuify-report/report.md": render_migration(result, "markdown").encode("utf-8"),
+    }
+
+
+def json_schema() -> str:
+    """The JSON Schema (draft 2020-12) of what ``--format json`` writes; ``$defs.Line`` is that of ``jsonl`` lines."""
+    from npuify.report.document import schema
+
+    return schema()
+
+
+def _render(result: ScanResult | MigrationResult, format: str) -> str:
+    if format == "text":
+        from npuify.report.text import render
+    elif format == "json":
+        from npuify.report.document import render_json as render
+    elif format == "jsonl":
+        from npuify.report.document import render_lines as render
+    elif format == "sarif":
+        from npuify.report.sarif import render
+    elif format == "github":
+        from npuify.report.github import render
+    elif format == "markdown":
+        from npuify.report.markdown import render
+    else:
+        raise NpuifyError(f"there is no format {format!r}", advice="formats: " + ", ".join(FORMATS))
+    return printable(render(result))
+
+
+def printable(text: str) -> str:
+    """``text`` with what UTF-8 cannot hold (bytes of a file name that are not text) written as ``\\udcXX``."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,94 @@
+"""Answers to questions about rules, names and releases, as text or JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from npuify.api import Explanation, RuleInfo
+    from npuify.knowledge import ReleaseInfo
+
+_EVIDENCE = {
+    "live": "asked of the real torch_npu package",
+    "package": "read from the files of the released package",
+    "documented": "stated by the documentation",
+    "reported": "reported by users",
+    "assumed": "assumed; nobody has confirmed it",
+}
+
+
+def render_explanation(answer: Explanation, format: str) -> str:
+    """The answer of ``npuify explain``."""
+    if format == "json":
+        return _json(answer)
+    lines = [f"{answer.title} ({answer.kind})", ""]
+    lines += [f"  {_plain(line)}".rstrip() for line in answer.text]
+    if answer.releases:
+        rows = [("torch_npu", "name", "")] + [(row.torch_npu, row.name or "-", row.note) for row in answer.releases]
+        lines += ["", *_table(rows)] if answer.text else _table(rows)
+    lines += ["", f"  Known: {answer.evidence.value}, {_EVIDENCE[answer.evidence.value]}."]
+    if answer.source:
+        lines.append(f"  Source: {answer.source}")
+    return "\n".join(lines) + "\n"
+
+
+def render_rules(rules: Sequence[RuleInfo], format: str) -> str:
+    """The list of ``npuify rules``."""
+    if format == "json":
+        return _json(rules)
+    rows = [("code", "name", "edits", "severity", "")]
+    rows += [(rule.code, rule.name, rule.safety.value, rule.severity.value, _plain(rule.summary)) for rule in rules]
+    return "\n".join(_table(rows)) + "\n"
+
+
+def render_releases(releases: Sequence[ReleaseInfo], format: str) -> str:
+    """The list of ``npuify knowledge list``."""
+    if format == "json":
+        return _json(releases)
+    rows = [("torch_npu", "torch", "CANN", "Python", "names known")]
+    rows += [
+        (one.torch_npu, one.torch, one.cann or "-", _range(one.pythons), "yes" if one.has_table else "no")
+        for one in releases
+    ]
+    return "\n".join(_table(rows)) + "\n"
+
+
+def render_release(summary: msgspec.Struct, format: str) -> str:
+    """What ``npuify knowledge show`` says of one release: a line for each field of ``summary``."""
+    if format == "json":
+        return _json(summary)
+    fields: dict[str, Any] = msgspec.to_builtins(summary)
+    rows = []
+    for key, value in fields.items():
+        told = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+        if isinstance(value, dict):
+            told = ", ".join(f"{name} {item}" for name, item in value.items())
+        rows.append((key.replace("_", " ") if key not in {"torch_npu"} else key, told))
+    return "\n".join(_table(rows)) + "\n"
+
+
+def _plain(text: str) -> str:
+    """``text`` without the marks that documentation has around code."""
+    return text.replace("``", "")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(msgspec.to_builtins(value), ensure_ascii=False, indent=2) + "\n"
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """``rows`` in columns as wide as their widest cell; the last column as it is."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    return [
+        "  " + "  ".join([*(cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=True)), row[-1]]).rstrip()
+        for row in rows
+    ]
+
+
+def _range(pythons: Sequence[str]) -> str:
+    return pythons[0] if len(pythons) == 1 else f"{pythons[0]} to {pythons[-1]}" if pythons else "-"

@@ -1,0 +1,276 @@
+"""The JSON that npuify writes, and its schema, which is made from the same types."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from npuify import __version__
+from npuify.model import Evidence, MigrationResult, Release, Safety, ScanResult, Severity
+from npuify.report.summary import Summary, in_order, summarise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from npuify.model import Change, FileError, Finding
+
+VERSION: Literal[1] = 1
+"""Version of the format: raised when something is removed or changes its meaning, not when something is added."""
+
+Line = Annotated[int, Meta(ge=1, description="From 1.")]
+Column = Annotated[int, Meta(ge=1, description="In characters, from 1.")]
+Offset = Annotated[int, Meta(ge=0, description="In bytes of the file's text as UTF-8, without a byte order mark.")]
+File = Annotated[str, Meta(description="Relative to the root, with forward slashes.")]
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """What wrote this."""
+
+    name: str
+    version: str
+
+
+class JsonEdit(msgspec.Struct, frozen=True):
+    """Replace ``before``, which stands from ``start`` to ``end``, by ``after``."""
+
+    start: Offset
+    end: Offset
+    before: str
+    after: str
+
+
+class JsonFinding(msgspec.Struct, frozen=True):
+    """One thing to know about one place. Its edits belong together: all are applied, or none."""
+
+    code: Annotated[str, Meta(pattern=r"^NPU\d+$")]
+    name: str
+    severity: Severity
+    safety: Safety
+    file: File
+    line: Line
+    column: Column
+    end_line: Line
+    end_column: Column
+    message: str
+    evidence: Evidence
+    source: str
+    subject: str
+    advice: str
+    edits: tuple[JsonEdit, ...]
+
+
+class JsonFailure(msgspec.Struct, frozen=True):
+    """A file that could not be treated as it should have been."""
+
+    file: File
+    line: Annotated[int, Meta(ge=0, description="From 1; 0 where no line can be named.")]
+    message: str
+    advice: str
+
+
+class JsonChange(msgspec.Struct, frozen=True):
+    """One applied edit; its lines and columns are those of the original file."""
+
+    file: File
+    code: str
+    name: str
+    line: Line
+    column: Column
+    end_line: Line
+    end_column: Column
+    before: str
+    after: str
+    message: str
+
+
+class Scan(msgspec.Struct, frozen=True, kw_only=True, tag_field="command", tag="scan"):
+    """What ``npuify scan`` found."""
+
+    version: Literal[1]
+    tool: Tool
+    root: str
+    release: Release
+    summary: Summary
+    findings: tuple[JsonFinding, ...]
+    errors: tuple[JsonFailure, ...]
+
+
+class Migration(msgspec.Struct, frozen=True, kw_only=True, tag_field="command", tag="migrate"):
+    """What ``npuify migrate`` did. ``findings`` and ``summary`` are what is left, placed in the migrated files."""
+
+    version: Literal[1]
+    tool: Tool
+    root: str
+    destination: Annotated[str, Meta(description="Empty where no copy was written.")]
+    release: Release
+    summary_before: Summary
+    """Of the source, before any edit."""
+    summary: Summary
+    changed_files: tuple[File, ...]
+    changes: tuple[JsonChange, ...]
+    findings: tuple[JsonFinding, ...]
+    errors: tuple[JsonFailure, ...]
+    diff: Annotated[str, Meta(description="A unified diff; empty unless it was asked for.")]
+
+
+class HeaderLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="header"):
+    """The first line of JSON lines."""
+
+    version: Literal[1]
+    command: Literal["scan", "migrate"]
+    tool: Tool
+    root: str
+    destination: str
+    release: Release
+
+
+class FindingLine(JsonFinding, frozen=True, tag_field="type", tag="finding"):
+    """A line for a finding."""
+
+
+class FailureLine(JsonFailure, frozen=True, tag_field="type", tag="error"):
+    """A line for a file that could not be treated."""
+
+
+class ChangeLine(JsonChange, frozen=True, tag_field="type", tag="change"):
+    """A line for an applied edit."""
+
+
+class SummaryLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="summary"):
+    """The last line of JSON lines; where it is missing, the output was cut off."""
+
+    summary: Summary
+
+
+AnyLine = HeaderLine | FindingLine | FailureLine | ChangeLine | SummaryLine
+
+
+def render_json(result: ScanResult | MigrationResult) -> str:
+    """One JSON document, indented."""
+    return json.dumps(_clean(msgspec.to_builtins(document(result))), ensure_ascii=False, indent=2) + "\n"
+
+
+def render_lines(result: ScanResult | MigrationResult) -> str:
+    """JSON lines: a header, a line for each change, finding and error, and a summary."""
+    return "".join(json.dumps(_clean(msgspec.to_builtins(line)), ensure_ascii=False) + "\n" for line in _lines(result))
+
+
+def document(result: ScanResult | MigrationResult) -> Scan | Migration:
+    """``result`` as it is written."""
+    if isinstance(result, ScanResult):
+        return Scan(
+            version=VERSION,
+            tool=_tool(),
+            root=result.root,
+            release=result.release,
+            summary=summarise(result, result.findings),
+            findings=tuple(_finding(JsonFinding, one) for one in result.findings),
+            errors=tuple(_error(JsonFailure, one) for one in in_order(result.errors)),
+        )
+    return Migration(
+        version=VERSION,
+        tool=_tool(),
+        root=result.scan.root,
+        destination=result.destination,
+        release=result.scan.release,
+        summary_before=summarise(result.scan, result.scan.findings),
+        summary=summarise(result.scan, result.left),
+        changed_files=result.changed_files,
+        changes=tuple(_change(JsonChange, one) for one in result.changes),
+        findings=tuple(_finding(JsonFinding, one) for one in result.left),
+        errors=tuple(_error(JsonFailure, one) for one in in_order(result.scan.errors)),
+        diff=result.diff,
+    )
+
+
+def schema() -> str:
+    """The JSON Schema of ``Scan`` and ``Migration``, with ``Line`` for JSON lines among its definitions."""
+    types = (Scan, Migration, AnyLine)
+    (scan, migration, line), definitions = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
+    whole: dict[str, Any] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:npuify:report:{VERSION}",
+        "title": "What npuify found and did",
+        "description": "The output of `npuify scan` and `npuify migrate` with --format json.",
+        "oneOf": [scan, migration],
+        "$defs": {**definitions, "Line": {"description": "One line of --format jsonl.", **line}},
+    }
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def _lines(result: ScanResult | MigrationResult) -> Iterator[msgspec.Struct]:
+    scan = result if isinstance(result, ScanResult) else result.scan
+    yield HeaderLine(
+        version=VERSION,
+        command="scan" if isinstance(result, ScanResult) else "migrate",
+        tool=_tool(),
+        root=scan.root,
+        destination="" if isinstance(result, ScanResult) else result.destination,
+        release=scan.release,
+    )
+    findings: Iterable[Finding]
+    if isinstance(result, ScanResult):
+        findings = result.findings
+    else:
+        findings = result.left
+        yield from (_change(ChangeLine, change) for change in result.changes)
+    yield from (_finding(FindingLine, finding) for finding in findings)
+    yield from (_error(FailureLine, error) for error in in_order(scan.errors))
+    yield SummaryLine(summary=summarise(scan, tuple(findings)))
+
+
+def _tool() -> Tool:
+    return Tool("npuify", __version__)
+
+
+def _finding(kind: type[JsonFinding], finding: Finding) -> JsonFinding:
+    return kind(
+        code=finding.code,
+        name=finding.name,
+        severity=finding.severity,
+        safety=finding.safety,
+        file=finding.file,
+        line=finding.start.line,
+        column=finding.start.column,
+        end_line=finding.end.line,
+        end_column=finding.end.column,
+        message=finding.message,
+        evidence=finding.evidence,
+        source=finding.source,
+        subject=finding.subject,
+        advice=finding.advice,
+        edits=tuple(JsonEdit(edit.start, edit.end, edit.before, edit.after) for edit in finding.edits),
+    )
+
+
+def _error(kind: type[JsonFailure], error: FileError) -> JsonFailure:
+    return kind(file=error.file, line=error.line, message=error.message, advice=error.advice)
+
+
+def _change(kind: type[JsonChange], change: Change) -> JsonChange:
+    return kind(
+        file=change.file,
+        code=change.code,
+        name=change.name,
+        line=change.start.line,
+        column=change.start.column,
+        end_line=change.end.line,
+        end_column=change.end.column,
+        before=change.before,
+        after=change.after,
+        message=change.message,
+    )
+
+
+def _clean(value: Any) -> Any:
+    """``value`` with surrogates in its strings written out, before JSON escapes backslashes."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        return {key: _clean(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_clean(item) for item in value]
+    return value

@@ -1,0 +1,220 @@
+"""Markdown: the report that stays with a migrated project, to read and to tick off."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, MigrationResult, Safety, ScanResult
+from npuify.report.summary import counted, in_order, summarise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from npuify.model import Change, FileError, Finding, Release
+    from npuify.report.summary import Summary
+
+_EDITS = {
+    Safety.SAFE: "safe: same meaning on the NPU",
+    Safety.REVIEW: "review: right in the usual case; look at it, then apply with `--unsafe`",
+    Safety.MANUAL: "by hand",
+}
+
+
+def render(result: ScanResult | MigrationResult) -> str:
+    """The whole page."""
+    page = _scan(result) if isinstance(result, ScanResult) else _migration(result)
+    return "\n".join(page).rstrip("\n") + "\n"
+
+
+def _scan(result: ScanResult) -> Iterator[str]:
+    summary = summarise(result, result.findings)
+    yield from ("# npuify: what stands between this project and the NPU", "")
+    yield from _numbers(
+        ("Project", _code(result.root)),
+        ("Python files seen", str(summary.files_seen)),
+        ("Files with findings", str(summary.files_with_findings)),
+        *_severities(summary),
+    )
+    yield from _release(result.release)
+    yield from ("## What was found", "")
+    yield from _by_code(summary)
+    yield from _checklist(result.findings, nothing="Nothing to do was found.")
+    yield from _errors(result.errors)
+    yield from _limits(result.findings, migrated=False)
+
+
+def _migration(result: MigrationResult) -> Iterator[str]:
+    scan = result.scan
+    summary = summarise(scan, result.left)
+    yield from ("# npuify: report of the migration", "")
+    yield from _numbers(
+        ("Source", _code(scan.root)),
+        *([("Migrated copy", _code(result.destination))] if result.destination else []),
+        ("Python files seen", str(summary.files_seen)),
+        ("Files changed", str(len(result.changed_files))),
+        ("Edits", str(len(result.changes))),
+        *_severities(summary, "Left: "),
+    )
+    yield from _release(scan.release)
+    yield from ("## What was changed", "")
+    yield from _changes(result.changes)
+    yield from ("## What is left to do", "")
+    if result.left:
+        yield from (
+            "Lines are those of the migrated files. `npuify explain CODE` (or a CUDA name) tells more about an entry.",
+            "",
+        )
+        yield from _by_code(summary)
+    yield from _checklist(result.left, nothing="Nothing that npuify knows of.")
+    yield from _errors(scan.errors)
+    yield from _limits(result.left, migrated=True)
+
+
+def _numbers(*rows: tuple[str, str]) -> Iterator[str]:
+    yield from ("| | |", "|---|---|")
+    yield from (f"| {name} | {value} |" for name, value in rows)
+    yield ""
+
+
+def _severities(summary: Summary, before: str = "") -> tuple[tuple[str, str], ...]:
+    words = (
+        ("error", "errors (will not run)"),
+        ("warning", "warnings (may run wrong or slowly)"),
+        ("info", "notes (nothing breaks)"),
+    )
+    return tuple((_sentence(before + text), str(summary.by_severity[key])) for key, text in words)
+
+
+def _release(release: Release) -> Iterator[str]:
+    yield from ("## Release aimed at", "")
+    cann = f" and CANN {_text(release.cann)}" if release.cann else ""
+    yield f"**torch_npu {_text(release.torch_npu)}**, with torch {_text(release.torch)}{cann}."
+    if release.reason:
+        yield f"Why: {_text(release.reason)}" + ("" if release.reason.endswith(".") else ".")
+    yield ""
+
+
+def _by_code(summary: Summary) -> Iterator[str]:
+    if not summary.by_code:
+        return
+    yield from ("| code | name | places | severity | edit |", "|---|---|---:|---|---|")
+    for one in summary.by_code:
+        yield f"| {one.code} | {_cell(one.name)} | {one.count} | {one.severity.value} | {_EDITS[one.safety]} |"
+    yield ""
+
+
+def _changes(changes: Sequence[Change]) -> Iterator[str]:
+    if not changes:
+        yield from ("Nothing: no edit was needed, or none could be made.", "")
+        return
+    yield from ("Every edit, with its lines, is in `npuify-report/changes.csv`.", "")
+    yield from ("| code | name | edits | files | for example |", "|---|---|---:|---:|---|")
+    groups: dict[tuple[str, str], list[Change]] = {}
+    for change in changes:
+        groups.setdefault((change.code, change.name), []).append(change)
+    for (code, name), group in sorted(groups.items()):
+        files = len({change.file for change in group})
+        yield f"| {code} | {_cell(name)} | {len(group)} | {files} | {_example(group)} |"
+    yield ""
+    yield from ("| file | edits |", "|---|---:|")
+    for file, count in sorted(Counter(change.file for change in changes).items()):
+        yield f"| {_code(file)} | {count} |"
+    yield ""
+
+
+def _example(changes: Sequence[Change]) -> str:
+    """What is said most often of these changes."""
+    ((message, _),) = Counter(change.message for change in changes).most_common(1)
+    return _text(_shortened(message, 120))
+
+
+def _checklist(findings: Sequence[Finding], *, nothing: str) -> Iterator[str]:
+    if not findings:
+        yield from (nothing, "")
+        return
+    for file, group in groupby(sorted(findings, key=lambda one: (one.file, one.start)), key=lambda one: one.file):
+        yield from (f"### {_code(file)}", "")
+        for finding in group:
+            known = ""
+            if finding.evidence in {Evidence.ASSUMED, Evidence.REPORTED}:
+                known = f" *({finding.evidence.value}, not confirmed)*"
+            yield (
+                f"- [ ] line {finding.start.line}: **{finding.severity.value}** {finding.code} "
+                f"{_code(finding.name)}: {_text(finding.message)}{known}"
+            )
+            if finding.advice:
+                yield f"  What to do: {_text(finding.advice)}"
+            if finding.edits:
+                yield f"  An edit is offered ({_EDITS[finding.safety]}): {_offered(finding)}"
+        yield ""
+
+
+def _offered(finding: Finding) -> str:
+    edit = finding.edits[0]
+    before, after = (_shortened(" ".join(text.split())) for text in (edit.before, edit.after))
+    more = f", and {counted(len(finding.edits) - 1, 'more edit')}" if len(finding.edits) > 1 else ""
+    return f"{_code(before) if before else 'nothing'} → {_code(after) if after else 'nothing'}{more}"
+
+
+def _errors(errors: Sequence[FileError]) -> Iterator[str]:
+    if not errors:
+        return
+    yield from ("## Files that could not be treated as they should have been", "")
+    for error in in_order(errors):
+        line = f" line {error.line}" if error.line else ""
+        yield f"- [ ] {_code(error.file)}{line}: {_text(error.message)}"
+        if error.advice:
+            yield f"  What to do: {_text(error.advice)}"
+    yield ""
+
+
+def _limits(findings: Sequence[Finding], *, migrated: bool) -> Iterator[str]:
+    yield from ("## What this report does not say", "")
+    if migrated:
+        yield "- Nothing was run: neither the original nor the migrated program, and nothing on an Ascend NPU."
+    else:
+        yield "- Nothing was run, and nothing on an Ascend NPU."
+    yield (
+        "- It rests on facts about the torch_npu release named above, read from the released package and from "
+        "documentation. Numbers, speed and memory have to be compared on the machine."
+    )
+    kinds = Counter(finding.evidence.value for finding in findings)
+    if kinds:
+        listed = ", ".join(f"{kind.value} {kinds[kind.value]}" for kind in Evidence if kinds[kind.value])
+        yield f"- How the facts behind the entries above are known: {listed}."
+    yield ""
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _shortened(text: str, limit: int = 60) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _code(text: str) -> str:
+    """``text`` as inline code, also inside a table and also where it holds backticks."""
+    text = " ".join(text.split()).replace("|", "\\|")
+    ticks = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{ticks}{pad}{text}{pad}{ticks}"
+
+
+def _text(text: str) -> str:
+    """Prose on one line: what is between backticks stays code, elsewhere nothing is taken for markup."""
+    pieces = " ".join(text.split()).split("`")
+    if len(pieces) % 2 == 0:
+        return _escaped("`".join(pieces))
+    return "".join(f"`{piece}`" if number % 2 else _escaped(piece) for number, piece in enumerate(pieces))
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\`*_<>\[\]|#~])", r"\\\1", text)
+
+
+def _cell(text: str) -> str:
+    return _escaped(" ".join(text.split()))

@@ -1,0 +1,115 @@
+"""Counts of a result, which every format tells in its own way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from npuify.model import Safety, ScanResult, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from npuify.model import FileError, Finding, MigrationResult
+
+
+class CodeCount(msgspec.Struct, frozen=True):
+    """How often one code was found."""
+
+    code: str
+    name: str
+    severity: Severity
+    """The worst among them."""
+    safety: Safety
+    """The least safe among them."""
+    count: int
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """Counts over one list of findings."""
+
+    files_seen: int
+    """Python files looked at."""
+    files_parsed: int
+    """Those that could hold something of interest."""
+    files_with_findings: int
+    findings: int
+    remaining: int
+    """Findings of severity error or warning."""
+    by_severity: dict[str, int]
+    by_safety: dict[str, int]
+    by_code: tuple[CodeCount, ...]
+    """The worst and most frequent first."""
+    file_errors: int
+    """Files that could not be treated as they should have been."""
+
+
+_WORST = tuple(Severity)
+_LEAST_SAFE = tuple(reversed(Safety))
+
+
+def summarise(scan: ScanResult, findings: Sequence[Finding]) -> Summary:
+    """Counts over ``findings``, which are those of ``scan`` or what its migration left."""
+    severities = Counter(finding.severity for finding in findings)
+    safeties = Counter(finding.safety for finding in findings)
+    return Summary(
+        files_seen=scan.files_seen,
+        files_parsed=scan.files_parsed,
+        files_with_findings=len({finding.file for finding in findings}),
+        findings=len(findings),
+        remaining=len(remaining(findings)),
+        by_severity={severity.value: severities[severity] for severity in Severity},
+        by_safety={safety.value: safeties[safety] for safety in Safety},
+        by_code=tuple(_by_code(findings)),
+        file_errors=len(scan.errors),
+    )
+
+
+def remaining(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings that stand between the project and the NPU: errors and warnings."""
+    return [finding for finding in findings if finding.severity is not Severity.INFO]
+
+
+def nothing_left(result: ScanResult | MigrationResult) -> bool:
+    """Whether a person has nothing left to do: no error or warning, and no file that could not be treated."""
+    if isinstance(result, ScanResult):
+        return not remaining(result.findings) and not result.errors
+    return not remaining(result.left) and not result.scan.errors
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """ "1 file", "2 files"."""
+    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+
+
+def severities_in_words(summary: Summary) -> str:
+    """ "3 errors, 1 warning"; empty where there are no findings."""
+    words = (("error", "error", "errors"), ("warning", "warning", "warnings"), ("info", "note", "notes"))
+    parts = [
+        counted(summary.by_severity[key], one, many) for key, one, many in words if summary.by_severity.get(key, 0)
+    ]
+    return ", ".join(parts)
+
+
+def in_order(errors: Iterable[FileError]) -> list[FileError]:
+    """By file and line."""
+    return sorted(errors, key=lambda error: (error.file, error.line, error.message))
+
+
+def _by_code(findings: Iterable[Finding]) -> list[CodeCount]:
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.code, finding.name), []).append(finding)
+    counts = [
+        CodeCount(
+            code,
+            name,
+            min((finding.severity for finding in group), key=_WORST.index),
+            min((finding.safety for finding in group), key=_LEAST_SAFE.index),
+            len(group),
+        )
+        for (code, name), group in groups.items()
+    ]
+    return sorted(counts, key=lambda one: (_WORST.index(one.severity), -one.count, one.code, one.name))

@@ -1,0 +1,149 @@
+"""The report that a person reads in a terminal, and that ``grep`` and editors understand: a finding is a line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, MigrationResult, Safety, ScanResult, Severity
+from npuify.report.places import Places
+from npuify.report.summary import Summary, counted, in_order, severities_in_words, summarise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from npuify.model import FileError, Finding, Release
+
+Line = list[tuple[str, str]]
+"""Pieces of one line, each with a style that rich knows (or none)."""
+
+_COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+_EDITS = {Safety.SAFE: "safe edit", Safety.REVIEW: "edit to review", Safety.MANUAL: "by hand"}
+_UNCERTAIN = {Evidence.ASSUMED, Evidence.REPORTED}
+
+
+def render(result: ScanResult | MigrationResult) -> str:
+    """The plain text, which does not depend on the terminal."""
+    return "".join("".join(text for text, _ in line) + "\n" for line in lines(result))
+
+
+def lines(result: ScanResult | MigrationResult) -> Iterator[Line]:
+    """The same text as lines of styled pieces."""
+    return _scan(result) if isinstance(result, ScanResult) else _migration(result)
+
+
+def _scan(result: ScanResult) -> Iterator[Line]:
+    places = Places(result)
+    yield from _findings(result.findings, places)
+    yield from _errors(result.errors, places)
+    if result.findings or result.errors:
+        yield []
+    summary = summarise(result, result.findings)
+    seen = counted(result.files_seen, "Python file")
+    if not result.findings:
+        yield [("Found nothing to do", "bold green"), (f" in {seen}.", "")]
+    else:
+        where = f" in {summary.files_with_findings} of {seen}: {severities_in_words(summary)}."
+        yield [(f"Found {counted(summary.findings, 'place')}", "bold"), (where, "")]
+        yield from _table(summary)
+        yield from _what_edits_do(summary)
+    yield from _unread(result.errors)
+    yield _aim(result.release)
+
+
+def _migration(result: MigrationResult) -> Iterator[Line]:
+    places = Places(result)
+    scan = result.scan
+    verb = "Changed" if result.destination else "Would change"
+    yield from _findings(result.left, places)
+    yield from _errors(scan.errors, places)
+    if result.left or scan.errors:
+        yield []
+    if result.changed_files:
+        edits = Counter(change.file for change in result.changes)
+        of = f" of {counted(scan.files_seen, 'Python file')}, {counted(len(result.changes), 'edit')}:"
+        yield [(f"{verb} {len(result.changed_files)}", "bold green"), (of, "")]
+        width = min(max(len(file) for file in result.changed_files), 60)
+        for file in result.changed_files:
+            yield [(f"  {file.ljust(width)}  ", ""), (counted(edits[file], "edit"), "dim")]
+    else:
+        yield [("Nothing to change", "bold green"), (f" in {counted(scan.files_seen, 'Python file')}.", "")]
+    summary = summarise(scan, result.left)
+    if result.left:
+        yield [
+            (f"Left to do: {counted(summary.findings, 'place')}", "bold"),
+            (f" in {counted(summary.files_with_findings, 'file')}: {severities_in_words(summary)}.", ""),
+        ]
+        yield from _table(summary)
+        if not result.destination:
+            yield [("  Their lines are those of the migrated files.", "dim")]
+    else:
+        yield [("Left to do: nothing that npuify knows of.", "bold green")]
+    yield from _unread(scan.errors)
+    yield _aim(scan.release)
+    if result.destination:
+        yield [("Written to ", ""), (result.destination, "bold"), ("; the whole report is in npuify-report/.", "")]
+    yield [("Nothing was run: try the result on the machine with the NPU.", "dim")]
+
+
+def _findings(findings: Sequence[Finding], places: Places) -> Iterator[Line]:
+    for finding in findings:
+        place = f"{places.shown(finding.file)}:{finding.start.line}:{finding.start.column}"
+        marks = [_EDITS[finding.safety]] if finding.edits else []
+        marks += [finding.evidence.value] if finding.evidence in _UNCERTAIN else []
+        yield [
+            (place, "bold"),
+            (f" {finding.code} ", "magenta"),
+            (finding.severity.value, _COLOURS[finding.severity]),
+            (f" {_one_line(finding.message)}", ""),
+            (f" [{', '.join(marks)}]" if marks else "", "dim"),
+        ]
+        if finding.advice:
+            yield [(f"    {_one_line(finding.advice)}", "dim")]
+
+
+def _errors(errors: Sequence[FileError], places: Places) -> Iterator[Line]:
+    for error in in_order(errors):
+        place = places.shown_in_source(error.file) + (f":{error.line}" if error.line else "")
+        yield [(place, "bold"), (" not treated: ", "bold red"), (_one_line(error.message), "")]
+        if error.advice:
+            yield [(f"    {_one_line(error.advice)}", "dim")]
+
+
+def _table(summary: Summary) -> Iterator[Line]:
+    width = max(len(one.name) for one in summary.by_code)
+    for one in summary.by_code:
+        yield [
+            (f"  {one.code}  ", "magenta"),
+            (f"{one.name.ljust(width)}  {one.count:>5}  ", ""),
+            (one.severity.value.ljust(7), _COLOURS[one.severity]),
+            (f"  {_EDITS[one.safety]}", "dim"),
+        ]
+
+
+def _what_edits_do(summary: Summary) -> Iterator[Line]:
+    safe, review, manual = (summary.by_safety[safety.value] for safety in Safety)
+    parts = []
+    if safe:
+        parts.append(f"{safe} can be edited safely (npuify migrate)")
+    if review:
+        parts.append(f"{review} can be edited after a look (--unsafe)")
+    if manual:
+        parts.append(f"{manual} {'needs' if manual == 1 else 'need'} a person")
+    yield [("; ".join(parts) + ".", "")]
+
+
+def _unread(errors: Sequence[FileError]) -> Iterator[Line]:
+    if errors:
+        files = counted(len({error.file for error in errors}), "file")
+        yield [(f"Not treated as it should have been: {files} (see above).", "bold red")]
+
+
+def _aim(release: Release) -> Line:
+    cann = f", CANN {release.cann}" if release.cann else ""
+    reason = f": {release.reason}" if release.reason else ""
+    return [(f"Aimed at torch_npu {release.torch_npu} (torch {release.torch}{cann}){reason}.".replace("..", "."), "")]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,363 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import jsonschema
+import msgspec
+import pytest
+
+from npuify.model import Change, Edit, FileError, Finding, MigrationResult, NpuifyError, Position, ScanResult
+from npuify.report import FORMATS, json_schema, render_migration, render_scan, report_files
+from npuify.report.summary import nothing_left, summarise
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+replace = msgspec.structs.replace
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def both(scan: ScanResult, migration: MigrationResult, format: str) -> list[str]:
+    return [render_scan(scan, format), render_migration(migration, format)]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_is_stable_and_ends_in_a_line_end(
+    scan_result: ScanResult, migration_result: MigrationResult, clean_result: ScanResult, format: str
+) -> None:
+    for render in (
+        lambda: render_scan(scan_result, format),
+        lambda: render_scan(clean_result, format),
+        lambda: render_migration(migration_result, format),
+    ):
+        text = render()
+        assert text.endswith("\n") and not text.endswith("\n\n")
+        assert text == render()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_can_be_written_as_utf8_whatever_a_file_is_called(
+    scan_result: ScanResult, migration_result: MigrationResult, format: str
+) -> None:
+    name = os.fsdecode(b"caf\xe9.py") if os.name != "nt" else "caf\udce9.py"
+    odd = replace(scan_result.findings[0], file=name, message="\udce9", edits=(Edit(0, 1, "\udce9", "\x00"),))
+    scan = replace(scan_result, findings=(odd,), errors=(FileError(name, "\udc80"),))
+    change = Change(name, "NPU101", "x", Position(1, 1), Position(1, 2), "\udce9", "\udc80", "\udce9")
+    migration = replace(
+        migration_result, scan=scan, left=(odd,), changes=(change,), changed_files=(name,), diff="\udce9"
+    )
+    for text in both(scan, migration, format):
+        text.encode("utf-8")
+
+
+def test_an_unknown_format(scan_result: ScanResult) -> None:
+    with pytest.raises(NpuifyError, match=r"'xml'.*\n.*formats: text"):
+        render_scan(scan_result, "xml")
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+def test_text_of_a_scan(scan_result: ScanResult) -> None:
+    assert render_scan(scan_result) == (
+        "pkg/gate, 100%.py:7:1 NPU131 warning the gate now chooses: `False`, <always> | *maybe* [assumed]\n"
+        "    look at [it]\n"
+        "train.py:1:1 NPU140 info has no effect [edit to review]\n"
+        "train.py:3:5 NPU101 error torch.cuda.Event is torch.npu.Event on the NPU [safe edit]\n"
+        "broken.py:4 not treated: cannot be parsed: invalid syntax\n"
+        "    mend it\n"
+        "\n"
+        "Found 3 places in 2 of 12 Python files: 1 error, 1 warning, 1 note.\n"
+        "  NPU101  cuda-name                1  error    safe edit\n"
+        "  NPU131  device-property          1  warning  by hand\n"
+        "  NPU140  cuda-backend-switch      1  info     edit to review\n"
+        "1 can be edited safely (npuify migrate); 1 can be edited after a look (--unsafe); 1 needs a person.\n"
+        "Not treated as it should have been: 1 file (see above).\n"
+        "Aimed at torch_npu 2.7.1 (torch 2.7.1, CANN 8.3.RC1): requirements.txt line 3 pins torch==2.7.1.\n"
+    )
+
+
+def test_text_of_a_scan_that_found_nothing(clean_result: ScanResult) -> None:
+    first, _ = render_scan(clean_result).splitlines()
+    assert first == "Found nothing to do in 12 Python files."
+
+
+def test_text_of_a_migration(migration_result: MigrationResult, tmp_path: Path) -> None:
+    text = render_migration(migration_result)
+    assert "out/pkg/gate, 100%.py:7:1 NPU131 warning" in text
+    assert "Changed 1 of 12 Python files, 2 edits:\n  train.py  2 edits\n" in text
+    assert "Left to do: 2 places in 2 files: 1 warning, 1 note.\n" in text
+    assert f"Written to {tmp_path / 'out'}; the whole report is in npuify-report/.\n" in text
+    assert "Nothing was run" in text
+    done = replace(migration_result, left=(), scan=replace(migration_result.scan, errors=()))
+    assert "Left to do: nothing that npuify knows of.\n" in render_migration(done)
+
+
+def test_text_of_a_migration_that_wrote_nothing(migration_result: MigrationResult) -> None:
+    text = render_migration(replace(migration_result, destination=""))
+    assert "Would change 1 of 12" in text
+    assert "Their lines are those of the migrated files." in text
+    assert "Written to" not in text
+
+
+def test_paths_lead_from_the_working_folder_to_the_file(
+    scan_result: ScanResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    inner = replace(scan_result, root=str(tmp_path / "a" / "b"))
+    assert "\na/b/train.py:3:5 NPU101" in render_scan(inner)
+    assert (
+        f"\n{tmp_path.as_posix()}/train.py:3:5 NPU101"
+        in (
+            monkeypatch.chdir(tmp_path / "elsewhere"),  # type: ignore[func-returns-value]
+            render_scan(scan_result),
+        )[1]
+    )
+    monkeypatch.chdir(tmp_path)
+    assert "\ntrain.py:3:5 NPU101" in render_scan(replace(scan_result, root="."))
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def schema() -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(json_schema())
+    jsonschema.Draft202012Validator.check_schema(loaded)
+    return loaded
+
+
+def test_json_fits_the_schema(
+    schema: dict[str, Any], scan_result: ScanResult, clean_result: ScanResult, migration_result: MigrationResult
+) -> None:
+    validator = jsonschema.Draft202012Validator(schema)
+    for text in (*both(scan_result, migration_result, "json"), render_scan(clean_result, "json")):
+        validator.validate(json.loads(text))
+
+
+def test_json_lines_fit_the_schema(
+    schema: dict[str, Any], scan_result: ScanResult, migration_result: MigrationResult
+) -> None:
+    validator = jsonschema.Draft202012Validator({"$ref": "#/$defs/Line", "$defs": schema["$defs"]})
+    for text in both(scan_result, migration_result, "jsonl"):
+        lines = [json.loads(line) for line in text.splitlines()]
+        for line in lines:
+            validator.validate(line)
+        assert lines[0]["type"] == "header" and lines[-1]["type"] == "summary"
+    kinds = [line["type"] for line in lines]
+    assert kinds == ["header", "change", "change", "finding", "finding", "error", "summary"]
+
+
+@pytest.mark.parametrize(
+    "breakage",
+    [
+        lambda document: document.pop("version"),
+        lambda document: document.update(version=2),
+        lambda document: document.update(command="dance"),
+        lambda document: document.pop("findings"),
+        lambda document: document["findings"][0].pop("line"),
+        lambda document: document["findings"][0].update(line=0),
+        lambda document: document["findings"][0].update(severity="fatal"),
+        lambda document: document["findings"][0].update(code="X1"),
+        lambda document: document["findings"][2]["edits"][0].update(start=-1),
+        lambda document: document["release"].pop("torch_npu"),
+    ],
+)
+def test_the_schema_refuses_what_is_wrong(schema: dict[str, Any], scan_result: ScanResult, breakage: Any) -> None:
+    document = json.loads(render_scan(scan_result, "json"))
+    breakage(document)
+    assert not jsonschema.Draft202012Validator(schema).is_valid(document)
+
+
+def test_json_of_a_scan(scan_result: ScanResult, finding: Finding) -> None:
+    document = json.loads(render_scan(scan_result, "json"))
+    assert document["version"] == 1
+    assert document["findings"][2] == {
+        "code": "NPU101",
+        "name": "cuda-name",
+        "severity": "error",
+        "safety": "safe",
+        "file": "train.py",
+        "line": 3,
+        "column": 5,
+        "end_line": 3,
+        "end_column": 21,
+        "message": "torch.cuda.Event is torch.npu.Event on the NPU",
+        "evidence": "package",
+        "source": "torch-npu 2.7.1, its wheel",
+        "subject": "torch.cuda.Event",
+        "advice": "",
+        "edits": [{"start": finding.edits[0].start, "end": finding.edits[0].end, "before": "cuda", "after": "npu"}],
+    }
+    assert document["errors"] == [
+        {"file": "broken.py", "line": 4, "message": "cannot be parsed: invalid syntax", "advice": "mend it"}
+    ]
+    assert document["summary"]["by_severity"] == {"error": 1, "warning": 1, "info": 1}
+    assert document["summary"]["remaining"] == 2
+    assert document["release"]["reason"] == "requirements.txt line 3 pins torch==2.7.1"
+
+
+def test_json_of_a_migration(migration_result: MigrationResult) -> None:
+    document = json.loads(render_migration(migration_result, "json"))
+    assert [change["code"] for change in document["changes"]] == ["NPU101", "NPU100"]
+    assert document["changed_files"] == ["train.py"]
+    assert len(document["findings"]) == document["summary"]["findings"] == 2
+    assert document["summary_before"]["findings"] == 3
+
+
+# --- SARIF -----------------------------------------------------------------------------------------------------------
+
+
+def test_sarif_of_a_scan(scan_result: ScanResult, tmp_path: Path) -> None:
+    log = json.loads(render_scan(scan_result, "sarif"))
+    assert log["version"] == "2.1.0"
+    (run,) = log["runs"]
+    assert run["originalUriBaseIds"]["SRCROOT"]["uri"] == tmp_path.as_uri() + "/"
+    assert run["columnKind"] == "unicodeCodePoints"
+    rules = run["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == ["NPU101", "NPU131", "NPU140"]
+    for result in run["results"]:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+        (location,) = result["locations"]
+        place = location["physicalLocation"]
+        assert place["artifactLocation"]["uriBaseId"] == "SRCROOT"
+        assert min(place["region"].values()) >= 1
+    gate, note, event = run["results"]
+    assert gate["level"] == "warning" and note["level"] == "note" and event["level"] == "error"
+    uri = gate["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert " " not in uri and unquote(uri) == "pkg/gate, 100%.py"
+    (fix,) = event["fixes"]
+    (replacement,) = fix["artifactChanges"][0]["replacements"]
+    assert replacement == {
+        "deletedRegion": {"startLine": 3, "startColumn": 11, "endLine": 3, "endColumn": 15},
+        "insertedContent": {"text": "npu"},
+    }
+    assert len(note["fixes"][0]["artifactChanges"][0]["replacements"]) == 2
+    (notification,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert notification["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
+    assert len({json.dumps(result["partialFingerprints"]) for result in run["results"]}) == 3
+
+
+def test_sarif_offers_no_fix_for_a_file_that_changed(scan_result: ScanResult, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("something else\n")
+    (run,) = json.loads(render_scan(scan_result, "sarif"))["runs"]
+    assert not any("fixes" in result for result in run["results"])
+    (tmp_path / "train.py").unlink()
+    (run,) = json.loads(render_scan(scan_result, "sarif"))["runs"]
+    assert not any("fixes" in result for result in run["results"])
+
+
+def test_sarif_columns_count_characters(scan_result: ScanResult, finding: Finding, tmp_path: Path) -> None:
+    text = 'n = "中文"; torch.cuda.Event()\n'
+    start = len(text[: text.index("cuda")].encode())
+    (tmp_path / "train.py").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    moved = replace(finding, edits=(Edit(start, start + 4, "cuda", "npu"),))
+    (run,) = json.loads(render_scan(replace(scan_result, findings=(moved,)), "sarif"))["runs"]
+    region = run["results"][0]["fixes"][0]["artifactChanges"][0]["replacements"][0]["deletedRegion"]
+    assert region["startColumn"] == text.index("cuda") + 1
+
+
+# --- GitHub ----------------------------------------------------------------------------------------------------------
+
+
+def test_github_commands(scan_result: ScanResult) -> None:
+    assert render_scan(scan_result, "github").splitlines() == [
+        (
+            "::warning file=pkg/gate%2C 100%25.py,line=7,endLine=8,title=NPU131 device-property"
+            "::the gate%0Anow chooses: `False`, <always> | *maybe*%0Alook at [it]"
+        ),
+        "::notice file=train.py,line=1,endLine=1,col=1,endColumn=7,title=NPU140 cuda-backend-switch::has no effect",
+        (
+            "::error file=train.py,line=3,endLine=3,col=5,endColumn=21,title=NPU101 cuda-name"
+            "::torch.cuda.Event is torch.npu.Event on the NPU"
+        ),
+        "::error file=broken.py,line=4,title=npuify::cannot be parsed: invalid syntax%0Amend it",
+        "npuify: 3 findings (1 error, 1 warning, 1 note)",
+    ]
+
+
+def test_a_message_cannot_smuggle_in_a_command(scan_result: ScanResult) -> None:
+    evil = replace(scan_result.findings[0], message="x\r\n::error::y", file="a\n::set-output name=x::y,b:c.py")
+    text = render_scan(replace(scan_result, findings=(evil,), errors=()), "github")
+    assert len(text.splitlines()) == 2
+    assert text.startswith("::warning file=a%0A%3A%3Aset-output name=x%3A%3Ay%2Cb%3Ac.py,")
+
+
+# --- Markdown and the report files -----------------------------------------------------------------------------------
+
+
+def test_report_lists_everything_left_as_a_checklist_by_file(migration_result: MigrationResult) -> None:
+    page = render_migration(migration_result, "markdown")
+    boxes = [line for line in page.splitlines() if line.startswith("- [ ] ")]
+    assert len(boxes) == len(migration_result.left) + len(migration_result.scan.errors)
+    assert page.index("### `pkg/gate, 100%.py`") < page.index("### `train.py`")
+    assert (
+        "- [ ] line 7: **warning** NPU131 `device-property`: the gate now chooses: `False`, "
+        "\\<always\\> \\| \\*maybe\\* *(assumed, not confirmed)*\n  What to do: look at \\[it\\]\n"
+    ) in page
+    assert "| NPU101 | cuda-name | 1 | 1 | torch.cuda.Event is torch.npu.Event on the NPU |" in page
+    assert "**torch_npu 2.7.1**, with torch 2.7.1 and CANN 8.3.RC1." in page
+    assert "Why: requirements.txt line 3 pins torch==2.7.1." in page
+    assert "Nothing was run" in page
+
+
+def test_markdown_of_a_scan_and_of_nothing(scan_result: ScanResult, clean_result: ScanResult) -> None:
+    assert render_scan(scan_result, "markdown").count("- [ ] ") == 4
+    assert "Nothing to do was found." in render_scan(clean_result, "markdown")
+
+
+def test_report_files(migration_result: MigrationResult) -> None:
+    files = report_files(migration_result)
+    assert sorted(files) == ["npuify-report/changes.csv", "npuify-report/findings.json", "npuify-report/report.md"]
+    assert json.loads(files["npuify-report/findings.json"])["command"] == "migrate"
+    rows = list(csv.DictReader(io.StringIO(files["npuify-report/changes.csv"].decode(), newline="")))
+    assert rows == [
+        {"file": "train.py", "start_line": "3", "end_line": "3", "code": "NPU101", "before": "cuda", "after": "npu"},
+        {
+            "file": "train.py",
+            "start_line": "2",
+            "end_line": "2",
+            "code": "NPU100",
+            "before": "",
+            "after": "import torch_npu\n",
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "  @x", "＝1", "=cmd|' /C calc'!A0", "|x", "%x"],
+)
+def test_no_cell_is_a_formula(migration_result: MigrationResult, text: str) -> None:
+    change = replace(migration_result.changes[0], file=text, before=text, after=text)
+    content = report_files(replace(migration_result, changes=(change,)))["npuify-report/changes.csv"].decode()
+    (row,) = csv.DictReader(io.StringIO(content, newline=""))
+    assert row["file"] == row["before"] == row["after"] == "'" + text
+
+
+# --- counts ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_counts_as_left(scan_result: ScanResult, clean_result: ScanResult, finding: Finding) -> None:
+    gate, note, error = scan_result.findings
+    assert nothing_left(clean_result)
+    assert nothing_left(replace(clean_result, findings=(note,)))
+    assert not nothing_left(replace(clean_result, findings=(gate,)))
+    assert not nothing_left(replace(clean_result, findings=(error,)))
+    assert not nothing_left(replace(clean_result, errors=scan_result.errors))
+
+
+def test_the_worst_of_a_code_counts(scan_result: ScanResult, finding: Finding) -> None:
+    gate, _, _ = scan_result.findings
+    mixed = (finding, replace(gate, code="NPU101", name="cuda-name"), finding)
+    (count,) = summarise(scan_result, mixed).by_code
+    assert (count.count, count.severity.value, count.safety.value) == (3, "error", "manual")
