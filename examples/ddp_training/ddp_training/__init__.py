@@ -1,0 +1,1 @@
+"""A sequence tagger that trains on many GPUs."""

@@ -1,0 +1,1 @@
+"""A blob detector."""
