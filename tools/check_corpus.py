@@ -22,7 +22,8 @@ from pathlib import Path
 from npuify import knowledge
 from npuify.options import Options
 from npuify.rewrite.plan import plan
-from npuify.rules.scan import Worker, checked_selection, prepare
+from npuify.rules.scan import checked_selection, prepare
+from npuify.rules.worker import Worker
 from npuify.source.text import Text
 
 NPU_NAME = re.compile(r"\b(?:torch\.npu|torch_npu)(?:\.\w+)+")

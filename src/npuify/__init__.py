@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from npuify.api import Explanation, RuleInfo
+    from npuify.api import Explanation
     from npuify.model import MigrationResult, ScanResult
     from npuify.options import Options
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "explain", "migrate", "rules", "scan"]
+__all__ = ["__version__", "explain", "migrate", "scan"]
 
 
 def scan(
@@ -55,10 +55,3 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
     from npuify.api import explain as run
 
     return run(what, torch_npu=torch_npu)
-
-
-def rules() -> tuple[RuleInfo, ...]:
-    """All rules, in the order of their codes."""
-    from npuify.api import rules as run
-
-    return run()

@@ -170,7 +170,7 @@ def migrate(
     """
     from npuify.report import report_files
     from npuify.rewrite.plan import plan
-    from npuify.rewrite.tree import check_destination, replace_files, write_tree
+    from npuify.rewrite.tree import check_destination, replace_files, skipped_entries, write_tree
 
     if mode not in MODES:
         raise NpuifyError(f"the mode {mode!r} does not exist", advice=f"one of {', '.join(MODES)}")
@@ -183,8 +183,11 @@ def migrate(
     result, contents = plan(source, options, progress)
     if mode == "in-place":
         replace_files(Path(result.scan.root), contents)
+        result = msgspec.structs.replace(result, destination=result.scan.root)
     elif mode == "copy":
         assert destination is not None
-        result = msgspec.structs.replace(result, destination=str(destination))
+        left_out = skipped_entries(source) if source.is_dir() else ()
+        scan = msgspec.structs.replace(result.scan, errors=(*result.scan.errors, *left_out))
+        result = msgspec.structs.replace(result, scan=scan, destination=str(destination))
         write_tree(source, destination, contents, report_files(result), force=force)
     return result

@@ -281,6 +281,12 @@ def test_migrate_passes_on_what_was_said(calls: Calls) -> None:
         assert (calls.seen["mode"], calls.seen["destination"], calls.seen["force"]) == (mode, None, False)
 
 
+def test_what_was_done_in_place_is_told_as_done(calls: Calls) -> None:
+    calls.migration = migrated(changed=True)
+    assert "Changed 1 of 1" in run("migrate", ".", "--in-place").stdout
+    assert "Would change 1 of 1" in run("migrate", ".", "--check").stdout
+
+
 # --- where results go ------------------------------------------------------------------------------------------------
 
 

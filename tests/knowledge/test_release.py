@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import timeit
 
 import pytest
 
 from npuify.knowledge import load, meanings
-from npuify.knowledge.release import RELEASES, ReleaseTable
+from npuify.knowledge.release import RELEASES, ReleaseTable, read_release_file
 from npuify.knowledge.versions import shipped_tables
 from npuify.model import NpuifyError
 
@@ -150,3 +151,10 @@ def test_importing_is_light() -> None:
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     heavy = {"tomllib", "tomli", "packaging", "json", "zipfile", "ast", "npuify.knowledge.release"}
     assert not heavy & set(modules)
+
+
+def test_loading_is_fast() -> None:
+    """Best of several, so that a busy machine does not decide; the aim is 15 ms, and it takes about 2."""
+    path = RELEASES / f"{shipped_tables()[0]}.json"
+    best = min(timeit.repeat(lambda: ReleaseTable(read_release_file(path)), number=1, repeat=7))
+    assert best < 0.015

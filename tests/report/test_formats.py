@@ -109,6 +109,12 @@ def test_text_of_a_migration_that_wrote_nothing(migration_result: MigrationResul
     assert "Written to" not in text
 
 
+def test_text_of_a_migration_in_place(migration_result: MigrationResult) -> None:
+    text = render_migration(replace(migration_result, destination=migration_result.scan.root))
+    assert "Changed 1 of 12" in text
+    assert "Written to" not in text
+
+
 def test_paths_lead_from_the_working_folder_to_the_file(
     scan_result: ScanResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
 from npuify.rules.base import Selection
 from npuify.rules.project_index import ProjectIndex, may_define_cuda
-from npuify.rules.scan import Worker
+from npuify.rules.worker import Worker
 
 if TYPE_CHECKING:
     from npuify.model import Finding
@@ -43,6 +44,10 @@ def migrated(
 ) -> MigratedFile:
     """The outcome of migrating ``text``. Errors of the engine fail the test."""
     raw = text if isinstance(text, bytes) else text.encode()
+    if root is None and may_define_cuda(raw, raw.lower()):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / name).write_bytes(raw)
+            return migrate_file(name, raw, worker(Path(folder), release), unsafe=unsafe)
     return migrate_file(name, raw, worker(root, release), unsafe=unsafe)
 
 

@@ -58,6 +58,8 @@ def migrate(
 
     Exits with 0 where nothing is left to do, 1 where errors or warnings remain, 2 where something went wrong.
     """
+    import msgspec
+
     import npuify
     from npuify.cli.progress import progress
     from npuify.report.summary import nothing_left
@@ -76,6 +78,9 @@ def migrate(
     )
     with progress("Migrating") as show:
         result = npuify.migrate(source, destination, options, mode=mode, force=force, progress=show)
+    if mode == "in-place":
+        # Reports take an empty destination for "nothing was written".
+        result = msgspec.structs.replace(result, destination=result.scan.root)
     _put(result, mode, format, output)
     would_change = mode == "check" and result.changed_files
     return FINDINGS_REMAIN if would_change or not nothing_left(result) else NOTHING_LEFT

@@ -104,7 +104,9 @@ class Migration(msgspec.Struct, frozen=True, kw_only=True, tag_field="command", 
     version: Literal[1]
     tool: Tool
     root: str
-    destination: Annotated[str, Meta(description="Empty where no copy was written.")]
+    destination: Annotated[
+        str, Meta(description="Empty where nothing was written; the root where it was changed in place.")
+    ]
     release: Release
     summary_before: Summary
     """Of the source, before any edit."""

@@ -52,7 +52,7 @@ def _migration(result: MigrationResult) -> Iterator[str]:
     yield from ("# npuify: report of the migration", "")
     yield from _numbers(
         ("Source", _code(scan.root)),
-        *([("Migrated copy", _code(result.destination))] if result.destination else []),
+        *([("Migrated copy", _code(result.destination))] if result.destination not in {"", scan.root} else []),
         ("Python files seen", str(summary.files_seen)),
         ("Files changed", str(len(result.changed_files))),
         ("Edits", str(len(result.changes))),

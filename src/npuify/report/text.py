@@ -81,7 +81,7 @@ def _migration(result: MigrationResult) -> Iterator[Line]:
         yield [("Left to do: nothing that npuify knows of.", "bold green")]
     yield from _unread(scan.errors)
     yield _aim(scan.release)
-    if result.destination:
+    if result.destination and result.destination != scan.root:
         yield [("Written to ", ""), (result.destination, "bold"), ("; the whole report is in npuify-report/.", "")]
     yield [("Nothing was run: try the result on the machine with the NPU.", "dim")]
 

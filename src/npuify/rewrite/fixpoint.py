@@ -11,8 +11,9 @@ from npuify.rewrite.edits import EditError, OffsetMap, apply_findings, wanted
 from npuify.source.text import Text, UnreadableText
 
 if TYPE_CHECKING:
-    from npuify.rules.scan import Worker
+    from npuify.rules.worker import Worker
 
+_DEFECT = "please report this as a defect of npuify"
 MAX_ROUNDS = 12
 """Rounds after which a file counts as not settling; real files need two or three."""
 
@@ -45,7 +46,7 @@ def migrate_file(relative: str, raw: bytes, worker: Worker, *, unsafe: bool) -> 
             return MigratedFile(relative, None, found, found, [], errors)
         return _rounds(relative, text, worker, found, unsafe=unsafe)
     except (EditError, UnreadableText, _NotSettling) as error:
-        failure = FileError(relative, f"was left as it is: {error}", advice="please report this as a defect of npuify")
+        failure = FileError(relative, f"was left as it is: {error}", advice=_DEFECT)
         return MigratedFile(relative, None, found, found, [], [*errors, failure])
 
 
@@ -57,6 +58,7 @@ def _rounds(relative: str, text: Text, worker: Worker, found: list[Finding], *, 
     current, raw, findings = text, b"", found
     offsets = OffsetMap()
     changes: list[Change] = []
+    problems: list[FileError] = []
     needs_torch_npu = False
     # What the first round leaves stays left: later rounds see the names that it put beside it, or took away.
     kept = {(finding.start, finding.code) for finding in found if not finding.edits}
@@ -69,23 +71,37 @@ def _rounds(relative: str, text: Text, worker: Worker, found: list[Finding], *, 
         if not chosen and raw and not needs_torch_npu:
             break
         applied = apply_findings(current.data, chosen)
+        if applied.edits and not parses(applied.data):
+            # One edit that breaks the text must not keep all the others from being made.
+            broken = {
+                (Position(*text.position(offsets.original(finding.edits[0].start))), finding.code)
+                for finding in applied.findings
+                if not parses(apply_findings(current.data, [finding]).data)
+            }
+            if not broken:
+                raise EditError("the edited file would not parse")
+            kept |= broken
+            problems += [
+                FileError(
+                    relative, f"an edit of {code} was left out: the file would not parse with it", place.line, _DEFECT
+                )
+                for place, code in sorted(broken)
+            ]
+            continue
         if not applied.edits and raw:
             break
         needs_torch_npu = needs_torch_npu or any(finding.needs_torch_npu for finding in applied.findings)
         changes += [_change(finding, text, offsets) for finding in applied.findings]
         offsets.add(applied.edits)
         raw = current.encode(applied.data)
-        if applied.edits and not parses(applied.data):
-            raise EditError("the edited file would not parse")
         findings, errors = worker.findings_of_bytes(relative, raw, needs_torch_npu=needs_torch_npu, whole=False)
         if errors:
             raise EditError(errors[0].message)
         current = Text(raw)
     else:
         raise _NotSettling(f"its edits do not settle after {MAX_ROUNDS} rounds")
-    left, _ = worker.findings_of_bytes(relative, raw, whole=False)
     changes.sort(key=lambda change: (change.start, change.end, change.code))
-    return MigratedFile(relative, raw, found, left, changes, [])
+    return MigratedFile(relative, raw if changes else None, found, findings, changes, problems)
 
 
 def parses(data: bytes) -> bool:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import difflib
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuify.model import FileError, MigrationResult, ScanResult
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
-from npuify.rules.scan import Worker, prepare, worker_count
+from npuify.rules.scan import prepare
+from npuify.rules.worker import Worker, each_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from npuify.options import Options
-    from npuify.rules.scan import Candidate, Work
+    from npuify.rules.worker import Candidate
 
     Progress = Callable[[int, int], None]
 
@@ -26,7 +28,9 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
         The result, its ``diff`` filled in, and the new content of each file that changes, by relative path.
     """
     work = prepare([source], options)
-    done = _migrate_all(work, options, progress)
+    worker = Worker(work.release.torch_npu, work.selection, work.project)
+    task = partial(_migrate_one, unsafe=options.unsafe)
+    done = sorted(each_file(task, worker, work.candidates, options.jobs, progress), key=lambda item: item.relative)
     contents = {item.relative: item.raw for item in done if item.raw is not None}
     errors = sorted((*work.errors, *(error for item in done for error in item.errors)), key=lambda error: error.file)
     scan = ScanResult(
@@ -48,69 +52,13 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
     return result, contents
 
 
-def _migrate_all(work: Work, options: Options, progress: Progress | None) -> list[MigratedFile]:
-    count = worker_count(options.jobs, len(work.candidates))
-    if count <= 1:
-        worker = Worker(work.release.torch_npu, work.selection, work.project)
-        done = []
-        for number, candidate in enumerate(work.candidates, start=1):
-            done.append(_migrate_one(candidate, worker, unsafe=options.unsafe))
-            if progress is not None:
-                progress(number, len(work.candidates))
-    else:
-        done = _in_processes(work, options, count, progress)
-    return sorted(done, key=lambda item: item.relative)
-
-
-def _migrate_one(candidate: Candidate, worker: Worker, *, unsafe: bool) -> MigratedFile:
+def _migrate_one(worker: Worker, candidate: Candidate, *, unsafe: bool) -> MigratedFile:
     try:
         raw = Path(candidate.location).read_bytes()
     except OSError as error:
         failure = FileError(candidate.relative, f"cannot be read: {error.strerror or error}")
         return MigratedFile(candidate.relative, None, [], [], [], [failure])
     return migrate_file(candidate.relative, raw, worker, unsafe=unsafe)
-
-
-_worker: Worker | None = None
-_unsafe = False
-
-
-def _start(torch_npu: str, selection: object, index: object, unsafe: bool) -> None:
-    global _worker, _unsafe
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _worker = Worker(torch_npu, selection, index)  # type: ignore[arg-type]
-    _unsafe = unsafe
-
-
-def _one(candidate: Candidate) -> MigratedFile:
-    assert _worker is not None
-    return _migrate_one(candidate, _worker, unsafe=_unsafe)
-
-
-def _in_processes(work: Work, options: Options, count: int, progress: Progress | None) -> list[MigratedFile]:
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
-    done: list[MigratedFile] = []
-    executor = ProcessPoolExecutor(
-        count,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_start,
-        initargs=(work.release.torch_npu, work.selection, work.project, options.unsafe),
-    )
-    try:
-        chunk = max(1, min(16, len(work.candidates) // (count * 4)))
-        for item in executor.map(_one, work.candidates, chunksize=chunk):
-            done.append(item)
-            if progress is not None:
-                progress(len(done), len(work.candidates))
-    except BaseException:
-        executor.shutdown(wait=False, cancel_futures=True)
-        raise
-    executor.shutdown()
-    return done
 
 
 def _diff(relative: str, root: Path, new: bytes) -> str:

@@ -17,6 +17,7 @@ MODULES = (
     "distributed",
     "profiling",
     "environment",
+    "libraries",
     "limits",
     "unparsed",
 )

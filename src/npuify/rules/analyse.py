@@ -86,7 +86,10 @@ def analyse(
     """
     file = PythonFile(source, release, project, needs_torch_npu=needs_torch_npu)  # type: ignore[arg-type]
     source.reexport = project.reexport
-    source.star_has = lambda name: name.startswith("torch.") and file.release.counterpart(name) is not None
+    source.class_named = project.class_named
+    source.star_has = lambda name: (
+        file.release.counterpart(name) is not None if name.startswith("torch.") else project.provides(name)
+    )
     findings: list[Finding] = []
     shown: set[ast.AST] = set()
     pending: list[ast.AST] = []
@@ -119,7 +122,7 @@ def analyse(
                     file.rule = rule
                     findings.extend(rule.check(node, file))
     findings.sort(key=lambda finding: (finding.start, finding.end, finding.code))
-    silenced = suppressed_codes(source)
+    silenced = suppressed_codes(source.text, source.tree)
     return [finding for finding in findings if not silenced(finding)] if silenced else findings
 
 
@@ -161,6 +164,10 @@ def _followed_names(file: PythonFile, nodes: list[ast.AST]) -> set[str]:
             names |= {alias.asname for alias in node.names if alias.asname and alias.name.startswith(_FOLLOWED)}
         elif isinstance(node, ast.Assign) and isinstance(node.value, (ast.Attribute, ast.Call)):
             value = node.value.func if isinstance(node.value, ast.Call) else node.value
-            if (file.qualname(value) or "").startswith("torch.cuda"):
-                names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    return {name for name in names if len(name) > 1}
+            name = file.qualname(value) or ""
+            if name.startswith("torch.cuda"):
+                targets = [target for target in node.targets if isinstance(target, (ast.Name, ast.Attribute))]
+                bound = [target.id if isinstance(target, ast.Name) else target.attr for target in targets]
+                # Names of one letter stand on too many lines; only properties are worth it.
+                names |= {item for item in bound if len(item) > 1 or name.endswith("get_device_properties")}
+    return names

@@ -38,7 +38,7 @@ def cuda_backend_switch(node: ast.Attribute, file: PythonFile) -> Iterator[Findi
         said = "answers for CUDA, not for the NPU" if asked else "has no effect on an NPU"
         message, severity, advice = f"{name} {said}", Severity.INFO, ""
     else:
-        message, severity, advice = meaning.message, meaning.severity, meaning.advice
+        message, severity, advice = f"{name}: {meaning.message}", meaning.severity, meaning.advice
     yield file.report(
         node,
         message,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.base import rule
+from npuify.source.types import assigned_to_self
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +67,9 @@ def capability_gate(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
             advice=_ADVICE,
         )
         return
-    if isinstance(parent, (ast.Expr, ast.FormattedValue)) or (isinstance(parent, ast.Call) and parent.func is not node):
+    if isinstance(parent, (ast.Expr, ast.FormattedValue)):
+        return
+    if isinstance(parent, ast.Call) and parent.func is not node and _word(parent.func) in _PRINTS:
         return
     chosen = _gate_value(node, file)
     tail = f"; this gate is then {chosen}" if chosen is not None else ""
@@ -108,14 +111,15 @@ def _gate_value(node: ast.expr, file: PythonFile) -> bool | None:
     return bool(result)
 
 
+_PRINTS = frozenset("print str repr format info debug warning error log write append".split())
 _PROPERTY_DEFAULTS = {"major": "0", "minor": "0", "multi_processor_count": "1", "warp_size": "32", "is_integrated": "0"}
 
 
 @rule("NPU131", "device-property", Safety.SAFE, Severity.ERROR, words=("get_device_properties",))
 def device_property(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
-    """``get_device_properties()`` of an NPU has no ``major``, ``minor`` and other properties of CUDA.
+    """``get_device_properties()`` of an NPU has no ``major``, ``minor`` and other properties of CUDA, or None for them.
 
-    ``getattr`` with 0 keeps the program running; it then takes the branch for the oldest GPUs.
+    Which of the two depends on the release. With 0 in their place the program takes the branch for the oldest GPUs.
 
     Before::
 
@@ -126,7 +130,7 @@ def device_property(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
 
         import torch
         import torch_npu  # noqa: F401
-        old = getattr(torch.npu.get_device_properties(0), "major", 0) < 7
+        old = (getattr(torch.npu.get_device_properties(0), "major", None) or 0) < 7
     """
     if (
         node.attr not in _PROPERTY_DEFAULTS
@@ -141,12 +145,12 @@ def device_property(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
     safety = Safety.SAFE if node.attr in ("major", "minor") else Safety.REVIEW
     if span is not None and file.source.segment(value_end, span[1]) == f".{node.attr}":
         edits = [
-            file.edit(start, start, "getattr("),
-            file.edit(value_end, end, f', "{node.attr}", {_PROPERTY_DEFAULTS[node.attr]})'),
+            file.edit(start, start, "(getattr("),
+            file.edit(value_end, end, f', "{node.attr}", None) or {_PROPERTY_DEFAULTS[node.attr]})'),
         ]
     yield file.report(
         node,
-        f"properties of an NPU have no {node.attr}",
+        f"properties of an NPU have no {node.attr}, or None for it",
         edits=edits,
         safety=safety,
         subject="torch.cuda.get_device_properties",
@@ -161,6 +165,8 @@ def _is_properties(node: ast.expr, file: PythonFile) -> bool:
             "torch.npu.get_device_properties",
             "torch_npu.npu.get_device_properties",
         )
+    if isinstance(node, ast.Attribute):
+        return any(_is_properties(value, file) for value in assigned_to_self(node, file.source, file.scope(node)))
     if isinstance(node, ast.Name):
         found = file.scope(node).lookup(node.id)
         return found is not None and any(
@@ -171,7 +177,7 @@ def _is_properties(node: ast.expr, file: PythonFile) -> bool:
 
 @rule("NPU133", "device-property-unknown", Safety.MANUAL, Severity.WARNING, words=("get_device_properties",))
 def device_property_unknown(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
-    """``getattr(properties, "major", 0)`` is always 0 on an NPU: the program takes the branch for the oldest GPUs."""
+    """``getattr(properties, "major", None) or 0`` is 0 on an NPU: the program takes the branch for the oldest GPUs."""
     if not isinstance(node.func, ast.Name) or node.func.id != "getattr" or len(node.args) != 3:
         return
     word = node.args[1]

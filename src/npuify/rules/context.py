@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
+from npuify.rules.device_use import device_table_entry, looked_up_by_device
 from npuify.rules.prepared import prepared_for_npu
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from npuify.source.python import PythonSource
     from npuify.source.scopes import Scope
 
+_STRING_OPENING = re.compile(rb"[A-Za-z]{0,3}(\"\"\"|'''|\"|')")
 _SAFETY_ORDER = {Safety.SAFE: 0, Safety.REVIEW: 1, Safety.MANUAL: 2}
 
 
@@ -94,6 +96,19 @@ class PythonFile:
         span = self.source.attribute_span(node)
         return self.edit(*span, name) if span else None
 
+    def _with_fitting_quotes(self, node: ast.AST, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+        """Edits whose quotes are not those of the f-string around them, which Python before 3.12 could not read."""
+        outer = next((up for up in (node, *self.ancestors(node)) if isinstance(up, ast.JoinedStr)), None)
+        opening = _STRING_OPENING.match(self.source.data, self.source.start(outer)) if outer is not None else None
+        if outer is node or opening is None or len(opening.group(1)) == 3:
+            return edits
+        quote = opening.group(1).decode()
+        other = "'" if quote == '"' else '"'
+        return tuple(
+            Edit(edit.start, edit.end, edit.before, edit.after.replace(quote, other)) if quote in edit.after else edit
+            for edit in edits
+        )
+
     def report(
         self,
         node: ast.AST | tuple[int, int],
@@ -119,6 +134,13 @@ class PythonFile:
             severity, message = Severity.INFO, f"{message}; left, since the code around it treats the NPU already"
             advice = "look whether the project's own support for the NPU is complete here"
             needs_torch_npu = False
+        if chosen and isinstance(node, ast.AST):
+            chosen = self._with_fitting_quotes(node, chosen)
+        if chosen and isinstance(node, ast.AST) and safety is not Safety.REVIEW:
+            # An entry of a device table changes as a whole, so its value is as safe as its key.
+            entry = device_table_entry(node, self)
+            if entry is not None and not looked_up_by_device(entry[1], self):
+                safety = Safety.REVIEW
         if not chosen:
             level = Safety.MANUAL
         else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Safety, Severity
 from npuify.rules.base import rule
-from npuify.rules.device_use import Use, is_device_expression, use_of
+from npuify.rules.device_use import Use, device_table_entry, looked_up_by_device, use_of
 from npuify.rules.names import replace_in_literal
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
     if isinstance(parent, (ast.Expr, ast.JoinedStr)):
         return
     use = use_of(node, file)
-    if use is Use.OTHER or in_device_table(node, file):
+    if use is Use.OTHER or device_table_entry(node, file):
         return
     if use is Use.DEVICE_KEY and isinstance(parent, ast.Dict):
         yield from _keyed_table(node, parent, file)
@@ -122,15 +122,9 @@ def _is_used_here(node: ast.expr, file: PythonFile) -> bool:
 
 def _keyed_table(node: ast.expr, table: ast.Dict, file: PythonFile) -> Iterator[Finding]:
     """A dict whose keys are device types: its entry for cuda becomes one for npu, key and value together."""
-    keys = [key.value for key in table.keys if isinstance(key, ast.Constant)]
-    if "npu" in keys:
+    if "npu" in [key.value for key in table.keys if isinstance(key, ast.Constant)]:
         return
-    looked_up = file.parent(table)
-    by_device = (
-        isinstance(looked_up, ast.Subscript)
-        and looked_up.value is table
-        and is_device_expression(looked_up.slice, file)
-    )
+    by_device = looked_up_by_device(table, file)
     edit = _edit(node, file)
     edits = [edit] if edit else []
     value = table.values[table.keys.index(node)]
@@ -150,20 +144,6 @@ def _keyed_table(node: ast.expr, table: ast.Dict, file: PythonFile) -> Iterator[
         if by_device
         else "change the entry, or add one for npu, if the table is looked up with a device's type",
     )
-
-
-def in_device_table(node: ast.AST, file: PythonFile) -> bool:
-    """Whether ``node`` is the value of the entry for cuda in a table keyed by device type, which changes as a whole."""
-    current = node
-    for up in file.ancestors(node):
-        if isinstance(up, ast.Dict) and current in up.values:
-            key = up.keys[up.values.index(current)]
-            if isinstance(key, ast.Constant) and key.value == "cuda":
-                return use_of(key, file) is Use.DEVICE_KEY
-        if isinstance(up, ast.stmt):
-            return False
-        current = up
-    return False
 
 
 @rule(

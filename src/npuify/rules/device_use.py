@@ -40,7 +40,7 @@ DEVICE_STRING = re.compile(
 )
 
 _DEVICE_FUNCTION = re.compile(r"(?:^|_)(?:device|devices|device_type|autocast|map_location)(?:_|$)|Device", re.ASCII)
-_DEVICE_METHODS = frozenset(("to", "to_empty", "cuda", "npu", "autocast"))
+_DEVICE_METHODS = frozenset(("to", "to_empty", "cuda", "npu", "autocast", "pin_memory"))
 _NO_DEVICE_METHODS = frozenset(
     (
         "join joinpath exists glob rglob open write info debug warning warn error exception critical log print "
@@ -61,6 +61,8 @@ _NO_DEVICE_KEYWORDS = frozenset(
         "reason tag tags group project id key"
     ).split()
 )
+_NO_DEVICE_NAME = re.compile(r"accelerator|backend|platform|strategy|registry", re.IGNORECASE)
+"""Names of frameworks' own registries: their values happen to be called like devices."""
 _OPTION_CALLS = frozenset(
     (
         "add_argument",
@@ -197,6 +199,8 @@ def _step(current: ast.AST, parent: ast.AST, file: PythonFile, flow: int) -> Use
         return None
     if isinstance(parent, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+        if isinstance(parent, ast.AnnAssign) and _literal_of_devices(parent.annotation):
+            return Use.DEVICE
         return _assigned(targets, file, flow)
     if isinstance(parent, ast.arguments):
         return _default(current, parent, file, flow)
@@ -219,6 +223,14 @@ def _step(current: ast.AST, parent: ast.AST, file: PythonFile, flow: int) -> Use
     if isinstance(parent, (ast.stmt, ast.mod)):
         return Use.UNKNOWN
     return None
+
+
+def _literal_of_devices(annotation: ast.expr | None) -> bool:
+    """Whether an annotation is ``Literal["cuda", "cpu"]``, also within ``Optional`` or a union."""
+    return annotation is not None and any(
+        isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Tuple) and _all_devices(part.slice.elts)
+        for part in ast.walk(annotation)
+    )
 
 
 def _in_display(current: ast.AST, parent: ast.List | ast.Tuple | ast.Set, file: PythonFile, flow: int) -> Use | None:
@@ -248,8 +260,55 @@ def _all_devices(elements: Iterable[ast.expr]) -> bool:
     return (
         len(strings) >= 2
         and all(DEVICE_STRING.fullmatch(word) for word in strings)
-        and any(not word.lower().startswith(("cuda", "gpu")) for word in strings)
+        and any(not word.lower().startswith(("cuda", "hip")) for word in strings)
     )
+
+
+_FALLBACK_KEYS = ("default", "any", "else", "other", "*")
+
+
+def device_table_entry(node: ast.AST, file: PythonFile) -> tuple[ast.expr, ast.Dict] | None:
+    """The key and the table, where ``node`` stands in the value of a device table's entry for cuda."""
+    current = node
+    for up in file.ancestors(node):
+        if isinstance(up, ast.Dict) and current in up.values:
+            key = up.keys[up.values.index(current)]
+            if isinstance(key, ast.Constant) and key.value == "cuda" and is_device_table(up):
+                return key, up
+        if isinstance(up, (ast.stmt, ast.Lambda)):
+            return None
+        current = up
+    return None
+
+
+def is_device_table(table: ast.Dict) -> bool:
+    """Whether the keys of a dict are device types."""
+    keys = [key for key in table.keys if isinstance(key, ast.Constant) and key.value not in _FALLBACK_KEYS]
+    more = len(table.keys) > len(keys)
+    return _all_devices(keys) or (more and [key.value for key in keys] == ["cuda"])
+
+
+def looked_up_by_device(table: ast.Dict, file: PythonFile) -> bool:
+    """Whether the table is looked up with a device's type in this file, directly or by its name."""
+    parent = file.parent(table)
+    if _is_look_up(table, parent, file):
+        return True
+    if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
+        name = parent.targets[0].id
+        return any(
+            isinstance(node, ast.Name) and node.id == name and _is_look_up(node, file.parent(node), file)
+            for node in file.nodes_on_lines_with(name)
+        )
+    return False
+
+
+def _is_look_up(node: ast.AST, parent: ast.AST | None, file: PythonFile) -> bool:
+    if isinstance(parent, ast.Subscript) and parent.value is node:
+        return is_device_expression(parent.slice, file)
+    if isinstance(parent, ast.Attribute) and parent.attr == "get":
+        call = file.parent(parent)
+        return isinstance(call, ast.Call) and bool(call.args) and is_device_expression(call.args[0], file)
+    return False
 
 
 def _is_key(node: ast.AST, file: PythonFile) -> bool:
@@ -269,8 +328,7 @@ def _in_dict(current: ast.AST, parent: ast.Dict, file: PythonFile) -> Use | None
         if key is current:
             if _takes_devices(parent, file):
                 return Use.DEVICE
-            keys = [item for item in parent.keys if isinstance(item, ast.Constant)]
-            return Use.DEVICE_KEY if _all_devices(keys) else Use.OTHER
+            return Use.DEVICE_KEY if is_device_table(parent) else Use.OTHER
     return Use.UNKNOWN
 
 
@@ -296,6 +354,8 @@ def _in_keyword(keyword: ast.keyword, file: PythonFile, flow: int) -> Use | None
     if is_device_name(name):
         return Use.DEVICE
     if isinstance(call, ast.Call):
+        if name == "type" and file.qualname(call.func) == "torch.device":
+            return Use.DEVICE
         function = _function_word(call)
         if name in ("default", "choices", "type", "const", "default_factory", "values") and function in _OPTION_CALLS:
             return _option(call, file, flow)
@@ -345,6 +405,10 @@ def _in_call(current: ast.AST, call: ast.Call, file: PythonFile, flow: int) -> U
             "os.getenv",
             "shutil.",
             "subprocess.",
+            "jax.",
+            "cupy.",
+            "numba.",
+            "tensorflow.",
         )
     ):
         return Use.OTHER
@@ -369,7 +433,11 @@ def _in_call(current: ast.AST, call: ast.Call, file: PythonFile, flow: int) -> U
     if word in _OPTION_CALLS:
         if word == "Choice":
             return None
-        return Use.OTHER if current in call.args and word in ("add_argument", "option") else None
+        if current in call.args and (
+            word in ("add_argument", "option") or (current is call.args[0] and "DEFINE" in word)
+        ):
+            return Use.OTHER
+        return _option(call, file, flow)
     parameter = _parameter_name(current, call, name, file)
     if parameter is not None:
         return Use.DEVICE if is_device_name(parameter) else Use.UNKNOWN
@@ -449,6 +517,10 @@ def _option(call: ast.Call, file: PythonFile, flow: int) -> Use:
             return answer
     if any(is_device_name(name) for name in names):
         return Use.DEVICE
+    for keyword in call.keywords:
+        if keyword.arg == "choices" and isinstance(keyword.value, (ast.List, ast.Tuple, ast.Set)):
+            if _all_devices(keyword.value.elts):
+                return Use.DEVICE
     if flow < _MAX_FLOW and any(_flows_to_device(name, file, flow) for name in names):
         return Use.DEVICE
     return Use.UNKNOWN
@@ -478,6 +550,8 @@ def _default(current: ast.AST, arguments: ast.arguments, file: PythonFile, flow:
         *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
     ]
     for arg, default in pairs:
+        if default is current and _literal_of_devices(arg.annotation):
+            return Use.DEVICE
         if default is current:
             if is_device_name(arg.arg) or (flow < _MAX_FLOW and _flows_to_device(arg.arg, file, flow)):
                 return Use.DEVICE
@@ -486,7 +560,7 @@ def _default(current: ast.AST, arguments: ast.arguments, file: PythonFile, flow:
 
 def _flows_to_device(name: str, file: PythonFile, flow: int) -> bool:
     """Whether the file uses a variable or attribute ``name`` as a device somewhere."""
-    if len(name) < 2:
+    if len(name) < 2 or _NO_DEVICE_NAME.search(name):
         return False
     key = ("flows", name, flow)
     known = file.recall(key)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Safety, Severity
 from npuify.rules.base import rule
-from npuify.rules.device_strings import in_device_table
-from npuify.rules.device_use import Use, use_of
+from npuify.rules.device_use import Use, device_table_entry, use_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +56,7 @@ def nccl_backend(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
             advice="add an entry for hccl if the table is looked up with the backend's name",
         )
         return
-    if in_device_table(node, file):
+    if device_table_entry(node, file):
         return
     use = use_of(node, file)
     if use is Use.OTHER and not isinstance(parent, ast.Subscript):
@@ -91,6 +90,8 @@ def _reaches_backend(node: ast.Constant, file: PythonFile) -> bool:
             first = up.args[0] if up.args else None
             option = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
             name = file.qualname(up.func) or ""
+            if name.startswith("torch.distributed._symmetric_memory"):
+                return False
             return name.startswith("torch.distributed.") or bool(_BACKEND_WORD.search(f"{file.code(up.func)} {option}"))
         if isinstance(up, ast.Compare):
             sides = [side for side in (up.left, *up.comparators)]

@@ -39,6 +39,31 @@ def jit_script(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
 
 
 @rule(
+    "NPU403",
+    "compile-backend",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("torch.compile", "compile("),
+    source="torch_npu/_inductor in the package; its default code generator is triton-ascend",
+)
+def compile_backend(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+    """``torch.compile`` reaches an NPU by torch_npu's own backend, which needs more packages than torch_npu itself."""
+    if file.qualname(node.func) != "torch.compile":
+        return
+    backend = next((keyword.value for keyword in node.keywords if keyword.arg == "backend"), None)
+    cuda_graphs = isinstance(backend, ast.Constant) and backend.value == "cudagraphs"
+    yield file.report(
+        node,
+        "the backend cudagraphs records CUDA graphs; an NPU has none"
+        if cuda_graphs
+        else "torch.compile needs a backend for the NPU",
+        severity=Severity.ERROR if cuda_graphs else Severity.INFO,
+        subject="torch.compile",
+        advice="install triton-ascend for the default backend, or use torchair's; else leave the model uncompiled",
+    )
+
+
+@rule(
     "NPU402",
     "channels-last",
     Safety.MANUAL,

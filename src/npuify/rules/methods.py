@@ -38,7 +38,13 @@ def _receiver(node: ast.Attribute, file: PythonFile) -> tuple[Safety | None, str
         return _of_class(kind, node.attr, file)
     if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name) and node.value.func.id == "super":
         return (None, "") if _inside_override(node, file) else (Safety.SAFE, "")
-    own = file.project.defines(node.attr, called=_is_called(node, file))
+    # Every torch module and tensor has the NPU's name as well, so a class of that kind does not make it uncertain.
+    called = _is_called(node, file)
+    own = [
+        item
+        for item in file.project.defines(node.attr, called=called, seen_from=file.source.relative)
+        if not (item.is_torch and called)
+    ]
     if not own:
         return Safety.SAFE, ""
     named = ", ".join(sorted({item.qualified.rpartition(".")[2] for item in own})[:3])
@@ -95,7 +101,8 @@ def _inherits(name: str, owners: set[str], file: PythonFile, depth: int = 6) -> 
     if source is None or not isinstance(definition, ast.ClassDef):
         return False
     bases = [source.qualname(base, source.scope) for base in definition.bases]
-    return any(base is not None and _inherits(base, owners, file, depth - 1) for base in bases)
+    named = [file.project.class_named(base) or base for base in bases if base is not None]
+    return any(_inherits(base, owners, file, depth - 1) for base in named)
 
 
 @rule("NPU110", "cuda-method", Safety.SAFE, words=("cuda",))
@@ -134,15 +141,16 @@ def cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
         ):
             return
     safety, why = _receiver(node, file)
-    edit = file.rename_attribute(node, "npu")
-    if safety is None or edit is None:
+    if safety is None:
         return
+    edit = file.rename_attribute(node, "npu")
     yield file.report(
         node,
         f".cuda() is .npu() on the NPU{why}",
-        edits=[edit],
+        edits=[edit] if edit else (),
         safety=safety,
         subject="torch.Tensor.cuda",
+        advice="" if edit else "write .npu here; this spelling cannot be edited in place",
         needs_torch_npu=True,
     )
 
@@ -175,15 +183,16 @@ def is_cuda(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
     if node.attr != "is_cuda" or not isinstance(node.ctx, ast.Load):
         return
     safety, why = _receiver(node, file)
-    edit = file.rename_attribute(node, "is_npu")
-    if safety is None or edit is None:
+    if safety is None:
         return
+    edit = file.rename_attribute(node, "is_npu")
     yield file.report(
         node,
         f".is_cuda is false on the NPU; ask .is_npu{why}",
-        edits=[edit],
+        edits=[edit] if edit else (),
         safety=safety,
         subject="torch.Tensor.is_cuda",
+        advice="" if edit else "write .is_npu here; this spelling cannot be edited in place",
         needs_torch_npu=True,
     )
 
@@ -239,7 +248,7 @@ def own_cuda_method(node: ast.FunctionDef, file: PythonFile) -> Iterator[Finding
     holder = file.parent(node)
     assert isinstance(holder, ast.ClassDef)
     qualified = f"{file.source.module}.{holder.name}"
-    for own in file.project.defines("cuda", called=True):
+    for own in file.project.defines("cuda", called=True, seen_from=file.source.relative):
         if own.qualified == qualified and own.is_torch:
             start = file.source.start(node)
             yield file.report(

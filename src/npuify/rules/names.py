@@ -6,6 +6,7 @@ That a rename is right is a fact of the release's table; nothing here renames by
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
@@ -70,7 +71,8 @@ def rename_chain(node: ast.Attribute | ast.Name, name: str, target: str, file: P
     index = len(old) - 1
     while isinstance(current, ast.Attribute) and index >= 0:
         if current.attr != old[index]:
-            return None
+            # ``compat.gpu`` of the project's own: what it stands for changes where it is bound.
+            return edits if file.qualname(current) == ".".join(old[: index + 1]) else None
         if old[index] != new[index]:
             edit = file.rename_attribute(current, new[index])
             if edit is None:
@@ -111,7 +113,7 @@ def cuda_name(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[Find
         graph = torch.npu.NPUGraph()
     """
     name = cuda_chain(node, file)
-    if name is None or isinstance(node, ast.Name):
+    if name is None or (isinstance(node, ast.Name) and not file.source.is_builtin(node.id, file.scope(node))):
         return
     counterpart = file.release.counterpart(name)
     if counterpart is None or counterpart.npu is None:
@@ -119,6 +121,11 @@ def cuda_name(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[Find
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
         return
     edits = rename_chain(node, name, counterpart.npu, file)
+    if isinstance(node, ast.Name):
+        # It came by ``import *``, under the name that it has in torch.cuda itself.
+        new = counterpart.npu.rpartition(".")[2]
+        own = name.rpartition(".")[2] == node.id and name.startswith("torch.cuda.")
+        edits = [file.replace(node, new)] if own and new != node.id and _came_by_star(name, file) else []
     if edits is None:
         yield file.report(
             node,
@@ -131,7 +138,7 @@ def cuda_name(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[Find
         return
     if not edits:
         return
-    builds = next((word for word in _BUILDS_CUDA if word.encode() in file.source.data), None)
+    builds = _leads_to_build(node, name, file)
     yield file.report(
         node,
         describe(counterpart) + (f"; this file builds CUDA code ({builds}), so the question stays" if builds else ""),
@@ -145,8 +152,32 @@ def cuda_name(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[Find
     )
 
 
+def _came_by_star(name: str, file: PythonFile) -> bool:
+    """Whether the file itself has ``from torch.cuda import *`` for a name, so that the statement changes with it."""
+    return name.rpartition(".")[0] in file.source.scope.module.star_imports
+
+
 _BUILDS_CUDA = ("CUDAExtension", "CUDA_HOME", "load_inline", "cpp_extension.load(")
-"""Words of a file that compiles CUDA code, where asking the NPU would switch that on."""
+_QUESTIONS = ("is_available", "device_count", "get_device_capability", "is_bf16_supported", "get_arch_list")
+
+
+def _leads_to_build(node: ast.AST, name: str, file: PythonFile) -> str | None:
+    """The word that shows that CUDA code is built where this question is answered with yes; else None.
+
+    There, asking the NPU instead would make an NPU machine compile for CUDA.
+    """
+    if name.rpartition(".")[2] not in _QUESTIONS:
+        return None
+    words = [word for word in _BUILDS_CUDA if word.encode() in file.source.data]
+    if not words or file.source.relative.rpartition("/")[2] == "setup.py":
+        return words[0] if words else None
+    current = node
+    for up in file.ancestors(node):
+        if isinstance(up, (ast.If, ast.IfExp)) and current is up.test:
+            text = file.code(up)
+            return next((word for word in words if word in text), None)
+        current = up
+    return None
 
 
 @rule("NPU102", "missing-on-npu", Safety.MANUAL, words=("cuda",))
@@ -255,6 +286,7 @@ def parameters_differ(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
             advice="" if editable else f"call it without {keyword.arg}",
             needs_torch_npu=True,
         )
+    yield from _moved_parameters(node, name, counterpart, file)
     signature = file.release.signature(counterpart.npu)
     if signature is None or signature.parameters is None:
         return
@@ -269,6 +301,30 @@ def parameters_differ(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
             source=counterpart.source,
             advice="call it with fewer",
         )
+
+
+def _moved_parameters(node: ast.Call, name: str, counterpart: Counterpart, file: PythonFile) -> Iterator[Finding]:
+    """Positional arguments for parameters that stand elsewhere on the NPU, and those behind, are passed by keyword."""
+    original = file.release.signature(name)
+    if not counterpart.moved_parameters or original is None or any(isinstance(arg, ast.Starred) for arg in node.args):
+        return
+    taken = _positional(original)[: len(node.args)]
+    first = next((index for index, parameter in enumerate(taken) if parameter in counterpart.moved_parameters), None)
+    if first is None:
+        return
+    edits = []
+    for parameter, arg in zip(taken[first:], node.args[first:], strict=True):
+        start = file.source.start(arg)
+        edits.append(file.edit(start, start, f"{dict(counterpart.renamed_parameters).get(parameter, parameter)}="))
+    yield file.report(
+        node,
+        f"{taken[first]} stands at another place in {counterpart.npu} of torch_npu {file.release.torch_npu}",
+        edits=edits,
+        subject=name,
+        evidence=counterpart.evidence,
+        source=counterpart.source,
+        needs_torch_npu=True,
+    )
 
 
 def _positional(signature: Signature) -> list[str]:
@@ -337,6 +393,53 @@ def hasattr_cuda(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
         yield file.report(
             word, describe(counterpart), edits=[edit], subject=name, evidence=counterpart.evidence, needs_torch_npu=True
         )
+
+
+_TAKES_NAMES = frozenset(("patch", "setattr", "delattr", "import_module", "resolve_name", "locate"))
+_DOTTED = re.compile(r"torch\.cuda(?:\.\w+)+")
+
+
+@rule("NPU115", "cuda-name-in-string", Safety.SAFE, words=("torch.cuda.",))
+def cuda_name_in_string(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
+    """A name of ``torch.cuda`` is given as a string to what looks names up: ``mock.patch``, ``monkeypatch.setattr``.
+
+    The program under test calls the NPU's name after the migration, so that is the one to patch.
+
+    Before::
+
+        from unittest import mock
+        import torch
+        with mock.patch("torch.cuda.device_count", return_value=2):
+            assert torch.cuda.device_count() == 2
+
+    After::
+
+        from unittest import mock
+        import torch
+        import torch_npu  # noqa: F401
+        with mock.patch("torch.npu.device_count", return_value=2):
+            assert torch.npu.device_count() == 2
+    """
+    call = file.parent(node)
+    if not isinstance(node.value, str) or not _DOTTED.fullmatch(node.value) or not isinstance(call, ast.Call):
+        return
+    function = call.func
+    word = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    if word not in _TAKES_NAMES or not call.args or call.args[0] is not node:
+        return
+    counterpart = file.release.counterpart(node.value)
+    if counterpart is None or counterpart.npu is None:
+        return
+    edit = replace_in_literal(node, node.value, counterpart.npu, file)
+    yield file.report(
+        node,
+        describe(counterpart),
+        edits=[edit] if edit else (),
+        subject=node.value,
+        evidence=counterpart.evidence,
+        source=counterpart.source,
+        needs_torch_npu=True,
+    )
 
 
 def replace_in_literal(node: ast.Constant, old: str, new: str, file: PythonFile) -> Edit | None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
 
-_NPU = re.compile(rb"(?<![a-z])(?:torch_)?npu(?![a-z])|is_npu|NPU(?![A-Z])|[Aa]scend")
-_DEVICE_WORDS = re.compile(rb"npu", re.IGNORECASE)
+_NPU = re.compile(rb"(?<![a-z])(?:torch_)?npu(?![a-z])|NPU(?![A-Z])|[Aa]scend|hccl|HCCL")
+_DEVICE_WORDS = re.compile(rb"npu|hccl", re.IGNORECASE)
 
 
 def prepared_for_npu(node: ast.AST, file: PythonFile) -> bool:
@@ -32,7 +32,11 @@ def prepared_for_npu(node: ast.AST, file: PythonFile) -> bool:
             return True
         if isinstance(up, ast.IfExp) and _other_choice(up, current, file):
             return True
+        if isinstance(up, ast.If) and _for_other_devices(up, current, file):
+            return True
         if isinstance(up, ast.If) and (_other_branch(up, current, file) or _ladder(up, file)):
+            return True
+        if isinstance(up, ast.Assign) and _assigned_beside(up, file):
             return True
         if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             return False
@@ -44,13 +48,21 @@ def _names_npu(elements: list[ast.expr]) -> bool:
     return any(
         isinstance(element, ast.Constant)
         and isinstance(element.value, str)
-        and element.value.partition(":")[0] == "npu"
+        and element.value.partition(":")[0].lower() in ("npu", "hccl")
         for element in elements
     )
 
 
 def _says_npu(node: ast.AST, file: PythonFile) -> bool:
     return _NPU.search(file.source.data, file.source.start(node), file.source.end(node)) is not None
+
+
+def _for_other_devices(branch: ast.If, current: ast.AST, file: PythonFile) -> bool:
+    """Whether ``current`` runs only where a test for the NPU says no: in its ``else``, or under ``if not …npu…``."""
+    if not _says_npu(branch.test, file):
+        return False
+    negated = isinstance(branch.test, ast.UnaryOp) and isinstance(branch.test.op, ast.Not)
+    return current in (branch.body if negated else branch.orelse)
 
 
 def _other_choice(choice: ast.IfExp, current: ast.AST, file: PythonFile) -> bool:
@@ -74,6 +86,20 @@ def _other_branch(branch: ast.If, current: ast.AST, file: PythonFile) -> bool:
             tests.append(link.test)
         link = link.orelse[0] if len(link.orelse) == 1 else None
     return any(_says_npu(test, file) for test in tests)
+
+
+def _assigned_beside(statement: ast.Assign, file: PythonFile) -> bool:
+    """Whether the next or the last statement assigns the same for the NPU: ``self.is_npu = device.type == "npu"``."""
+    parent = file.parent(statement)
+    for block in ("body", "orelse"):
+        statements = getattr(parent, block, None)
+        if isinstance(statements, list) and statement in statements:
+            place = statements.index(statement)
+            for other in statements[max(place - 1, 0) : place + 2]:
+                if other is not statement and isinstance(other, ast.Assign):
+                    if any(_says_npu(target, file) for target in other.targets):
+                        return True
+    return False
 
 
 def _ladder(branch: ast.If, file: PythonFile) -> bool:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from npuify.source.scopes import Binding
 
-_OWN_CUDA = re.compile(rb"\bdef[ \t]+(?:is_)?cuda\b|(?:self\.|\n[ \t]+)(?:is_)?cuda[ \t]*(?::|=[^=])")
+_OWN_CUDA = re.compile(rb"\bdef[ \t]+(?:is_)?cuda\b|(?:self\.|[\r\n][ \t]+)(?:is_)?cuda[ \t]*(?::|=[^=])")
 
 
 def may_define_cuda(raw: bytes, lower: bytes) -> bool:
@@ -29,6 +29,8 @@ def may_define_cuda(raw: bytes, lower: bytes) -> bool:
 
 _TENSOR_BASES = ("torch.Tensor", "torch.nn.Module", "torch.nn.Parameter")
 _MAX_HOPS = 16
+_TESTS = frozenset(("test", "tests", "testing", "unit_tests"))
+_SOURCE_FOLDERS = frozenset(("src", "python", "lib"))
 _OWN_NAMES = frozenset(("cuda", "is_cuda"))
 
 
@@ -42,16 +44,25 @@ class OwnCuda(msgspec.Struct, frozen=True):
     """The same, where it is a property or another attribute."""
     is_torch: bool
     """It derives from a torch module or tensor, as far as its bases are known."""
+    is_test: bool = False
 
 
 def module_name(relative: str) -> str:
     """The dotted module name of a file, ``src/`` layouts included."""
     parts = relative[: -len(".py")].split("/") if relative.endswith(".py") else relative.split("/")
-    if parts and parts[0] in ("src", "python", "lib") and len(parts) > 1:
+    if parts and parts[0] in _SOURCE_FOLDERS and len(parts) > 1:
         parts = parts[1:]
     if parts and parts[-1] == "__init__":
         parts = parts[:-1]
     return ".".join(parts)
+
+
+def is_test(relative: str) -> bool:
+    """Whether a file belongs to a project's tests, by its path."""
+    folders, _, name = relative.rpartition("/")
+    return (
+        name.startswith("test_") or name in ("conftest.py", "tests.py") or bool(_TESTS.intersection(folders.split("/")))
+    )
 
 
 class ProjectIndex:
@@ -68,10 +79,12 @@ class ProjectIndex:
         self.own_cuda_files = own_cuda_files
         self._own_set = frozenset(own_cuda_files)
         self.modules = {module_name(relative): relative for relative in files}
+        self.looked_at: set[str] = set()
+        """Files that were loaded since this was last emptied."""
         self._own_cuda: tuple[OwnCuda, ...] | None = None
         self._load = lru_cache(maxsize=64)(self._load_uncached)
         self._suffixes: dict[str, str] | None = None
-        self._tops = {part for name in self.modules for part in name.split(".")}
+        self._tops = {part for name in self.modules for part in name.split(".")} | _SOURCE_FOLDERS
 
     def __getstate__(self) -> tuple[Path, list[str], list[str]]:
         return self.root, list(self.modules.values()), self.own_cuda_files
@@ -92,6 +105,10 @@ class ProjectIndex:
                     for start in range(1, len(parts)):
                         self._suffixes.setdefault(".".join(parts[start:]), relative)
             found = self._suffixes.get(module)
+            head, _, rest = module.partition(".")
+            if found is None and head in _SOURCE_FOLDERS:
+                # Such a folder may also be a package of that name.
+                found = self.modules.get(rest)
         return found
 
     def _load_uncached(self, relative: str) -> PythonSource | None:
@@ -103,6 +120,7 @@ class ProjectIndex:
 
     def load(self, relative: str) -> PythonSource | None:
         """Another file of the project, parsed; None where it cannot be."""
+        self.looked_at.add(relative)
         return self._load(relative)
 
     def binding(self, qualified: str) -> tuple[PythonSource, list[Binding]] | None:
@@ -148,8 +166,25 @@ class ProjectIndex:
             prefix = head
         return None
 
-    def _name_in(self, module: str, name: str) -> str | None:
-        seen = set()
+    def provides(self, qualified: str) -> bool:
+        """Whether ``from module import *`` of a module of the project brings a name."""
+        module, _, name = qualified.rpartition(".")
+        if name.startswith("_") or qualified.partition(".")[0] not in self._tops or self.file_of(module) is None:
+            return False
+        return self._name_in(module, name) is not None
+
+    def class_named(self, qualified: str) -> str | None:
+        """The class that a qualified name denotes, under the name of the module that defines it.
+
+        Told only in projects with classes that have a ``cuda`` of their own; elsewhere nothing depends on it.
+        """
+        if not self.own_cuda_files or qualified.partition(".")[0] not in self._tops:
+            return None
+        name = self.reexport(qualified) or qualified
+        return name if isinstance(self.definition(name), ast.ClassDef) else None
+
+    def _name_in(self, module: str, name: str, seen: set[tuple[str, str]] | None = None) -> str | None:
+        seen = set() if seen is None else seen
         for _ in range(_MAX_HOPS):
             if (module, name) in seen:
                 return None
@@ -161,6 +196,9 @@ class ProjectIndex:
             if source is None:
                 return None
             target = source.name_target(name, source.scope)
+            if target is None and name not in source.scope.names:
+                through = (self._name_in(star, name, seen) for star in source.scope.star_imports if self.file_of(star))
+                return next((found for found in through if found is not None), None)
             if target is None or target == f"{source.module}.{name}":
                 return target
             module, _, name = target.rpartition(".")
@@ -176,15 +214,23 @@ class ProjectIndex:
         if self._own_cuda is None:
             found = []
             for relative in self.own_cuda_files:
-                source = self.load(relative)
+                source = self._load(relative)
                 if source is not None:
                     found += _own_cuda_in(source)
             self._own_cuda = tuple(found)
         return self._own_cuda
 
-    def defines(self, name: str, *, called: bool) -> list[OwnCuda]:
-        """The project's classes that define ``name`` (``cuda`` or ``is_cuda``) as a method, or as an attribute."""
-        return [own for own in self.own_cuda if name in (own.methods if called else own.attributes)]
+    def defines(self, name: str, *, called: bool, seen_from: str) -> list[OwnCuda]:
+        """The project's classes that define ``name`` (``cuda`` or ``is_cuda``) as a method, or as an attribute.
+
+        Classes of tests count only for files of tests.
+        """
+        tests_count = is_test(seen_from)
+        return [
+            own
+            for own in self.own_cuda
+            if name in (own.methods if called else own.attributes) and (tests_count or not own.is_test)
+        ]
 
 
 def _own_cuda_in(source: PythonSource) -> list[OwnCuda]:
@@ -208,7 +254,9 @@ def _own_cuda_in(source: PythonSource) -> list[OwnCuda]:
             bases = [source.qualname(base, source.scope) or "" for base in node.bases]
             is_torch = any(base.startswith("torch.") or base in _TENSOR_BASES for base in bases)
             qualified = f"{source.module}.{node.name}"
-            found.append(OwnCuda(qualified, frozenset(methods), frozenset(attributes), is_torch))
+            found.append(
+                OwnCuda(qualified, frozenset(methods), frozenset(attributes), is_torch, is_test(source.relative))
+            )
     return found
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, FileError, Finding, Position, Safety, Severity
 from npuify.rules.base import Rule, list_rule
+from npuify.source.suppressions import suppressed_codes
 from npuify.source.text import Text, UnreadableText
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ def search_tokens(relative: str, raw: bytes, error: SyntaxError) -> tuple[list[F
         text = Text(raw)
     except UnreadableText:
         return [], [failed]
-    return list(_findings(relative, text)), [failed]
+    silenced = suppressed_codes(text, None)
+    return [finding for finding in _findings(relative, text) if not (silenced and silenced(finding))], [failed]
 
 
 def _findings(relative: str, text: Text) -> Iterator[Finding]:

@@ -61,13 +61,15 @@ class PythonSource:
         self.inferred: dict[tuple[Scope, str], str | None] = {}
         """What :mod:`npuify.source.types` found out about names; kept here so that it is found out once."""
         self.inferred_attributes: dict[tuple[Scope, str], str | None] = {}
-        self.self_assignments: dict[ast.ClassDef, dict[str, list[tuple[ast.AST, ast.expr]]]] = {}
+        self.self_assignments: dict[ast.ClassDef, dict[str, list[tuple[ast.AST, ast.expr | None]]]] = {}
         self._targets: dict[tuple[Scope, str], str | None] = {}
         self._names: dict[tuple[ast.AST, Scope], str | None] = {}
         self.reexport: Callable[[str], str | None] | None = None
         """Follows a qualified name that belongs to another module of the project; None where nothing is known."""
         self.star_has: Callable[[str], bool] | None = None
-        """Whether a qualified name exists in a known library, for star imports."""
+        """Whether a known library or a module of the project has a qualified name, for star imports."""
+        self.class_named: Callable[[str], str | None] | None = None
+        """The class of the project that a qualified name denotes, by the name of where it is defined."""
 
     # --- parsing only what is asked for ---------------------------------------------------------------------------
 
@@ -291,12 +293,20 @@ class PythonSource:
         for up in self.ancestors(node):
             if isinstance(up, ast.JoinedStr):
                 outer = up
-        dotted = dotted_text(node)
-        if outer is None or dotted is None:
+        if outer is None:
             return None
         begin, end = self.start(outer), self.end(outer)
         text = self.data[begin:end]
         fields = _replacement_fields(text)
+        word = re.compile(rb"\.[ \t]*" + re.escape(node.attr.encode()) + rb"(?!\w)")
+        places = [match.end() for match in word.finditer(text) if fields[match.start()]]
+        namesakes = [other for other in _attributes_in_order(outer) if other.attr == node.attr]
+        if len(places) == len(namesakes):
+            stop = begin + places[next(index for index, other in enumerate(namesakes) if other is node)]
+            return stop - len(node.attr.encode()), stop
+        dotted = dotted_text(node)
+        if dotted is None:
+            return None
         pattern = re.compile(rb"(?<![\w.])" + re.escape(dotted.encode()) + rb"(?!\w)")
         found = [match for match in pattern.finditer(text) if fields[match.start()]]
         same = sorted(
@@ -358,10 +368,12 @@ class PythonSource:
         if found is None:
             module = scope.module
             _ = module.names
-            if self.star_has is not None:
-                for star in module.star_imports:
-                    if self.star_has(f"{star}.{name}"):
-                        return f"{star}.{name}"
+            for star in module.star_imports:
+                qualified = f"{star}.{name}"
+                if self.star_has is not None and self.star_has(qualified):
+                    return self._follow(qualified)
+            if name == "torch" and module.star_imports:
+                return "torch"  # bound nowhere here, so it comes with one of the star imports
             return None
         owner, bindings = found
         targets: set[str | None] = set()
@@ -398,6 +410,19 @@ def dotted_text(node: ast.AST) -> str | None:
         return None
     parts.append(node.id)
     return ".".join(reversed(parts))
+
+
+def _attributes_in_order(node: ast.AST) -> list[ast.Attribute]:
+    """The attributes in an expression, in the order in which their names stand in the text."""
+    if isinstance(node, ast.IfExp):
+        children: Iterable[ast.AST] = (node.body, node.test, node.orelse)
+    elif isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        children = [child for pair in pairs for child in pair if child is not None]
+    else:
+        children = ast.iter_child_nodes(node)
+    found = [attribute for child in children for attribute in _attributes_in_order(child)]
+    return [*found, node] if isinstance(node, ast.Attribute) else found
 
 
 def _replacement_fields(literal: bytes) -> list[bool]:
@@ -440,6 +465,11 @@ def _children(node: ast.AST, outer: Scope, inner: Scope) -> Iterator[tuple[ast.A
     if fields is None:
         fields = _CHILD_FIELDS[kind] = tuple(name for name in node._fields if name not in _NO_CHILDREN)
     if outer is inner:
+        around = outer.node
+        if kind is ast.comprehension and isinstance(around, ComprehensionNode) and around.generators[0] is node:
+            # The first iterable is evaluated outside the comprehension.
+            yield node.iter, outer.parent or outer
+            fields = tuple(name for name in fields if name != "iter")
         for name in fields:
             value = getattr(node, name, None)
             if isinstance(value, list):

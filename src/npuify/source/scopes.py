@@ -167,8 +167,23 @@ class _Collector:
             if isinstance(child, ast.NamedExpr):
                 self.target(child.target, Binding("assign", child, child.value))
 
+    def walruses_of(self, statement: ast.stmt, lines: set[int]) -> None:
+        """Bind what ``:=`` in a statement's own expressions binds; those in statements inside it are theirs."""
+        if not any(statement.lineno <= line <= (statement.end_lineno or 0) for line in lines):
+            return
+        pending: list[ast.AST] = [statement]
+        while pending:
+            for child in ast.iter_child_nodes(pending.pop()):
+                if isinstance(child, ast.NamedExpr):
+                    self.target(child.target, Binding("assign", child, child.value))
+                if not isinstance(child, (ast.stmt, ast.Lambda)):
+                    pending.append(child)
+
     def block(self, body: Iterable[ast.stmt]) -> None:
+        walrus_lines: set[int] = getattr(self.scope.module.node, "walrus_lines", set())
         for statement in body:
+            if walrus_lines:
+                self.walruses_of(statement, walrus_lines)
             handler = getattr(self, "on_" + type(statement).__name__, None)
             if handler is not None:
                 handler(statement)
@@ -190,12 +205,14 @@ class _Collector:
                 self.scope.star_imports.append(module)
             else:
                 qualified = f"{module}.{alias.name}" if module else alias.name
+                if node.level and (qualified == "torch" or qualified.startswith("torch.")):
+                    # The project's own module of that name; a relative import never reaches the library.
+                    qualified = f".{qualified}"
                 self.bind(alias.asname or alias.name, Binding("import", alias, target=qualified))
 
     def on_Assign(self, node: ast.Assign) -> None:  # noqa: N802
         for target in node.targets:
             self.target(target, Binding("assign", node, node.value))
-        self.maybe_walruses(node.value)
 
     def on_AnnAssign(self, node: ast.AnnAssign) -> None:  # noqa: N802
         if node.value is not None:
@@ -206,14 +223,6 @@ class _Collector:
     def on_AugAssign(self, node: ast.AugAssign) -> None:  # noqa: N802
         self.target(node.target, Binding("other", node))
 
-    def on_Expr(self, node: ast.Expr) -> None:  # noqa: N802
-        self.maybe_walruses(node.value)
-
-    def maybe_walruses(self, node: ast.expr | None) -> None:
-        lines: set[int] = getattr(self.scope.module.node, "walrus_lines", set())
-        if lines and node is not None and any(node.lineno <= line <= (node.end_lineno or 0) for line in lines):
-            self.walruses(node)
-
     def on_For(self, node: ast.For | ast.AsyncFor) -> None:  # noqa: N802
         self.target(node.target, Binding("loop", node, node.iter))
         self.block(node.body)
@@ -222,7 +231,6 @@ class _Collector:
     on_AsyncFor = on_For  # noqa: N815
 
     def on_While(self, node: ast.While | ast.If) -> None:  # noqa: N802
-        self.maybe_walruses(node.test)
         self.block(node.body)
         self.block(node.orelse)
 

@@ -34,9 +34,12 @@ def declared_encoding(raw: bytes) -> str:
         if match:
             name = match.group(1).decode("ascii", "replace")
             try:
-                return codecs.lookup(name).name
+                codec = codecs.lookup(name)
             except LookupError:
                 raise UnreadableText(f"unknown source encoding {name!r}", number) from None
+            if not codec._is_text_encoding:
+                raise UnreadableText(f"{name!r} is not an encoding of text", number)
+            return codec.name
         if not _BLANK.match(line):
             break
     return "utf-8"
@@ -58,8 +61,8 @@ class Text:
         body = raw[len(codecs.BOM_UTF8) :] if self.has_bom else raw
         try:
             self.string = body.decode(self.encoding)
-        except UnicodeDecodeError as error:
-            line = body.count(b"\n", 0, error.start) + 1
+        except UnicodeError as error:
+            line = len(_LINE_END.findall(body, 0, error.start)) + 1 if isinstance(error, UnicodeDecodeError) else 0
             raise UnreadableText(f"not valid {self.encoding} text", line) from None
         if self.encoding in ("utf-8", "ascii"):
             self.data = body

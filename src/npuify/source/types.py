@@ -9,6 +9,8 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from npuify.source.python import PythonSource
     from npuify.source.scopes import Binding, Scope
 
@@ -74,6 +76,8 @@ def _infer(node: ast.AST | None, source: PythonSource, scope: Scope, hops: int) 
     if isinstance(node, ast.BinOp):
         sides = (_infer(node.left, source, scope, hops - 1), _infer(node.right, source, scope, hops - 1))
         return TENSOR if TENSOR in sides else _CYCLE if _CYCLE in sides else None
+    if isinstance(node, ast.Constant) and node.value is None:
+        return _CYCLE  # a placeholder says nothing of what comes later
     if isinstance(node, (ast.Constant, ast.JoinedStr, ast.Dict, ast.List, ast.Tuple, ast.Set, ast.Compare)):
         return OTHER
     return None
@@ -134,7 +138,7 @@ def _kind_of_callable(name: str, source: PythonSource) -> str | None:
     if head == source.module and source.module:
         if any(binding.kind == "class" for binding in source.scope.names.get(last, ())):
             return name
-    return None
+    return source.class_named(name) if source.class_named is not None else None
 
 
 def _infer_binding(binding: Binding, name: str, source: PythonSource, scope: Scope, hops: int) -> str | None:
@@ -190,7 +194,9 @@ def kind_of_annotation(annotation: ast.expr, source: PythonSource, scope: Scope)
         return TENSOR
     if name in ("torch.nn.Module", "torch.nn.modules.module.Module"):
         return MODULE
-    return name if name and source.module and name.startswith(source.module + ".") else None
+    if name and source.module and name.startswith(source.module + "."):
+        return name
+    return source.class_named(name) if name and source.class_named is not None else None
 
 
 def _kind_of_class(node: ast.AST, source: PythonSource, scope: Scope) -> str | None:
@@ -226,7 +232,19 @@ def _infer_self_attribute(node: ast.Attribute, source: PythonSource, scope: Scop
     return answer
 
 
-def _self_assignments(node: ast.ClassDef, source: PythonSource) -> dict[str, list[tuple[ast.AST, ast.expr]]]:
+def assigned_to_self(node: ast.Attribute, source: PythonSource, scope: Scope) -> list[ast.expr]:
+    """What the methods of the class around assign to ``self.name``; nothing for an attribute of another object."""
+    if not (isinstance(node.value, ast.Name) and node.value.id == "self"):
+        return []
+    current: Scope | None = scope
+    while current is not None and not current.is_class:
+        current = current.parent
+    if current is None or not isinstance(current.node, ast.ClassDef):
+        return []
+    return [value for _, value in _self_assignments(current.node, source).get(node.attr, ()) if value is not None]
+
+
+def _self_assignments(node: ast.ClassDef, source: PythonSource) -> dict[str, list[tuple[ast.AST, ast.expr | None]]]:
     """What the methods of a class assign to each attribute of ``self``, with the method."""
     known = source.self_assignments.get(node)
     if known is None:
@@ -242,9 +260,24 @@ def _self_assignments(node: ast.ClassDef, source: PythonSource) -> dict[str, lis
                     inner = getattr(statement, block, None)
                     if isinstance(inner, list):
                         pending += inner
-                if isinstance(statement, ast.Assign):
-                    for target in statement.targets:
-                        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                            if target.value.id == "self":
-                                known.setdefault(target.attr, []).append((method, statement.value))
+                for target, value in _stores(statement):
+                    if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                        if target.value.id == "self":
+                            known.setdefault(target.attr, []).append((method, value))
     return known
+
+
+def _stores(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    """What a statement assigns to what; None where the value is not written there."""
+    if isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            if isinstance(target, (ast.Tuple, ast.List)):
+                yield from ((element, None) for element in target.elts)
+            else:
+                yield target, statement.value
+    elif isinstance(statement, ast.AnnAssign):
+        yield statement.target, statement.value
+    elif isinstance(statement, (ast.AugAssign, ast.For, ast.AsyncFor)):
+        yield statement.target, None
+    elif isinstance(statement, (ast.With, ast.AsyncWith)):
+        yield from ((item.optional_vars, None) for item in statement.items if item.optional_vars is not None)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from npuify.model import NpuifyError
+
+if TYPE_CHECKING:
+    from .wheel import Wheel
 
 GENERATOR = "1"
 """Raised whenever the same wheels would give another file."""
@@ -46,14 +50,11 @@ def generate(torch_npu: str, *, wheels: Path | None = None, output: Path) -> Pat
     return path
 
 
-def required_torch(npu: object) -> str:
+def required_torch(npu: Wheel) -> str:
     """The torch version that a torch_npu wheel asks for.
 
     Early releases ask for none; theirs is their own version without the post number.
     """
-    from .wheel import Wheel
-
-    assert isinstance(npu, Wheel)
     for requirement in npu.metadata.get_all("Requires-Dist") or []:
         match = re.match(r"torch\s*\(?==\s*([0-9.]+?)(?:\.\*)?(?:\+[a-z]+)?\)?\s*(?:;|$)", requirement)
         if match:

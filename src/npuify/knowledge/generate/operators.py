@@ -15,7 +15,6 @@ _FILES = (
     "torch_npu/csrc/aten/npu_native_functions_by_codegen.yaml",
 )
 _SECTION = re.compile(r"([a-z_]+):\s*$")
-_FUNCTION = re.compile(r"(?:- |  )\s*(?:func:\s*)?(.+?)\s*$")
 
 
 def read_operators(wheel: Wheel) -> tuple[dict[str, str], dict[str, list[str]]]:

@@ -48,10 +48,6 @@ class Wheel:
         """The member ``name``, or None where there is none."""
         return self._zip.read(name) if name in self._names else None
 
-    def members(self, suffix: str) -> list[str]:
-        """The names of all members that end in ``suffix``, sorted."""
-        return sorted(name for name in self._names if name.endswith(suffix))
-
     def has_module(self, module: str) -> bool:
         """Whether ``module`` is a Python file or package of the wheel."""
         path = module.replace(".", "/")

@@ -1,0 +1,179 @@
+"""Analyse files one after the other, in this process or in several."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from npuify.model import FileError, Finding
+from npuify.rules.analyse import RuleSet, analyse
+from npuify.rules.project_index import module_name
+from npuify.rules.unparsed import RULE as UNPARSED
+from npuify.rules.unparsed import search_tokens
+from npuify.source.python import PythonSource
+from npuify.source.text import UnreadableText
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from npuify.knowledge import ReleaseTable
+    from npuify.rules.base import Selection
+    from npuify.rules.project_index import ProjectIndex
+
+    Progress = Callable[[int, int], None]
+
+Outcome = TypeVar("Outcome")
+
+_WORTH_A_PROCESS = 150
+"""Files to parse for each further process: starting one costs about as much as parsing this many."""
+
+
+class Candidate(NamedTuple):
+    """A Python file that may hold something of interest."""
+
+    relative: str
+    location: str
+
+
+class Worker:
+    """Analyses files, with the tables loaded once."""
+
+    def __init__(self, torch_npu: str, selection: Selection, project: ProjectIndex) -> None:
+        from npuify import knowledge
+
+        self.torch_npu = torch_npu
+        self.selection = selection
+        self.project = project
+        self.rules = RuleSet(selection)
+        self.release: ReleaseTable = knowledge.load(torch_npu)
+
+    def findings(self, candidate: Candidate) -> tuple[list[Finding], list[FileError]]:
+        """The findings of one file; a failure of any kind becomes an error of that file."""
+        try:
+            raw = Path(candidate.location).read_bytes()
+        except OSError as error:
+            return [], [FileError(candidate.relative, f"cannot be read: {error.strerror or error}")]
+        return self.findings_of_bytes(candidate.relative, raw, whole=False)
+
+    def findings_of_bytes(
+        self, relative: str, raw: bytes, *, needs_torch_npu: bool = False, whole: bool = True
+    ) -> tuple[list[Finding], list[FileError]]:
+        """As :meth:`findings`, of a file's content; ``whole`` parses also what can hold nothing of interest."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                words = self.rules.words_in(raw)
+                # Whether and how torch_npu is imported already, only the whole file says.
+                parsed_for = None if whole or needs_torch_npu else self.rules.shortest(words)
+                source = PythonSource(relative, module_name(relative), raw, parsed_for)
+                found = analyse(
+                    source, self.rules, self.release, self.project, needs_torch_npu=needs_torch_npu, words=words
+                )
+                return found, []
+        except UnreadableText as error:
+            return [], [FileError(relative, error.message, error.line, "it was left as it is")]
+        except SyntaxError as error:
+            found, failed = search_tokens(relative, raw, error)
+            return (found if self.selection.has(UNPARSED) else []), failed
+        except Exception as error:  # one file's failure must not end the run
+            return [], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
+
+
+def each_file(
+    task: Callable[[Worker, Candidate], Outcome],
+    worker: Worker,
+    candidates: Sequence[Candidate],
+    jobs: int,
+    progress: Progress | None,
+) -> list[Outcome]:
+    """The outcomes of ``task`` for all files, in their order.
+
+    Args:
+        task: a function of a module, so that other processes can be told of it.
+        worker: does the work where one process is enough; the others make their own like it.
+        candidates: the files.
+        jobs: processes to use; 0 means one a core. Never more than the work is worth.
+        progress: called with the number of files done and of files to do.
+    """
+    count = _processes(jobs, len(candidates))
+    if count > 1:
+        return _in_processes(task, worker, candidates, count, progress)
+    outcomes = []
+    for done, candidate in enumerate(candidates, start=1):
+        outcomes.append(task(worker, candidate))
+        if progress is not None:
+            progress(done, len(candidates))
+    return outcomes
+
+
+def _processes(jobs: int, files: int) -> int:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(jobs or cores, max(1, files // _WORTH_A_PROCESS))
+
+
+def _in_processes(
+    task: Callable[[Worker, Candidate], Outcome],
+    worker: Worker,
+    candidates: Sequence[Candidate],
+    count: int,
+    progress: Progress | None,
+) -> list[Outcome]:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    outcomes: list[Outcome] = []
+    executor = ProcessPoolExecutor(
+        count,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_start,
+        initargs=(task, worker.torch_npu, worker.selection, worker.project),
+    )
+    try:
+        chunk = max(1, min(32, len(candidates) // (count * 4)))
+        with _interrupts_held():
+            running = executor.map(_call, candidates, chunksize=chunk)
+        for outcome in running:
+            outcomes.append(outcome)
+            if progress is not None:
+                progress(len(outcomes), len(candidates))
+    except BaseException:
+        executor.shutdown(wait=False, cancel_futures=True)
+        raise
+    executor.shutdown()
+    return outcomes
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C waits while processes start: they inherit that, and print no traceback of their own."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+_task: Any = None
+_worker: Any = None
+
+
+def _start(task: Any, torch_npu: str, selection: Selection, project: ProjectIndex) -> None:
+    global _task, _worker
+    import gc
+
+    # The parent decides what Ctrl-C means; a worker that dies of it would print a traceback of its own.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.disable()
+    _task, _worker = task, Worker(torch_npu, selection, project)
+
+
+def _call(candidate: Candidate) -> Any:
+    return _task(_worker, candidate)

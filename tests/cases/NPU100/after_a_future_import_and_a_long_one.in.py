@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+)
+
+
+def step(batch):
+    return batch.cuda()

@@ -1,0 +1,11 @@
+"""Train."""
+
+import os
+
+import torch
+import torch_npu  # noqa: F401
+import torch.nn as nn
+from torch.utils.data import DataLoader
+
+model = nn.Linear(2, 2).npu()
+torch.npu.synchronize()

@@ -1,0 +1,4 @@
+def ready():
+    import torch
+
+    return torch.cuda.is_available()

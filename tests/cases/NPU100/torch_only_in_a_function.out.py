@@ -1,0 +1,4 @@
+def ready():
+    import torch
+
+    return torch.npu.is_available()

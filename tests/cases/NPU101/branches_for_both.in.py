@@ -1,0 +1,16 @@
+import torch
+
+
+def wait(device):
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    elif device.type == "npu":
+        torch.npu.synchronize(device)
+
+
+def peak():
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated()
+    if torch.npu.is_available():
+        return torch.npu.max_memory_allocated()
+    return 0

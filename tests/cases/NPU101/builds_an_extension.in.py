@@ -1,0 +1,10 @@
+import torch
+from setuptools import setup
+from torch.utils.cpp_extension import BuildExtension, CppExtension, CUDAExtension
+
+if torch.cuda.is_available():
+    extensions = [CUDAExtension("ops", ["ops.cpp", "ops.cu"])]
+else:
+    extensions = [CppExtension("ops", ["ops.cpp"])]
+
+setup(name="ops", ext_modules=extensions, cmdclass={"build_ext": BuildExtension})

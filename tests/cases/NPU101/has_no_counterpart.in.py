@@ -1,0 +1,4 @@
+import torch
+
+torch.cuda.cudart().cudaProfilerStart()
+streams = torch.cuda.comm

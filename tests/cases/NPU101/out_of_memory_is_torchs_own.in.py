@@ -1,0 +1,8 @@
+import torch
+
+
+def run(step):
+    try:
+        step()
+    except torch.cuda.OutOfMemoryError:
+        torch.cuda.empty_cache()

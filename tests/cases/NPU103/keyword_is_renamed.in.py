@@ -1,0 +1,4 @@
+import torch
+
+for index in range(torch.cuda.device_count()):
+    print(torch.cuda.get_device_name(device=index))

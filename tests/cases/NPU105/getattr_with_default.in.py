@@ -1,0 +1,5 @@
+import torch
+
+backend = getattr(torch, 'cuda', None)
+if backend is not None:
+    backend.empty_cache()

@@ -1,0 +1,4 @@
+from torch.cuda import (
+    Event,  # timing
+    CUDAGraph,  # capture
+)

@@ -1,0 +1,4 @@
+def scaler():
+    from torch.cuda.amp import GradScaler
+
+    return GradScaler(enabled=True)

@@ -1,0 +1,2 @@
+from torch.cuda import comm
+from torch.cuda.comm import broadcast

@@ -1,0 +1,4 @@
+import torch
+import torch.cuda
+
+torch.cuda.empty_cache()

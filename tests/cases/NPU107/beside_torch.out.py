@@ -1,0 +1,4 @@
+import torch
+import torch_npu
+
+torch.npu.empty_cache()

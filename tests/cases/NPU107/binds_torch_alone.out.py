@@ -1,0 +1,4 @@
+import torch
+import torch_npu  # noqa: F401
+
+torch.npu.empty_cache()

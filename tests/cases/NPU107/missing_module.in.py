@@ -1,0 +1,1 @@
+import torch.cuda.comm

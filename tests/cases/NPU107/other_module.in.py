@@ -1,0 +1,3 @@
+import numba.cuda
+import pycuda.autoinit
+import cuda.bindings.runtime as rt

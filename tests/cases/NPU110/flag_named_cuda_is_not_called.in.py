@@ -1,0 +1,10 @@
+import torch
+
+
+class Trainer:
+    def __init__(self, model):
+        self.cuda = torch.cuda.is_available()
+        self.model = model.cuda() if self.cuda else model
+
+    def step(self, batch):
+        return self.model(batch.cuda() if self.cuda else batch)

@@ -1,0 +1,3 @@
+def patch(model, warn):
+    model.cuda = warn(model.cuda, model)
+    return model

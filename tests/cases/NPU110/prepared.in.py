@@ -1,0 +1,6 @@
+def place(x, name):
+    if name == "cuda":
+        return x.cuda()
+    elif name == "npu":
+        return x.npu()
+    return x

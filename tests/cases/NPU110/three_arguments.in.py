@@ -1,0 +1,2 @@
+def build(toolkit, a, b, c):
+    return toolkit.cuda(a, b, c)

@@ -1,0 +1,4 @@
+import torch
+import torch_npu  # noqa: F401
+
+x = torch.ones(3).type('torch.npu.LongTensor')

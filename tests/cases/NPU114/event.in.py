@@ -1,0 +1,4 @@
+import torch
+
+done = torch.cuda.Event()
+print(done.cuda_event)

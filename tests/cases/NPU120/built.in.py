@@ -1,0 +1,11 @@
+import torch
+
+
+def device(rank):
+    first = torch.device(f"cuda:{rank}")
+    second = "cuda:%d" % rank
+    third = "cuda:{}".format(rank)
+    fourth = torch.device("cuda:" + str(rank))
+    fifth = torch.device(f"cuda")
+    print(f"rank {rank} runs on cuda:{rank}")
+    return first, second, third, fourth, fifth

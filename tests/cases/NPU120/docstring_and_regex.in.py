@@ -1,0 +1,6 @@
+"""Give "cuda" or "cuda:0" as the device."""
+
+import re
+
+PATTERN = re.compile("cuda:(\\d+)")
+"cuda"

@@ -1,0 +1,7 @@
+import torch
+
+
+class Loader:
+    def __init__(self, device):
+        self.is_cuda = device.type == "cuda" and torch.cuda.is_available()
+        self.is_npu = device.type == "npu" and torch.npu.is_available()

@@ -1,0 +1,3 @@
+import torch
+
+SYNCHRONIZE = {"cuda": torch.cuda.synchronize, "cpu": None, "default": None}

@@ -1,0 +1,5 @@
+BACKENDS = {"cpu": "gloo", "cuda": "nccl", "npu": "hccl"}
+
+
+def backend(device):
+    return BACKENDS[device.type]

@@ -1,0 +1,4 @@
+import torch
+import torch_npu  # noqa: F401
+
+device = torch.device(type="npu", index=1)

@@ -1,0 +1,2 @@
+def make(registry):
+    registry.register("cuda")

@@ -1,0 +1,7 @@
+import torch
+import torch_npu  # noqa: F401
+
+
+def new_card(device):
+    properties = torch.npu.get_device_properties(device)
+    return (getattr(properties, "major", None) or 0) >= 9

@@ -1,0 +1,6 @@
+import torch
+import torch_npu  # noqa: F401
+
+old = (getattr(torch.npu.get_device_properties(0), "major", None) or 0) < 7
+props = torch.npu.get_device_properties("npu:0")
+print(props.name, props.total_memory, ((getattr(props, "major", None) or 0), (getattr(props, "minor", None) or 0)) >= (8, 0))

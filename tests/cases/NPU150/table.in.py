@@ -1,0 +1,2 @@
+HINTS = {"CUDA out of memory": "use a smaller batch"}
+print(HINTS["CUDA out of memory"])

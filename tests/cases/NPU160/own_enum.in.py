@@ -1,0 +1,5 @@
+class ProfilerActivity:
+    CUDA = 1
+
+
+print(ProfilerActivity.CUDA)

@@ -1,0 +1,5 @@
+def is_autocast_enabled():
+    return False
+
+
+print(is_autocast_enabled())

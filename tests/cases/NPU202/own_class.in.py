@@ -1,0 +1,6 @@
+class GradScaler:
+    def __init__(self, enabled=True):
+        self.enabled = enabled
+
+
+scaler = GradScaler(enabled=True)

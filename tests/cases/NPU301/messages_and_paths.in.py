@@ -1,0 +1,6 @@
+import logging
+
+logging.info("nccl")
+print("nccl")
+library = "nccl" + "/lib/libnccl.so"
+raise ValueError("nccl")

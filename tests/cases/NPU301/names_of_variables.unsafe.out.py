@@ -1,0 +1,2 @@
+def transports(registry):
+    registry.add("hccl")

@@ -1,0 +1,7 @@
+import argparse
+
+import torch.distributed as dist
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--dist-backend", default="nccl", choices=["nccl", "gloo"], help="nccl for GPUs")
+dist.init_process_group("cpu:gloo,cuda:nccl")

@@ -1,0 +1,3 @@
+import torch.distributed._symmetric_memory as symm_mem
+
+symm_mem.set_backend("NCCL")

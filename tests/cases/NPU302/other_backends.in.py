@@ -1,0 +1,3 @@
+import torch.distributed as dist
+
+print(dist.Backend.GLOO, dist.Backend.MPI)

@@ -1,0 +1,6 @@
+class Backend:
+    NCCL = "nccl-like"
+    GLOO = "gloo"
+
+
+print(Backend.NCCL)

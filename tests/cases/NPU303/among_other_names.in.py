@@ -1,0 +1,4 @@
+from torch.distributed import init_process_group, is_nccl_available
+
+if is_nccl_available():
+    init_process_group("gloo")

@@ -1,0 +1,3 @@
+import torch.distributed as dist
+
+print(dist.is_available(), dist.is_gloo_available(), dist.is_mpi_available())

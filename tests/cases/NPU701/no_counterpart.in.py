@@ -1,0 +1,5 @@
+import os
+
+os.environ["NCCL_IB_DISABLE"] = "1"
+os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

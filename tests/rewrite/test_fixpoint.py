@@ -1,0 +1,149 @@
+"""One file, round by round, until nothing changes."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+import pytest
+
+from npuify.model import Edit, Evidence, Position, Safety, Severity
+from npuify.rewrite import fixpoint
+from npuify.rewrite.fixpoint import migrate_file, parses
+from npuify.rules import base
+
+from ..rules.harness import migrated, worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from npuify.model import Finding
+    from npuify.rules.context import PythonFile
+
+
+def fake_rule(monkeypatch: pytest.MonkeyPatch, check: Callable[..., Iterator[Finding]]) -> object:
+    """A worker that runs only ``check``, which sees the module."""
+    made = base.Rule(
+        "NPU999", "fake", Safety.SAFE, Severity.ERROR, Evidence.LIVE, "", (), (ast.Module,), check
+    )  # fmt: skip
+    base.all_rules()
+    monkeypatch.setitem(base._registry, "NPU999", made)
+    worker.__globals__["_bare"].cache_clear()
+    return worker(select=("NPU999",))
+
+
+def test_edits_inside_edits_settle() -> None:
+    result = migrated("import torch\nx = torch.zeros(torch.cuda.device_count(), device=f(torch.device('cuda')).cuda())\n")
+    assert result.raw is not None
+    assert b"cuda" not in result.raw
+    assert not result.left
+
+
+def test_changes_have_places_and_text_of_the_original() -> None:
+    text = "import torch\nx = '训'; n = torch.cuda.device_count(); torch.nn.Linear(1, 1).cuda()\ny = f'{torch.cuda.device_count()}'\n"
+    result = migrated(text)
+    lines = text.splitlines()
+    renamed = [change for change in result.changes if change.before]
+    assert [change.before for change in renamed] == ["cuda", "cuda", "cuda"]
+    for change in renamed:
+        assert change.start.line == change.end.line
+        line = lines[change.start.line - 1]
+        assert line[change.start.column - 1 : change.end.column - 1] == "cuda"
+    (added,) = [change for change in result.changes if not change.before]
+    assert (added.code, added.start.line, added.after) == ("NPU100", 2, "import torch_npu  # noqa: F401\n")
+
+
+def test_places_of_later_rounds_are_those_of_the_original() -> None:
+    text = "import torch\nfrom torch.cuda.amp import GradScaler, autocast\nx = 1\ntorch.cuda.synchronize()\n"
+    result = migrated(text)
+    assert {change.start.line for change in result.changes} == {2, 4}
+
+
+def test_left_findings_have_places_of_the_new_text() -> None:
+    result = migrated("import torch\ntorch.cuda.synchronize()\nx = torch.jit.script(f)\n")
+    assert [(finding.code, finding.start.line) for finding in result.left] == [("NPU401", 4)]
+    assert [(finding.code, finding.start.line) for finding in result.found if finding.code == "NPU401"] == [("NPU401", 3)]
+
+
+def test_broken_file_is_left_and_searched() -> None:
+    result = migrated("import torch\nx = torch.cuda.device_count(\n")
+    assert result.raw is None
+    assert [finding.code for finding in result.left] == ["NPU190"]
+    assert len(result.errors) == 1
+
+
+def test_a_part_that_is_broken_keeps_the_file_from_being_edited() -> None:
+    """Only the functions that name CUDA are parsed for a scan; the rest decides as well."""
+    result = migrated("import torch\ndef f():\n    torch.cuda.init()\n\ndef g():\n    x = = 1\n")
+    assert result.raw is None
+    assert result.errors
+
+
+def test_edit_that_breaks_the_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+        yield file.report((0, 1), "m", edits=[file.edit(0, 1, "(")])
+
+    result = migrate_file("a.py", b"x = 1\n", fake_rule(monkeypatch, check), unsafe=False)  # type: ignore[arg-type]
+    assert result.raw is None
+    assert "would not parse" in result.errors[0].message
+    assert not result.changes
+
+
+def test_edit_for_other_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+        yield file.report((0, 1), "m", edits=[Edit(0, 1, "y", "z")])
+
+    result = migrate_file("a.py", b"x = 1\n", fake_rule(monkeypatch, check), unsafe=False)  # type: ignore[arg-type]
+    assert result.raw is None
+    assert "is not 'y'" in result.errors[0].message
+
+
+def test_edits_that_never_settle_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+        yield file.report((0, 1), "m", edits=[file.edit(0, 1, "y" if file.code(node.body[0]) == "x" else "x")])
+
+    result = migrate_file("a.py", b"x\n", fake_rule(monkeypatch, check), unsafe=False)  # type: ignore[arg-type]
+    assert result.raw is None
+    assert str(fixpoint.MAX_ROUNDS) in result.errors[0].message
+
+
+def test_edit_that_the_encoding_lacks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+        start = file.source.start(node.body[0])
+        yield file.report(node.body[0], "m", edits=[file.edit(start, start + 1, "训")])
+
+    raw = b"# coding: latin-1\nx = '\xe9'\n"
+    result = migrate_file("a.py", raw, fake_rule(monkeypatch, check), unsafe=False)  # type: ignore[arg-type]
+    assert result.raw is None
+    assert "lacks" in result.errors[0].message
+
+
+def test_review_edits_only_when_asked() -> None:
+    text = "import torch\nhandle = torch.cuda.current_stream().cuda_stream\n"
+    safe, unsafe = migrated(text), migrated(text, unsafe=True)
+    assert safe.raw is not None and b".cuda_stream" in safe.raw
+    assert unsafe.raw is not None and b".npu_stream" in unsafe.raw
+    assert [finding.safety for finding in safe.left] == [Safety.REVIEW]
+
+
+@pytest.mark.parametrize(
+    ("data", "good"),
+    [
+        (b"", True),
+        (b"x = 1", True),
+        (b"x = '\\d'\n", True),
+        (b"x = (\n", False),
+        (b"x = 1\0\n", False),
+        (b"(" * 5000 + b")" * 5000, False),
+        ("x = '训'".encode(), True),
+        (b"x = '\xed\xa0\x80'", False),
+    ],
+)
+def test_parses(data: bytes, good: bool) -> None:
+    assert parses(data) is good
+
+
+def test_position_of_an_untouched_file() -> None:
+    result = migrated("x = 1\n")
+    assert result == (result.relative, None, [], [], [], [])
+    assert Position(1, 1) < Position(1, 2)
