@@ -43,7 +43,7 @@ def jit_script(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
     "compile-backend",
     Safety.MANUAL,
     Severity.INFO,
-    words=("torch.compile", "compile("),
+    words=("torch.compile",),
     source="torch_npu/_inductor in the package; its default code generator is triton-ascend",
 )
 def compile_backend(node: ast.Call, file: PythonFile) -> Iterator[Finding]:

@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
 
 _NPU = re.compile(rb"(?<![a-z])(?:torch_)?npu(?![a-z])|NPU(?![A-Z])|[Aa]scend|hccl|HCCL")
-_DEVICE_WORDS = re.compile(rb"npu|hccl", re.IGNORECASE)
+_DEVICE_WORDS = re.compile(rb"npu(?!t)|NPU|hccl|HCCL|scend")
 
 
 def prepared_for_npu(node: ast.AST, file: PythonFile) -> bool:
     """Whether the code around ``node`` treats the NPU beside CUDA already."""
-    if _DEVICE_WORDS.search(file.source.data) is None:
+    says_npu = file.recall("says npu")
+    if says_npu is None:
+        says_npu = file.remember("says npu", _DEVICE_WORDS.search(file.source.data) is not None)
+    if not says_npu:
         return False
     current = node
     for up in file.ancestors(node):

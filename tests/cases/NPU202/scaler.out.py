@@ -4,6 +4,4 @@ from torch.amp import GradScaler, autocast
 
 first = GradScaler("npu")
 second = GradScaler("npu", enabled=True)
-third = torch.amp.GradScaler("npu", 
-    init_scale=2.0**16,
-)
+third = torch.amp.GradScaler("npu", init_scale=2.0**16)

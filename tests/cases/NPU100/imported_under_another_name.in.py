@@ -1,0 +1,5 @@
+import torch
+import torch_npu as tn
+
+tn.npu.set_device(0)
+torch.npu.empty_cache()

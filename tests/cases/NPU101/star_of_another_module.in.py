@@ -1,0 +1,8 @@
+from helpers import *
+
+
+def torch():
+    return None
+
+
+print(torch().cuda.synchronize())

@@ -1,0 +1,2 @@
+print("torch.cuda.is_available")
+raise RuntimeError("torch.cuda.device_count")

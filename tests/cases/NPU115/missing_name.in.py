@@ -1,0 +1,4 @@
+from unittest import mock
+
+with mock.patch("torch.cuda.comm.broadcast"):
+    pass

@@ -1,0 +1,4 @@
+import onnxruntime
+
+PROVIDERS = ["CANNExecutionProvider", "CPUExecutionProvider"]
+session = onnxruntime.InferenceSession("model.onnx", providers=PROVIDERS)

@@ -1,0 +1,3 @@
+import onnxruntime
+
+session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])

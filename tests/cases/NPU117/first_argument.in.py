@@ -1,0 +1,3 @@
+def register(registry):
+    registry.impl("CUDA")
+    registry.add("kernel", "CUDA")

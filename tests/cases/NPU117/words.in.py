@@ -1,0 +1,3 @@
+print("CUDA")
+VENDORS = {"CUDA": "NVIDIA", "ROCm": "AMD"}
+message = "uses {}".format("CUDA")

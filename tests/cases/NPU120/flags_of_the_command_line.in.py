@@ -1,0 +1,8 @@
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--cuda", action="store_true", help="enables cuda")
+parser.add_argument("--no-cuda", dest="cuda", action="store_false")
+args = parser.parse_args()
+if args.cuda:
+    print("cuda")

@@ -1,0 +1,8 @@
+class Song:
+    major = True
+
+
+song = Song()
+song.major = False
+props = {"major": 1}
+print(song.major, props["major"])
