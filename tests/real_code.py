@@ -67,6 +67,14 @@ def with_cuda(text: str, chance: random.Random, count: int = 4, lines: tuple[str
     return text
 
 
+def with_lines(text: str, chance: random.Random, count: int, lines: tuple[str, ...]) -> str:
+    """``text`` with ``count`` of ``lines`` at the left margin, in front of functions and classes."""
+    for _ in range(count):
+        place = chance.choice([match.start() for match in _HEAD.finditer(text)] or [0])
+        text = f"{text[:place]}{chance.choice(lines)}\n{text[place:]}"
+    return text
+
+
 def damaged(text: str, chance: random.Random, count: int = 3) -> str:
     """``text`` with lines deleted, swapped, repeated, moved in or cut off; it may no longer parse."""
     lines = text.splitlines(keepends=True)

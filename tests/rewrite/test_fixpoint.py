@@ -33,7 +33,9 @@ def fake_rule(monkeypatch: pytest.MonkeyPatch, check: Callable[..., Iterator[Fin
 
 
 def test_edits_inside_edits_settle() -> None:
-    result = migrated("import torch\nx = torch.zeros(torch.cuda.device_count(), device=f(torch.device('cuda')).cuda())\n")
+    result = migrated(
+        "import torch\nx = torch.zeros(torch.cuda.device_count(), device=f(torch.device('cuda')).cuda())\n"
+    )
     assert result.raw is not None
     assert b"cuda" not in result.raw
     assert not result.left
@@ -62,7 +64,9 @@ def test_places_of_later_rounds_are_those_of_the_original() -> None:
 def test_left_findings_have_places_of_the_new_text() -> None:
     result = migrated("import torch\ntorch.cuda.synchronize()\nx = torch.jit.script(f)\n")
     assert [(finding.code, finding.start.line) for finding in result.left] == [("NPU401", 4)]
-    assert [(finding.code, finding.start.line) for finding in result.found if finding.code == "NPU401"] == [("NPU401", 3)]
+    assert [(finding.code, finding.start.line) for finding in result.found if finding.code == "NPU401"] == [
+        ("NPU401", 3)
+    ]
 
 
 def test_broken_file_is_left_and_searched() -> None:

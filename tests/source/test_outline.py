@@ -12,8 +12,11 @@ from npuify.source.python import PythonSource
 from ..rules.harness import worker
 
 PROGRAMS = {
+    "decorator at the very start": "@x\ndef f():\n    pass\n\nimport torch\n\ndef g():\n    torch.cuda.init()\n",
     "import behind a function": "def f():\n    pass\n\nimport torch\n\ndef g():\n    torch.cuda.init()\n",
     "import behind a method": "class A:\n    def f(self):\n        pass\n    import torch\n    def g(self):\n        torch.cuda.init()\n    x = torch.cuda.is_available()\n",
+    "import behind a class": "class A:\n    def f(self):\n        torch.cuda.init()\n    def g(self):\n        pass\n\nimport torch\n",
+    "rebound behind a class": "import torch\nclass A:\n    def f(self):\n        torch.cuda.init()\n    def g(self): pass\n(torch := 1)\ndef h(): pass\n",
     "rebound behind a function": "import torch\ndef f():\n    torch.cuda.init()\n\ndef g():\n    pass\ntorch = None\n",
     "function of the library's name": "import torch\ndef f():\n    torch.cuda.init()\n\ndef torch():\n    pass\n",
     "class of the library's name": "import torch\ndef f():\n    torch.cuda.init()\n\nclass torch:\n    pass\n",
@@ -30,6 +33,7 @@ PROGRAMS = {
     "class without a body left": "import torch\nclass A:\n    def f(self): pass\n\n\ndef g():\n    torch.cuda.init()\n",
     "one method of many": "import torch\nclass A:\n    '''Doc.'''\n    def f(self): pass\n\n    @property\n    def g(self):\n        return torch.cuda.is_available()\n\n    def h(self): pass\nclass B(A):\n    def i(self): return torch.cuda.current_device()\n",
     "methods of two depths": "import torch\nclass A:\n    if x:\n        def f(self): pass\n        y = 1\n    def g(self): torch.cuda.init()\n    def h(self): pass\n",
+    "statement of another depth": "import torch\nclass A:\n    x = torch.cuda.is_available()\n    if x:\n        def f(self): pass\n    torch = None\n",
     "tabs": "import torch\nclass A:\n\tdef f(self):\n\t\tpass\n\tdef g(self):\n\t\ttorch.cuda.init()\n",
     "attribute set elsewhere": "import torch\nclass A:\n    def __init__(self):\n        self.t = torch.zeros(1)\n        self.u = {}\n    def g(self):\n        self.t.cuda(); self.u.cuda()\n",
     "string used elsewhere": "import torch\nwhere = 'cuda'\nother = 'cuda'\ndef f(x):\n    return x.to(where)\ndef g(x):\n    print(other)\n",
@@ -69,15 +73,15 @@ def test_what_holds_no_word_is_not_parsed() -> None:
 
 
 def test_hidden_parts_come_when_asked_for() -> None:
-    text = "def f():\n    pass\n\n\nclass A:\n    def g(self):\n        pass\n\n\nx = 'cuda'\n"
+    text = "x = 'cuda'\ndef f():\n    pass\n\n\nclass A:\n    def g(self):\n        pass\n"
     source = PythonSource("a.py", "a", text.encode(), (b"cuda",))
     assert [type(node) for node in source.tree.body] == [ast.Assign]
     function = source.definition("f")
     assert isinstance(function, ast.FunctionDef)
-    assert (function.lineno, function.end_lineno) == (1, 2)
-    assert [type(node) for node in source.tree.body] == [ast.FunctionDef, ast.Assign]
+    assert (function.lineno, function.end_lineno) == (2, 3)
+    assert [type(node) for node in source.tree.body] == [ast.Assign, ast.FunctionDef]
     found: list[ast.AST] = []
-    source.visit([7], found.append)
+    source.visit([8], found.append)
     assert any(isinstance(node, ast.Pass) for node in found)
     assert source.definition("nothing") is None
 

@@ -114,8 +114,12 @@ def default_device_is_cuda(node: ast.Call, file: PythonFile) -> Iterator[Finding
     if file.source.data[end : end + 1] == b")" and 0 <= opening < end:
         inside = file.source.segment(opening + 1, end)
         if position == 0:
-            separator = ", " if inside.strip() else ""
-            edits = [file.edit(opening + 1, opening + 1, f'"npu"{separator}')]
+            blank = len(inside) - len(inside.lstrip())
+            if "#" not in inside[:blank]:
+                # On several lines the new argument gets a line of its own, indented as the next one.
+                separator = "," + (inside[:blank] or " ") if inside.strip() else ""
+                place = opening + 1 + len(inside[:blank].encode())
+                edits = [file.edit(place, place, f'"npu"{separator}')]
         else:
             separator = ", " if inside.strip() and not inside.rstrip().endswith(",") else ""
             edits = [file.edit(end, end, f'{separator}{parameter}="npu"')] if "#" not in inside else []

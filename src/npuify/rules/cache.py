@@ -45,6 +45,7 @@ class Entry(msgspec.Struct, array_like=True):
     stamp: Stamp
     concerns: bool
     own_cuda: bool
+    supports_npu: bool = False
     outcome: Outcome | None = None
 
 

@@ -141,6 +141,8 @@ class PythonFile:
             entry = device_table_entry(node, self)
             if entry is not None and not looked_up_by_device(entry[1], self):
                 safety = Safety.REVIEW
+        if chosen and self.project.supports_npu:
+            safety = Safety.REVIEW
         if not chosen:
             level = Safety.MANUAL
         else:

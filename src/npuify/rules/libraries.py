@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from npuify.model import Evidence, Safety
+from npuify.model import Evidence, Safety, Severity
 from npuify.rules.base import rule
 from npuify.rules.names import replace_in_literal
+from npuify.rules.prepared import SUPPORT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,3 +85,31 @@ def cuda_dispatch_key(node: ast.Constant, file: PythonFile) -> Iterator[Finding]
         subject="torch.library.impl",
         advice="the kernel itself must run on an NPU, too",
     )
+
+
+@rule(
+    "NPU108",
+    "npu-supported-already",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=(),
+    evidence=Evidence.ASSUMED,
+    source="the program asks whether it runs on an NPU",
+)
+def npu_supported_already(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+    """The program supports the NPU beside CUDA by itself; turning its CUDA side into a second NPU side would break it.
+
+    Every edit is then one to look at first, and is made with ``--unsafe`` only.
+    """
+    supporting = file.project.supports_npu
+    if not supporting or supporting[0] != file.source.relative:
+        return
+    match = SUPPORT.search(file.source.data)
+    if match is not None:
+        more = f", in {len(supporting)} files" if len(supporting) > 1 else ""
+        yield file.report(
+            match.span(),
+            f"this program asks for an NPU itself{more}: it may support the NPU already",
+            subject="torch_npu",
+            advice="run it as it is on the NPU first; migrate what is missing with --unsafe, and look at each edit",
+        )

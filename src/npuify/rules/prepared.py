@@ -9,11 +9,27 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.rules.project_index import is_test
+
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
 
 _NPU = re.compile(rb"(?<![a-z])(?:torch_)?npu(?![a-z])|NPU(?![A-Z])|[Aa]scend|hccl|HCCL")
 _DEVICE_WORDS = re.compile(rb"npu(?!t)|NPU|hccl|HCCL|scend")
+
+
+SUPPORT = re.compile(
+    rb"is_(?:torch_)?npu_available|IS_NPU(?:_AVAILABLE)?\b|hasattr\(torch, ?[\"']npu[\"']\)|class NPU_Accelerator",
+    re.IGNORECASE,
+)
+"""Text of a program that asks whether it runs on an NPU, as programs for several kinds of device do."""
+
+
+def supports_npu(relative: str, raw: bytes, lower: bytes) -> bool:
+    """Whether a file, tests and examples aside, belongs to a program that supports the NPU beside CUDA by itself."""
+    if b"npu" not in lower or b"cuda" not in lower or is_test(relative) or relative.startswith(("docs/", "examples/")):
+        return False
+    return SUPPORT.search(raw) is not None
 
 
 def prepared_for_npu(node: ast.AST, file: PythonFile) -> bool:

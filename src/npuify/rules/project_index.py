@@ -72,10 +72,14 @@ class ProjectIndex:
         root: the project's root.
         files: relative paths of its Python files.
         own_cuda_files: those whose text may define ``cuda`` in a class.
+        supports_npu: those that ask whether they run on an NPU: the program is made for several kinds of device.
     """
 
-    def __init__(self, root: Path, files: list[str], own_cuda_files: list[str]) -> None:
+    def __init__(
+        self, root: Path, files: list[str], own_cuda_files: list[str], supports_npu: list[str] | None = None
+    ) -> None:
         self.root = root
+        self.supports_npu = supports_npu or []
         self.own_cuda_files = own_cuda_files
         self._own_set = frozenset(own_cuda_files)
         self.modules = {module_name(relative): relative for relative in files}
@@ -86,10 +90,10 @@ class ProjectIndex:
         self._suffixes: dict[str, str] | None = None
         self._tops = {part for name in self.modules for part in name.split(".")} | _SOURCE_FOLDERS
 
-    def __getstate__(self) -> tuple[Path, list[str], list[str]]:
-        return self.root, list(self.modules.values()), self.own_cuda_files
+    def __getstate__(self) -> tuple[Path, list[str], list[str], list[str]]:
+        return self.root, list(self.modules.values()), self.own_cuda_files, self.supports_npu
 
-    def __setstate__(self, state: tuple[Path, list[str], list[str]]) -> None:
+    def __setstate__(self, state: tuple[Path, list[str], list[str], list[str]]) -> None:
         self.__init__(*state)  # type: ignore[misc]
 
     # --- modules ---

@@ -10,6 +10,7 @@ from npuify.project import common_root, find_files, torch_requirement
 from npuify.rules.analyse import RuleSet
 from npuify.rules.base import Selection
 from npuify.rules.cache import Entry, Outcome, ScanCache, Stamp, stamp
+from npuify.rules.prepared import supports_npu
 from npuify.rules.project_index import ProjectIndex, may_define_cuda
 from npuify.rules.worker import Candidate, Worker, each_file
 
@@ -127,6 +128,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     rules = RuleSet(selection)
     candidates: list[Candidate] = []
     own_cuda: dict[str, Stamp] = {}
+    supporting: list[str] = []
     total = 0
     for file in files:
         now = stamp(file.location)
@@ -143,14 +145,21 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
             if concerns and b"\0" in raw[:1024] and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
                 errors.append(FileError(file.relative, "is not text; it was not looked at"))
                 continue
-            entry = Entry(now or (0, len(raw)), concerns, concerns and may_define_cuda(raw, lower))
+            entry = Entry(
+                now or (0, len(raw)),
+                concerns,
+                concerns and may_define_cuda(raw, lower),
+                concerns and supports_npu(file.relative, raw, lower),
+            )
         cache.remember(file.relative, entry)
         total += entry.stamp[1]
         if entry.concerns:
             candidates.append(Candidate(file.relative, file.location))
             if entry.own_cuda:
                 own_cuda[file.relative] = entry.stamp
+            if entry.supports_npu:
+                supporting.append(file.relative)
     names = [file.relative for file in files]
-    cache.settle(names, [f"{name} {then}" for name, then in own_cuda.items()])
-    project = ProjectIndex(root, names, list(own_cuda))
+    cache.settle([*names, "-", *supporting], [f"{name} {then}" for name, then in own_cuda.items()])
+    project = ProjectIndex(root, names, list(own_cuda), supporting)
     return Work(root, release, selection, project, candidates, errors, len(files), total, cache)

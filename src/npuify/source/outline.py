@@ -73,10 +73,13 @@ class Outline:
 
     def methods(self, part: Part) -> list[Part]:
         """The methods of a class; none where it cannot be cut safely."""
-        first = _FIRST_METHOD.search(self.data, part.start, part.end)
+        end = self._behind(part)
+        if end is None:
+            end = part.end
+        first = _FIRST_METHOD.search(self.data, part.start, end)
         if first is None:
             return []
-        return self._cut(first.start(), part.end, first.group(1), part.name)
+        return self._cut(first.start(), end, first.group(1), part.name)
 
     def _cut(self, begin: int, limit: int, indent: bytes, owner: str) -> list[Part]:
         literals = self._literals
@@ -111,11 +114,14 @@ class Outline:
 
     def is_loose(self, part: Part) -> bool:
         """Whether more than the part itself stands in it: statements of its level behind its body, or a ``global``."""
-        if self.data.find(b"global ", part.start, part.end) >= 0:
-            return True
+        return self.data.find(b"global ", part.start, part.end) >= 0 or self._behind(part) is not None
+
+    def _behind(self, part: Part) -> int | None:
+        """Where the first statement of a part's level, or of one further out, begins behind its body; or None."""
         literals = self._literals or []
         literal = bisect_right(literals, (part.start,)) - 1
-        heads = 0
+        # At the very start of the text no line end stands before the head.
+        heads = 1 if part.start == 0 and not self.data.startswith(b"@") else 0
         for match in _patterns(part.indent)[1].finditer(self.data, max(part.start - 1, 0), part.end):
             place = match.end() - 1
             while 0 <= literal < len(literals) and literals[literal][1] <= place:
@@ -124,17 +130,17 @@ class Outline:
                 continue
             heads += 1
             if heads > 1:
-                return True
-        return False
+                return place
+        return None
 
 
 @lru_cache(maxsize=16)
 def _patterns(indent: bytes) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """What begins a part of this indentation, and what begins any statement of it."""
+    """What begins a part of this indentation, and what begins any statement of it or of one further out."""
     margin = rb"^" + re.escape(indent)
     return (
         re.compile(margin + rb"(?:(?:async[ \t]+)?def[ \t]+(\w+)|class[ \t]+(\w+)|@)", re.MULTILINE),
-        re.compile(rb"\n" + re.escape(indent) + rb"[^\s#)\]}@]"),
+        re.compile(rb"\n[ \t]{0,%d}[^\s#)\]}@]" % len(indent)),
     )
 
 

@@ -1,0 +1,7 @@
+import torch
+import torch_npu  # noqa: F401
+
+scaler = torch.amp.GradScaler(
+    "npu",
+    init_scale=2.0**16,
+)

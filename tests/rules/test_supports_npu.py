@@ -1,0 +1,33 @@
+"""A program that supports the NPU by itself is not turned into one that has two sides for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npuify.model import Safety
+from npuify.options import Options
+from npuify.rules.scan import scan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROGRAM = "import torch\nstep = torch.cuda.Event()\nx = torch.zeros(2).cuda()\n"
+
+
+def test_edits_need_a_look_and_one_finding_says_why(tmp_path: Path) -> None:
+    (tmp_path / "devices.py").write_text("def is_npu_available():\n    return False\n\n\nNAMES = 'cuda'\n")
+    (tmp_path / "train.py").write_text(PROGRAM)
+    found = scan([tmp_path], Options(cache=False)).findings
+    assert [finding.file for finding in found if finding.code == "NPU108"] == ["devices.py"]
+    edits = [finding for finding in found if finding.file == "train.py" and finding.edits]
+    assert len(edits) == 2
+    assert {finding.safety for finding in edits} == {Safety.REVIEW}
+
+
+def test_questions_of_tests_do_not_count(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_devices.py").write_text("from x import is_npu_available\nNAME = 'cuda'\n")
+    (tmp_path / "train.py").write_text(PROGRAM)
+    found = scan([tmp_path], Options(cache=False)).findings
+    assert not [finding for finding in found if finding.code == "NPU108"]
+    assert {finding.safety for finding in found if finding.file == "train.py"} == {Safety.SAFE}
