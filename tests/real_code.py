@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 MODULES = (
-    "_pydecimal", "argparse", "ast", "asyncio.base_events", "calendar", "collections", "configparser", "contextlib",
+    "argparse", "ast", "asyncio.base_events", "calendar", "collections", "configparser", "contextlib",
     "copy", "dataclasses", "difflib", "doctest", "email.header", "enum", "fractions", "functools", "heapq",
     "hypothesis.core", "inspect", "json.encoder", "logging", "optparse", "packaging.version", "pathlib", "pathspec.util",
     "pickle", "pytest", "_pytest.fixtures", "random", "rich.console", "rich.progress", "shutil", "statistics", "string",

@@ -71,6 +71,7 @@ SPELLINGS = [
     ("import torch\nx = (\n    torch\n    .cuda  # why\n    .device_count()\n)", "import torch\nx = (\n    torch\n    .npu  # why\n    .device_count()\n)"),
     ("import torch\nx = torch. cuda . device_count()", "import torch\nx = torch. npu . device_count()"),
     ("import torch\ndef f():\n    global torch\n    return torch.cuda.device_count()", "import torch\ndef f():\n    global torch\n    return torch.npu.device_count()"),
+    ("torch = None\ndef load():\n    global torch\n    import torch\ndef f():\n    return torch.cuda.device_count()", "torch = None\ndef load():\n    global torch\n    import torch\ndef f():\n    return torch.npu.device_count()"),
     ("import torch\nif (c := torch.cuda):\n    c.CUDAGraph()", "import torch\nif (c := torch.npu):\n    c.NPUGraph()"),
 ]  # fmt: skip
 
@@ -120,6 +121,8 @@ SHADOWED = [
     "def f(torch):\n    class A:\n        x = torch.cuda.device_count()\n    return A",
     "class A:\n    torch = object()\n    x = torch.cuda.device_count()",
     "if x:\n    torch = object()\ntorch.cuda.device_count()",
+    "def f(x):\n    global torch\n    torch = x\ntorch.cuda.device_count()",
+    "def f(x):\n    if x:\n        global torch\n        for torch in x: pass\ntorch.cuda.device_count()",
 ]
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _WALRUS = re.compile(rb":=")
+_GLOBAL = re.compile(rb"\bglobal ")
 _MAX_HOPS = 24
 """How many assignments and re-exports a name is followed through."""
 
@@ -50,6 +51,7 @@ class PythonSource:
         self.tree.is_package = relative.rpartition("/")[2] == "__init__.py"  # type: ignore[attr-defined]
         walrus = self.lines_with(_WALRUS) if b":=" in self.data else set()
         self.tree.walrus_lines = walrus  # type: ignore[attr-defined]
+        self.tree.global_lines = self.lines_with(_GLOBAL) if b"global " in self.data else set()  # type: ignore[attr-defined]
         self.scope = Scope(self.tree, None, module)
         if self._skipped:
             self.scope.hidden = {

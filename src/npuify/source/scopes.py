@@ -127,9 +127,27 @@ class _Collector:
                 self.block(node.body)
         elif isinstance(node, (ast.Module, ast.ClassDef)):
             self.block(node.body)
+            if isinstance(node, ast.Module):
+                self.globals_of_functions(node)
         elif isinstance(node, ComprehensionNode):
             for generator in node.generators:
                 self.target(generator.target, Binding("loop", generator.target, generator.iter))
+
+    def globals_of_functions(self, tree: ast.Module) -> None:
+        """Bind what functions bind to names that they declare ``global``."""
+        lines: set[int] = getattr(tree, "global_lines", set())
+        if not lines:
+            return
+        for node in ast.walk(tree):
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                continue
+            if not any(node.lineno <= line <= (node.end_lineno or 0) for line in lines):
+                continue
+            inner = Scope(node, self.scope, self.scope.module_name)
+            names = inner.names
+            for name in sorted(inner.outward.intersection(names)):
+                for binding in names[name]:
+                    self.bind(name, binding)
 
     def parameters(self, args: ast.arguments) -> None:
         positional = [*args.posonlyargs, *args.args]
