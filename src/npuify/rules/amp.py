@@ -28,7 +28,9 @@ _DEFAULT_FUNCTIONS = {
 _DEFAULT_ARGUMENTS = {"torch.is_autocast_enabled": 0, "torch.set_autocast_enabled": 1}
 
 
-@rule("NPU201", "autocast-state-of-gpu", Safety.SAFE, words=("autocast_gpu_dtype", "autocast_enabled"))
+@rule(
+    "NPU201", "autocast-state-of-gpu", Safety.SAFE, words=("autocast_gpu_dtype", "autocast_enabled"), names=("torch.",)
+)
 def autocast_state_of_gpu(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     """The state of autocast is asked for CUDA: by name, or because no device type is given.
 

@@ -111,14 +111,13 @@ def analyse(
         fresh = _followed_names(file, batch) - aliases
         if fresh:
             aliases |= fresh
-            pattern = re.compile(
-                rb"(?<!\w)(?:" + b"|".join(re.escape(name.encode()) for name in sorted(fresh)) + rb")(?!\w)"
-            )
-            source.visit(source.lines_with(pattern), collect)
+            source.visit(source.lines_with_names(fresh), collect)
         for node in batch:
             interested = by_node.get(type(node))
             if interested is not None and _may_matter(node, file, short):
                 for rule in interested:
+                    if rule.names and not _named(node, rule, file):
+                        continue
                     file.rule = rule
                     findings.extend(rule.check(node, file))
     findings.sort(key=lambda finding: (finding.start, finding.end, finding.code))
@@ -149,6 +148,17 @@ def _may_matter(node: ast.AST, file: PythonFile, words: re.Pattern[str]) -> bool
         if isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr", "patch", "setattr"):
             return True
         return isinstance(node.func, ast.Attribute) or (file.qualname(node.func) or "").startswith("torch")
+    return True
+
+
+def _named(node: ast.AST, rule: Rule, file: PythonFile) -> bool:
+    """Whether a name, attribute or call is of those that the rule is about; other nodes always are."""
+    if isinstance(node, ast.Attribute) and node.attr in rule.names:
+        return True
+    if isinstance(node, (ast.Attribute, ast.Name)):
+        return (file.qualname(node) or "").startswith(rule.names)
+    if isinstance(node, ast.Call):
+        return (file.qualname(node.func) or "").startswith(rule.names)
     return True
 
 

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 _ROOTS = ("torch.backends.cudnn", "torch.backends.cuda")
 
 
-@rule("NPU140", "cuda-backend-switch", Safety.MANUAL, Severity.INFO, words=("cudnn", "backends.cuda", "sdp_kernel"))
+@rule(
+    "NPU140",
+    "cuda-backend-switch",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("cudnn", "backends.cuda", "sdp_kernel"),
+    names=("torch.backends",),
+)
 def cuda_backend_switch(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
     """``torch.backends.cudnn`` and ``torch.backends.cuda`` do not steer an NPU.
 

@@ -26,7 +26,8 @@ class Rule(NamedTuple):
     """A registered rule.
 
     ``nodes`` are the node types that ``check`` wants; ``words`` are lower-case words, one of which a line must contain
-    (in any case) for its nodes to be shown to the rule.
+    (in any case) for its nodes to be shown to the rule. ``names`` are what the qualified names of names, attributes and
+    calls must begin with to be shown to it, or attributes whatever they belong to; empty means all.
     """
 
     code: str
@@ -38,6 +39,7 @@ class Rule(NamedTuple):
     words: tuple[str, ...]
     nodes: tuple[type[ast.AST], ...]
     check: Callable[[Any, Any], Iterator[Any]]
+    names: tuple[str, ...] = ()
 
     @property
     def documentation(self) -> str:
@@ -69,6 +71,7 @@ def rule(
     severity: Severity = Severity.ERROR,
     *,
     words: tuple[str, ...],
+    names: tuple[str, ...] = (),
     evidence: Evidence = Evidence.PACKAGE,
     source: str = "torch_npu package",
 ) -> Callable[[Callable[[Any, Any], Iterator[Any]]], Callable[[Any, Any], Iterator[Any]]]:
@@ -80,6 +83,7 @@ def rule(
         safety: of the edits that it makes; a finding may be less safe than its rule, never safer.
         severity: what happens on an NPU when nothing is done.
         words: lower-case words of which one must stand on a line.
+        names: beginnings of qualified names, or attributes, that it is about; empty for all.
         evidence, source: how the fact behind the rule is known, unless a finding says it better.
 
     Raises:
@@ -94,7 +98,9 @@ def rule(
             raise RuleDefinitionError(f"{place}: {code} is taken by {_registry[code].name}")
         if not check.__doc__:
             raise RuleDefinitionError(f"{place}: {code} has no docstring")
-        _registry[code] = Rule(code, name, safety, severity, evidence, source, words, _node_types(check, place), check)
+        _registry[code] = Rule(
+            code, name, safety, severity, evidence, source, words, _node_types(check, place), check, names
+        )
         return check
 
     return register

@@ -28,7 +28,14 @@ _NO_CAPABILITY = (0, 0)
 _ADVICE = "ask for the feature itself (torch.npu.is_bf16_supported()), or choose the branch for the NPU by hand"
 
 
-@rule("NPU130", "capability-gate", Safety.SAFE, Severity.ERROR, words=("get_device_capability",))
+@rule(
+    "NPU130",
+    "capability-gate",
+    Safety.SAFE,
+    Severity.ERROR,
+    words=("get_device_capability",),
+    names=("torch.cuda", "torch.npu", "torch_npu"),
+)
 def capability_gate(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     """``get_device_capability()`` is None on an NPU, so comparing or unpacking it fails.
 
@@ -190,7 +197,15 @@ def device_property_unknown(node: ast.Call, file: PythonFile) -> Iterator[Findin
         )
 
 
-@rule("NPU132", "cuda-version", Safety.MANUAL, Severity.WARNING, words=("version.cuda",), evidence=Evidence.PACKAGE)
+@rule(
+    "NPU132",
+    "cuda-version",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=("version.cuda",),
+    names=("torch.version",),
+    evidence=Evidence.PACKAGE,
+)
 def cuda_version(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
     """``torch.version.cuda`` is None in a torch built without CUDA, which is the torch that torch_npu extends.
 

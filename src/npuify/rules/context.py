@@ -68,8 +68,7 @@ class PythonFile:
         key = ("nodes", word)
         if key not in self._memory:
             found: list[ast.AST] = []
-            pattern = re.compile(rb"(?<![\w])" + re.escape(word.encode()) + rb"(?![\w])")
-            self.source.visit(self.source.lines_with(pattern), found.append)
+            self.source.visit(self.source.lines_with_names((word,)), found.append)
             self._memory[key] = found
         remembered: list[ast.AST] = self._memory[key]
         return remembered

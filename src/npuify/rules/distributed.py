@@ -135,7 +135,7 @@ def _edits(node: ast.Constant, file: PythonFile) -> list[Edit]:
     ]
 
 
-@rule("NPU302", "nccl-name", Safety.SAFE, words=("nccl",))
+@rule("NPU302", "nccl-name", Safety.SAFE, words=("nccl",), names=("NCCL",))
 def nccl_name(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
     """``Backend.NCCL`` is ``Backend.HCCL``, which ``import torch_npu`` registers.
 
@@ -163,7 +163,13 @@ def nccl_name(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
     )
 
 
-@rule("NPU303", "is-nccl-available", Safety.SAFE, words=("is_nccl_available",))
+@rule(
+    "NPU303",
+    "is-nccl-available",
+    Safety.SAFE,
+    words=("is_nccl_available",),
+    names=("torch.distributed", "is_nccl_available"),
+)
 def is_nccl_available(node: ast.Attribute | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
     """``is_nccl_available()`` is false on Ascend; torch_npu has ``is_hccl_available()``.
 

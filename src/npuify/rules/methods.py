@@ -105,7 +105,7 @@ def _inherits(name: str, owners: set[str], file: PythonFile, depth: int = 6) -> 
     return any(_inherits(base, owners, file, depth - 1) for base in named)
 
 
-@rule("NPU110", "cuda-method", Safety.SAFE, words=("cuda",))
+@rule("NPU110", "cuda-method", Safety.SAFE, words=("cuda",), names=("cuda",))
 def cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
     """``.cuda()`` moves a tensor or module to a CUDA device; ``.npu()`` moves it to an NPU.
 
@@ -163,7 +163,7 @@ def _is_replaced(node: ast.Attribute, file: PythonFile) -> bool:
     return False
 
 
-@rule("NPU111", "is-cuda", Safety.SAFE, words=("is_cuda",))
+@rule("NPU111", "is-cuda", Safety.SAFE, words=("is_cuda",), names=("is_cuda",))
 def is_cuda(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
     """``.is_cuda`` is false for tensors on an NPU; ``.is_npu`` asks the same of the NPU.
 

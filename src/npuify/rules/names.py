@@ -93,7 +93,7 @@ def describe(counterpart: Counterpart) -> str:
     return f"{counterpart.cuda} is {counterpart.npu} on the NPU"
 
 
-@rule("NPU101", "cuda-name", Safety.SAFE, words=("cuda",))
+@rule("NPU101", "cuda-name", Safety.SAFE, words=("cuda",), names=("torch.cuda",))
 def cuda_name(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[Finding]:
     """A name of ``torch.cuda`` has a counterpart in ``torch.npu``.
 
@@ -180,7 +180,7 @@ def _leads_to_build(node: ast.AST, name: str, file: PythonFile) -> str | None:
     return None
 
 
-@rule("NPU102", "missing-on-npu", Safety.MANUAL, words=("cuda",))
+@rule("NPU102", "missing-on-npu", Safety.MANUAL, words=("cuda",), names=("torch.cuda",))
 def missing_on_npu(node: ast.Attribute | ast.Name | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
     """A name of ``torch.cuda`` that the release aimed at does not have.
 
@@ -244,7 +244,7 @@ def _guarded_by_hasattr(node: ast.AST, name: str, file: PythonFile) -> bool:
     return False
 
 
-@rule("NPU103", "parameters-differ", Safety.SAFE, words=("cuda",))
+@rule("NPU103", "parameters-differ", Safety.SAFE, words=("cuda",), names=("torch.cuda",))
 def parameters_differ(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     """A call passes a parameter that the NPU form of the function does not take, or calls otherwise.
 
@@ -331,7 +331,7 @@ def _positional(signature: Signature) -> list[str]:
     return [p.name for p in signature.parameters or () if p.kind in ("positional", "both")]
 
 
-@rule("NPU104", "different-on-npu", Safety.MANUAL, Severity.WARNING, words=("cuda",))
+@rule("NPU104", "different-on-npu", Safety.MANUAL, Severity.WARNING, words=("cuda",), names=("torch.cuda",))
 def different_on_npu(node: ast.Attribute | ast.Name | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
     """A name exists on the NPU and does something else there: returns None, has no effect, or raises."""
     if isinstance(node, ast.ImportFrom):

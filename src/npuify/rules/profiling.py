@@ -21,7 +21,7 @@ _ONLY_TORCH = ("key_averages", "export_stacks", "_ExperimentalConfig", "executio
 """What users call on torch's profiler and torch_npu's does not have, checked against the release's table."""
 
 
-@rule("NPU160", "cuda-profiler-activity", Safety.SAFE, Severity.WARNING, words=("profileractivity",))
+@rule("NPU160", "cuda-profiler-activity", Safety.SAFE, Severity.WARNING, words=("profileractivity",), names=("CUDA",))
 def cuda_profiler_activity(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
     """``ProfilerActivity.CUDA`` records nothing on an NPU: torch_npu has a profiler of its own.
 

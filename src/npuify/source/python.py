@@ -19,6 +19,7 @@ from npuify.source.text import Text, UnreadableText
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+_NAME_BYTES = frozenset(bytes([byte]) for byte in range(256) if byte == 95 or byte > 127 or chr(byte).isalnum())
 _WALRUS = re.compile(rb":=")
 _GLOBAL = re.compile(rb"\bglobal ")
 _MAX_HOPS = 24
@@ -46,12 +47,13 @@ class PythonSource:
         self.text = Text(raw)
         self.data = self.text.data
         self._outline = Outline(self.data)
+        self._word_lines: dict[tuple[bytes, ...], set[int]] = {}
         self._skipped: list[Part] = []
         self.tree = self._parse_words(words) if words is not None else _parse(self.text.string)
         self.tree.is_package = relative.rpartition("/")[2] == "__init__.py"  # type: ignore[attr-defined]
-        walrus = self.lines_with(_WALRUS) if b":=" in self.data else set()
+        walrus = self._lines_with(_WALRUS) if b":=" in self.data else set()
         self.tree.walrus_lines = walrus  # type: ignore[attr-defined]
-        self.tree.global_lines = self.lines_with(_GLOBAL) if b"global " in self.data else set()  # type: ignore[attr-defined]
+        self.tree.global_lines = self._lines_with(_GLOBAL) if b"global " in self.data else set()  # type: ignore[attr-defined]
         self.scope = Scope(self.tree, None, module)
         if self._skipped:
             self.scope.hidden = {
@@ -161,13 +163,34 @@ class PythonSource:
 
     # --- visiting -----------------------------------------------------------------------------------------------
 
-    def lines_with(self, pattern: re.Pattern[bytes]) -> set[int]:
-        """The lines, from 1, on which ``pattern`` is found."""
+    def _lines_with(self, pattern: re.Pattern[bytes]) -> set[int]:
         line_of = self.text.line_of
         return {line_of(match.start()) for match in pattern.finditer(self.data)}
 
+    def lines_with_names(self, names: Iterable[str]) -> set[int]:
+        """The lines, from 1, on which one of these identifiers stands."""
+        data, line_of, starts = self.data, self.text.line_of, self.text.line_starts
+        lines: set[int] = set()
+        for name in names:
+            word = name.encode()
+            place = data.find(word)
+            while place >= 0:
+                end = place + len(word)
+                if data[end : end + 1] not in _NAME_BYTES and data[place - 1 : place] not in _NAME_BYTES:
+                    line = line_of(place)
+                    lines.add(line)
+                    if line >= len(starts):
+                        break
+                    end = starts[line]
+                place = data.find(word, end)
+        return lines
+
     def lines_with_words(self, words: Iterable[bytes]) -> set[int]:
         """The lines, from 1, that hold one of the lower-case ``words`` in any case, comments and prose left out."""
+        words = tuple(words)
+        known = self._word_lines.get(words)
+        if known is not None:
+            return known
         lower = self.data.lower()
         line_of = self.text.line_of
         starts = self.text.line_starts
@@ -184,6 +207,7 @@ class PythonSource:
                 if line >= len(starts):
                     break
                 place = lower.find(word, starts[line])
+        self._word_lines[words] = lines
         return lines
 
     def visit(self, lines: Iterable[int], wanted: Callable[[ast.AST], None]) -> None:
