@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _NAME_BYTES = frozenset(bytes([byte]) for byte in range(256) if byte == 95 or byte > 127 or chr(byte).isalnum())
 _WALRUS = re.compile(rb":=")
-_GLOBAL = re.compile(rb"\bglobal ")
+_GLOBAL = re.compile(rb"\bglobal[ \t]+([\w \t,]+)")
 _MAX_HOPS = 24
 """How many assignments and re-exports a name is followed through."""
 
@@ -53,7 +53,7 @@ class PythonSource:
         self.tree.is_package = relative.rpartition("/")[2] == "__init__.py"  # type: ignore[attr-defined]
         walrus = self._lines_with(_WALRUS) if b":=" in self.data else set()
         self.tree.walrus_lines = walrus  # type: ignore[attr-defined]
-        self.tree.global_lines = self._lines_with(_GLOBAL) if b"global " in self.data else set()  # type: ignore[attr-defined]
+        self.tree.global_lines = self._global_lines()  # type: ignore[attr-defined]
         self.scope = Scope(self.tree, None, module)
         if self._skipped:
             self.scope.hidden = {
@@ -162,6 +162,22 @@ class PythonSource:
         return None
 
     # --- visiting -----------------------------------------------------------------------------------------------
+
+    def _global_lines(self) -> set[int]:
+        """The lines of ``global`` statements about names that are somewhere imported, or assigned something of torch.
+
+        Only these can change what a name stands for; finding their functions means walking the tree.
+        """
+        if b"global " not in self.data:
+            return set()
+        lines = set()
+        for match in _GLOBAL.finditer(self.data):
+            for name in match.group(1).split(b","):
+                word = re.escape(name.strip())
+                pattern = rb"\bimport\b[^\n]*\b" + word + rb"\b|\b" + word + rb"[ \t]*=[ \t]*[\w.(]*torch"
+                if word and re.search(pattern, self.data):
+                    lines.add(self.text.line_of(match.start()))
+        return lines
 
     def _lines_with(self, pattern: re.Pattern[bytes]) -> set[int]:
         line_of = self.text.line_of
