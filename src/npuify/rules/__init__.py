@@ -18,6 +18,8 @@ MODULES = (
     "profiling",
     "environment",
     "libraries",
+    "attention",
+    "attention_imports",
     "limits",
     "unparsed",
 )
