@@ -150,7 +150,7 @@ def _rewritten(node: ast.Call, name: str, file: PythonFile) -> Iterator[Finding]
 _BY_HAND = "change the call by hand; the operator's documentation is that of torch_npu.npu_fusion_attention"
 _CACHE = "torch_npu.npu_fused_infer_attention_score"
 _NO_FORM = {
-    "flash_attn_with_kvcache": f"attention with a cache for inference: {_CACHE} reads a cache, which your code then fills",
+    "flash_attn_with_kvcache": f"attention with a cache for inference: {_CACHE} reads a cache that your code fills",
     "flash_attn_unpadded_func": "the flash_attn 1 form of flash_attn_varlen_func, causal from the upper left corner",
     "flash_attn_unpadded_qkvpacked_func": "the flash_attn 1 form of flash_attn_varlen_qkvpacked_func",
     "flash_attn_unpadded_kvpacked_func": "the flash_attn 1 form of flash_attn_varlen_kvpacked_func",

@@ -66,7 +66,7 @@ _BEHIND_CAUSAL = {
 }
 _WITHOUT_EQUIVALENT = {
     "softcap": "softcap: npu_fusion_attention cannot cap the scores",
-    "alibi_slopes": "alibi_slopes: the operator takes a whole position bias (pse), which has to be made from the slopes",
+    "alibi_slopes": "alibi_slopes: the operator takes a whole position bias (pse), to be made from the slopes",
     "return_attn_probs": "return_attn_probs: npu_fusion_attention does not give the probabilities",
     "block_table": "block_table: a paged cache is for torch_npu.npu_fused_infer_attention_score",
 }
@@ -365,7 +365,7 @@ def _laid_out(arguments: list[str], call: ast.Call, file: PythonFile) -> str:
     line = file.source.text.line_starts[call.lineno - 1]
     before = file.source.segment(line, file.source.start(call))
     text = _joined(arguments)
-    if len(before) + len(text) <= _LINE_LENGTH or "\n" not in text and "\r" not in text and len(arguments) < 6:
+    if len(before) + len(text) <= _LINE_LENGTH and not {"\n", "\r"}.intersection(text):
         return text
     newline = file.source.text.newline
     indent = before[: len(before) - len(before.lstrip(" \t"))]
