@@ -205,3 +205,23 @@ def test_sdpa() -> None:
     assert codes(head + "mask = torch.ones(2, 2).tril().bool()\n" + call) == []
     text = "import torch\nfrom torch.nn.attention import sdpa_kernel\nwith sdpa_kernel(1):\n    pass\n"
     assert codes(text) == ["NPU506"]
+
+
+FUSED = {
+    "class RMSNorm:\n    def forward(self, x): return x * torch.rsqrt(x.pow(2).mean(-1))\n": "npu_rms_norm",
+    "class T5_RMS_Norm:\n    def forward(self, x): return x * x.pow(2).mean(-1).rsqrt()\n": "npu_rms_norm",
+    "def rotate_half(x): return x\n": "npu_rotary_mul",
+    "y = torch.nn.functional.silu(gate) * up\n": "npu_swiglu",
+    "y = up * torch.nn.functional.silu(gate)\n": "npu_swiglu",
+    "y = torch.rsqrt(x)\n": "",
+    "y = torch.nn.functional.silu(x) + x\n": "",
+    "y = silu(gate) * up\n": "",
+    "z = rotate_half(x)\n": "",
+}
+
+
+@pytest.mark.parametrize("text", FUSED)
+def test_fused_operators_are_suggested(text: str) -> None:
+    found = findings(f"import torch\n{text}")
+    assert [item.subject.rpartition(".")[2] for item in found] == ([FUSED[text]] if FUSED[text] else [])
+    assert all(item.severity is Severity.INFO for item in found)

@@ -20,6 +20,7 @@ MODULES = (
     "libraries",
     "attention",
     "attention_imports",
+    "fused_operators",
     "limits",
     "unparsed",
 )
