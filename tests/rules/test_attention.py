@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from npuify import knowledge
 from npuify.model import Safety, Severity
 
 from .harness import codes, findings, output
@@ -150,6 +151,14 @@ def test_import_that_another_module_takes_stays(tmp_path: Path) -> None:
     assert "from flash_attn" in output(IMPORT.format("", CALL), root=tmp_path, name="attention.py")
 
 
+def test_own_package_of_the_name_is_not_taken_for_the_library(tmp_path: Path) -> None:
+    (tmp_path / "flash_attn").mkdir()
+    (tmp_path / "flash_attn" / "__init__.py").write_text("from .triton import flash_attn_func\n")
+    text = IMPORT.format("", CALL)
+    (tmp_path / "model.py").write_text(text)
+    assert output(text, root=tmp_path, name="model.py", unsafe=True) == text
+
+
 def test_only_statement_of_a_block_becomes_pass() -> None:
     text = "import torch\n\n\ndef f():\n    import flash_attn\n"
     assert output(text) == "import torch\n\n\ndef f():\n    pass\n"
@@ -225,3 +234,10 @@ def test_fused_operators_are_suggested(text: str) -> None:
     found = findings(f"import torch\n{text}")
     assert [item.subject.rpartition(".")[2] for item in found] == ([FUSED[text]] if FUSED[text] else [])
     assert all(item.severity is Severity.INFO for item in found)
+
+
+def test_every_release_has_the_operator_with_what_is_passed() -> None:
+    text = IMPORT.format("", "flash_attn_func(q, k, v, 0.1, causal=True, window_size=(8, 0))")
+    for release in knowledge.releases():
+        if release.has_table:
+            assert "next_tockens=0" in output(text, unsafe=True, release=release.torch_npu), release.torch_npu

@@ -110,6 +110,9 @@ def plan_of(call: ast.Call, file: PythonFile) -> Plan | None:
     plan: Plan | None = file.recall(key)
     if plan is None:
         try:
+            package = (name or "").split(".")[0]
+            if file.project.file_of(package) is not None:
+                raise _Refused(f"the project has a {package} of its own, whose functions may be others")
             made = _Call(call, file).flash(form) if form is not None else _Call(call, file).xformers()
         except _Refused as reason:
             made = Plan(refusal=str(reason))
