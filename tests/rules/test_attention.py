@@ -159,6 +159,13 @@ def test_own_package_of_the_name_is_not_taken_for_the_library(tmp_path: Path) ->
     assert output(text, root=tmp_path, name="model.py", unsafe=True) == text
 
 
+def test_own_module_of_the_name_within_a_package_is_another(tmp_path: Path) -> None:
+    text = IMPORT.format("", CALL)
+    (tmp_path / "layers").mkdir()
+    (tmp_path / "layers" / "flash_attn.py").write_text(text)
+    assert "npu_fusion_attention" in output(text, root=tmp_path, name="layers/flash_attn.py")
+
+
 def test_only_statement_of_a_block_becomes_pass() -> None:
     text = "import torch\n\n\ndef f():\n    import flash_attn\n"
     assert output(text) == "import torch\n\n\ndef f():\n    pass\n"

@@ -26,7 +26,8 @@ def flash_attention(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     Tensors keep their layout. The scale, which is 1.0 unless given, is passed; causal attention is aligned to the lower
     right corner, as flash_attn does since 2.1, by ``sparse_mode=3`` with a triangular mask of 2048 by 2048; a window is
     ``sparse_mode=4``. The mask is made at each call: make it once where that counts. Arguments without an equivalent
-    (softcap, alibi_slopes, return_attn_probs) and those that are only known at run time are refused.
+    (softcap, alibi_slopes, return_attn_probs) and those that are only known at run time are refused. The operator is
+    documented for training; a cache for generation is another one's work.
 
     Before::
 

@@ -111,7 +111,8 @@ def plan_of(call: ast.Call, file: PythonFile) -> Plan | None:
     if plan is None:
         try:
             package = (name or "").split(".")[0]
-            if file.project.file_of(package) is not None:
+            modules = file.project.modules
+            if package in modules or any(name.endswith("flash_attn.flash_attn_interface") for name in modules):
                 raise _Refused(f"the project has a {package} of its own, whose functions may be others")
             made = _Call(call, file).flash(form) if form is not None else _Call(call, file).xformers()
         except _Refused as reason:

@@ -51,8 +51,8 @@ def _rms_norm(node: ast.Call, file: PythonFile) -> tuple[str, str, str] | None:
         "torch_npu.npu_rms_norm",
         around.name,
         (
-            "torch_npu.npu_rms_norm(x, weight, epsilon=eps)[0]; the weight is multiplied, so one that is centred at zero "
-            "needs 1 added, and an epsilon is always given"
+            "torch_npu.npu_rms_norm(x, weight, epsilon=eps)[0]; a weight that is centred at zero "
+            "needs 1 added, and the epsilon is always given"
         ),
     )
 
@@ -75,7 +75,7 @@ def _swiglu(node: ast.BinOp, file: PythonFile) -> tuple[str, str, str] | None:
         "torch_npu.npu_swiglu",
         "silu(gate) * up",
         (
-            "torch_npu.npu_swiglu(x, dim=-1), where x holds the gate in its first half: worth it where one linear layer "
+            "torch_npu.npu_swiglu(x, dim=-1), where x holds the gate first: worth it where one linear layer "
             "gives both; it needs an Atlas A2 or newer"
         ),
     )
