@@ -18,6 +18,9 @@ MODULES = (
     "profiling",
     "environment",
     "libraries",
+    "attention",
+    "attention_imports",
+    "fused_operators",
     "limits",
     "unparsed",
 )

@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     from npuify.rules.project_index import ProjectIndex
     from npuify.source.python import PythonSource
 
-_FOLLOWED = ("torch.cuda", "torch.backends", "torch.profiler", "torch.autograd.profiler", "torch.distributed")
+_FOLLOWED = (
+    "torch.cuda",
+    "torch.backends",
+    "torch.profiler",
+    "torch.autograd.profiler",
+    "torch.distributed",
+    "flash_attn",
+    "xformers",
+)
+_LIBRARIES = ("torch", "flash_attn", "xformers")
+"""Packages whose names rules ask for."""
 
 
 class RuleSet:
@@ -147,7 +157,7 @@ def _may_matter(node: ast.AST, file: PythonFile, words: re.Pattern[str]) -> bool
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr", "patch", "setattr"):
             return True
-        return isinstance(node.func, ast.Attribute) or (file.qualname(node.func) or "").startswith("torch")
+        return isinstance(node.func, ast.Attribute) or (file.qualname(node.func) or "").startswith(_LIBRARIES)
     return True
 
 

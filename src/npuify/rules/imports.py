@@ -256,6 +256,16 @@ def imports_torch_npu(tree: ast.Module, *, by_name: bool) -> bool:
     return False
 
 
+def can_import_torch_npu(file: PythonFile) -> bool:
+    """Whether code that says ``torch_npu.…`` may be written: the name is bound, or there is a place to import it."""
+    tree = file.source.tree
+    if imports_torch_npu(tree, by_name=True):
+        return True
+    if any(_imports_torch(node) for node in ast.walk(tree)):
+        return _place_for_import(tree, file) is not None
+    return any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in tree.body)
+
+
 def _place_for_import(tree: ast.Module, file: PythonFile) -> ast.stmt | None:
     """The statement after which to import.
 

@@ -1,0 +1,410 @@
+"""Calls of flash_attn and xformers as calls of ``torch_npu.npu_fusion_attention``, or why there is none.
+
+The meaning of each argument is that of flash_attn's docstrings and of the operator's documentation in
+``torch_npu/_op_plugin_docs.py``: layouts, ``scale`` (1.0 unless given), ``keep_prob``, ``atten_mask`` (True is masked
+out), ``sparse_mode`` (2 causal from the upper left, 3 causal from the lower right, 4 a band from the lower right, each
+with a triangular mask of 2048x2048), cumulative lengths without the leading 0, and the attention as first output.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from npuify.model import Safety
+from npuify.rules.imports import can_import_torch_npu
+from npuify.source.python import dotted_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from npuify.rules.context import PythonFile
+
+OPERATOR = "torch_npu.npu_fusion_attention"
+UNLIMITED = 2147483647
+_LINE_LENGTH = 100
+_NO_DEVICE_CHANGE = frozenset(("contiguous", "half", "bfloat16", "float", "to", "type"))
+
+
+class Form(NamedTuple):
+    """How a function of flash_attn takes its tensors.
+
+    ``packed`` is the axis on which keys and values (and queries) are stacked, ``heads`` the axis of the heads in the
+    tensor that holds the queries.
+    """
+
+    tensors: tuple[str, ...]
+    heads: int
+    packed: int | None = None
+    lengths: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+
+    @property
+    def layout(self) -> str:
+        return "TND" if self.lengths else "BSND"
+
+
+_CU = ("cu_seqlens_q", "cu_seqlens_k")
+_MAX = ("max_seqlen_q", "max_seqlen_k")
+FIXED_LENGTH = {
+    "flash_attn_func": Form(("q", "k", "v"), 2),
+    "flash_attn_qkvpacked_func": Form(("qkv",), 3, 2),
+    "flash_attn_kvpacked_func": Form(("q", "kv"), 2, 2),
+}
+VARIABLE_LENGTH = {
+    "flash_attn_varlen_func": Form(("q", "k", "v"), 1, None, _CU, _MAX),
+    "flash_attn_varlen_qkvpacked_func": Form(("qkv",), 2, 1, ("cu_seqlens",), ("max_seqlen",)),
+    "flash_attn_varlen_kvpacked_func": Form(("q", "kv"), 1, 1, _CU, _MAX),
+}
+_BEHIND_CAUSAL = {
+    "window_size",
+    "softcap",
+    "alibi_slopes",
+    "deterministic",
+    "return_attn_probs",
+    "block_table",
+}
+_WITHOUT_EQUIVALENT = {
+    "softcap": "softcap: npu_fusion_attention cannot cap the scores",
+    "alibi_slopes": "alibi_slopes: the operator takes a whole position bias (pse), to be made from the slopes",
+    "return_attn_probs": "return_attn_probs: npu_fusion_attention does not give the probabilities",
+    "block_table": "block_table: a paged cache is for torch_npu.npu_fused_infer_attention_score",
+}
+
+
+class Plan(NamedTuple):
+    """The call to write, or why there is none. ``conditions`` say when a ``review`` edit is wrong."""
+
+    text: str = ""
+    refusal: str = ""
+    conditions: tuple[str, ...] = ()
+
+    @property
+    def safety(self) -> Safety:
+        return Safety.REVIEW if self.conditions else Safety.SAFE
+
+
+class _Refused(Exception):
+    """There is no provable form; the message says what stands in the way."""
+
+
+def form_of(name: str | None) -> Form | None:
+    """The form of a function of flash_attn, by its qualified name."""
+    package, _, last = (name or "").rpartition(".")
+    if package not in ("flash_attn", "flash_attn.flash_attn_interface"):
+        return None
+    return FIXED_LENGTH.get(last) or VARIABLE_LENGTH.get(last)
+
+
+def is_memory_efficient_attention(name: str | None) -> bool:
+    return name in ("xformers.ops.memory_efficient_attention", "xformers.ops.fmha.memory_efficient_attention")
+
+
+def plan_of(call: ast.Call, file: PythonFile) -> Plan | None:
+    """What becomes of a call; None for a call of anything else."""
+    name = file.qualname(call.func)
+    form = form_of(name)
+    if form is None and not is_memory_efficient_attention(name):
+        return None
+    key = ("attention plan", call)
+    plan: Plan | None = file.recall(key)
+    if plan is None:
+        try:
+            package = (name or "").split(".")[0]
+            modules = file.project.modules
+            if package in modules or any(name.endswith("flash_attn.flash_attn_interface") for name in modules):
+                raise _Refused(f"the project has a {package} of its own, whose functions may be others")
+            made = _Call(call, file).flash(form) if form is not None else _Call(call, file).xformers()
+        except _Refused as reason:
+            made = Plan(refusal=str(reason))
+        plan = file.remember(key, made)
+    return plan
+
+
+class _Call:
+    """One call under rewriting."""
+
+    def __init__(self, call: ast.Call, file: PythonFile) -> None:
+        self.call = call
+        self.file = file
+        self.conditions: list[str] = []
+        self.given: dict[str, ast.expr] = {}
+
+    def flash(self, form: Form) -> Plan:
+        self._bind((*form.tensors, *form.lengths, *form.unused, "dropout_p", "softmax_scale", "causal"), _BEHIND_CAUSAL)
+        for name, reason in _WITHOUT_EQUIVALENT.items():
+            if name in self.given and not _is_off(self.given[name]):
+                raise _Refused(reason)
+        if "deterministic" in self.given and not _is_off(self.given["deterministic"]):
+            self.conditions.append("deterministic has no equivalent; call torch.use_deterministic_algorithms(True)")
+        shaped, axes = self._shape_of(self.given[form.tensors[0]])
+        tensors = [self._text(name) for name in form.tensors]
+        if form.packed is not None:
+            tensors[-1] = f"*{_primary(self.given[form.tensors[-1]], tensors[-1])}.unbind({form.packed})"
+        same_lengths = form.tensors == ("qkv",)
+        lengths = [f"{_primary(self.given[name], self._text(name))}[1:].tolist()" for name in form.lengths]
+        if len(lengths) == 1 or (lengths and lengths[0] == lengths[1]):
+            same_lengths, lengths = True, [lengths[0], lengths[0]]
+        mask, sparse = self._mask(shaped, bool(form.lengths), same_lengths)
+        arguments = [*tensors, f"{shaped}.shape[{axes.get(form.heads, form.heads)}]", f'"{form.layout}"', *mask]
+        arguments += [f"scale={self._scale('softmax_scale', shaped)}", *self._keep_prob("dropout_p")]
+        arguments += [
+            f"{name}={value}" for name, value in zip(("actual_seq_qlen", "actual_seq_kvlen"), lengths, strict=False)
+        ]
+        return self._finish([*arguments, *sparse])
+
+    def xformers(self) -> Plan:
+        self._bind(("query", "key", "value", "attn_bias", "p", "scale"), {"op", "output_dtype"})
+        if "output_dtype" in self.given and not _is_off(self.given["output_dtype"]):
+            raise _Refused("output_dtype: npu_fusion_attention gives the type of its inputs")
+        self.conditions.append("the tensors must have 4 dimensions: batch, length, heads, head dimension")
+        shaped, axes = self._shape_of(self.given["query"])
+        mode = self._bias_mode()
+        mask = [f"atten_mask={_triangle(shaped)}"] if mode else []
+        arguments = [self._text(name) for name in ("query", "key", "value")]
+        arguments += [f"{shaped}.shape[{axes.get(2, 2)}]", '"BSND"', *mask]
+        arguments += [f"scale={self._scale('scale', shaped)}", *self._keep_prob("p")]
+        return self._finish([*arguments, *([f"sparse_mode={mode}"] if mode else [])])
+
+    # --- arguments ---
+
+    def _bind(self, order: tuple[str, ...], by_keyword: set[str]) -> None:
+        """Arguments by name; positions beyond ``order`` differ between releases of the library."""
+        call = self.call
+        if any(isinstance(arg, ast.Starred) for arg in call.args) or any(item.arg is None for item in call.keywords):
+            raise _Refused("arguments are passed by * or **, so which ones cannot be seen")
+        if len(call.args) > len(order):
+            raise _Refused(f"arguments behind {order[-1]} are passed by position, and mean other things by release")
+        self.given = dict(zip(order, call.args, strict=False))
+        for item in call.keywords:
+            if item.arg is None or item.arg in self.given or item.arg not in {*order, *by_keyword}:
+                raise _Refused(f"the argument {item.arg} is not one that is known")
+            self.given[item.arg] = item.value
+        optional = ("dropout_p", "softmax_scale", "causal", "attn_bias", "p", "scale")
+        missing = [name for name in order if name not in self.given and name not in optional]
+        if missing:
+            raise _Refused(f"the argument {missing[0]} is not passed")
+        for node in ast.walk(call):
+            if isinstance(node, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
+                raise _Refused("an argument does more than give a value; assign it to a name first")
+
+    def _text(self, name: str) -> str:
+        node = self.given[name]
+        text = self.file.code(node)
+        return f"({text})" if isinstance(node, ast.GeneratorExp) and not text.startswith("(") else text
+
+    def _shape_of(self, node: ast.expr) -> tuple[str, dict[int, int]]:
+        """An expression to ask for the shape of ``node``, and where its axes stand there."""
+        if _is_repeatable(node):
+            return self.file.code(node), {}
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            inner, method = node.func.value, node.func.attr
+            plain = not node.keywords and not any(isinstance(arg, ast.Starred) for arg in node.args)
+            if method == "transpose" and plain and _is_repeatable(inner) and len(node.args) == 2:
+                first, second = (arg.value if isinstance(arg, ast.Constant) else None for arg in node.args)
+                if isinstance(first, int) and isinstance(second, int) and {first, second} in ({0, 1}, {1, 2}):
+                    return self.file.code(inner), {first: second, second: first}
+            if method in _NO_DEVICE_CHANGE and plain and all(self._is_dtype(arg) for arg in node.args):
+                return self._shape_of(inner)
+        raise _Refused(
+            "the shape of the queries is needed beside them; assign them to a name first, so that it can be asked"
+        )
+
+    def _is_dtype(self, node: ast.expr) -> bool:
+        name = self.file.qualname(node) or dotted_text(node) or ""
+        return name.startswith(("torch.float", "torch.bfloat", "torch.half")) or name.endswith(".dtype")
+
+    def _scale(self, name: str, shaped: str) -> str:
+        default = f"{shaped}.shape[-1] ** -0.5"
+        node = self.given.get(name)
+        if node is None or (isinstance(node, ast.Constant) and node.value is None):
+            return default
+        text = self.file.code(node)
+        if self._is_number(node):
+            return text
+        if dotted_text(node) is None:
+            raise _Refused(f"{name} may be None, which means another scale there; assign it to a name first")
+        return f"{default} if {text} is None else {text}"
+
+    def _is_number(self, node: ast.expr, hops: int = 3) -> bool:
+        """Whether an expression cannot be None: a number, arithmetic, or a name that only such things are bound to."""
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, (int, float))
+        if isinstance(node, (ast.BinOp, ast.UnaryOp)):
+            return True
+        if isinstance(node, ast.Call):
+            name = self.file.qualname(node.func) or dotted_text(node.func) or ""
+            return name in ("float", "math.sqrt", "math.pow")
+        if isinstance(node, ast.IfExp):
+            return self._is_number(node.body, hops) and self._is_number(node.orelse, hops)
+        if isinstance(node, ast.Name) and hops:
+            found = self.file.scope(self.call).lookup(node.id)
+            return found is not None and all(
+                item.kind == "assign" and item.value is not None and self._is_number(item.value, hops - 1)
+                for item in found[1]
+            )
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+            return self._attribute_is_number(node.attr, hops)
+        return False
+
+    def _attribute_is_number(self, attribute: str, hops: int) -> bool:
+        """Whether every ``self.attribute = …`` of the file assigns a number."""
+        values = []
+        for node in self.file.nodes_on_lines_with(attribute):
+            if isinstance(node, ast.Attribute) and node.attr == attribute and not isinstance(node.ctx, ast.Load):
+                parent = self.file.parent(node)
+                if not isinstance(parent, ast.Assign) or node not in parent.targets:
+                    return False
+                values.append(parent.value)
+        return bool(values) and all(
+            self._is_number(value, hops - 1) and not isinstance(value, ast.Name) for value in values
+        )
+
+    def _keep_prob(self, name: str) -> list[str]:
+        node = self.given.get(name)
+        if node is None or _is_off(node):
+            return []
+        text = self.file.code(node)
+        return [f"keep_prob=1 - {text if _is_primary(node) else f'({text})'}"]
+
+    # --- masks ---
+
+    def _mask(self, shaped: str, variable: bool, same_lengths: bool) -> tuple[list[str], list[str]]:
+        """The mask argument, and those that say what it means."""
+        causal = self.given.get("causal")
+        literal = causal.value if isinstance(causal, ast.Constant) else None if causal is not None else False
+        if literal is not None and not isinstance(literal, bool):
+            raise _Refused("causal is neither True nor False")
+        left, right = self._window()
+        if (left, right) != (-1, -1) and literal is None:
+            raise _Refused("causal is only known when it runs, and changes what window_size means")
+        if literal:
+            right = 0
+        if (left, right) == (-1, -1) and literal is False:
+            return [], []
+        triangle = f"atten_mask={_triangle(shaped)}"
+        if left < 0 and right <= 0:
+            if variable and not same_lengths:
+                self.conditions.append("no sequence may have more queries than keys")
+            if literal is None and causal is not None:
+                text = self.file.code(causal)
+                return [f"{triangle} if {text} else None"], ["sparse_mode=3"]
+            return [triangle], ["sparse_mode=3"]
+        if not same_lengths:
+            self.conditions.append("no sequence may have more queries than keys, since a query would see no key")
+        if left < 0 or right < 0:
+            self.conditions.append("a band without an end on one side is not described for sparse_mode 4")
+        width = [
+            f"pre_tockens={left if left >= 0 else UNLIMITED}",
+            f"next_tockens={right if right >= 0 else UNLIMITED}",
+        ]
+        return [triangle], [*width, "sparse_mode=4"]
+
+    def _window(self) -> tuple[int, int]:
+        node = self.given.get("window_size")
+        if node is None:
+            return -1, -1
+        if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == 2:
+            try:
+                left, right = ast.literal_eval(node)
+            except ValueError:
+                pass
+            else:
+                if isinstance(left, int) and isinstance(right, int) and min(left, right) >= -1:
+                    return left, right
+        raise _Refused("window_size is only known when it runs")
+
+    def _bias_mode(self) -> int:
+        """The sparse mode of xformers' ``attn_bias``; 0 without one."""
+        node = self.given.get("attn_bias")
+        if node is None or (isinstance(node, ast.Constant) and node.value is None):
+            return 0
+        if isinstance(node, ast.Call) and not node.args and not node.keywords:
+            package, _, last = (self.file.qualname(node.func) or "").rpartition(".")
+            if package.startswith("xformers.ops") and last in (
+                "LowerTriangularMask",
+                "LowerTriangularFromBottomRightMask",
+            ):
+                return 2 if last == "LowerTriangularMask" else 3
+        raise _Refused("attn_bias: only None and the two triangular masks of xformers have a proven form")
+
+    # --- the text ---
+
+    def _finish(self, arguments: list[str]) -> Plan:
+        file, call = self.file, self.call
+        signature = file.release.signature(OPERATOR)
+        known = {parameter.name for parameter in (signature.parameters if signature else None) or ()}
+        used = {argument.partition("=")[0] for argument in arguments if argument.partition("=")[0].isidentifier()}
+        used &= {*_KEYWORDS}
+        if not file.release.has(OPERATOR) or not used <= known:
+            raise _Refused(f"torch_npu {file.release.torch_npu} has no {OPERATOR} that takes {', '.join(sorted(used))}")
+        if any(isinstance(up, ast.JoinedStr) for up in file.ancestors(call)):
+            raise _Refused("the call stands in an f-string")
+        text = _laid_out(arguments, call, file)
+        if "#" in file.code(call):
+            raise _Refused(f"the call holds a comment, so it was left; write {_joined(arguments)}")
+        if not can_import_torch_npu(file):
+            raise _Refused(f"import torch_npu at the top of the file first; then write {_joined(arguments)}")
+        return Plan(text=text, conditions=tuple(self.conditions))
+
+
+_KEYWORDS = (
+    "atten_mask",
+    "scale",
+    "keep_prob",
+    "pre_tockens",
+    "next_tockens",
+    "actual_seq_qlen",
+    "actual_seq_kvlen",
+    "sparse_mode",
+)
+
+
+def _joined(arguments: Iterable[str]) -> str:
+    return f"{OPERATOR}({', '.join(arguments)})[0]"
+
+
+def _laid_out(arguments: list[str], call: ast.Call, file: PythonFile) -> str:
+    """The call on one line where it fits, else with one argument a line."""
+    line = file.source.text.line_starts[call.lineno - 1]
+    before = file.source.segment(line, file.source.start(call))
+    text = _joined(arguments)
+    if len(before) + len(text) <= _LINE_LENGTH and not {"\n", "\r"}.intersection(text):
+        return text
+    newline = file.source.text.newline
+    indent = before[: len(before) - len(before.lstrip(" \t"))]
+    inner = "".join(f"{indent}    {argument},{newline}" for argument in arguments)
+    return f"{OPERATOR}({newline}{inner}{indent})[0]"
+
+
+def _triangle(shaped: str) -> str:
+    return f"{shaped}.new_ones(2048, 2048).triu(1).bool()"
+
+
+def _is_off(node: ast.expr) -> bool:
+    """None, False or 0: the feature is not used."""
+    return isinstance(node, ast.Constant) and (node.value is None or node.value == 0)
+
+
+def _is_primary(node: ast.expr) -> bool:
+    return isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant))
+
+
+def _primary(node: ast.expr, text: str) -> str:
+    """``text`` with parentheses where an attribute or subscript behind it would bind to a part only."""
+    return text if _is_primary(node) else f"({text})"
+
+
+def _is_repeatable(node: ast.expr) -> bool:
+    """Whether an expression may stand twice: a name, attributes of it, and slices with constants."""
+    while True:
+        if isinstance(node, ast.Subscript):
+            parts = ast.walk(node.slice)
+            allowed = (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
+            if not all(isinstance(part, allowed) for part in parts):
+                return False
+            node = node.value
+        elif isinstance(node, ast.Attribute):
+            node = node.value
+        else:
+            return isinstance(node, ast.Name)
