@@ -20,6 +20,7 @@ MODULES = (
     "libraries",
     "limits",
     "unparsed",
+    "dependencies",
 )
 
 

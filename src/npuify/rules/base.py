@@ -38,6 +38,8 @@ class Rule(NamedTuple):
     words: tuple[str, ...]
     nodes: tuple[type[ast.AST], ...]
     check: Callable[[Any, Any], Iterator[Any]]
+    example_file: str = "program.py"
+    """The name of a file that holds what stands under ``Before::``."""
 
     @property
     def documentation(self) -> str:
