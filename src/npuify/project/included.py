@@ -32,11 +32,18 @@ def included_requirements(files: Sequence[ProjectFile], exclude: Iterable[str] =
             path = file.path.parent / name
             if relative in found or relative.startswith(("../", "/")) or "://" in name or not path.is_file():
                 continue
-            if path.is_symlink() or excluded.ignores(relative, posixpath.basename(relative)):
+            if path.is_symlink() or _excluded(relative, excluded):
                 continue
             found[relative] = ProjectFile(relative, str(path), "requirements")
             pending.append(found[relative])
     return [found[relative] for relative in sorted(found)]
+
+
+def _excluded(relative: str, excluded: IgnoreRules) -> bool:
+    """Whether the path, or a folder that it lies in, is left out."""
+    parts = relative.split("/")
+    folders = ["/".join(parts[:length]) + "/" for length in range(1, len(parts))]
+    return any(excluded.ignores(path, path.rstrip("/").rpartition("/")[2]) for path in (*folders, relative))
 
 
 def _includes(path: Path) -> list[str]:

@@ -114,7 +114,7 @@ def NEEDS_WORK(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
     "NPU609", "stale-lock-file", Safety.MANUAL, Severity.WARNING, evidence=Evidence.ASSUMED, source="the file's format"
 )
 def STALE_LOCK(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """A lock file names torch without torch-npu: it has to be made anew from the migrated requirements."""
+    """A lock file, or a compiled one, has torch without torch-npu: make it anew from the migrated requirements."""
     raise NotImplementedError
 
 
@@ -164,6 +164,8 @@ class _Dependencies:
         file = DependencyFile(relative, text, document, worker.release)
         if document.locked_by:
             return list(_lock(file))
+        if file.is_for_prose:
+            return []
         found = [*judge_torch(file), *judge_indexes(file), *_python(file)]
         for entry in file.entries:
             found += _judge(entry, file)
@@ -186,9 +188,9 @@ def _lock(file: DependencyFile) -> Iterator[Finding]:
         yield file.report(
             STALE_LOCK,
             torch[0],
-            f"{file.relative.rpartition('/')[2]} locks torch without torch-npu",
+            f"{file.relative.rpartition('/')[2]}, written by {file.document.locked_by}, fixes torch without torch-npu",
             subject="torch",
-            advice="make the lock file anew from the migrated requirements",
+            advice="make the file anew from the migrated requirements",
         )
 
 
@@ -279,8 +281,6 @@ def _report(
     rule: Rule, entry: Entry, row: Dependency, message: str, file: DependencyFile, spots: list[Spot | None]
 ) -> Finding:
     severity = row.severity if row.severity is not Severity.INFO or rule is NEEDS_WORK else rule.severity
-    if file.is_for_prose and severity is Severity.ERROR:
-        severity = Severity.WARNING
     return file.report(
         rule,
         entry,

@@ -34,7 +34,7 @@ class DependencyFile:
         self.text = text
         self.document = document
         self.release = release
-        words = set(re.split(r"[\W_]+", relative.rpartition("/")[2].lower()))
+        words = set(re.split(r"[\W_]+", "/".join(relative.lower().split("/")[-2:])))
         self.is_for_other_devices = not words.isdisjoint(_FOR_OTHERS)
         self.is_for_prose = not words.isdisjoint(_FOR_PROSE)
         self.entries = [entry for entry in document.entries if self._applies(entry)]
@@ -113,7 +113,7 @@ class DependencyFile:
         edits = tuple(
             sorted(
                 Edit(spot.start, spot.end, self.text.data[spot.start : spot.end].decode("utf-8"), spot.text)
-                for spot in chosen
+                for spot in _merged(chosen)
             )
         )
         return Finding(
@@ -131,6 +131,17 @@ class DependencyFile:
             advice=advice,
             edits=edits,
         )
+
+
+def _merged(spots: list[Spot]) -> list[Spot]:
+    """Spots by place; those that begin where the one before ends become one with it, in the order of their making."""
+    merged: list[Spot] = []
+    for spot in sorted(spots, key=lambda spot: (spot.start, spot.end)):
+        if merged and spot.start == spot.end == merged[-1].end:
+            merged[-1] = merged[-1]._replace(text=merged[-1].text + spot.text)
+        else:
+            merged.append(spot)
+    return merged
 
 
 def in_dialect(entry: Entry, specifier: str) -> str:

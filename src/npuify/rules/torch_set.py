@@ -64,14 +64,14 @@ def _torch_companion_version(node: object, file: object) -> Iterator[Finding]:
 
     Before::
 
-        torch==2.1.0
-        torch-npu==2.1.0
+        torch==2.14.0
+        torch-npu==2.14.0
         torchvision==0.16.0+cu118
 
     After::
 
-        torch==2.1.0
-        torch-npu==2.1.0
+        torch==2.14.0
+        torch-npu==2.14.0
         torchvision==0.29.0
     """
     raise NotImplementedError
@@ -127,7 +127,7 @@ INDEX = list_rule(
 
 def judge_torch(file: DependencyFile) -> Iterator[Finding]:
     """What has to change for torch and what belongs to it."""
-    if file.is_for_other_devices or file.is_for_prose:
+    if file.is_for_other_devices:
         return
     npu = file.named("torch-npu")
     if not npu:
@@ -258,7 +258,7 @@ def _companions(file: DependencyFile) -> Iterator[Finding]:
                 source=versions.source if versions else "",
             )
             continue
-        is_cuda_build = re.search(r"\+cu\d", entry.specifier or "+cu1") is not None
+        is_cuda_build = re.search(r"\+cu\d", entry.specifier or "") is not None
         if entry.specifier is not None and not is_cuda_build and admits(entry.specifier, version):
             continue
         yield file.report(

@@ -15,4 +15,4 @@ def read(text: str) -> Document:
     for match in _PACKAGE.finditer(text):
         name = match.group(1) or match.group(2)
         entries.append(Entry(normal(name), None, *match.span(), None, None))
-    return Document(text, entries, locked_by="the package manager")
+    return Document(text, entries, locked_by="a package manager")
