@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npuify.rewrite.fixpoint import parses
+from npuify.rules.worker import parses
 from npuify.source.text import Text, UnreadableText
 
 from .real_code import MODULES, damaged, text_of, with_cuda, with_lines

@@ -122,7 +122,7 @@ class ScanResult(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
     errors: tuple[FileError, ...]
     files_seen: int
-    """Python files looked at."""
+    """Files looked at: Python, and those of requirements."""
     files_parsed: int
     """Those that could hold something of interest, and were parsed."""
     bytes_seen: int

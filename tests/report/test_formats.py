@@ -76,7 +76,7 @@ def test_text_of_a_scan(scan_result: ScanResult) -> None:
         "broken.py:4 not treated: cannot be parsed: invalid syntax\n"
         "    mend it\n"
         "\n"
-        "Found 3 places in 2 of 12 Python files: 1 error, 1 warning, 1 note.\n"
+        "Found 3 places in 2 of 12 files: 1 error, 1 warning, 1 note.\n"
         "  NPU101  cuda-name                1  error    safe edit\n"
         "  NPU131  device-property          1  warning  by hand\n"
         "  NPU140  cuda-backend-switch      1  info     edit to review\n"
@@ -88,13 +88,13 @@ def test_text_of_a_scan(scan_result: ScanResult) -> None:
 
 def test_text_of_a_scan_that_found_nothing(clean_result: ScanResult) -> None:
     first, _ = render_scan(clean_result).splitlines()
-    assert first == "Found nothing to do in 12 Python files."
+    assert first == "Found nothing to do in 12 files."
 
 
 def test_text_of_a_migration(migration_result: MigrationResult, tmp_path: Path) -> None:
     text = render_migration(migration_result)
     assert "out/pkg/gate, 100%.py:7:1 NPU131 warning" in text
-    assert "Changed 1 of 12 Python files, 2 edits:\n  train.py  2 edits\n" in text
+    assert "Changed 1 of 12 files, 2 edits:\n  train.py  2 edits\n" in text
     assert "Left to do: 2 places in 2 files: 1 warning, 1 note.\n" in text
     assert f"Written to {tmp_path / 'out'}; the whole report is in npuify-report/.\n" in text
     assert "Nothing was run" in text

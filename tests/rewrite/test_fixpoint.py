@@ -9,8 +9,9 @@ import pytest
 
 from npuify.model import Edit, Evidence, Position, Safety, Severity
 from npuify.rewrite import fixpoint
-from npuify.rewrite.fixpoint import migrate_file, parses
+from npuify.rewrite.fixpoint import migrate_file
 from npuify.rules import base
+from npuify.rules.worker import parses
 
 from ..rules.harness import migrated, worker
 

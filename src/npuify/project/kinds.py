@@ -39,6 +39,7 @@ _BY_SUFFIX: Final = {
     ".md": "text",
     ".rst": "text",
     ".txt": "text",
+    ".lock": "lock",
 }
 
 _BY_NAME: Final = {
@@ -76,6 +77,15 @@ def kind_of(name: str) -> str:
     return _BY_SUFFIX.get(lower[dot:], "other") if dot > 0 else "other"
 
 
+def kind_of_path(relative: str) -> str:
+    """As :func:`kind_of`, of a path with forward slashes: a text file in a folder ``requirements`` is one of them."""
+    folder, _, name = relative.rpartition("/")
+    kind = kind_of(name)
+    if kind == "text" and name.endswith(".txt") and folder.rpartition("/")[2].lower() == "requirements":
+        return "requirements"
+    return kind
+
+
 def kind_of_shebang(first_line: bytes) -> str:
     """The kind that a ``#!`` line names, or ``"other"``."""
     if not first_line.startswith(b"#!"):
@@ -92,4 +102,4 @@ def kind_of_shebang(first_line: bytes) -> str:
 
 
 def _is_requirements(lower: str) -> bool:
-    return lower.endswith(".txt") and ("requirements" in lower or lower == "constraints.txt")
+    return lower.endswith(".txt") and ("requirements" in lower or "constraints" in lower)

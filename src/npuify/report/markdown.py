@@ -34,7 +34,7 @@ def _scan(result: ScanResult) -> Iterator[str]:
     yield from ("# npuify: what stands between this project and the NPU", "")
     yield from _numbers(
         ("Project", _code(result.root)),
-        ("Python files seen", str(summary.files_seen)),
+        ("Files seen", str(summary.files_seen)),
         ("Files with findings", str(summary.files_with_findings)),
         *_severities(summary),
     )
@@ -53,7 +53,7 @@ def _migration(result: MigrationResult) -> Iterator[str]:
     yield from _numbers(
         ("Source", _code(scan.root)),
         *([("Migrated copy", _code(result.destination))] if result.destination not in {"", scan.root} else []),
-        ("Python files seen", str(summary.files_seen)),
+        ("Files seen", str(summary.files_seen)),
         ("Files changed", str(len(result.changed_files))),
         ("Edits", str(len(result.changes))),
         *_severities(summary, "Left: "),

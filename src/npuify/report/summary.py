@@ -31,7 +31,7 @@ class Summary(msgspec.Struct, frozen=True):
     """Counts over one list of findings."""
 
     files_seen: int
-    """Python files looked at."""
+    """Files looked at: Python, and those of requirements."""
     files_parsed: int
     """Those that could hold something of interest."""
     files_with_findings: int

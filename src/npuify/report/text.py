@@ -39,7 +39,7 @@ def _scan(result: ScanResult) -> Iterator[Line]:
     if result.findings or result.errors:
         yield []
     summary = summarise(result, result.findings)
-    seen = counted(result.files_seen, "Python file")
+    seen = counted(result.files_seen, "file")
     if not result.findings:
         yield [("Found nothing to do", "bold green"), (f" in {seen}.", "")]
     else:
@@ -61,13 +61,13 @@ def _migration(result: MigrationResult) -> Iterator[Line]:
         yield []
     if result.changed_files:
         edits = Counter(change.file for change in result.changes)
-        of = f" of {counted(scan.files_seen, 'Python file')}, {counted(len(result.changes), 'edit')}:"
+        of = f" of {counted(scan.files_seen, 'file')}, {counted(len(result.changes), 'edit')}:"
         yield [(f"{verb} {len(result.changed_files)}", "bold green"), (of, "")]
         width = min(max(len(file) for file in result.changed_files), 60)
         for file in result.changed_files:
             yield [(f"  {file.ljust(width)}  ", ""), (counted(edits[file], "edit"), "dim")]
     else:
-        yield [("Nothing to change", "bold green"), (f" in {counted(scan.files_seen, 'Python file')}.", "")]
+        yield [("Nothing to change", "bold green"), (f" in {counted(scan.files_seen, 'file')}.", "")]
     summary = summarise(scan, result.left)
     if result.left:
         yield [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.model import Change, FileError, Finding, Position
@@ -29,22 +27,22 @@ class MigratedFile(NamedTuple):
     errors: list[FileError]
 
 
-def migrate_file(relative: str, raw: bytes, worker: Worker, *, unsafe: bool) -> MigratedFile:
+def migrate_file(relative: str, raw: bytes, worker: Worker, *, unsafe: bool, kind: str = "") -> MigratedFile:
     """Apply all wanted edits to a file.
 
     The result parses, and a second run on it changes nothing; where either cannot be had, the file stays as it was and
     an error says so.
     """
-    found, errors = worker.findings_of_bytes(relative, raw, whole=False)
+    found, errors = worker.findings_of_bytes(relative, raw, whole=False, kind=kind)
     if not wanted(found, unsafe=unsafe):
         return MigratedFile(relative, None, found, found, [], errors)
     try:
         text = Text(raw)
-        if not parses(text.data):
+        if not worker.is_whole(relative, text.data, kind):
             # Only a part that was not looked at is broken; the whole file decides.
-            found, errors = worker.findings_of_bytes(relative, raw, whole=True)
+            found, errors = worker.findings_of_bytes(relative, raw, whole=True, kind=kind)
             return MigratedFile(relative, None, found, found, [], errors)
-        return _rounds(relative, text, worker, found, unsafe=unsafe)
+        return _rounds(relative, text, worker, found, unsafe=unsafe, kind=kind)
     except (EditError, UnreadableText, _NotSettling) as error:
         failure = FileError(relative, f"was left as it is: {error}", advice=_DEFECT)
         return MigratedFile(relative, None, found, found, [], [*errors, failure])
@@ -54,7 +52,9 @@ class _NotSettling(Exception):
     pass
 
 
-def _rounds(relative: str, text: Text, worker: Worker, found: list[Finding], *, unsafe: bool) -> MigratedFile:
+def _rounds(
+    relative: str, text: Text, worker: Worker, found: list[Finding], *, unsafe: bool, kind: str
+) -> MigratedFile:
     current, raw, findings = text, b"", found
     offsets = OffsetMap()
     changes: list[Change] = []
@@ -71,12 +71,12 @@ def _rounds(relative: str, text: Text, worker: Worker, found: list[Finding], *, 
         if not chosen and raw and not needs_torch_npu:
             break
         applied = apply_findings(current.data, chosen)
-        if applied.edits and not parses(applied.data):
+        if applied.edits and not worker.is_whole(relative, applied.data, kind):
             # One edit that breaks the text must not keep all the others from being made.
             broken = {
                 (Position(*text.position(offsets.original(finding.edits[0].start))), finding.code)
                 for finding in applied.findings
-                if not parses(apply_findings(current.data, [finding]).data)
+                if not worker.is_whole(relative, apply_findings(current.data, [finding]).data, kind)
             }
             if not broken:
                 raise EditError("the edited file would not parse")
@@ -94,7 +94,9 @@ def _rounds(relative: str, text: Text, worker: Worker, found: list[Finding], *, 
         changes += [_change(finding, text, offsets) for finding in applied.findings]
         offsets.add(applied.edits)
         raw = current.encode(applied.data)
-        findings, errors = worker.findings_of_bytes(relative, raw, needs_torch_npu=needs_torch_npu, whole=False)
+        findings, errors = worker.findings_of_bytes(
+            relative, raw, needs_torch_npu=needs_torch_npu, whole=False, kind=kind
+        )
         if errors:
             raise EditError(errors[0].message)
         current = Text(raw)
@@ -102,17 +104,6 @@ def _rounds(relative: str, text: Text, worker: Worker, found: list[Finding], *, 
         raise _NotSettling(f"its edits do not settle after {MAX_ROUNDS} rounds")
     changes.sort(key=lambda change: (change.start, change.end, change.code))
     return MigratedFile(relative, raw if changes else None, found, findings, changes, problems)
-
-
-def parses(data: bytes) -> bool:
-    """Whether UTF-8 text is Python that the running Python can parse."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            ast.parse(data.decode("utf-8", "surrogatepass"))
-        except (SyntaxError, ValueError, MemoryError, RecursionError):
-            return False
-    return True
 
 
 def _change(finding: Finding, text: Text, offsets: OffsetMap) -> Change:

@@ -58,7 +58,7 @@ def _migrate_one(worker: Worker, candidate: Candidate, *, unsafe: bool) -> Migra
     except OSError as error:
         failure = FileError(candidate.relative, f"cannot be read: {error.strerror or error}")
         return MigratedFile(candidate.relative, None, [], [], [], [failure])
-    return migrate_file(candidate.relative, raw, worker, unsafe=unsafe)
+    return migrate_file(candidate.relative, raw, worker, unsafe=unsafe, kind=candidate.kind)
 
 
 def _diff(relative: str, root: Path, new: bytes) -> str:

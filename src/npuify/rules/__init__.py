@@ -23,6 +23,7 @@ MODULES = (
     "fused_operators",
     "limits",
     "unparsed",
+    "dependencies",
 )
 
 

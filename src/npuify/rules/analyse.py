@@ -33,6 +33,7 @@ class RuleSet:
 
     def __init__(self, selection: Selection) -> None:
         self.rules = [rule for rule in all_rules().values() if selection.has(rule)]
+        self.codes = frozenset(rule.code for rule in self.rules)
         self.by_node: dict[type[ast.AST], list[Rule]] = {}
         for rule in self.rules:
             for node in rule.nodes:

@@ -40,6 +40,8 @@ class Rule(NamedTuple):
     nodes: tuple[type[ast.AST], ...]
     check: Callable[[Any, Any], Iterator[Any]]
     names: tuple[str, ...] = ()
+    example_file: str = "program.py"
+    """The name of a file that holds what stands under ``Before::``."""
 
     @property
     def documentation(self) -> str:

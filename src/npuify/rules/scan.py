@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.model import FileError, Finding, NpuifyError, Release, ScanResult
 from npuify.project import common_root, find_files, torch_requirement
+from npuify.project.included import included_requirements
 from npuify.rules.analyse import RuleSet
+from npuify.rules.analysers import analysers_for, kinds
 from npuify.rules.base import Selection
 from npuify.rules.cache import Entry, Outcome, ScanCache, Stamp, stamp
 from npuify.rules.prepared import supports_npu
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from npuify.options import Options
+    from npuify.project import ProjectFile
 
     Progress = Callable[[int, int], None]
 
@@ -121,7 +124,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     selection = checked_selection(options)
     errors: list[FileError] = []
     root = common_root(paths)
-    files = find_files(paths, exclude=options.exclude, kinds=("python",), errors=errors)
+    files = _files(paths, options, errors)
     requirement = torch_requirement(root) if options.torch_npu is None else None
     release = knowledge.choose_release(options.torch_npu, requirement.specifier if requirement else None)
     cache = ScanCache(root, selection, release.torch_npu, enabled=options.cache)
@@ -141,25 +144,35 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
                 errors.append(FileError(file.relative, f"cannot be read: {error.strerror or error}"))
                 continue
             lower = raw.lower()
-            concerns = rules.may_concern(lower)
+            others = analysers_for(file.relative, file.kind)
+            python = file.kind == "python" and rules.may_concern(lower)
+            concerns = python or any(analyser.may_concern(lower) for analyser in others)
             if concerns and b"\0" in raw[:1024] and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
                 errors.append(FileError(file.relative, "is not text; it was not looked at"))
                 continue
             entry = Entry(
                 now or (0, len(raw)),
                 concerns,
-                concerns and may_define_cuda(raw, lower),
-                concerns and supports_npu(file.relative, raw, lower),
+                python and may_define_cuda(raw, lower),
+                python and supports_npu(file.relative, raw, lower),
             )
         cache.remember(file.relative, entry)
         total += entry.stamp[1]
         if entry.concerns:
-            candidates.append(Candidate(file.relative, file.location))
+            candidates.append(Candidate(file.relative, file.location, file.kind))
             if entry.own_cuda:
                 own_cuda[file.relative] = entry.stamp
             if entry.supports_npu:
                 supporting.append(file.relative)
     names = [file.relative for file in files]
     cache.settle([*names, "-", *supporting], [f"{name} {then}" for name, then in own_cuda.items()])
-    project = ProjectIndex(root, names, list(own_cuda), supporting)
+    modules = [file.relative for file in files if file.kind == "python"]
+    project = ProjectIndex(root, modules, list(own_cuda), supporting)
     return Work(root, release, selection, project, candidates, errors, len(files), total, cache)
+
+
+def _files(paths: Sequence[Path], options: Options, errors: list[FileError]) -> list[ProjectFile]:
+    """The Python files, and those of other kinds that an analyser wants."""
+    found = find_files(paths, exclude=options.exclude, kinds=("python", *kinds()), errors=errors)
+    wanted = [file for file in found if file.kind == "python" or analysers_for(file.relative, file.kind)]
+    return included_requirements(wanted, options.exclude)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import os
 import signal
@@ -11,12 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from npuify.model import FileError, Finding
+from npuify.project.kinds import kind_of_path
 from npuify.rules.analyse import RuleSet, analyse
+from npuify.rules.analysers import Analyser, analysers_for
 from npuify.rules.project_index import module_name
 from npuify.rules.unparsed import RULE as UNPARSED
 from npuify.rules.unparsed import search_tokens
 from npuify.source.python import PythonSource
-from npuify.source.text import UnreadableText
+from npuify.source.suppressions import suppressed_codes
+from npuify.source.text import Text, UnreadableText
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,10 +38,11 @@ _WORTH_A_PROCESS = 150
 
 
 class Candidate(NamedTuple):
-    """A Python file that may hold something of interest."""
+    """A file that may hold something of interest. An empty ``kind`` is the one that its name tells."""
 
     relative: str
     location: str
+    kind: str = ""
 
 
 class Worker:
@@ -58,12 +63,47 @@ class Worker:
             raw = Path(candidate.location).read_bytes()
         except OSError as error:
             return [], [FileError(candidate.relative, f"cannot be read: {error.strerror or error}")]
-        return self.findings_of_bytes(candidate.relative, raw, whole=False)
+        return self.findings_of_bytes(candidate.relative, raw, whole=False, kind=candidate.kind)
 
     def findings_of_bytes(
-        self, relative: str, raw: bytes, *, needs_torch_npu: bool = False, whole: bool = True
+        self, relative: str, raw: bytes, *, needs_torch_npu: bool = False, whole: bool = True, kind: str = ""
     ) -> tuple[list[Finding], list[FileError]]:
         """As :meth:`findings`, of a file's content; ``whole`` parses also what can hold nothing of interest."""
+        kind = kind or kind_of_path(relative)
+        found: list[Finding] = []
+        errors: list[FileError] = []
+        if kind == "python":
+            found, errors = self._python(relative, raw, needs_torch_npu=needs_torch_npu, whole=whole)
+        others = analysers_for(relative, kind) if not errors else []
+        for analyser in others:
+            more, failed = self._other(analyser, relative, kind, raw)
+            found, errors = [*found, *more], [*errors, *failed]
+        if others:
+            found.sort(key=lambda finding: (finding.start, finding.end, finding.code))
+        return found, errors
+
+    def is_whole(self, relative: str, data: bytes, kind: str = "") -> bool:
+        """Whether a file's text, as UTF-8, is of the format that its name tells."""
+        kind = kind or kind_of_path(relative)
+        if kind == "python" and not parses(data):
+            return False
+        return all(analyser.is_whole(relative, kind, data) for analyser in analysers_for(relative, kind))
+
+    def _other(self, analyser: Analyser, relative: str, kind: str, raw: bytes) -> tuple[list[Finding], list[FileError]]:
+        try:
+            text = Text(raw)
+            found = analyser.findings(relative, kind, text, self)
+        except UnreadableText as error:
+            return [], [FileError(relative, error.message, error.line, "it was left as it is")]
+        except Exception as error:  # one file's failure must not end the run
+            return [], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
+        selected = [finding for finding in found if finding.code in self.rules.codes]
+        silenced = suppressed_codes(text, None)
+        return [finding for finding in selected if silenced is None or not silenced(finding)], []
+
+    def _python(
+        self, relative: str, raw: bytes, *, needs_torch_npu: bool, whole: bool
+    ) -> tuple[list[Finding], list[FileError]]:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -82,6 +122,17 @@ class Worker:
             return (found if self.selection.has(UNPARSED) else []), failed
         except Exception as error:  # one file's failure must not end the run
             return [], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
+
+
+def parses(data: bytes) -> bool:
+    """Whether UTF-8 text is Python that the running Python can parse."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            ast.parse(data.decode("utf-8", "surrogatepass"))
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            return False
+    return True
 
 
 def each_file(

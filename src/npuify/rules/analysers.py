@@ -1,0 +1,57 @@
+"""Who looks at the files of a project besides the rules for Python: a registry by kind of file.
+
+A module of ``MODULES`` has a variable ``ANALYSER``. Python files are shown to the rules in any case; one may be shown
+to an analyser as well, as setup.py is.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol
+
+from npuify.project.kinds import kind_of_path
+
+if TYPE_CHECKING:
+    from npuify.model import Finding
+    from npuify.rules.worker import Worker
+    from npuify.source.text import Text
+
+MODULES = ("dependencies",)
+
+
+class Analyser(Protocol):
+    """Looks at files of some kinds."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of files, as ``find_files`` names them, among which are those that it wants."""
+
+    def takes(self, relative: str, kind: str) -> bool:
+        """Whether it wants the file at ``relative``, by its name alone: called for every file of a project."""
+
+    def may_concern(self, lower: bytes) -> bool:
+        """Whether a file with these bytes, turned to lower case, can hold anything for it."""
+
+    def findings(self, relative: str, kind: str, text: Text, worker: Worker) -> list[Finding]:
+        """What it finds, of all rules; those that are not selected are left out by the caller."""
+
+    def is_whole(self, relative: str, kind: str, data: bytes) -> bool:
+        """Whether an edited text, as UTF-8, is still a file of its format."""
+
+
+@cache
+def analysers() -> tuple[Analyser, ...]:
+    """Every analyser."""
+    return tuple(import_module(f"npuify.rules.{name}").ANALYSER for name in MODULES)
+
+
+def analysers_for(relative: str, kind: str = "") -> list[Analyser]:
+    """The analysers that want a file; ``kind`` is found by the file's name where it is not given."""
+    kind = kind or kind_of_path(relative)
+    return [analyser for analyser in analysers() if analyser.takes(relative, kind)]
+
+
+def kinds() -> tuple[str, ...]:
+    """The kinds of files in which any analyser takes an interest."""
+    return tuple(sorted({kind for analyser in analysers() for kind in analyser.kinds}))

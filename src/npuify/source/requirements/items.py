@@ -1,0 +1,80 @@
+"""An item of a bracketed list, in TOML or Python: how to take it out, and how to put another after it."""
+
+from __future__ import annotations
+
+import re
+
+from npuify.source.requirements.entry import (
+    Entry,
+    Spot,
+    braces_escaped,
+    line_end,
+    line_start,
+    newline,
+    next_line,
+    parse,
+)
+
+_TO_COMMA = re.compile(r"(?:\s|#[^\r\n]*)*,")
+_BLANK_BEFORE = re.compile(r"[ \t]*")
+
+
+def quoted_item(text: str, start: int, end: int, group: str, *, is_main: bool) -> Entry | None:
+    """The requirement in the string literal at ``start`` to ``end``, which stands in a list.
+
+    None where the literal is no plain one or holds no requirement.
+    """
+    literal = re.fullmatch(r"([rRuU]?)(\"\"\"|'''|\"|')(.*)\2", text[start:end], re.DOTALL)
+    if literal is None or "\\" in literal.group(3) or literal.group(2) in literal.group(3):
+        return None
+    entry = parse(text, start + literal.start(3), start + literal.end(3))
+    if entry is None:
+        return None
+    quote = literal.group(2)
+    return entry._replace(
+        group=group,
+        is_main=is_main,
+        removal=_removal(text, start, end),
+        following=_following(text, start, end, quote),
+    )
+
+
+def _alone(text: str, start: int, end: int) -> bool:
+    """Whether the item has its line for itself, but for a comma and a comment."""
+    before = text[line_start(text, start) : start]
+    after = text[end : line_end(text, end)]
+    return not before.strip() and re.fullmatch(r"\s*,?\s*(#.*)?", after) is not None
+
+
+def _removal(text: str, start: int, end: int) -> Spot:
+    first = line_start(text, start)
+    if _alone(text, start, end):
+        if "#" in text[end : line_end(text, end)]:
+            return Spot(start, start, "# ")
+        return Spot(first, next_line(text, end), "")
+    comma = _TO_COMMA.match(text, end)
+    if comma is not None:
+        stop = comma.end()
+        while stop < len(text) and text[stop] in " \t":
+            stop += 1
+        return Spot(start, stop, "")
+    back = start
+    while back > 0 and text[back - 1].isspace():
+        back -= 1
+    return Spot(back - 1, end, "") if text[back - 1 : back] == "," else Spot(start, end, "")
+
+
+def _following(text: str, start: int, end: int, quote: str) -> tuple[Spot, ...]:
+    item = braces_escaped(quote) + "{}" + braces_escaped(quote)
+    if not _alone(text, start, end):
+        return (Spot(end, end, f", {item}"),)
+    indent = text[line_start(text, start) : start]
+    stop = line_end(text, end)
+    added = Spot(stop, stop, f"{newline(text)}{indent}{item},")
+    comma = _TO_COMMA.match(text, end)
+    if comma is not None and comma.end() <= stop:
+        return (added,)
+    if comma is not None:
+        # The comma stands on a line of its own, or before the next item: put before that.
+        return (Spot(end, end, f",{newline(text)}{indent}{item}"),)
+    return (Spot(end, end, ","), added) if stop > end else (Spot(end, end, f",{newline(text)}{indent}{item},"),)
