@@ -19,6 +19,9 @@ MODULES = (
     "environment",
     "libraries",
     "limits",
+    "operators",
+    "data_parallel",
+    "training",
     "unparsed",
 )
 
