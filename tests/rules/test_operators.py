@@ -34,7 +34,7 @@ FIRES = {
     "NPU413": [
         (
             "import torch\nclass M(torch.nn.Module):\n    def forward(self, y):\n        x = torch.relu(y)\n"
-            "        mask = x > 0\n        return x[mask].mean()\n"
+            "        mask = x > 0\n        return x[mask].mean()\nM().cuda()\n"
         ),
     ],
     "NPU414": [
@@ -88,12 +88,12 @@ SILENT = {
         "import torch\nclass M(torch.nn.Module):\n    def forward(self, x, frame):\n        return frame.nonzero()\n",
     ],
     "NPU413": [
-        "import torch\nclass M(torch.nn.Module):\n    def forward(self, x, mask):\n        return x[mask]\n",
+        "import torch\nclass M(nn.Module):\n    def forward(self, x, mask):\n        return x[mask]\nM().cuda()\n",
         (
             "import torch\nclass M(torch.nn.Module):\n    def forward(self, y):\n        x = torch.relu(y)\n"
-            "        mask = x > 0\n        x[mask] = 0\n        return x\n"
+            "        mask = x > 0\n        x[mask] = 0\n        return x\nM().cuda()\n"
         ),
-        "import torch\ndef f():\n    x = torch.ones(3)\n    mask = x > 0\n    return x[mask]\n",
+        "import torch\ndef f():\n    x = torch.ones(3)\n    mask = x > 0\n    return x[mask].cuda()\n",
     ],
     "NPU414": [
         # Composed of operators that have kernels, or with a kernel of their own.

@@ -40,7 +40,7 @@ FIRES = {
             "def collate(batch):\n    return torch.stack(batch).cuda()\n"
             "loader = DataLoader(data, num_workers=4, collate_fn=collate)\n"
         ),
-        "loader = DataLoader(data, num_workers=4, collate_fn=lambda b: torch.stack(b).to(device))\n",
+        "loader = DataLoader(data, num_workers=4, collate_fn=lambda b: torch.stack(b).to(device))  # cuda\n",
     ],
     "NPU804": [
         (

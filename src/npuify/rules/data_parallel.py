@@ -31,7 +31,7 @@ _DATA_PARALLEL = frozenset(
     "data-parallel",
     Safety.MANUAL,
     Severity.WARNING,
-    words=(".dataparallel", "import dataparallel", " dataparallel("),
+    words=(".dataparallel", " dataparallel("),
     source="torch_npu replaces DataParallel's parts up to 2.12, and no longer from 2.13",
 )
 def data_parallel(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
@@ -126,7 +126,7 @@ def _defines(statement: ast.stmt, late: ast.stmt) -> bool:
     "global-rank-as-device",
     Safety.MANUAL,
     Severity.WARNING,
-    words=("set_device(", "device_ids"),
+    words=("set_device(", "device_ids=["),
     evidence=Evidence.REPORTED,
     source="users' reports: error 107001, invalid device ID, on the second machine",
 )
@@ -228,7 +228,7 @@ def local_rank_option(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     "horovod",
     Safety.MANUAL,
     Severity.WARNING,
-    words=("horovod",),
+    words=("horovod.torch", "horovod import torch"),
     evidence=Evidence.DOCUMENTED,
     source="Horovod's documentation: its operations are built on MPI, NCCL, Gloo and oneCCL, not on HCCL",
 )

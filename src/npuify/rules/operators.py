@@ -45,7 +45,7 @@ _DOUBLE = frozenset(("torch.float64", "torch.double"))
     "float64-on-device",
     Safety.MANUAL,
     Severity.WARNING,
-    words=("float64", "torch.double", ".double()", "set_default_dtype"),
+    words=("torch.float64", "torch.double", ".double()"),
     evidence=Evidence.REPORTED,
     source="users' reports: 'not implemented for DT_DOUBLE' from aclnn operators, and results computed in float32",
 )
@@ -101,11 +101,7 @@ def _names_device(node: ast.expr | None, file: PythonFile) -> bool:
     return "cpu" not in text and ("device" in text or "cuda" in text or "npu" in text)
 
 
-_COMPLEX = {
-    "torch.view_as_complex": "view_as_complex",
-    "torch.polar": "polar",
-    "torch.complex": "complex",
-}
+_COMPLEX = ("torch.view_as_complex", "torch.polar")
 
 
 @rule(
@@ -113,7 +109,7 @@ _COMPLEX = {
     "complex-in-forward",
     Safety.MANUAL,
     Severity.INFO,
-    words=("view_as_complex", "torch.polar", "torch.complex("),
+    words=("view_as_complex", "torch.polar"),
     evidence=Evidence.REPORTED,
     source="users' reports: 'not implemented for DT_COMPLEX64' from aclnn operators",
 )
@@ -135,7 +131,6 @@ def complex_in_forward(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
 
 _DYNAMIC = {
     "nonzero": "a mask and torch.where, where the places themselves are not needed",
-    "argwhere": "a mask and torch.where, where the places themselves are not needed",
     "unique": "it before the step, on the CPU, where the values are known there",
     "unique_consecutive": "it before the step, on the CPU, where the values are known there",
     "masked_select": "a product with the mask, and divide by the mask's sum",
@@ -149,7 +144,14 @@ _TENSOR_ONLY = frozenset(("masked_select", "repeat_interleave", "unique_consecut
     "shape-from-data",
     Safety.MANUAL,
     Severity.INFO,
-    words=("nonzero(", "argwhere(", "torch.unique", "unique_consecutive", "masked_select", "repeat_interleave"),
+    words=(
+        "torch.nonzero",
+        "nonzero(as_tuple",
+        "torch.unique",
+        "masked_select",
+        "torch.repeat_interleave",
+        "repeat_interleave(len",
+    ),
     evidence=Evidence.DOCUMENTED,
     source="PyTorch documents that these wait for the device; msprof-analyze's rule for synchronising operators",
 )
@@ -205,15 +207,23 @@ def _fixed_repeats(node: ast.Call, method: bool) -> bool:
     "boolean-mask-index",
     Safety.MANUAL,
     Severity.INFO,
-    words=("mask]",),
+    words=("cuda", "nonzero(", "masked_select"),
     evidence=Evidence.DOCUMENTED,
     source="PyTorch indexes by a boolean tensor through nonzero, which waits for the device",
 )
-def boolean_mask_index(node: ast.Subscript, file: PythonFile) -> Iterator[Finding]:
+def boolean_mask_index(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
     """In a model's step a tensor is indexed by a boolean mask, so that the result's shape depends on the data.
 
-    Reported only where the mask is made by a comparison beside it.
+    Reported only where the mask is made by a comparison beside it. Looked for in files that are of interest anyway.
     """
+    if b"[mask]" not in file.source.data or not imports_torch(file):
+        return
+    for item in file.nodes_on_lines_with("mask"):
+        if isinstance(item, ast.Subscript):
+            yield from _indexed(item, file)
+
+
+def _indexed(node: ast.Subscript, file: PythonFile) -> Iterator[Finding]:
     mask = node.slice
     if not isinstance(mask, ast.Name) or not isinstance(node.ctx, ast.Load) or not in_module_class(node, file):
         return
@@ -272,7 +282,6 @@ def _table() -> dict[str, tuple[str, ...]]:
         "det": ("det", "linalg_det", "_linalg_det"),
         "logdet": ("logdet", "_linalg_slogdet"),
         "matrix_exp": ("matrix_exp", "linalg_matrix_exp"),
-        "geqrf": ("geqrf",),
         "lgamma": ("lgamma",),
         "digamma": ("digamma",),
         "polygamma": ("polygamma",),
@@ -286,16 +295,6 @@ def _table() -> dict[str, tuple[str, ...]]:
         "special.log_ndtr": ("special_log_ndtr",),
         "special.erfcx": ("special_erfcx",),
         "special.entr": ("special_entr",),
-        "histogram": ("histogram",),
-        "poisson": ("poisson",),
-        "heaviside": ("heaviside",),
-        "nextafter": ("nextafter",),
-        "hypot": ("hypot",),
-        "copysign": ("copysign",),
-        "fmax": ("fmax",),
-        "fmin": ("fmin",),
-        "segment_reduce": ("segment_reduce",),
-        "nn.functional.fractional_max_pool2d": ("fractional_max_pool2d",),
         "distributions.Dirichlet": ("_sample_dirichlet",),
         "distributions.Beta": ("_sample_dirichlet",),
         "distributions.Gamma": ("_standard_gamma",),
@@ -313,35 +312,7 @@ _METHODS = frozenset(("lgamma", "digamma", "cholesky_inverse", "logdet", "matrix
     "no-npu-kernel",
     Safety.MANUAL,
     Severity.INFO,
-    words=(
-        "linalg.",
-        "torch.linalg",
-        "torch.special",
-        "lgamma(",
-        "digamma(",
-        "polygamma(",
-        "igamma(",
-        "cholesky",
-        "torch.det(",
-        "logdet(",
-        "matrix_exp(",
-        "torch.geqrf",
-        "torch.histogram(",
-        "torch.poisson",
-        "heaviside(",
-        "torch.nextafter",
-        "torch.hypot",
-        "torch.copysign",
-        "torch.fmax",
-        "torch.fmin",
-        "segment_reduce",
-        "fractional_max_pool2d",
-        "torch.distributions",
-        "distributions.dirichlet",
-        "distributions.beta",
-        "distributions.gamma",
-        "distributions.poisson",
-    ),
+    words=("linalg", "gamma(", "cholesky", "det(", "matrix_exp", "torch.special", "torch.distributions"),
     source="the wheel's list of operators with a kernel, against the operator that the call leads to in torch",
 )
 def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
@@ -426,7 +397,7 @@ _VISION = frozenset(
     "torchvision-operator",
     Safety.MANUAL,
     Severity.INFO,
-    words=("torchvision.ops", "ops.nms", "ops.roi_align", "ops.batched_nms", "ops.deform_conv"),
+    words=("torchvision.ops",),
     evidence=Evidence.REPORTED,
     source="users' reports of torchvision::nms and others that fall back to the CPU",
 )

@@ -50,6 +50,7 @@ def _body(node: ast.AST, file: PythonFile) -> tuple[list[ast.stmt], ast.stmt | N
     return [], None, None
 
 
+_CLOCK_WORDS = {"time": b"time.time()", "perf_counter": b"perf_counter()"}
 _CLOCKS = ("time.time", "time.perf_counter", "timeit.default_timer")
 _WAITING = frozenset(("synchronize", "item", "cpu", "tolist", "numpy", "print", "barrier", "wait"))
 _STEPS = frozenset(("backward", "forward", "model", "net", "network"))
@@ -62,20 +63,30 @@ _KNOWN = _STEPS | {"criterion", "loss_fn", "loss", "loss_function"}
     "timed-without-synchronize",
     Safety.MANUAL,
     Severity.INFO,
-    words=("time.time()", "perf_counter()"),
+    words=("cuda",),
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} on asynchronous execution; torch_npu queues operators as CUDA does",
 )
-def timed_without_synchronize(node: ast.Assign, file: PythonFile) -> Iterator[Finding]:
+def timed_without_synchronize(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
     """A clock is read before and after work on the device, and nothing waits for the device.
 
     What is measured is how fast the host queues operators. That differs between devices more than the work itself does.
     """
-    value = node.value
-    if not isinstance(value, ast.Call) or file.qualname(value.func) not in _CLOCKS or len(node.targets) != 1:
-        return
     data = file.source.data
-    if not imports_torch(file) or not (b"cuda" in data or b"npu" in data):
+    words = [word for word, text in _CLOCK_WORDS.items() if text in data]
+    if not words or not imports_torch(file):
+        return
+    seen: set[ast.AST] = set()
+    for word in words:
+        for item in file.nodes_on_lines_with(word):
+            if isinstance(item, ast.Assign) and len(item.targets) == 1 and item not in seen:
+                seen.add(item)
+                yield from _timed(item, file)
+
+
+def _timed(node: ast.Assign, file: PythonFile) -> Iterator[Finding]:
+    value = node.value
+    if not isinstance(value, ast.Call) or file.qualname(value.func) not in _CLOCKS:
         return
     started = dotted_text(node.targets[0])
     statements, own, _ = _body(value, file)
@@ -142,15 +153,23 @@ def _is_loader(node: ast.Call, file: PythonFile) -> bool:
     "collate-to-device",
     Safety.MANUAL,
     Severity.WARNING,
-    words=("collate_fn=",),
+    words=("cuda",),
     evidence=Evidence.REPORTED,
     source="users' reports: 'Cannot re-initialize NPU in forked subprocess'",
 )
-def collate_to_device(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def collate_to_device(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
     """A collate function puts tensors on the device, and runs in worker processes.
 
     Workers are forked from a process that uses the NPU already, and cannot use it themselves.
     """
+    if b"collate_fn=" not in file.source.data or not imports_torch(file):
+        return
+    for item in file.nodes_on_lines_with("collate_fn"):
+        if isinstance(item, ast.Call):
+            yield from _collated(item, file)
+
+
+def _collated(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     if not _is_loader(node, file):
         return
     workers = argument(node, 5, "num_workers")
@@ -183,7 +202,7 @@ def collate_to_device(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     "clip-before-unscale",
     Safety.MANUAL,
     Severity.WARNING,
-    words=("clip_grad_norm", "clip_grad_value"),
+    words=("clip_grad_norm",),
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION}, automatic mixed precision examples: unscale before clipping",
 )
@@ -193,7 +212,7 @@ def clip_before_unscale(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     Reported where the same block steps by a scaler and nothing there unscales first.
     """
     word = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    if not word.startswith(("clip_grad_norm", "clip_grad_value")) or not imports_torch(file):
+    if not word.startswith("clip_grad_norm") or not imports_torch(file):
         return
     statements, own, holder = _body(node, file)
     if not _scaled(statements, own) and isinstance(holder, ast.If):
@@ -352,17 +371,23 @@ _GUARDS = ("rank", "main", "master", "primary", "chief", "zero", "leader", "save
     "saved-by-every-rank",
     Safety.MANUAL,
     Severity.WARNING,
-    words=("torch.save(",),
+    words=("distributeddataparallel",),
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} of DistributedDataParallel: save in one process",
 )
-def saved_by_every_rank(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def saved_by_every_rank(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
     """All processes of a distributed program write one checkpoint file at once.
 
     Reported where the function that trains under DistributedDataParallel saves with nothing that asks for the rank.
     """
-    if file.qualname(node.func) != "torch.save" or len(node.args) < 2:
+    if b"torch.save(" not in file.source.data:
         return
+    for item in file.nodes_on_lines_with("save"):
+        if isinstance(item, ast.Call) and len(item.args) >= 2 and file.qualname(item.func) == "torch.save":
+            yield from _unguarded(item, file)
+
+
+def _unguarded(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     function = _function(node, file)
     if not isinstance(function, _FUNCTIONS):
         return
@@ -392,7 +417,7 @@ def saved_by_every_rank(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     "train-mode-not-restored",
     Safety.MANUAL,
     Severity.WARNING,
-    words=(".eval()",),
+    words=(".train()",),
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} of Module.eval",
 )
@@ -401,25 +426,26 @@ def train_mode_not_restored(node: ast.Call, file: PythonFile) -> Iterator[Findin
 
     From the second epoch on, dropout is off and batch statistics no longer move.
     """
-    if not isinstance(node.func, ast.Attribute) or node.func.attr != "eval" or node.args or not imports_torch(file):
+    if not isinstance(node.func, ast.Attribute) or node.func.attr != "train" or node.args or not imports_torch(file):
         return
     model = dotted_text(node.func.value)
-    loop = next((up for up in file.ancestors(node) if isinstance(up, (*_LOOPS, *_FUNCTIONS))), None)
-    if model is None or not isinstance(loop, _LOOPS):
+    statements, own, _ = _body(node, file)
+    if model is None or own is None:
         return
-    trains = {name for name, _ in _calls(loop)}
-    if "backward" not in trains or "train" in trains or any(name.startswith("train") for name in trains):
-        return
-    before = [
-        call
-        for name, call in _calls(_function(node, file))
-        if name == "train" and isinstance(call.func, ast.Attribute) and dotted_text(call.func.value) == model
-    ]
-    if not before or any(call.lineno > loop.lineno for call in before):
-        return
-    yield file.report(
-        node,
-        f"{model} is put into evaluation in the loop, and into training only before it (line {before[0].lineno})",
-        subject="torch.nn.Module.train",
-        advice=f"call {model}.train() first in each epoch",
-    )
+    for loop in statements[statements.index(own) + 1 :]:
+        if not isinstance(loop, _LOOPS):
+            continue
+        calls = list(_calls(loop))
+        names = {name for name, _ in calls}
+        evaluates = any(
+            name == "eval" and isinstance(call.func, ast.Attribute) and dotted_text(call.func.value) == model
+            for name, call in calls
+        )
+        if evaluates and "backward" in names and not any(name.startswith("train") for name in names):
+            yield file.report(
+                node,
+                f"{model} is put into training once, and into evaluation in the loop at line {loop.lineno}",
+                subject="torch.nn.Module.train",
+                advice=f"call {model}.train() first in each epoch",
+            )
+            return
