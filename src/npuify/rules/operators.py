@@ -207,7 +207,7 @@ def _fixed_repeats(node: ast.Call, method: bool) -> bool:
     "boolean-mask-index",
     Safety.MANUAL,
     Severity.INFO,
-    words=("cuda", "nonzero(", "masked_select"),
+    words=("cuda",),
     evidence=Evidence.DOCUMENTED,
     source="PyTorch indexes by a boolean tensor through nonzero, which waits for the device",
 )
