@@ -22,6 +22,9 @@ MODULES = (
     "attention_imports",
     "fused_operators",
     "limits",
+    "operators",
+    "data_parallel",
+    "training",
     "unparsed",
     "dependencies",
 )

@@ -1,0 +1,449 @@
+"""Operators and types that an NPU runs slowly, on the CPU, or not at all, although no name says so."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.base import rule
+from npuify.rules.context import argument
+from npuify.source.types import TENSOR, infer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Finding
+    from npuify.rules.context import PythonFile
+
+
+def imports_torch(file: PythonFile) -> bool:
+    """Whether the file's text imports torch; other libraries use the same words."""
+    data = file.source.data
+    return b"import torch" in data or b"from torch" in data
+
+
+def in_module_class(node: ast.AST, file: PythonFile) -> bool:
+    """Whether a place is in a class that has a ``forward``, so that it runs in the model's step."""
+    return any(
+        isinstance(up, ast.ClassDef)
+        and any(isinstance(item, ast.FunctionDef) and item.name == "forward" for item in up.body)
+        for up in file.ancestors(node)
+    )
+
+
+def keyword_of(call: ast.Call, name: str) -> ast.expr | None:
+    """The value of a keyword argument, or None."""
+    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+
+
+_DOUBLE = frozenset(("torch.float64", "torch.double"))
+
+
+@rule(
+    "NPU410",
+    "float64-on-device",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=("torch.float64", "torch.double", ".double()"),
+    evidence=Evidence.REPORTED,
+    source="users' reports: 'not implemented for DT_DOUBLE' from aclnn operators, and results computed in float32",
+)
+def float64_on_device(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+    """A tensor of double precision is made on, or moved to, the device.
+
+    Few NPU kernels take ``float64``: others raise, run on the CPU, or compute in ``float32``. Only calls that name both
+    the type and a device are reported; double precision on the CPU is no trouble.
+    """
+    name = file.qualname(node.func) or ""
+    if name == "torch.set_default_dtype":
+        if not node.args or file.qualname(node.args[0]) not in _DOUBLE:
+            return
+        what = "float64 becomes the default type"
+    elif _double_with_device(node, name, file):
+        what = "a float64 tensor on the device"
+    else:
+        return
+    yield file.report(
+        node,
+        f"{what}; few NPU kernels take float64",
+        subject="torch.float64",
+        advice="use float32 on the NPU, or do this part on the CPU and move the result",
+    )
+
+
+def _double_with_device(node: ast.Call, name: str, file: PythonFile) -> bool:
+    function = node.func
+    if isinstance(function, ast.Attribute) and function.attr in ("to", "cuda", "npu"):
+        inner = function.value
+        moved = function.attr != "to" or _names_device(node.args[0] if node.args else keyword_of(node, "device"), file)
+        if moved and isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+            if inner.func.attr == "double" and not inner.args:
+                return True
+            if inner.func.attr == "to" and inner.args and file.qualname(inner.args[0]) in _DOUBLE:
+                return True
+        if function.attr != "to":
+            return False
+        dtype = node.args[1] if len(node.args) > 1 else keyword_of(node, "dtype")
+        return moved and file.qualname(dtype) in _DOUBLE
+    if not name.startswith("torch.") and not (isinstance(function, ast.Attribute) and function.attr.startswith("new_")):
+        return False
+    return file.qualname(keyword_of(node, "dtype")) in _DOUBLE and _names_device(keyword_of(node, "device"), file)
+
+
+def _names_device(node: ast.expr | None, file: PythonFile) -> bool:
+    """Whether an argument is a device other than the CPU, for all that can be seen."""
+    if node is None or file.qualname(node) in _DOUBLE:
+        return False
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value.startswith(("cuda", "npu"))
+    text = file.code(node).lower()
+    return "cpu" not in text and ("device" in text or "cuda" in text or "npu" in text)
+
+
+_COMPLEX = ("torch.view_as_complex", "torch.polar")
+
+
+@rule(
+    "NPU411",
+    "complex-in-forward",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("view_as_complex", "torch.polar"),
+    evidence=Evidence.REPORTED,
+    source="users' reports: 'not implemented for DT_COMPLEX64' from aclnn operators",
+)
+def complex_in_forward(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+    """A complex tensor is made in a model's step; few NPU kernels take complex numbers.
+
+    Rotary embeddings are the usual case, and can be written with sine and cosine of real tensors.
+    """
+    name = file.qualname(node.func) or ""
+    if name not in _COMPLEX:
+        return
+    yield file.report(
+        node,
+        f"{name} makes a complex tensor; the NPU's operators for complex numbers are few, and differ by product",
+        subject=name,
+        advice="for rotary embeddings use the form with cos and sin of real tensors; it gives the same numbers",
+    )
+
+
+_DYNAMIC = {
+    "nonzero": "a mask and torch.where, where the places themselves are not needed",
+    "unique": "it before the step, on the CPU, where the values are known there",
+    "unique_consecutive": "it before the step, on the CPU, where the values are known there",
+    "masked_select": "a product with the mask, and divide by the mask's sum",
+    "repeat_interleave": "output_size=, so that the size need not be fetched",
+}
+_TENSOR_ONLY = frozenset(("masked_select", "repeat_interleave", "unique_consecutive"))
+
+
+@rule(
+    "NPU412",
+    "shape-from-data",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=(
+        "torch.nonzero",
+        "nonzero(as_tuple",
+        "torch.unique",
+        "masked_select",
+        "torch.repeat_interleave",
+        "repeat_interleave(len",
+    ),
+    evidence=Evidence.DOCUMENTED,
+    source="PyTorch documents that these wait for the device; msprof-analyze's rule for synchronising operators",
+)
+def shape_from_data(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+    """In a model's step, the shape of a result depends on the data.
+
+    The host waits for the device to learn the shape, and each new shape may need a kernel to be prepared anew, which
+    costs an NPU more than a GPU.
+    """
+    function = node.func
+    word = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    name = file.qualname(function) or ""
+    if name.startswith("torch.") and name.count(".") == 1:
+        word, method = name[6:], False
+    else:
+        method = True
+    if word not in _DYNAMIC or not in_module_class(node, file):
+        return
+    if method:
+        if not isinstance(function, ast.Attribute) or name.startswith(("numpy", "torch.")):
+            return
+        torch_only = word in _TENSOR_ONLY or keyword_of(node, "as_tuple") is not None
+        if not torch_only and infer(function.value, file.source, file.scope(node)) != TENSOR:
+            return
+    if word == "repeat_interleave" and _fixed_repeats(node, method):
+        return
+    yield file.report(
+        node,
+        f"{word}: the shape of its result depends on the data, so the host waits for the NPU here",
+        subject=f"torch.{word}",
+        advice=f"if this runs in every step, use {_DYNAMIC[word]}",
+    )
+
+
+def _fixed_repeats(node: ast.Call, method: bool) -> bool:
+    """Whether ``repeat_interleave`` has the same count for all elements, as far as can be seen, or is told the size."""
+    if keyword_of(node, "output_size") is not None:
+        return True
+    repeats = argument(node, 0 if method else 1, "repeats")
+    if repeats is None:
+        return False
+    # A name may be a number; only what is evidently a tensor depends on data.
+    if isinstance(repeats, ast.Call):
+        word = repeats.func.attr if isinstance(repeats.func, ast.Attribute) else ""
+        return word in ("size", "numel", "dim", "item", "")
+    if isinstance(repeats, ast.Name):
+        return not any(part in repeats.id for part in ("lens", "lengths", "counts"))
+    return True
+
+
+@rule(
+    "NPU413",
+    "boolean-mask-index",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("cuda",),
+    evidence=Evidence.DOCUMENTED,
+    source="PyTorch indexes by a boolean tensor through nonzero, which waits for the device",
+)
+def boolean_mask_index(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+    """In a model's step a tensor is indexed by a boolean mask, so that the result's shape depends on the data.
+
+    Reported only where the mask is made by a comparison beside it. Looked for in files that are of interest anyway.
+    """
+    if b"[mask]" not in file.source.data or not imports_torch(file):
+        return
+    for item in file.nodes_on_lines_with("mask"):
+        if isinstance(item, ast.Subscript):
+            yield from _indexed(item, file)
+
+
+def _indexed(node: ast.Subscript, file: PythonFile) -> Iterator[Finding]:
+    mask = node.slice
+    if not isinstance(mask, ast.Name) or not isinstance(node.ctx, ast.Load) or not in_module_class(node, file):
+        return
+    found = file.scope(node).lookup(mask.id)
+    if found is None or not found[1] or not all(_is_mask(binding.value, file) for binding in found[1]):
+        return
+    if infer(node.value, file.source, file.scope(node)) != TENSOR:
+        return
+    yield file.report(
+        node,
+        f"indexing by the mask {mask.id}: the shape of the result depends on the data, so the host waits for the NPU",
+        subject="torch.Tensor.__getitem__",
+        advice="if this runs in every step, keep the shape: torch.where, masked_fill, or a sum weighted by the mask",
+    )
+
+
+def _is_mask(value: ast.expr | None, file: PythonFile) -> bool:
+    """Whether an expression compares tensors element by element."""
+    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Invert):
+        return True
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.BitAnd, ast.BitOr)):
+        return _is_mask(value.left, file) and _is_mask(value.right, file)
+    return (
+        isinstance(value, ast.Compare)
+        and len(value.ops) == 1
+        and isinstance(value.ops[0], (ast.Gt, ast.GtE, ast.Lt, ast.LtE, ast.Eq, ast.NotEq))
+    )
+
+
+def _table() -> dict[str, tuple[str, ...]]:
+    """Public name → the ATen operators that lead to its kernel; a kernel for any one of them is enough.
+
+    The first is what the call itself dispatches to; the second what torch's own, composite form of it calls (recorded
+    from calls of torch on a CPU). Functions whose parts are all composite, or that have a kernel in every release, are
+    left out on purpose.
+    """
+    rows: dict[str, tuple[str, ...]] = {
+        "linalg.eig": ("linalg_eig",),
+        "linalg.eigvals": ("linalg_eigvals", "linalg_eig"),
+        "linalg.eigh": ("linalg_eigh", "_linalg_eigh"),
+        "linalg.eigvalsh": ("linalg_eigvalsh", "_linalg_eigh"),
+        "linalg.cholesky": ("linalg_cholesky", "linalg_cholesky_ex"),
+        "linalg.cholesky_ex": ("linalg_cholesky_ex",),
+        "linalg.inv": ("linalg_inv", "linalg_inv_ex"),
+        "linalg.inv_ex": ("linalg_inv_ex",),
+        "linalg.solve": ("linalg_solve", "linalg_solve_ex", "_linalg_solve_ex"),
+        "linalg.det": ("linalg_det", "_linalg_det"),
+        "linalg.slogdet": ("linalg_slogdet", "_linalg_slogdet"),
+        "linalg.lu": ("linalg_lu",),
+        "linalg.lu_factor": ("linalg_lu_factor", "linalg_lu_factor_ex"),
+        "linalg.lu_solve": ("linalg_lu_solve",),
+        "linalg.matrix_exp": ("linalg_matrix_exp",),
+        "linalg.householder_product": ("linalg_householder_product",),
+        "cholesky": ("cholesky",),
+        "cholesky_inverse": ("cholesky_inverse",),
+        "det": ("det", "linalg_det", "_linalg_det"),
+        "logdet": ("logdet", "_linalg_slogdet"),
+        "matrix_exp": ("matrix_exp", "linalg_matrix_exp"),
+        "lgamma": ("lgamma",),
+        "digamma": ("digamma",),
+        "polygamma": ("polygamma",),
+        "igamma": ("igamma",),
+        "special.gammaln": ("special_gammaln", "lgamma"),
+        "special.digamma": ("special_digamma", "digamma"),
+        "special.i0": ("special_i0", "i0"),
+        "special.i0e": ("special_i0e",),
+        "special.i1": ("special_i1",),
+        "special.ndtri": ("special_ndtri",),
+        "special.log_ndtr": ("special_log_ndtr",),
+        "special.erfcx": ("special_erfcx",),
+        "special.entr": ("special_entr",),
+        "distributions.Dirichlet": ("_sample_dirichlet",),
+        "distributions.Beta": ("_sample_dirichlet",),
+        "distributions.Gamma": ("_standard_gamma",),
+        "distributions.Poisson": ("poisson",),
+    }
+    return {f"torch.{name}": either for name, either in rows.items()}
+
+
+_BEHIND = _table()
+_METHODS = frozenset(("lgamma", "digamma", "cholesky_inverse", "logdet", "matrix_exp"))
+
+
+@rule(
+    "NPU414",
+    "no-npu-kernel",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("linalg", "gamma(", "cholesky", "det(", "matrix_exp", "torch.special", "torch.distributions"),
+    source="the wheel's list of operators with a kernel, against the operator that the call leads to in torch",
+)
+def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
+    """A function for whose operator the release lists no NPU kernel, so that it falls back to the CPU.
+
+    torch_npu then copies the arguments to the host and the result back, with a warning. That is slow in a model's step
+    and harmless in a preparation. Functions that torch composes of other operators are not reported.
+    """
+    if isinstance(node, ast.ImportFrom):
+        # Uses by a plain name stand on lines that hold no word of this rule, so they are reported here, together.
+        if not node.level and (node.module or "").startswith("torch"):
+            for alias in node.names:
+                yield from _fallback(alias, f"{node.module}.{alias.name}", file)
+        return
+    name = file.qualname(node.func)
+    if isinstance(node.func, ast.Attribute) and name is None and node.func.attr in _METHODS:
+        if infer(node.func.value, file.source, file.scope(node)) == TENSOR:
+            name = f"torch.{node.func.attr}"
+    if isinstance(node.func, ast.Attribute) and name is not None:
+        yield from _fallback(node, name, file)
+
+
+def _fallback(node: ast.AST, name: str, file: PythonFile) -> Iterator[Finding]:
+    parts = name.split(".")
+    if name.startswith("torch.distributions.") and len(parts) == 4:
+        name = f"torch.distributions.{parts[-1]}"
+    behind = _BEHIND.get(name.replace("torch.Tensor.", "torch."))
+    release = file.release
+    if behind is None or any(op in release.operators or op in release.custom_operators for op in behind):
+        return
+    what = f"sampling from {name}" if name.startswith("torch.distributions") else name
+    yield file.report(
+        node,
+        f"torch_npu {release.torch_npu} lists no kernel for {behind[-1]}: {what} runs on the CPU, "
+        "with copies there and back",
+        subject=name,
+        advice="keep it out of the training step, or compose it of other operators; "
+        "TORCH_NPU_FALLBACK_CPU_DISABLE=1 makes such calls fail, and so shows them",
+    )
+
+
+@rule(
+    "NPU416",
+    "deterministic-needs-hccl",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("use_deterministic_algorithms",),
+    evidence=Evidence.DOCUMENTED,
+    source="the environment variable HCCL_DETERMINISTIC of CANN's collective library",
+)
+def deterministic_needs_hccl(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+    """``use_deterministic_algorithms`` reaches the operators; the order of sums among cards has its own switch.
+
+    Reported only in files that set up several processes.
+    """
+    if file.qualname(node.func) != "torch.use_deterministic_algorithms" or not node.args:
+        return
+    first = node.args[0]
+    data = file.source.data
+    if not (isinstance(first, ast.Constant) and first.value is True) or b"HCCL_DETERMINISTIC" in data:
+        return
+    if b"init_process_group" not in data and b"torchrun" not in data and b"import torch.distributed" not in data:
+        return
+    yield file.report(
+        node,
+        "deterministic operators on the NPU; collectives among cards are another matter",
+        subject="torch.use_deterministic_algorithms",
+        advice="with several cards also set HCCL_DETERMINISTIC=true in the environment; both cost time",
+    )
+
+
+_VISION = frozenset(
+    (
+        "nms batched_nms roi_align roi_pool ps_roi_align ps_roi_pool deform_conv2d RoIAlign RoIPool PSRoIAlign "
+        "PSRoIPool DeformConv2d MultiScaleRoIAlign"
+    ).split()
+)
+
+
+@rule(
+    "NPU417",
+    "torchvision-operator",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("torchvision.ops",),
+    evidence=Evidence.REPORTED,
+    source="users' reports of torchvision::nms and others that fall back to the CPU",
+)
+def torchvision_operator(node: ast.ImportFrom | ast.Attribute, file: PythonFile) -> Iterator[Finding]:
+    """Operators of torchvision are compiled for the CPU and CUDA; on an NPU they come with Ascend's own build."""
+    if isinstance(node, ast.ImportFrom):
+        if node.level or not (node.module or "").startswith("torchvision.ops"):
+            return
+        names = [alias.name for alias in node.names if alias.name in _VISION]
+    else:
+        name = file.qualname(node) or ""
+        names = [node.attr] if name.startswith("torchvision.ops.") and node.attr in _VISION else []
+        if isinstance(file.parent(node), ast.Attribute):
+            return
+    if not names or b"torchvision_npu" in file.source.data:
+        return
+    yield file.report(
+        node,
+        f"torchvision's {', '.join(names)} has no NPU kernel of its own and runs on the CPU or fails",
+        subject=f"torchvision.ops.{names[0]}",
+        advice="install Ascend's torchvision_npu and import it beside torchvision, or do this step on the CPU",
+    )
+
+
+@rule(
+    "NPU418",
+    "mmcv-operator",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("mmcv.ops",),
+    evidence=Evidence.REPORTED,
+    source="users' reports: 'implementation for device npu:0 not found' from a wheel of mmcv without NPU operators",
+)
+def mmcv_operator(node: ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
+    """mmcv's operators run on an NPU only in a build of mmcv made for it, and not all of them do.
+
+    Reported once a file.
+    """
+    if node.level or not f"{node.module}.".startswith("mmcv.ops."):
+        return
+    if file.project.file_of("mmcv.ops") is not None or file.recall("NPU418"):
+        return
+    file.remember("NPU418", True)
+    yield file.report(
+        node,
+        f"{', '.join(alias.name for alias in node.names)}: the published wheels of mmcv have no NPU operators",
+        subject="mmcv.ops",
+        advice="build mmcv from source on the NPU machine with MMCV_WITH_OPS=1 and FORCE_NPU=1",
+    )

@@ -1,0 +1,171 @@
+"""Operators and types: each rule fires on its case, and is silent on right code."""
+
+from __future__ import annotations
+
+import pytest
+
+from npuify import knowledge
+from npuify.model import Severity
+from npuify.rules.operators import _BEHIND
+
+from .harness import RELEASE, codes, findings
+
+FIRES = {
+    "NPU410": [
+        'import torch\nt = torch.tensor([1.0], dtype=torch.float64, device="cuda")\n',
+        "import torch\ndef f(x, device):\n    return x.to(device, torch.float64)\n",
+        "import torch\ndef f(x, device):\n    return x.double().to(device)\n",
+        "import torch\ntorch.set_default_dtype(torch.float64)\n",
+        "import torch\ndef f(freqs, n):\n    return torch.arange(n, dtype=torch.double, device=freqs.device)\n",
+    ],
+    "NPU411": [
+        "import torch\nfreqs = torch.polar(torch.ones(4), torch.ones(4))\n",
+        "import torch\ndef rotate(x):\n    return torch.view_as_complex(x)\n",
+    ],
+    "NPU412": [
+        "import torch\nclass M(torch.nn.Module):\n    def forward(self, x):\n        return torch.nonzero(x)\n",
+        "import torch\nclass M(torch.nn.Module):\n    def forward(self, x, m):\n        return x.masked_select(m)\n",
+        "import torch\nclass M(torch.nn.Module):\n    def forward(self, x):\n        return x.nonzero(as_tuple=True)\n",
+        (
+            "import torch\nclass M(torch.nn.Module):\n    def forward(self, x, lens):\n"
+            "        return x.repeat_interleave(lens, dim=0)\n"
+        ),
+    ],
+    "NPU413": [
+        (
+            "import torch\nclass M(torch.nn.Module):\n    def forward(self, y):\n        x = torch.relu(y)\n"
+            "        mask = x > 0\n        return x[mask].mean()\nM().cuda()\n"
+        ),
+    ],
+    "NPU414": [
+        "import torch\nvalues = torch.linalg.eigh(torch.eye(3))\n",
+        "from torch.linalg import inv\nimport torch\nvalue = inv(torch.eye(3))\n",
+        "import torch\nd = torch.distributions.Dirichlet(torch.ones(3))\n",
+        "import torch\nfrom torch.distributions.gamma import Gamma\nd = Gamma(torch.ones(3), torch.ones(3))\n",
+        "import torch\nx = torch.ones(3)\ny = x.lgamma()\n",
+    ],
+    "NPU416": [
+        "import torch\nimport torch.distributed as dist\ntorch.use_deterministic_algorithms(True)\n",
+    ],
+    "NPU417": [
+        "from torchvision.ops import nms\n",
+        "import torchvision\nkeep = torchvision.ops.batched_nms(1, 2, 3, 0.5)\n",
+    ],
+    "NPU418": ["from mmcv.ops import nms, RoIAlign\n"],
+}
+
+SILENT = {
+    "NPU410": [
+        # Double precision on the CPU, or in numpy, is no trouble.
+        "import torch\nt = torch.tensor([1.0], dtype=torch.float64)\n",
+        'import torch\nt = torch.zeros(3, dtype=torch.float64, device="cpu")\n',
+        "import numpy as np\ndef f(x, device):\n    return np.zeros(3, dtype=np.float64)\n",
+        "import torch\ndef f(x):\n    return x.to(torch.float64)\n",
+        "import torch\ndef f(x):\n    return x.cpu().double()\n",
+        "import torch\ntorch.set_default_dtype(torch.float32)\n",
+        "import torch\ndef f(x, device):\n    return x.to(device).float()\n",
+    ],
+    "NPU411": ["import cmath\nz = cmath.polar(1j)\n", "import torch\ndef polar(x):\n    return x\ny = polar(1)\n"],
+    "NPU412": [
+        # In preparing data, and with a count that is the same for all, the host has nothing to wait for.
+        "import torch\ndef prepare(x):\n    return torch.nonzero(x)\n",
+        (
+            "import torch\nclass M(torch.nn.Module):\n    def forward(self, x):\n"
+            "        return x.repeat_interleave(2, dim=0)\n"
+        ),
+        (
+            "import torch\nclass M(torch.nn.Module):\n    def forward(self, x, n_rep):\n"
+            "        return torch.repeat_interleave(x, dim=2, repeats=n_rep)\n"
+        ),
+        (
+            "import torch\nclass M(torch.nn.Module):\n    def forward(self, x, lens, total):\n"
+            "        return x.repeat_interleave(lens, dim=0, output_size=total)\n"
+        ),
+        (
+            "import numpy as np\nimport torch\nclass M(torch.nn.Module):\n    def forward(self, x):\n"
+            "        return np.nonzero(x)\n"
+        ),
+        "import torch\nclass M(torch.nn.Module):\n    def forward(self, x, frame):\n        return frame.nonzero()\n",
+    ],
+    "NPU413": [
+        "import torch\nclass M(nn.Module):\n    def forward(self, x, mask):\n        return x[mask]\nM().cuda()\n",
+        (
+            "import torch\nclass M(torch.nn.Module):\n    def forward(self, y):\n        x = torch.relu(y)\n"
+            "        mask = x > 0\n        x[mask] = 0\n        return x\nM().cuda()\n"
+        ),
+        "import torch\ndef f():\n    x = torch.ones(3)\n    mask = x > 0\n    return x[mask].cuda()\n",
+    ],
+    "NPU414": [
+        # Composed of operators that have kernels, or with a kernel of their own.
+        "import torch\nx = torch.linalg.norm(torch.ones(3))\n",
+        "import torch\nx = torch.linalg.vector_norm(torch.ones(3))\n",
+        "import torch\nx = torch.linalg.qr(torch.eye(3))\n",
+        "import torch\nx = torch.linalg.multi_dot([torch.eye(3), torch.eye(3)])\n",
+        "import torch\nx = torch.fft.rfft(torch.ones(8))\n",
+        "import torch\nx = torch.inverse(torch.eye(3))\n",
+        "import torch\nx = torch.isin(torch.ones(3), 1)\n",
+        "import torch\nx = torch.distributions.Categorical(torch.ones(3))\n",
+        "import torch\nx = torch.distributions.Normal(0.0, 1.0)\n",
+        "import numpy as np\nx = np.linalg.eigh(np.eye(3))\n",
+        "import torch\nimport scipy.special\nx = scipy.special.digamma(3)\n",
+        "import torch\ndef f(kernel):\n    return kernel.logdet()\n",
+    ],
+    "NPU416": [
+        "import torch\ntorch.use_deterministic_algorithms(True)\n",
+        "import torch\nimport torch.distributed as dist\ntorch.use_deterministic_algorithms(False)\n",
+        (
+            'import os\nimport torch\nimport torch.distributed as dist\nos.environ["HCCL_DETERMINISTIC"] = "true"\n'
+            "torch.use_deterministic_algorithms(True)\n"
+        ),
+    ],
+    "NPU417": [
+        "from torchvision.ops import box_iou\n",
+        "import torchvision_npu\nfrom torchvision.ops import nms\n",
+        "from .ops import nms\n",
+    ],
+    "NPU418": ["from mmcv.cnn import ConvModule\n", "from .mmcv.ops import nms\n"],
+}
+
+
+@pytest.mark.parametrize(("code", "text"), [(code, text) for code, texts in FIRES.items() for text in texts])
+def test_fires(code: str, text: str) -> None:
+    assert codes(text).count(code) == 1
+    assert all(f.severity is not Severity.ERROR and not f.edits for f in findings(text) if f.code == code)
+
+
+@pytest.mark.parametrize(("code", "text"), [(code, text) for code, texts in SILENT.items() for text in texts])
+def test_is_silent(code: str, text: str) -> None:
+    assert code not in codes(text)
+
+
+def test_every_release_answers_for_itself() -> None:
+    """Cholesky got its kernel in the course of the releases; the finding goes by the list of the one aimed at."""
+    text = "import torch\nx = torch.linalg.cholesky(torch.eye(3))\n"
+    for release in knowledge.releases():
+        if release.has_table:
+            listed = "linalg_cholesky" in knowledge.load(release.torch_npu).operators
+            assert ("NPU414" in codes(text, release=release.torch_npu)) is not listed
+    assert len({tuple(codes(text, release=version)) for version in ("2.1.0.post17", RELEASE)}) == 2
+
+
+@pytest.mark.parametrize("name", sorted(_BEHIND))
+def test_operators_behind_a_function_are_torchs(name: str) -> None:
+    """Asked of torch itself, where it is installed: the function is there, and so are the operators behind it."""
+    torch = pytest.importorskip("torch")
+    found = torch
+    for part in name.split(".")[1:]:
+        found = getattr(found, part)
+    for operator in _BEHIND[name]:
+        assert hasattr(torch.ops.aten, operator)
+    last = _BEHIND[name][-1]
+    composed = [
+        torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), "CompositeImplicitAutograd")
+        for overload in (getattr(getattr(torch.ops.aten, last), o) for o in getattr(torch.ops.aten, last).overloads())
+        if torch._C._dispatch_has_kernel(overload.name())
+    ]
+    assert composed
+    assert not all(composed), "torch composes it of other operators, so a missing kernel says nothing"
+
+
+def test_silent_on_one_more_import_of_mmcv() -> None:
+    assert codes("from mmcv.ops import nms\nfrom mmcv.ops import RoIAlign\n") == ["NPU418"]
