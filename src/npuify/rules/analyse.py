@@ -28,6 +28,12 @@ _LIBRARIES = ("torch", "flash_attn", "xformers")
 """Packages whose names rules ask for."""
 
 
+_WITHOUT_TORCH = frozenset(
+    (b"cuda", b"nccl", b"nvidia_", b"nvte_", b"cublas", b"cudnn", b"device-side assert", b"flash_attn", b"xformers")
+)
+"""Words that matter also in a file that does not speak of torch."""
+
+
 class RuleSet:
     """The rules that run, prepared for use on many files."""
 
@@ -47,11 +53,15 @@ class RuleSet:
             for word in words
             if word not in self.words
         ]
+        alone = {word for rule in self.rules if not rule.needs_cuda for word in rule.words}
+        self._alone = sorted(word.encode() for word in alone if not any(o != word and o in word for o in alone))
+        self._plain = [word for word in self._alone if word in _WITHOUT_TORCH]
         self._active: dict[frozenset[bytes], dict[type[ast.AST], list[Rule]]] = {}
 
     def may_concern(self, lower: bytes) -> bool:
         """Whether a file with these bytes, turned to lower case, can hold anything for these rules."""
-        return any(word in lower for word in self._short)
+        words = self._alone if b"torch" in lower else self._plain
+        return any(word in lower for word in words)
 
     def words_in(self, data: bytes) -> frozenset[bytes]:
         """The words of these rules that a file holds, in any case."""

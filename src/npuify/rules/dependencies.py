@@ -34,7 +34,9 @@ def _listed(
     source: str = _TABLE,
 ) -> Callable[[Callable[[object, object], Iterator[Finding]]], Rule]:
     def register(documentation: Callable[[object, object], Iterator[Finding]]) -> Rule:
-        return list_rule(Rule(code, name, safety, severity, evidence, source, (), (), documentation, (), example_file))
+        return list_rule(
+            Rule(code, name, safety, severity, evidence, source, (), (), documentation, (), False, example_file)
+        )
 
     return register
 

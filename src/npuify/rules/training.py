@@ -203,6 +203,7 @@ def _collated(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     Safety.MANUAL,
     Severity.WARNING,
     words=("clip_grad_norm",),
+    needs_cuda=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION}, automatic mixed precision examples: unscale before clipping",
 )
@@ -259,6 +260,7 @@ def _scaled(statements: list[ast.stmt], own: ast.stmt | None) -> bool:
     Safety.MANUAL,
     Severity.WARNING,
     words=("scheduler.step()",),
+    needs_cuda=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} of torch.optim: since 1.1 the scheduler steps after the optimiser",
 )
@@ -342,6 +344,7 @@ def argument_text(node: ast.Call, file: PythonFile) -> str:
     Safety.MANUAL,
     Severity.INFO,
     words=("torch.load(",),
+    needs_cuda=True,
     evidence=Evidence.REPORTED,
     source="users' reports: 'Attempting to deserialize object on a CUDA device'",
 )
@@ -372,6 +375,7 @@ _GUARDS = ("rank", "main", "master", "primary", "chief", "zero", "leader", "save
     Safety.MANUAL,
     Severity.WARNING,
     words=("distributeddataparallel",),
+    needs_cuda=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} of DistributedDataParallel: save in one process",
 )
@@ -418,6 +422,7 @@ def _unguarded(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     Safety.MANUAL,
     Severity.WARNING,
     words=(".train()",),
+    needs_cuda=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} of Module.eval",
 )
