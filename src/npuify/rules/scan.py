@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.model import FileError, Finding, NpuifyError, Release, ScanResult
+from npuify.model import FileError, Finding, NpuifyError, Release, ScanResult, Survey
 from npuify.project import common_root, find_files, torch_requirement
+from npuify.project.survey import KINDS, survey
+from npuify.project.traces import Trace, trace
 from npuify.rules.analyse import RuleSet
 from npuify.rules.base import Selection
 from npuify.rules.cache import Entry, Outcome, ScanCache, Stamp, stamp
@@ -34,6 +36,7 @@ class Work(NamedTuple):
     files_seen: int
     bytes_seen: int
     cache: ScanCache
+    survey: Survey
 
 
 def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None = None) -> ScanResult:
@@ -70,6 +73,7 @@ def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None =
         files_seen=work.files_seen,
         files_parsed=len(work.candidates),
         bytes_seen=work.bytes_seen,
+        survey=work.survey,
     )
 
 
@@ -120,13 +124,15 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     selection = checked_selection(options)
     errors: list[FileError] = []
     root = common_root(paths)
-    files = find_files(paths, exclude=options.exclude, kinds=("python",), errors=errors)
+    everything = find_files(paths, exclude=options.exclude, kinds=KINDS, errors=errors)
+    files = [file for file in everything if file.kind == "python"]
     requirement = torch_requirement(root) if options.torch_npu is None else None
     release = knowledge.choose_release(options.torch_npu, requirement.specifier if requirement else None)
     cache = ScanCache(root, selection, release.torch_npu, enabled=options.cache)
     rules = RuleSet(selection)
     candidates: list[Candidate] = []
     own_cuda: dict[str, Stamp] = {}
+    traces: dict[str, Trace] = {}
     total = 0
     for file in files:
         now = stamp(file.location)
@@ -143,8 +149,9 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
             if concerns and b"\0" in raw[:1024] and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
                 errors.append(FileError(file.relative, "is not text; it was not looked at"))
                 continue
-            entry = Entry(now or (0, len(raw)), concerns, concerns and may_define_cuda(raw, lower))
+            entry = Entry(now or (0, len(raw)), concerns, concerns and may_define_cuda(raw, lower), trace(raw))
         cache.remember(file.relative, entry)
+        traces[file.relative] = entry.trace
         total += entry.stamp[1]
         if entry.concerns:
             candidates.append(Candidate(file.relative, file.location))
@@ -153,4 +160,6 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     names = [file.relative for file in files]
     cache.settle(names, [f"{name} {then}" for name, then in own_cuda.items()])
     project = ProjectIndex(root, names, list(own_cuda))
-    return Work(root, release, selection, project, candidates, errors, len(files), total, cache)
+    return Work(
+        root, release, selection, project, candidates, errors, len(files), total, cache, survey(everything, traces)
+    )
