@@ -83,12 +83,17 @@ def test_text_of_a_scan(scan_result: ScanResult) -> None:
         "1 can be edited safely (npuify migrate); 1 can be edited after a look (--unsafe); 1 needs a person.\n"
         "Not treated as it should have been: 1 file (see above).\n"
         "Aimed at torch_npu 2.7.1 (torch 2.7.1, CANN 8.3.RC1): requirements.txt line 3 pins torch==2.7.1.\n"
+        "Verdict: needs review. 2 places to look at and 1 file that could not be treated; "
+        "none is known to stop the program.\n"
+        "  Estimate 10 hours (4 to 25) for one person: "
+        "a judgement, not a measurement; --format html says how it is made.\n"
     )
 
 
 def test_text_of_a_scan_that_found_nothing(clean_result: ScanResult) -> None:
-    first, _ = render_scan(clean_result).splitlines()
+    first, _, verdict, _ = render_scan(clean_result).splitlines()
     assert first == "Found nothing to do in 12 Python files."
+    assert verdict.startswith("Verdict: runs after migration. ")
 
 
 def test_text_of_a_migration(migration_result: MigrationResult, tmp_path: Path) -> None:

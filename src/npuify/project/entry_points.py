@@ -85,7 +85,7 @@ def commands(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _target(command: str) -> str:
-    words = _WORDS.findall(command)
+    words: list[str] = _WORDS.findall(command)
     for before, word in zip(words, words[1:], strict=False):
         if before in {"-m", "--module"} and re.fullmatch(r"[A-Za-z_][\w.]*", word):
             if not (word + ".").startswith(_LAUNCHING):
