@@ -328,7 +328,12 @@ def test_markdown_of_a_scan_and_of_nothing(scan_result: ScanResult, clean_result
 
 def test_report_files(migration_result: MigrationResult) -> None:
     files = report_files(migration_result)
-    assert sorted(files) == ["npuify-report/changes.csv", "npuify-report/findings.json", "npuify-report/report.md"]
+    assert sorted(files) == [
+        "npuify-report/changes.csv",
+        "npuify-report/findings.json",
+        "npuify-report/report.html",
+        "npuify-report/report.md",
+    ]
     assert json.loads(files["npuify-report/findings.json"])["command"] == "migrate"
     rows = list(csv.DictReader(io.StringIO(files["npuify-report/changes.csv"].decode(), newline="")))
     assert rows == [

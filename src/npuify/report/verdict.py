@@ -95,8 +95,10 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
     """The verdict on a project that was scanned or migrated."""
     if isinstance(result, ScanResult):
         scan = result
-        done = [finding for finding in scan.findings if finding.edits and finding.safety is Safety.SAFE]
-        left = [finding for finding in scan.findings if not (finding.edits and finding.safety is Safety.SAFE)]
+        sides: dict[bool, list[Finding]] = {True: [], False: []}
+        for finding in scan.findings:
+            sides[status(finding, migrated=False) == "migrated"].append(finding)
+        done, left = sides[True], sides[False]
         migrated = _group(done)
     else:
         scan, left = result.scan, list(result.left)
@@ -106,10 +108,10 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
         migrated = Group(
             len(result.changes), len({place.file for place in places}), dict(sorted(codes.items())), places
         )
-    manual = [one for one in left if one.severity is Severity.ERROR and one.safety is not Safety.REVIEW]
-    notes = [one for one in left if one.severity is Severity.INFO and not one.edits]
-    apart = {id(one) for one in (*manual, *notes)}
-    review = [one for one in left if id(one) not in apart]
+    groups: dict[str, list[Finding]] = {"manual": [], "review": [], "note": []}
+    for finding in left:
+        groups[status(finding, migrated=True)].append(finding)
+    manual, review, notes = groups.values()
     blocking = [one for one in manual if one.code.startswith(_BLOCKING_AREA)]
     blockers = (*_kernels(scan.survey), *_kinds(blocking))
     deciding = _kinds([one for one in (*manual, *review) if not one.code.startswith(_BLOCKING_AREA)])
@@ -129,6 +131,19 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
         estimate=estimate(scan, left, done),
         survey=scan.survey,
     )
+
+
+def status(finding: Finding, *, migrated: bool) -> str:
+    """Who has to act on a finding: ``migrated`` (npuify), ``review`` or ``manual`` (a person), or ``note`` (nobody).
+
+    Args:
+        migrated: whether safe edits have been made already, so that all that is left is left to a person.
+    """
+    if finding.edits and finding.safety is Safety.SAFE and not migrated:
+        return "migrated"
+    if finding.severity is Severity.ERROR and finding.safety is not Safety.REVIEW:
+        return "manual"
+    return "note" if finding.severity is Severity.INFO and not finding.edits else "review"
 
 
 def hours(value: Estimate) -> str:
