@@ -48,6 +48,7 @@ def render(result: ScanResult | MigrationResult) -> str:
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "base-uri 'none'; form-action 'none'"
     )
+    data = {"migrated": code.migrated, "rows": table, "diffs": changes}
     project = Path(scan.root).absolute().name or scan.root
     sections = [
         _header(project, result, verdict),
@@ -74,7 +75,7 @@ def render(result: ScanResult | MigrationResult) -> str:
 </head>
 <body>
 {"".join(section for section in sections if section)}
-<script type="application/json" id="data">{embedded({"rows": table, "diffs": changes})}</script>
+<script type="application/json" id="data">{embedded(data)}</script>
 <script>{script}</script>
 </body>
 </html>
@@ -130,9 +131,9 @@ def _blockers(verdict: Verdict) -> str:
     if verdict.blockers:
         blocks.append(f'<div class="card wide"><h2>What blocks it</h2>{_kinds(verdict.blockers, "blocker")}</div>')
     if verdict.deciding:
-        blocks.append(
-            f'<div class="card wide"><h2>What costs most</h2>{_kinds(verdict.deciding, "two" if len(verdict.deciding) > 1 else "")}</div>'
-        )
+        style = "two" if len(verdict.deciding) > 1 else ""
+        kinds = _kinds(verdict.deciding, style)
+        blocks.append(f'<div class="card wide"><h2>What costs most</h2>{kinds}</div>')
     return f'<section class="cards">{"".join(blocks)}</section>' if blocks else ""
 
 

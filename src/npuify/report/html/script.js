@@ -2,7 +2,7 @@
 // Everything of the project comes from the JSON block and is put in place as text, never as markup.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const words = { migrated: "edited", review: "review", manual: "by hand", note: "note" };
+  const words = { migrated: data.migrated ? "edited" : "edit", review: "review", manual: "by hand", note: "note" };
   const PAGE = 100;
   const LONGEST = 120;
   const byId = (id) => document.getElementById(id);
