@@ -114,6 +114,50 @@ class Release(msgspec.Struct, frozen=True):
     reason: str
 
 
+class Mention(msgspec.Struct, frozen=True, order=True):
+    """A place that makes a file an entry point."""
+
+    kind: str
+    """``main guard``, ``launcher``, ``console script``, ``installed script`` or ``documentation``."""
+    file: str
+    line: int
+    text: str = ""
+    """The command or declaration, shortened; empty for a main guard."""
+
+
+class EntryPoint(msgspec.Struct, frozen=True, order=True):
+    """A file of the project that a person or a launcher starts, and how that is known."""
+
+    file: str
+    mentions: tuple[Mention, ...]
+
+
+class Framework(msgspec.Struct, frozen=True, order=True):
+    """A package that decides how hard a move is, as the project's imports and requirements name it."""
+
+    name: str
+    """Its import name."""
+    files: int
+    """Files that import it."""
+    first: str
+    """The first of them, as ``file:line``."""
+    version: str = ""
+    """What the project's requirements ask for, such as ``>=2.0``; empty where they do not say."""
+    required_by: str = ""
+    """The place of that requirement, as ``file:line``."""
+    cuda_only: bool = False
+    """Whether the package, as published, is made for CUDA."""
+
+
+class Survey(msgspec.Struct, frozen=True):
+    """What a project is, as far as that decides how it is moved."""
+
+    entry_points: tuple[EntryPoint, ...] = ()
+    frameworks: tuple[Framework, ...] = ()
+    kernels: tuple[str, ...] = ()
+    """Source files of the project's own CUDA kernels."""
+
+
 class ScanResult(msgspec.Struct, frozen=True):
     """Everything a scan found. ``findings`` are ordered by file and place."""
 
@@ -126,6 +170,7 @@ class ScanResult(msgspec.Struct, frozen=True):
     files_parsed: int
     """Those that could hold something of interest, and were parsed."""
     bytes_seen: int
+    survey: Survey = Survey()
 
 
 class Change(msgspec.Struct, frozen=True):

@@ -83,12 +83,17 @@ def test_text_of_a_scan(scan_result: ScanResult) -> None:
         "1 can be edited safely (npuify migrate); 1 can be edited after a look (--unsafe); 1 needs a person.\n"
         "Not treated as it should have been: 1 file (see above).\n"
         "Aimed at torch_npu 2.7.1 (torch 2.7.1, CANN 8.3.RC1): requirements.txt line 3 pins torch==2.7.1.\n"
+        "Verdict: needs review. 2 places to look at and 1 file that could not be treated; "
+        "none is known to stop the program.\n"
+        "  Estimate 10 hours (4 to 25) for one person: "
+        "a judgement, not a measurement; --format html says how it is made.\n"
     )
 
 
 def test_text_of_a_scan_that_found_nothing(clean_result: ScanResult) -> None:
-    first, _ = render_scan(clean_result).splitlines()
+    first, _, verdict, _ = render_scan(clean_result).splitlines()
     assert first == "Found nothing to do in 12 files."
+    assert verdict.startswith("Verdict: runs after migration. ")
 
 
 def test_text_of_a_migration(migration_result: MigrationResult, tmp_path: Path) -> None:
@@ -323,7 +328,12 @@ def test_markdown_of_a_scan_and_of_nothing(scan_result: ScanResult, clean_result
 
 def test_report_files(migration_result: MigrationResult) -> None:
     files = report_files(migration_result)
-    assert sorted(files) == ["npuify-report/changes.csv", "npuify-report/findings.json", "npuify-report/report.md"]
+    assert sorted(files) == [
+        "npuify-report/changes.csv",
+        "npuify-report/findings.json",
+        "npuify-report/report.html",
+        "npuify-report/report.md",
+    ]
     assert json.loads(files["npuify-report/findings.json"])["command"] == "migrate"
     rows = list(csv.DictReader(io.StringIO(files["npuify-report/changes.csv"].decode(), newline="")))
     assert rows == [

@@ -23,6 +23,7 @@ class Format(str, Enum):
     SARIF = "sarif"
     GITHUB = "github"
     MARKDOWN = "markdown"
+    HTML = "html"
 
 
 class ShortFormat(str, Enum):

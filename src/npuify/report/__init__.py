@@ -1,4 +1,4 @@
-"""What npuify tells: the same result as text, JSON, JSON lines, SARIF, GitHub annotations or Markdown."""
+"""What npuify tells: the same result as text, JSON, JSON lines, SARIF, GitHub annotations, Markdown or HTML."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from npuify.model import NpuifyError
 if TYPE_CHECKING:
     from npuify.model import MigrationResult, ScanResult
 
-FORMATS: Final = ("text", "json", "jsonl", "sarif", "github", "markdown")
+FORMATS: Final = ("text", "json", "jsonl", "sarif", "github", "markdown", "html")
 
 __all__ = ["FORMATS", "json_schema", "render_migration", "render_scan", "report_files"]
 
@@ -35,13 +35,14 @@ def render_migration(result: MigrationResult, format: str = "text") -> str:
 
 
 def report_files(result: MigrationResult) -> dict[str, bytes]:
-    """The files of ``npuify-report/`` by path below the migrated project: findings.json, changes.csv and report.md."""
+    """The files of ``npuify-report/`` by path below the migrated project: findings, changes, and two pages to read."""
     from npuify.report.changes import changes_csv
 
     return {
         "npuify-report/findings.json": render_migration(result, "json").encode("utf-8"),
         "npuify-report/changes.csv": changes_csv(result.changes).encode("utf-8"),
         "npuify-report/report.md": render_migration(result, "markdown").encode("utf-8"),
+        "npuify-report/report.html": render_migration(result, "html").encode("utf-8"),
     }
 
 
@@ -65,6 +66,8 @@ def _render(result: ScanResult | MigrationResult, format: str) -> str:
         from npuify.report.github import render
     elif format == "markdown":
         from npuify.report.markdown import render
+    elif format == "html":
+        from npuify.report.html import render
     else:
         raise NpuifyError(f"there is no format {format!r}", advice="formats: " + ", ".join(FORMATS))
     return printable(render(result))

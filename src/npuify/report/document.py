@@ -11,6 +11,7 @@ from msgspec import Meta
 from npuify import __version__
 from npuify.model import Evidence, MigrationResult, Release, Safety, ScanResult, Severity
 from npuify.report.summary import Summary, in_order, summarise
+from npuify.report.verdict import Verdict, judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -94,6 +95,7 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True, tag_field="command", tag="
     root: str
     release: Release
     summary: Summary
+    verdict: Verdict
     findings: tuple[JsonFinding, ...]
     errors: tuple[JsonFailure, ...]
 
@@ -111,6 +113,7 @@ class Migration(msgspec.Struct, frozen=True, kw_only=True, tag_field="command", 
     summary_before: Summary
     """Of the source, before any edit."""
     summary: Summary
+    verdict: Verdict
     changed_files: tuple[File, ...]
     changes: tuple[JsonChange, ...]
     findings: tuple[JsonFinding, ...]
@@ -145,6 +148,7 @@ class SummaryLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", t
     """The last line of JSON lines; where it is missing, the output was cut off."""
 
     summary: Summary
+    verdict: Verdict
 
 
 AnyLine = HeaderLine | FindingLine | FailureLine | ChangeLine | SummaryLine
@@ -169,6 +173,7 @@ def document(result: ScanResult | MigrationResult) -> Scan | Migration:
             root=result.root,
             release=result.release,
             summary=summarise(result, result.findings),
+            verdict=judge(result),
             findings=tuple(_finding(JsonFinding, one) for one in result.findings),
             errors=tuple(_error(JsonFailure, one) for one in in_order(result.errors)),
         )
@@ -180,6 +185,7 @@ def document(result: ScanResult | MigrationResult) -> Scan | Migration:
         release=result.scan.release,
         summary_before=summarise(result.scan, result.scan.findings),
         summary=summarise(result.scan, result.left),
+        verdict=judge(result),
         changed_files=result.changed_files,
         changes=tuple(_change(JsonChange, one) for one in result.changes),
         findings=tuple(_finding(JsonFinding, one) for one in result.left),
@@ -221,7 +227,7 @@ def _lines(result: ScanResult | MigrationResult) -> Iterator[msgspec.Struct]:
         yield from (_change(ChangeLine, change) for change in result.changes)
     yield from (_finding(FindingLine, finding) for finding in findings)
     yield from (_error(FailureLine, error) for error in in_order(scan.errors))
-    yield SummaryLine(summary=summarise(scan, tuple(findings)))
+    yield SummaryLine(summary=summarise(scan, tuple(findings)), verdict=judge(result))
 
 
 def _tool() -> Tool:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, MigrationResult, Safety, ScanResult
 from npuify.report.summary import counted, in_order, summarise
+from npuify.report.verdict import hours, judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from npuify.model import Change, FileError, Finding, Release
     from npuify.report.summary import Summary
+    from npuify.report.verdict import Group, Place, Verdict
 
 _EDITS = {
     Safety.SAFE: "safe: same meaning on the NPU",
@@ -38,6 +40,7 @@ def _scan(result: ScanResult) -> Iterator[str]:
         ("Files with findings", str(summary.files_with_findings)),
         *_severities(summary),
     )
+    yield from _verdict(judge(result), "npuify will change")
     yield from _release(result.release)
     yield from ("## What was found", "")
     yield from _by_code(summary)
@@ -58,6 +61,7 @@ def _migration(result: MigrationResult) -> Iterator[str]:
         ("Edits", str(len(result.changes))),
         *_severities(summary, "Left: "),
     )
+    yield from _verdict(judge(result), "npuify changed")
     yield from _release(scan.release)
     yield from ("## What was changed", "")
     yield from _changes(result.changes)
@@ -95,6 +99,66 @@ def _release(release: Release) -> Iterator[str]:
     if release.reason:
         yield f"Why: {_text(release.reason)}" + ("" if release.reason.endswith(".") else ".")
     yield ""
+
+
+def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
+    yield from ("## How much work is it?", "")
+    yield from (f"**{verdict.title}.** {_text(verdict.summary)}", "")
+    yield from (f"Estimate: **{hours(verdict.estimate)}** for one person.", "")
+    if verdict.blockers:
+        yield from ("What stands in the way of everything else:", "")
+        for one in verdict.blockers:
+            # What has a line is ticked off below, at its place.
+            box = "" if one.places[0].line else "[ ] "
+            yield f"- {box}**{_text(one.what)}**: {_text(one.why)} {_where(one.places)}"
+            if one.advice:
+                yield f"  What to do: {_text(one.advice)}"
+        yield ""
+    if verdict.deciding:
+        yield from ("What else costs most:", "")
+        yield from (f"- {_text(one.what)}: {_text(one.why)} {_where(one.places)}" for one in verdict.deciding)
+        yield ""
+    yield from ("| who acts | places | files | codes |", "|---|---:|---:|---|")
+    yield _group_row(migrated, verdict.migrated)
+    yield _group_row("a person reviews", verdict.review)
+    yield _group_row("a person must change", verdict.manual)
+    yield ""
+    yield from ("| part of the estimate | hours, low | high | counted |", "|---|---:|---:|---|")
+    for part in verdict.estimate.parts:
+        yield f"| {_cell(part.name)} | {part.low:.1f} | {part.high:.1f} | {_cell(part.basis)} |"
+    yield ""
+    yield from (_text(" ".join(verdict.estimate.how)), "")
+    yield from _survey(verdict)
+
+
+def _survey(verdict: Verdict) -> Iterator[str]:
+    survey = verdict.survey
+    if survey.entry_points:
+        yield from ("### What is started", "", "| file | how that is known |", "|---|---|")
+        for point in survey.entry_points:
+            first = point.mentions[0]
+            said = f", {_code(first.text)}" if first.text else ""
+            yield f"| {_code(point.file)} | {first.kind}, {_code(f'{first.file}:{first.line}')}{said} |"
+        yield ""
+    if survey.frameworks:
+        yield from ("### What it stands on", "", "| package | asked for | files that import it |", "|---|---|---:|")
+        for one in survey.frameworks:
+            asked = f"{_code(one.version)} in {_code(one.required_by)}" if one.version else "not said"
+            cuda = " (published for CUDA)" if one.cuda_only else ""
+            yield f"| {_cell(one.name)}{cuda} | {asked} | {one.files} |"
+        yield ""
+
+
+def _group_row(name: str, group: Group) -> str:
+    codes = ", ".join(f"{code} ({count})" for code, count in sorted(group.by_code.items(), key=lambda item: -item[1]))
+    return f"| {name} | {group.count} | {group.files} | {codes} |"
+
+
+def _where(places: Sequence[Place]) -> str:
+    """The first places, in brackets."""
+    named = [_code(f"{place.file}:{place.line}" if place.line else place.file) for place in places[:3]]
+    more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+    return f"({', '.join(named)}{more})" if named else ""
 
 
 def _by_code(summary: Summary) -> Iterator[str]:

@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING
 from npuify.model import Evidence, MigrationResult, Safety, ScanResult, Severity
 from npuify.report.places import Places
 from npuify.report.summary import Summary, counted, in_order, severities_in_words, summarise
+from npuify.report.verdict import Level, hours, judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from npuify.model import FileError, Finding, Release
+    from npuify.report.verdict import Verdict
 
 Line = list[tuple[str, str]]
 """Pieces of one line, each with a style that rich knows (or none)."""
 
 _COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _EDITS = {Safety.SAFE: "safe edit", Safety.REVIEW: "edit to review", Safety.MANUAL: "by hand"}
+_LEVELS = {Level.RUNS: "bold green", Level.REVIEW: "bold yellow", Level.WORK: "bold yellow", Level.BLOCKED: "bold red"}
+_SHOWN = 5
+"""Blockers, entry points and frameworks that are named; the other formats name all."""
 _UNCERTAIN = {Evidence.ASSUMED, Evidence.REPORTED}
 
 
@@ -49,6 +54,7 @@ def _scan(result: ScanResult) -> Iterator[Line]:
         yield from _what_edits_do(summary)
     yield from _unread(result.errors)
     yield _aim(result.release)
+    yield from _verdict(judge(result))
 
 
 def _migration(result: MigrationResult) -> Iterator[Line]:
@@ -81,6 +87,7 @@ def _migration(result: MigrationResult) -> Iterator[Line]:
         yield [("Left to do: nothing that npuify knows of.", "bold green")]
     yield from _unread(scan.errors)
     yield _aim(scan.release)
+    yield from _verdict(judge(result))
     if result.destination and result.destination != scan.root:
         yield [("Written to ", ""), (result.destination, "bold"), ("; the whole report is in npuify-report/.", "")]
     yield [("Nothing was run: try the result on the machine with the NPU.", "dim")]
@@ -143,6 +150,32 @@ def _aim(release: Release) -> Line:
     cann = f", CANN {release.cann}" if release.cann else ""
     reason = f": {release.reason}" if release.reason else ""
     return [(f"Aimed at torch_npu {release.torch_npu} (torch {release.torch}{cann}){reason}.".replace("..", "."), "")]
+
+
+def _verdict(verdict: Verdict) -> Iterator[Line]:
+    yield [("Verdict: ", "bold"), (verdict.title.lower(), _LEVELS[verdict.level]), (f". {verdict.summary}", "")]
+    for blocker in verdict.blockers[:_SHOWN]:
+        first = blocker.places[0]
+        where = f"{first.file}:{first.line}" if first.line else first.file
+        more = ", …" if len(blocker.places) > 1 else ""
+        yield [("  Blocked by ", "bold red"), (_one_line(f"{blocker.what} ({where}{more})"), "")]
+    starts = [point.file for point in verdict.survey.entry_points]
+    if starts:
+        yield [("  Starts with ", "dim"), (_some(starts), "")]
+    frameworks = [f"{one.name} {one.version}".strip() for one in verdict.survey.frameworks]
+    if frameworks:
+        yield [("  Stands on ", "dim"), (_some(frameworks), "")]
+    yield [
+        ("  Estimate ", "dim"),
+        (hours(verdict.estimate), "bold"),
+        (" for one person: a judgement, not a measurement; --format html says how it is made.", ""),
+    ]
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first of ``names``, and how many more there are."""
+    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return _one_line(", ".join(names[:_SHOWN])) + more
 
 
 def _one_line(text: str) -> str:

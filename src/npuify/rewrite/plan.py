@@ -41,6 +41,7 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
         files_seen=work.files_seen,
         files_parsed=len(work.candidates),
         bytes_seen=work.bytes_seen,
+        survey=work.survey,
     )
     result = MigrationResult(
         scan=scan,

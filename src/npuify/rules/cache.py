@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from npuify.model import FileError, Finding  # noqa: TC001 - msgspec reads the annotations
+from npuify.project.traces import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,6 +47,7 @@ class Entry(msgspec.Struct, array_like=True):
     concerns: bool
     own_cuda: bool
     supports_npu: bool = False
+    trace: Trace = Trace()
     outcome: Outcome | None = None
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.model import FileError, Finding, NpuifyError, Release, ScanResult
+from npuify.model import FileError, Finding, NpuifyError, Release, ScanResult, Survey
 from npuify.project import common_root, find_files, torch_requirement
 from npuify.project.included import included_requirements
+from npuify.project.survey import KINDS, survey
+from npuify.project.traces import Trace, trace
 from npuify.rules.analyse import RuleSet
 from npuify.rules.analysers import analysers_for, kinds
 from npuify.rules.base import Selection
@@ -38,6 +40,7 @@ class Work(NamedTuple):
     files_seen: int
     bytes_seen: int
     cache: ScanCache
+    survey: Survey
 
 
 def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None = None) -> ScanResult:
@@ -74,6 +77,7 @@ def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None =
         files_seen=work.files_seen,
         files_parsed=len(work.candidates),
         bytes_seen=work.bytes_seen,
+        survey=work.survey,
     )
 
 
@@ -124,7 +128,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     selection = checked_selection(options)
     errors: list[FileError] = []
     root = common_root(paths)
-    files = _files(paths, options, errors)
+    everything, files = _files(paths, options, errors)
     requirement = torch_requirement(root) if options.torch_npu is None else None
     release = knowledge.choose_release(options.torch_npu, requirement.specifier if requirement else None)
     cache = ScanCache(root, selection, release.torch_npu, enabled=options.cache)
@@ -132,6 +136,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     candidates: list[Candidate] = []
     own_cuda: dict[str, Stamp] = {}
     supporting: list[str] = []
+    traces: dict[str, Trace] = {}
     total = 0
     for file in files:
         now = stamp(file.location)
@@ -155,8 +160,10 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
                 concerns,
                 python and may_define_cuda(raw, lower),
                 python and supports_npu(file.relative, raw, lower),
+                trace(raw) if file.kind == "python" else Trace(),
             )
         cache.remember(file.relative, entry)
+        traces[file.relative] = entry.trace
         total += entry.stamp[1]
         if entry.concerns:
             candidates.append(Candidate(file.relative, file.location, file.kind))
@@ -168,11 +175,15 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     cache.settle([*names, "-", *supporting], [f"{name} {then}" for name, then in own_cuda.items()])
     modules = [file.relative for file in files if file.kind == "python"]
     project = ProjectIndex(root, modules, list(own_cuda), supporting)
-    return Work(root, release, selection, project, candidates, errors, len(files), total, cache)
+    return Work(
+        root, release, selection, project, candidates, errors, len(files), total, cache, survey(everything, traces)
+    )
 
 
-def _files(paths: Sequence[Path], options: Options, errors: list[FileError]) -> list[ProjectFile]:
-    """The Python files, and those of other kinds that an analyser wants."""
-    found = find_files(paths, exclude=options.exclude, kinds=("python", *kinds()), errors=errors)
-    wanted = [file for file in found if file.kind == "python" or analysers_for(file.relative, file.kind)]
-    return included_requirements(wanted, options.exclude)
+def _files(
+    paths: Sequence[Path], options: Options, errors: list[FileError]
+) -> tuple[list[ProjectFile], list[ProjectFile]]:
+    """All files that say something of the project; and of these the Python files and those that an analyser wants."""
+    everything = find_files(paths, exclude=options.exclude, kinds={"python", *kinds(), *KINDS}, errors=errors)
+    wanted = [file for file in everything if file.kind == "python" or analysers_for(file.relative, file.kind)]
+    return everything, included_requirements(wanted, options.exclude)

@@ -1,0 +1,47 @@
+"""What a project is: what is started, on which frameworks it stands, and whether it brings CUDA kernels of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from npuify.model import Survey
+from npuify.project.entry_points import entry_points
+from npuify.project.frameworks import frameworks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from npuify.project.files import ProjectFile
+    from npuify.project.traces import Trace
+
+KINDS: Final = ("python", "cuda", "shell", "docker", "make", "text", "requirements", "toml", "ini", "yaml")
+"""The kinds of files that a survey looks at."""
+
+_REQUIREMENTS: Final = frozenset({"setup.py", "setup.cfg", "pyproject.toml", "pipfile"})
+
+
+def survey(files: Sequence[ProjectFile], traces: Mapping[str, Trace]) -> Survey:
+    """The survey of a project. Nothing of it is imported or executed.
+
+    Args:
+        files: all files of the kinds ``KINDS``.
+        traces: what its Python files show, by relative path.
+    """
+    asking = [file for file in files if _asks(file)]
+    asking.sort(key=lambda file: (file.relative.count("/"), file.kind != "requirements", file.relative))
+    packages = [one for one in frameworks(traces, asking) if not _is_own(one.name, traces)]
+    kernels = tuple(file.relative for file in files if file.kind == "cuda")
+    return Survey(entry_points(files, traces), tuple(packages), kernels)
+
+
+def _is_own(package: str, files: Mapping[str, Trace]) -> bool:
+    """Whether the project itself is this package: a project imports itself more than anything else."""
+    folder = package.replace(".", "/")
+    return f"{folder}/__init__.py" in files or f"src/{folder}/__init__.py" in files
+
+
+def _asks(file: ProjectFile) -> bool:
+    name = file.relative.rsplit("/", 1)[-1].lower()
+    if file.kind == "requirements" or name in _REQUIREMENTS:
+        return True
+    return file.kind == "yaml" and name.startswith(("environment", "conda"))

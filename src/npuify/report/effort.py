@@ -1,0 +1,178 @@
+"""How many hours a move may take. An estimate, and made so that everyone can see how.
+
+The hours are a sum of fixed parts and of parts for what was found:
+
+* **Fixed**: setting up the environment, the first run on one card, and comparing the result with that of the GPU. They
+  are due even where not one line has to change.
+* **For each start**: each script that is started has to be tried once; no more than ``_MOST_STARTS`` are counted.
+* **For each kind of finding**: findings of one code, safety, severity and subject are one decision. The first place
+  costs the most; each further place costs a fraction, because the same decision is only repeated. Edits that npuify
+  makes cost the minutes of reading them in a diff.
+* **For each CUDA source file** of the project: to be written again for Ascend, or replaced by an operator that exists.
+* **For each file that could not be treated**: to be looked at by a person.
+
+Every part has a low and a high end. None of the numbers was measured: they are the judgement of people who moved
+projects, and projects differ by more than the ends of the range say. What no tool sees from the text of a program is in
+the fixed parts only: numbers that differ, speed, memory, other people's packages.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from npuify.model import Safety, Severity
+from npuify.report.areas import area
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from npuify.model import Finding, ScanResult
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One line of the estimate."""
+
+    name: str
+    low: float
+    """Hours."""
+    high: float
+    """Hours."""
+    basis: str
+    """What was counted, and at which rate."""
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """Hours of one person who knows the project and is new to Ascend."""
+
+    low: float
+    likely: float
+    high: float
+    parts: tuple[Part, ...]
+    how: tuple[str, ...]
+    """How it is made and what it leaves out, in sentences for a person."""
+
+
+HOW: Final = (
+    (
+        "Fixed hours for the environment, the first run and the comparison of results; then minutes for each kind of "
+        "finding by who has to act and how bad it is, the first place of a kind in full and each further place at a "
+        "fraction; then hours for each CUDA source file and minutes for each script to try."
+    ),
+    (
+        "The rates are a judgement, not a measurement, and no estimate was checked against a real move. "
+        "Expect to be wrong by more than the range for projects that depend on packages with no form for Ascend."
+    ),
+    (
+        "Not in it: tuning for speed, training to full accuracy, waiting for machines, and what a program does only at "
+        "run time."
+    ),
+)
+
+
+class _Rate(NamedTuple):
+    """Minutes."""
+
+    first: float
+    further: float
+
+
+_READ: Final = _Rate(2, 0.2)
+"""To read an edit that npuify makes."""
+_REVIEW: Final = _Rate(12, 1)
+"""To decide on an edit that is right in the usual case only."""
+_BY_HAND: Final = {Severity.ERROR: _Rate(60, 6), Severity.WARNING: _Rate(25, 2), Severity.INFO: _Rate(2, 0.1)}
+
+_HARDER: Final = {"3": 1.5, "4": 1.5, "5": 3.0, "6": 4.0}
+"""What work by hand costs more in these areas: several cards, operators, attention kernels, packages."""
+_CODES: Final = {"NPU102": 1.5, "NPU302": 0.5}
+"""Codes that differ from their area: a name that is missing wants another way; a name of NCCL is mostly a word."""
+
+_FIXED: Final = (
+    Part("Environment", 1, 6, "driver, CANN, torch and torch_npu of one matching set"),
+    Part("First run on one card", 1, 6, "start it, mend what only a run shows"),
+    Part("Acceptance", 2, 12, "compare losses and results with those of the GPU"),
+)
+_START_MINUTES: Final = (5.0, 30.0)
+_MOST_STARTS: Final = 12
+_KERNEL_HOURS: Final = (3.0, 24.0)
+_MOST_KERNELS: Final = 40
+_UNREAD_MINUTES: Final = (5.0, 30.0)
+_ENDS: Final = (0.5, 2.0)
+"""The range of the minutes for findings."""
+
+
+def minutes(findings: Iterable[Finding], *, done: Iterable[Finding] = ()) -> dict[str, float]:
+    """Likely minutes by area for ``findings`` that are left to a person, and for reading the edits of ``done``."""
+    places: Counter[tuple[str, Safety, Severity, str]] = Counter()
+    for finding in findings:
+        safety = finding.safety if finding.edits else Safety.MANUAL
+        places[finding.code, safety, finding.severity, finding.subject] += 1
+    for finding in done:
+        # All edits of one rule are read in one go, whatever name each is about.
+        places[finding.code, Safety.SAFE, Severity.INFO, ""] += 1
+    total: dict[str, float] = {}
+    for (code, safety, severity, _), count in places.items():
+        total[area(code)] = total.get(area(code), 0.0) + _kind(code, safety, severity, count)
+    return total
+
+
+def first_place(finding: Finding) -> float:
+    """Minutes for the first place of a finding's kind."""
+    return _kind(finding.code, finding.safety if finding.edits else Safety.MANUAL, finding.severity, 1)
+
+
+def _kind(code: str, safety: Safety, severity: Severity, count: int) -> float:
+    rate, factor = _BY_HAND[severity], 1.0
+    if safety is Safety.SAFE:
+        rate = _READ
+    elif safety is Safety.REVIEW:
+        rate = _REVIEW
+    elif severity is not Severity.INFO:
+        factor = _CODES.get(code, _HARDER.get(code.removeprefix("NPU")[:1], 1.0))
+    return factor * (rate.first + (count - 1) * rate.further)
+
+
+def estimate(scan: ScanResult, left: Iterable[Finding], done: Iterable[Finding]) -> Estimate:
+    """The estimate for a project.
+
+    Args:
+        scan: of the source.
+        left: findings that a person has to act on.
+        done: findings whose edits npuify makes or has made.
+    """
+    parts = list(_FIXED)
+    starts = min(max(len(scan.survey.entry_points), 1), _MOST_STARTS)
+    parts.append(_counted("Try each start", starts, "entry point", _START_MINUTES, 1 / 60))
+    done = list(done)
+    reading = sum(minutes((), done=done).values()) / 60
+    if done:
+        parts.append(_ranged("Read the edits", reading, f"{len(done)} edited places, {_READ.first:g} minutes a rule"))
+    for name, spent in sorted(minutes(left).items(), key=lambda item: -item[1]):
+        parts.append(_ranged(name, spent / 60, "what is left to a person in this area"))
+    if scan.survey.kernels:
+        count = min(len(scan.survey.kernels), _MOST_KERNELS)
+        parts.append(_counted("CUDA kernels", count, "CUDA source file", _KERNEL_HOURS, 1))
+    if scan.errors:
+        parts.append(_counted("Files not treated", len(scan.errors), "file", _UNREAD_MINUTES, 1 / 60))
+    low, high = sum(part.low for part in parts), sum(part.high for part in parts)
+    # Where the ends lie far apart, the middle of their ratio is nearer the truth than the middle of their sum.
+    return Estimate(_rounded(low), _rounded((low * high) ** 0.5), _rounded(high), tuple(parts), HOW)
+
+
+def _counted(name: str, count: int, what: str, ends: tuple[float, float], unit: float) -> Part:
+    rate = "minutes" if unit < 1 else "hours"
+    basis = f"{count} {what}{'' if count == 1 else 's'}, {ends[0]:g} to {ends[1]:g} {rate} each"
+    return Part(name, round(count * ends[0] * unit, 2), round(count * ends[1] * unit, 2), basis)
+
+
+def _ranged(name: str, hours: float, basis: str) -> Part:
+    return Part(name, round(hours * _ENDS[0], 2), round(hours * _ENDS[1], 2), basis)
+
+
+def _rounded(hours: float) -> float:
+    """Hours as they can honestly be told: whole ones below ten, then fives, then tens."""
+    step = 1 if hours < 10 else 5 if hours < 100 else 10
+    return float(max(step * round(hours / step), 1))

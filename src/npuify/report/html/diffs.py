@@ -1,0 +1,77 @@
+"""A unified diff, taken apart by file, so that each change can be shown with its lines."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+_HEAD: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+class Line(NamedTuple):
+    """One line of a hunk. ``kind`` is ``" "``, ``"-"`` or ``"+"``; a number is 0 on the side that lacks the line."""
+
+    kind: str
+    old: int
+    new: int
+    text: str
+
+
+def parse(diff: str) -> dict[str, list[list[Line]]]:
+    """The hunks of each file. Lines are counted, so that content which looks like a header is content."""
+    files: dict[str, list[list[Line]]] = {}
+    hunks: list[list[Line]] = []
+    old = new = old_left = new_left = 0
+    for line in diff.split("\n"):
+        kind, text = line[:1], line[1:]
+        if (old_left or new_left) and kind in {" ", "-", "+", ""}:
+            hunks[-1].append(Line(kind or " ", old if kind != "+" else 0, new if kind != "-" else 0, text))
+            old, old_left = (old, old_left) if kind == "+" else (old + 1, old_left - 1)
+            new, new_left = (new, new_left) if kind == "-" else (new + 1, new_left - 1)
+        elif line.startswith("--- a/"):
+            hunks = files.setdefault(line[6:], [])
+        elif match := _HEAD.match(line):
+            old, new = int(match[1]), int(match[3])
+            old_left, new_left = (int(count) if count is not None else 1 for count in match.group(2, 4))
+            hunks.append([])
+    return files
+
+
+def block_at(hunks: list[list[Line]], line: int) -> list[Line]:
+    """The removed and added lines that stand together and hold ``line`` of the original file; empty where none does."""
+    for hunk in hunks:
+        block: list[Line] = []
+        for one in [*hunk, Line(" ", 0, 0, "")]:
+            if one.kind != " ":
+                block.append(one)
+                continue
+            if block and _holds(block, line, following=one.old):
+                return block
+            block = []
+    return []
+
+
+def _holds(block: list[Line], line: int, *, following: int) -> bool:
+    removed = [one.old for one in block if one.kind == "-"]
+    # Where lines are only added, the place is that of the line which follows them.
+    return removed[0] <= line <= removed[-1] if removed else line == following
+
+
+def patched(lines: list[str], hunks: list[list[Line]]) -> list[str] | None:
+    """``lines`` of the original with ``hunks`` applied, or None where they are those of another file."""
+    result: list[str] = []
+    at = 0
+    for hunk in hunks:
+        start = next((one.old for one in hunk if one.old), None)
+        if start is None:
+            return None
+        result += lines[at : start - 1]
+        at = start - 1
+        for one in hunk:
+            if one.kind != "+":
+                if at >= len(lines) or lines[at] != one.text:
+                    return None
+                at += 1
+            if one.kind != "-":
+                result.append(one.text)
+    return result + lines[at:]

@@ -1,0 +1,336 @@
+"""The page: its sections, its style and its script in one text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from npuify import __version__
+from npuify.model import Evidence, MigrationResult, ScanResult
+from npuify.report.areas import area
+from npuify.report.html.charts import Bar, proportions, ranges, stacked
+from npuify.report.html.code import Code
+from npuify.report.html.escape import embedded, escaped, shortened
+from npuify.report.html.rows import STATUSES, diffs, rows
+from npuify.report.summary import counted, in_order
+from npuify.report.verdict import Level, hours, judge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from npuify.model import FileError, Release, Survey
+    from npuify.report.verdict import Blocker, Place, Verdict
+
+_FILES_CHARTED: Final = 16
+_KNOWN: Final = {
+    Evidence.LIVE: "asked of the real torch_npu package",
+    Evidence.PACKAGE: "read from the files of the released package",
+    Evidence.DOCUMENTED: "stated by the documentation",
+    Evidence.REPORTED: "reported by users, not confirmed",
+    Evidence.ASSUMED: "assumed, not confirmed",
+}
+_ICONS: Final = {Level.RUNS: "✓", Level.REVIEW: "◐", Level.WORK: "✎", Level.BLOCKED: "✕"}
+
+
+def render(result: ScanResult | MigrationResult) -> str:
+    """The whole page."""
+    scan = result if isinstance(result, ScanResult) else result.scan
+    verdict = judge(result)
+    code = Code(result)
+    table, changes = rows(result, code), diffs(code)
+    style, script = _asset("style.css"), _asset("script.js")
+    policy = (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    data = {"migrated": code.migrated, "rows": table, "diffs": changes}
+    project = Path(scan.root).absolute().name or scan.root
+    sections = [
+        _header(project, result, verdict),
+        _tiles(verdict, migrated=code.migrated),
+        _blockers(verdict),
+        _charts(table, verdict),
+        _aim(scan.release, table),
+        _survey(verdict.survey),
+        _table(table),
+        _changes(changes, code),
+        _errors(scan.errors),
+        _limits(migrated=code.migrated),
+    ]
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="color-scheme" content="light dark">
+<title>npuify: {escaped(shortened(project, 80))}</title>
+<style>{style}</style>
+</head>
+<body>
+{"".join(section for section in sections if section)}
+<script type="application/json" id="data">{embedded(data)}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def _header(project: str, result: ScanResult | MigrationResult, verdict: Verdict) -> str:
+    scan = result if isinstance(result, ScanResult) else result.scan
+    if isinstance(result, ScanResult):
+        what = "Scan"
+    else:
+        what = "Migration" if result.destination else "Migration, nothing written"
+    level = verdict.level
+    return (
+        f'<header class="top"><div class="bar"><span class="brand">npuify</span>'
+        f'<span class="dim">{what} · {counted(scan.files_seen, "Python file")}</span>'
+        '<button id="theme" type="button" title="Light or dark">◐</button></div>'
+        f'<div class="hero l-{level.value}"><div class="badge" aria-hidden="true">{_ICONS[level]}</div><div>'
+        f'<p class="project"><bdi>{escaped(shortened(project, 120))}</bdi></p>'
+        f"<h1>{escaped(verdict.title)}</h1><p>{escaped(verdict.summary)}</p></div>"
+        f'<div class="hours"><b>{verdict.estimate.likely:g}</b><span>hours, '
+        f"{verdict.estimate.low:g} to {verdict.estimate.high:g}</span>"
+        "<small>a judgement, not a measurement</small></div></div></header><main>"
+    )
+
+
+def _tiles(verdict: Verdict, *, migrated: bool) -> str:
+    counts = {
+        "migrated": verdict.migrated.count,
+        "review": verdict.review.count,
+        "manual": verdict.manual.count,
+        "note": verdict.notes,
+    }
+    words = {
+        "migrated": (
+            "edited by npuify" if migrated else "npuify edits",
+            "places that npuify changed" if migrated else "places that a migration edits",
+        ),
+        "review": ("to review", "an edit to decide on, or a warning"),
+        "manual": ("by hand", "will not run before a person acts"),
+        "note": ("notes", "worth knowing; nothing breaks"),
+    }
+    tiles = "".join(
+        f'<button type="button" class="tile t-{key if count else "none"}" data-kind="status" data-value="{key}">'
+        f"<b>{count}</b><span>{words[key][0]}</span><small>{words[key][1]}</small></button>"
+        for key, count in counts.items()
+    )
+    return f'<section class="tiles">{tiles}</section>{proportions(counts, "Who has to act, by number of places")}'
+
+
+def _blockers(verdict: Verdict) -> str:
+    blocks = []
+    if verdict.blockers:
+        blocks.append(f'<div class="card wide"><h2>What blocks it</h2>{_kinds(verdict.blockers, "blocker")}</div>')
+    if verdict.deciding:
+        style = "two" if len(verdict.deciding) > 1 else ""
+        kinds = _kinds(verdict.deciding, style)
+        blocks.append(f'<div class="card wide"><h2>What costs most</h2>{kinds}</div>')
+    return f'<section class="cards">{"".join(blocks)}</section>' if blocks else ""
+
+
+def _kinds(kinds: Sequence[Blocker], style: str) -> str:
+    items = "".join(
+        f"<li><p><b>{escaped(shortened(one.what, 200))}</b> {_where(one.places)}</p>"
+        f'<p class="dim">{_prose(one.why)}</p>' + (f"<p>→ {_prose(one.advice)}</p>" if one.advice else "") + "</li>"
+        for one in kinds
+    )
+    return f'<ul class="kinds {style}">{items}</ul>'
+
+
+def _where(places: Sequence[Place]) -> str:
+    first = ", ".join(_place(place.file, place.line) for place in places[:2])
+    more = f" and {len(places) - 2} more" if len(places) > 2 else ""
+    return f'<span class="where">{first}{more}</span>'
+
+
+def _place(file: str, line: int) -> str:
+    shown = shortened(file, 80) + (f":{line}" if line else "")
+    return f"<code><bdi>{escaped(shown)}</bdi></code>"
+
+
+def _prose(text: str) -> str:
+    """Prose with what stands between backticks as code."""
+    pieces = " ".join(text.split()).split("`")
+    if len(pieces) % 2 == 0:
+        return escaped("`".join(pieces))
+    return "".join(f"<code>{escaped(one)}</code>" if odd % 2 else escaped(one) for odd, one in enumerate(pieces))
+
+
+def _charts(table: Sequence[Mapping[str, Any]], verdict: Verdict) -> str:
+    stack, cards = [], []
+    if table:
+        areas = _counts((row["area"], row["status"]) for row in table)
+        files = _counts((row["file"], row["status"]) for row in table)
+        stack.append(
+            f'<div class="card"><h2>By area</h2>{stacked(areas, STATUSES, "Places by area", "area")}{_legend()}</div>'
+        )
+        more = len(files) - _FILES_CHARTED
+        rest = f'<p class="dim">and {counted(more, "file")} with fewer.</p>' if more > 0 else ""
+        chart = stacked(files[:_FILES_CHARTED], STATUSES, "Places by file", "file")
+        cards.append(f'<div class="card"><h2>By file</h2>{chart}{rest}</div>')
+    estimate = verdict.estimate
+    how = "".join(f"<p>{escaped(text)}</p>" for text in estimate.how)
+    parts = "".join(
+        f"<tr><td>{escaped(part.name)}</td><td class='n'>{part.low:.1f}</td><td class='n'>{part.high:.1f}</td>"
+        f"<td class='dim'>{escaped(part.basis)}</td></tr>"
+        for part in estimate.parts
+    )
+    stack.append(
+        f'<div class="card"><h2>By effort</h2><p>{escaped(hours(estimate))} for one person who knows the project '
+        f"and is new to Ascend.</p>{ranges(estimate.parts, 'Hours by part, from low to high')}"
+        f"<details><summary>How this is made, and what it leaves out</summary>{how}"
+        "<table><thead><tr><th>part</th><th class='n'>low, h</th><th class='n'>high, h</th><th>counted</th></tr>"
+        f"</thead><tbody>{parts}</tbody></table></details></div>"
+    )
+    return f'<section class="cards"><div class="stack">{"".join(stack)}</div>{"".join(cards)}</section>'
+
+
+def _counts(pairs: Iterable[tuple[str, str]]) -> list[Bar]:
+    groups: dict[str, Counter[str]] = {}
+    for label, status in pairs:
+        groups.setdefault(label, Counter())[status] += 1
+    bars = [Bar(label, counts) for label, counts in groups.items()]
+    return sorted(bars, key=lambda bar: (-sum(bar.counts.values()), bar.label))
+
+
+def _legend() -> str:
+    words = ("edited by npuify", "to review", "by hand", "notes")
+    items = (f'<span><i class="k-{key}"></i>{word}</span>' for key, word in zip(STATUSES, words, strict=True))
+    return f'<p class="legend">{"".join(items)}</p>'
+
+
+def _aim(release: Release, table: Sequence[Mapping[str, Any]]) -> str:
+    cann = f"<dt>CANN</dt><dd>{escaped(release.cann)}</dd>" if release.cann else ""
+    kinds = Counter(str(row["evidence"]) for row in table)
+    known = "".join(
+        f"<tr><td><b>{kind.value}</b></td><td>{text}</td><td class='n'>{kinds[kind.value]}</td></tr>"
+        for kind, text in _KNOWN.items()
+        if kinds[kind.value]
+    )
+    evidence = f"<table><tbody>{known}</tbody></table>" if known else "<p>Nothing was found that rests on a fact.</p>"
+    return (
+        '<section class="cards"><div class="card"><h2>Release aimed at</h2><dl>'
+        f"<dt>torch_npu</dt><dd>{escaped(release.torch_npu)}</dd><dt>torch</dt><dd>{escaped(release.torch)}</dd>{cann}"
+        f'</dl><p class="dim">{_prose(release.reason)}</p></div>'
+        f'<div class="card"><h2>How the facts are known</h2>{evidence}</div></section>'
+    )
+
+
+def _survey(survey: Survey) -> str:
+    cards = []
+    if survey.entry_points:
+        body = "".join(
+            f"<tr><td>{_place(point.file, 0)}</td><td>{escaped(first.kind)} <span class='dim'>"
+            f"{_place(first.file, first.line)}</span>"
+            + (f"<br><code class='dim'><bdi>{escaped(shortened(first.text, 110))}</bdi></code>" if first.text else "")
+            + "</td></tr>"
+            for point in survey.entry_points
+            for first in point.mentions[:1]
+        )
+        count = len(survey.entry_points)
+        cards.append(
+            f'<div class="card"><h2>What is started <small>{count}</small></h2>'
+            f'<div class="scroll"><table class="fixed"><tbody>{body}</tbody></table></div></div>'
+        )
+    if survey.frameworks:
+        body = "".join(
+            f"<tr><td><b>{escaped(one.name)}</b>{' <span class=chip>CUDA</span>' if one.cuda_only else ''}</td><td>"
+            + (
+                f"<code>{escaped(shortened(one.version, 60))}</code> <span class='dim'>"
+                f"{escaped(shortened(one.required_by, 60))}</span>"
+                if one.version
+                else "<span class='dim'>no version asked for</span>"
+            )
+            + f"</td><td class='n'>{counted(one.files, 'file')}</td></tr>"
+            for one in survey.frameworks
+        )
+        cards.append(
+            f'<div class="card"><h2>What it stands on <small>{len(survey.frameworks)}</small></h2>'
+            f'<div class="scroll"><table><tbody>{body}</tbody></table></div></div>'
+        )
+    return f'<section class="cards">{"".join(cards)}</section>' if cards else ""
+
+
+def _table(table: Sequence[Mapping[str, Any]]) -> str:
+    if not table:
+        return '<section class="card"><h2>Findings</h2><p>Nothing to do was found.</p></section>'
+    options = "".join(f"<option>{escaped(name)}</option>" for name in sorted({area(row["code"]) for row in table}))
+    severities = "".join(f"<option>{name}</option>" for name in ("error", "warning", "info"))
+    statuses = "".join(
+        f'<option value="{key}">{word}</option>'
+        for key, word in zip(STATUSES, ("edited by npuify", "to review", "by hand", "notes"), strict=True)
+    )
+    return (
+        f'<section class="card" id="findings"><h2>Findings <small id="count">{len(table)}</small></h2>'
+        '<div class="filters">'
+        '<input id="q" type="search" placeholder="Search file, code, message…" aria-label="Search">'
+        f'<select id="status" aria-label="Who acts"><option value="">Anyone</option>{statuses}</select>'
+        f'<select id="severity" aria-label="Severity"><option value="">Any severity</option>{severities}</select>'
+        f'<select id="area" aria-label="Area"><option value="">All areas</option>{options}</select>'
+        '<select id="file" aria-label="File"><option value="">All files</option></select>'
+        '<button id="clear" type="button">Clear</button></div>'
+        '<div class="scroll-x"><table class="findings"><thead><tr><th>who</th><th>severity</th><th>code</th>'
+        '<th>place</th><th>what</th></tr></thead><tbody id="rows"></tbody></table></div>'
+        '<button id="more" type="button" hidden>Show more</button>'
+        "<noscript><p>The table needs its small script; the other formats of npuify hold the same as text.</p>"
+        "</noscript></section>"
+    )
+
+
+def _changes(changes: Sequence[Mapping[str, Any]], code: Code) -> str:
+    if not code.migrated:
+        return ""
+    if not changes:
+        why = "Too much for one page: see changes.csv." if code.diffs else "No file changes."
+        return f'<section class="card"><h2>Changes</h2><p>{why}</p></section>'
+    added, removed = (sum(one[key] for one in changes) for key in ("added", "removed"))
+    return (
+        f'<section class="card" id="changes"><h2>Changes <small>{counted(len(changes), "file")}, '
+        f'<span class="plus">+{added}</span> <span class="minus">−{removed}</span></small></h2>'
+        '<p><button id="open-all" type="button">Open all</button></p><div id="diffs"></div></section>'
+    )
+
+
+def _errors(errors: Sequence[FileError]) -> str:
+    if not errors:
+        return ""
+    items = "".join(
+        f"<li><p>{_place(error.file, error.line)} {_prose(error.message)}</p>"
+        + (f"<p class='dim'>→ {_prose(error.advice)}</p>" if error.advice else "")
+        + "</li>"
+        for error in in_order(errors)
+    )
+    return f'<section class="card"><h2>Not treated as it should have been</h2><ul class="kinds">{items}</ul></section>'
+
+
+def _limits(*, migrated: bool) -> str:
+    ran = (
+        "neither the original nor the migrated program, and nothing on an Ascend NPU" if migrated else "nothing at all"
+    )
+    return (
+        f'<section class="limits"><p>Nothing was run to make this report: {ran}. It rests on facts about the release '
+        "named above; numbers, speed and memory have to be compared on the machine. <code>npuify explain CODE</code> "
+        f"tells more about a code.</p><p>Made by npuify {escaped(__version__)}. This file loads nothing from anywhere."
+        "</p></section></main>"
+    )
+
+
+def _asset(name: str) -> str:
+    text = (Path(__file__).parent / name).read_text(encoding="utf-8")
+    if re.search(r"</(?:style|script)", text):
+        raise ValueError(f"{name} would end its own element")
+    return text
+
+
+def _digest(text: str) -> str:
+    """As a content security policy names an inline style or script."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from npuify.model import EntryPoint, FileError, Framework, Mention, Position, Safety, Severity, Survey
+from npuify.report import render_migration, render_scan
+from npuify.report.areas import area
+from npuify.report.effort import estimate, minutes
+from npuify.report.verdict import Level, hours, judge
+
+if TYPE_CHECKING:
+    from npuify.model import Finding, MigrationResult, ScanResult
+
+replace = msgspec.structs.replace
+
+SURVEY = Survey(
+    (EntryPoint("train.py", (Mention("launcher", "run.sh", 3, "torchrun train.py | tee log"),)),),
+    (
+        Framework("torch", 4, "train.py:1", ">=2.0", "requirements.txt:1"),
+        Framework("triton", 1, "k.py:2", cuda_only=True),
+    ),
+)
+
+
+def by_hand(finding: Finding, **other: object) -> Finding:
+    return replace(finding, **{"safety": Safety.MANUAL, "edits": (), **other})
+
+
+def with_findings(scan: ScanResult, *findings: Finding) -> ScanResult:
+    return replace(scan, findings=findings, errors=())
+
+
+# --- the level -------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_left_runs(clean_result: ScanResult, finding: Finding) -> None:
+    assert judge(clean_result).level is Level.RUNS
+    verdict = judge(with_findings(clean_result, finding))
+    assert (verdict.level, verdict.migrated.count, verdict.manual.count) == (Level.RUNS, 1, 0)
+    note = by_hand(finding, severity=Severity.INFO)
+    verdict = judge(with_findings(clean_result, note))
+    assert (verdict.level, verdict.notes) == (Level.RUNS, 1)
+
+
+def test_warnings_edits_to_review_and_files_not_treated_need_review(clean_result: ScanResult, finding: Finding) -> None:
+    for one in (by_hand(finding, severity=Severity.WARNING), replace(finding, safety=Safety.REVIEW)):
+        verdict = judge(with_findings(clean_result, one))
+        assert (verdict.level, verdict.review.count, verdict.manual.count) == (Level.REVIEW, 1, 0)
+        assert verdict.summary == "1 place to look at; none is known to stop the program."
+    assert judge(replace(clean_result, errors=(FileError("x.py", "m"),))).level is Level.REVIEW
+
+
+def test_errors_without_an_edit_need_work(clean_result: ScanResult, finding: Finding) -> None:
+    verdict = judge(with_findings(clean_result, finding, by_hand(finding, start=Position(9, 1)), by_hand(finding)))
+    assert (verdict.level, verdict.manual.count, verdict.manual.files) == (Level.WORK, 2, 1)
+    assert [(place.file, place.line) for place in verdict.manual.places] == [("train.py", 3), ("train.py", 9)]
+    assert verdict.manual.by_code == {"NPU101": 2}
+    assert "2 places will not run before a person has changed them." == verdict.summary  # noqa: SIM300
+
+
+def test_a_safe_finding_without_an_edit_is_not_migrated(clean_result: ScanResult, finding: Finding) -> None:
+    verdict = judge(with_findings(clean_result, replace(finding, edits=())))
+    assert (verdict.migrated.count, verdict.manual.count, verdict.level) == (0, 1, Level.WORK)
+
+
+def test_kernels_and_packages_block(clean_result: ScanResult, finding: Finding) -> None:
+    verdict = judge(replace(clean_result, survey=Survey(kernels=("csrc/a.cu", "csrc/b.cu"))))
+    assert verdict.level is Level.BLOCKED
+    assert [(place.file, place.line) for place in verdict.blockers[0].places] == [("csrc/a.cu", 0), ("csrc/b.cu", 0)]
+    package = by_hand(finding, code="NPU601", name="no-form", subject="pycuda")
+    verdict = judge(with_findings(clean_result, package))
+    assert verdict.level is Level.BLOCKED
+    assert verdict.blockers[0].what == "pycuda (NPU601 no-form)"
+    assert not verdict.deciding
+    assert judge(with_findings(clean_result, replace(package, severity=Severity.WARNING))).level is Level.REVIEW
+
+
+def test_what_decides_is_grouped_and_the_costliest_comes_first(clean_result: ScanResult, finding: Finding) -> None:
+    light = by_hand(finding, severity=Severity.WARNING, subject="a")
+    heavy = by_hand(finding, code="NPU501", name="flash", subject="b")
+    verdict = judge(with_findings(clean_result, light, heavy, replace(heavy, start=Position(8, 1))))
+    assert [one.what for one in verdict.deciding] == ["b (NPU501 flash)", "a (NPU101 cuda-name)"]
+    assert [place.line for place in verdict.deciding[0].places] == [3, 8]
+
+
+def test_a_migration_is_judged_by_what_it_left(migration_result: MigrationResult) -> None:
+    verdict = judge(migration_result)
+    assert (verdict.level, verdict.migrated.count, verdict.review.count) == (Level.REVIEW, 2, 2)
+    done = replace(migration_result, left=(), scan=replace(migration_result.scan, errors=()))
+    assert judge(done).level is Level.RUNS
+
+
+# --- the estimate ----------------------------------------------------------------------------------------------------
+
+
+def test_even_an_empty_project_costs_the_fixed_parts(clean_result: ScanResult) -> None:
+    value = estimate(clean_result, (), ())
+    assert [part.name for part in value.parts] == [
+        "Environment",
+        "First run on one card",
+        "Acceptance",
+        "Try each start",
+    ]
+    assert 0 < value.low < value.likely < value.high
+    assert value.how
+    assert hours(value) == f"{value.likely:g} hours ({value.low:g} to {value.high:g})"
+
+
+def test_further_places_of_one_kind_cost_less_than_places_of_other_kinds(finding: Finding) -> None:
+    one = by_hand(finding)
+    same = [replace(one, start=Position(line, 1)) for line in range(1, 11)]
+    differing = [replace(one, subject=str(number)) for number in range(10)]
+    (alone,), (repeated,), (apart,) = (minutes(group).values() for group in ([one], same, differing))
+    assert alone < repeated < apart
+    assert apart == pytest.approx(10 * alone)
+
+
+def test_worse_findings_and_work_by_hand_cost_more(finding: Finding) -> None:
+    def cost(one: Finding) -> float:
+        return sum(minutes([one]).values())
+
+    assert cost(finding) < cost(replace(finding, safety=Safety.REVIEW)) < cost(by_hand(finding))
+    costs = [cost(by_hand(finding, severity=severity)) for severity in Severity]
+    assert costs == sorted(costs, reverse=True)
+    assert cost(by_hand(finding, code="NPU501")) > cost(by_hand(finding))
+
+
+def test_parts_add_up_to_the_ends(scan_result: ScanResult, finding: Finding) -> None:
+    scan = replace(scan_result, survey=Survey(kernels=("a.cu",)))
+    value = estimate(scan, [by_hand(finding)], [finding])
+    assert {"CUDA kernels", "Files not treated", "Read the edits", "Devices and names"} <= {
+        one.name for one in value.parts
+    }
+    assert value.low == pytest.approx(sum(part.low for part in value.parts), rel=0.3)
+    assert value.high == pytest.approx(sum(part.high for part in value.parts), rel=0.1)
+    assert all(0 <= part.low <= part.high for part in value.parts)
+
+
+def test_every_area_of_a_code_has_a_name() -> None:
+    assert [area(f"NPU{digit}01") for digit in range(1, 10)].count("Other") == 0
+    assert area("NPU001") == area("X1") == "Other"
+
+
+# --- how it is told --------------------------------------------------------------------------------------------------
+
+
+def test_it_is_told_in_every_format_that_a_person_reads(
+    clean_result: ScanResult, migration_result: MigrationResult
+) -> None:
+    scan = replace(clean_result, survey=replace(SURVEY, kernels=("csrc/a.cu",)))
+    text = render_scan(scan)
+    assert "Verdict: blocked. " in text
+    assert "  Blocked by 1 CUDA source file of the project (csrc/a.cu)\n" in text
+    assert "  Starts with train.py\n" in text
+    assert "  Stands on torch >=2.0, triton\n" in text
+    page = render_scan(scan, "markdown")
+    assert "- [ ] **1 CUDA source file of the project**" in page
+    assert "| `train.py` | launcher, `run.sh:3`, `torchrun train.py \\| tee log` |" in page
+    assert "| triton (published for CUDA) | not said | 1 |" in page
+    assert "Verdict: needs review" in render_migration(migration_result)
+
+
+def test_json_holds_it_and_stays_version_1(clean_result: ScanResult, migration_result: MigrationResult) -> None:
+    document = json.loads(render_scan(replace(clean_result, survey=SURVEY), "json"))
+    assert document["version"] == 1
+    verdict = document["verdict"]
+    assert (verdict["level"], verdict["title"]) == ("runs", "Runs after migration")
+    assert verdict["survey"]["entry_points"][0]["mentions"][0]["file"] == "run.sh"
+    assert verdict["estimate"]["parts"][0]["name"] == "Environment"
+    assert json.loads(render_migration(migration_result, "jsonl").splitlines()[-1])["verdict"]["level"] == "review"
