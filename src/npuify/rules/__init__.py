@@ -18,6 +18,7 @@ MODULES = (
     "profiling",
     "environment",
     "libraries",
+    "packages",
     "limits",
     "unparsed",
 )
