@@ -14,6 +14,8 @@ MODULES = (
     "backends",
     "errors",
     "amp",
+    "apex",
+    "apex_amp",
     "distributed",
     "profiling",
     "environment",
