@@ -43,7 +43,7 @@ def _told(text: str, root: Path | None = None, name: str = "program.py") -> list
         ("try:\n    import pynvml\nfinally:\n    print()\n", [("pynvml", "error")]),
         ("if is_xformers_available():\n    import xformers\n", [("xformers", "info")]),
         (
-            "from __future__ import annotations\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import cupy\n",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import cupy\n",
             [("cupy", "info")],
         ),
         ("import faiss\nfaiss.index_cpu_to_gpu(a, 0, b)\n", [("faiss.index_cpu_to_gpu", "error")]),

@@ -110,7 +110,9 @@ def _forms(area: str, file: PythonFile) -> Iterator[Finding]:
             continue
         if canonical(bound.target).startswith(area) and canonical(bound.target).count(".") == 2:
             if canonical(bound.target) in FORMS and not bound.target.endswith(".*"):
-                yield _imported_name(bound, file)
+                finding = _imported_name(bound, file)
+                if finding is not None:
+                    yield finding
             elif bound.target.rpartition(".")[2][:1].isupper() or bound.target.endswith(".*"):
                 yield _without_form(bound.alias, canonical(bound.target), file)
             else:
@@ -145,9 +147,16 @@ def _uses_of_module(bound: Bound, area: str, file: PythonFile) -> Iterator[Findi
         yield _report(use.node, name, form, edits, file)
 
 
-def _imported_name(bound: Bound, file: PythonFile) -> Finding:
-    """The finding for ``from apex.optimizers import FusedAdam``: the import and all uses change together, or none."""
+def _imported_name(bound: Bound, file: PythonFile) -> Finding | None:
+    """The finding for ``from apex.optimizers import FusedAdam``: the import and all uses change together, or none.
+
+    None for a name without uses, which is taken out by NPU215.
+    """
     name = canonical(bound.target)
+    if not bound.uses and not _may_be_passed_on(file) and not _said(bound, file):
+        return None
+    if not bound.uses and not FORMS[name].as_value:
+        return _left(bound.alias, name, "it is not used here, and other files may take it from here", file)
     if not bound.sole:
         return _left(bound.alias, name, f"{bound.name} is bound in more than one way", file)
     conversions: list[tuple[Use, Conversion]] = []
@@ -365,14 +374,14 @@ def apex_import_unused(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
         import torch
         print(torch.__version__)
     """
-    if file.source.relative.endswith("__init__.py") or b"__all__" in file.source.data:
+    if _may_be_passed_on(file):
         return
     bounds = bound_names(file)
     for bound in bounds:
         statement = bound.statement
         if bound.uses or not bound.sole or _guarded(bound, file) or bound.name == "*":
             continue
-        if canonical(bound.target) in FORMS or _said(bound, file):
+        if _said(bound, file):
             continue
         others = [alias for alias in statement.names if alias is not bound.alias]
         if isinstance(statement, ast.Import) and not bound.alias.asname and bound.alias.name != "apex":
@@ -393,6 +402,11 @@ def apex_import_unused(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
             subject=bound.target,
             advice="remove the import",
         )
+
+
+def _may_be_passed_on(file: PythonFile) -> bool:
+    """Whether the file is one from which others are meant to import."""
+    return file.source.relative.endswith("__init__.py") or b"__all__" in file.source.data
 
 
 def _said(bound: Bound, file: PythonFile) -> bool:

@@ -57,7 +57,7 @@ def _catches_imports(handler: ast.ExceptHandler) -> bool:
 
 
 def _gives_up(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler ends in ``raise``, or ends the program."""
+    """Whether a handler ends in ``raise``, in an exception that somebody forgot to raise, or ends the program."""
     last = handler.body[-1]
     if isinstance(last, ast.Raise):
         return True
@@ -65,4 +65,5 @@ def _gives_up(handler: ast.ExceptHandler) -> bool:
     if not isinstance(call, ast.Call):
         return False
     function = call.func
-    return (function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")) in ("exit", "_exit")
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name in ("exit", "_exit") or name in _CAUGHT
