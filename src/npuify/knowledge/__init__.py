@@ -1,4 +1,4 @@
-"""What is known about CUDA names, torch_npu releases and environment variables, each fact with its source.
+"""What is known about CUDA names, torch_npu releases, packages and environment variables, each fact with its source.
 
 Facts read from packages lie in ``data/releases/*.json`` and are made by :mod:`npuify.knowledge.generate`; facts
 written by hand lie in ``data/*.toml``. Nothing is read before it is asked for.
@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .describe import ReleaseSummary, describe_release, list_tables
-    from .hand_written import environment, meanings
+    from .hand_written import environment, meanings, packages
     from .release import ReleaseTable, load
-    from .schema import Counterpart, EnvironmentFact, Meaning, Parameter, ReleaseInfo, Signature
+    from .schema import Counterpart, EnvironmentFact, Meaning, PackageFact, Parameter, ReleaseInfo, Signature
     from .versions import choose_release, releases
 
 _HOMES = {
     "Counterpart": "schema",
     "EnvironmentFact": "schema",
     "Meaning": "schema",
+    "PackageFact": "schema",
     "Parameter": "schema",
     "ReleaseInfo": "schema",
     "Signature": "schema",
@@ -26,6 +27,7 @@ _HOMES = {
     "load": "release",
     "environment": "hand_written",
     "meanings": "hand_written",
+    "packages": "hand_written",
     "choose_release": "versions",
     "releases": "versions",
     "ReleaseSummary": "describe",
@@ -37,6 +39,7 @@ __all__ = [
     "Counterpart",
     "EnvironmentFact",
     "Meaning",
+    "PackageFact",
     "Parameter",
     "ReleaseInfo",
     "ReleaseSummary",
@@ -48,6 +51,7 @@ __all__ = [
     "list_tables",
     "load",
     "meanings",
+    "packages",
     "releases",
 ]
 

@@ -1,4 +1,4 @@
-"""Read the tables that are written by hand: names, environment variables, versions."""
+"""Read the tables that are written by hand: names, environment variables, packages, versions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 from npuify.model import NpuifyError
 
-from .schema import EnvironmentFact, Meaning, ReleaseInfo
+from .schema import EnvironmentFact, Meaning, PackageFact, ReleaseInfo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,6 +84,19 @@ def environment() -> Mapping[str, EnvironmentFact]:
         if row.cuda in found:
             raise NpuifyError(f"two rows for {row.cuda}", file=str(path))
         found[row.cuda] = row
+    return found
+
+
+@cache
+def packages() -> Mapping[str, PackageFact]:
+    """The rows of ``packages.toml`` by module, and by member where a row names members."""
+    path = DATA / "packages.toml"
+    found: dict[str, PackageFact] = {}
+    for row in read_rows(path, "package", PackageFact):
+        for name in (*row.imports, *row.names):
+            if name in found:
+                raise NpuifyError(f"two rows for {name}", file=str(path))
+            found[name] = row
     return found
 
 

@@ -14,6 +14,7 @@ FORMAT = 1
 NameKind = Literal["module", "class", "function", "method", "property", "value", "tensor type"]
 Status = Literal["same", "renamed", "changed", "missing"]
 Effect = Literal["renamed", "no-effect", "returns-none", "lacks-attributes", "raises", "different", "missing"]
+PackageStatus = Literal["native", "plugin", "fork", "replacement", "partial", "cpu-only", "none"]
 Action = Literal["rename", "keep", "drop", "replace", "manual"]
 
 
@@ -135,6 +136,26 @@ class EnvironmentFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """How the value changes; empty: it stays as it is."""
     products: str = ""
     """Hardware generations or releases that it holds for; empty: all."""
+
+
+class PackageFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A row of ``packages.toml``: a package that projects import, and what becomes of it on Ascend."""
+
+    package: tuple[str, ...]
+    """Names under which it is installed."""
+    imports: tuple[str, ...]
+    """Modules; what lies below them belongs to them."""
+    status: PackageStatus
+    message: str
+    advice: str
+    evidence: Evidence
+    source: str
+    names: tuple[str, ...] = ()
+    """Members that need a GPU where the package itself does not. A star at the end stands for any ending."""
+    since: str = ""
+    """First version with support for the NPU; empty: not known, or none."""
+    severity: Severity = Severity.ERROR
+    """Of an import that nothing guards."""
 
 
 class ReleaseInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,6 +14,7 @@ from npuify.rules.analyse import RuleSet
 from npuify.rules.analysers import analysers_for, kinds
 from npuify.rules.base import Selection
 from npuify.rules.cache import Entry, Outcome, ScanCache, Stamp, stamp
+from npuify.rules.packages import import_names
 from npuify.rules.prepared import supports_npu
 from npuify.rules.project_index import ProjectIndex, may_define_cuda
 from npuify.rules.worker import Candidate, Worker, each_file
@@ -133,6 +134,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     release = knowledge.choose_release(options.torch_npu, requirement.specifier if requirement else None)
     cache = ScanCache(root, selection, release.torch_npu, enabled=options.cache)
     rules = RuleSet(selection)
+    packages = import_names()
     candidates: list[Candidate] = []
     own_cuda: dict[str, Stamp] = {}
     supporting: list[str] = []
@@ -150,7 +152,10 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
                 continue
             lower = raw.lower()
             others = analysers_for(file.relative, file.kind)
-            python = file.kind == "python" and rules.may_concern(lower)
+            seen = trace(raw) if file.kind == "python" else Trace()
+            python = file.kind == "python" and (
+                rules.may_concern(lower) or any(name.partition(".")[0] in packages for name, _ in seen.imports)
+            )
             concerns = python or any(analyser.may_concern(lower) for analyser in others)
             if concerns and b"\0" in raw[:1024] and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
                 errors.append(FileError(file.relative, "is not text; it was not looked at"))
@@ -160,7 +165,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
                 concerns,
                 python and may_define_cuda(raw, lower),
                 python and supports_npu(file.relative, raw, lower),
-                trace(raw) if file.kind == "python" else Trace(),
+                seen,
             )
         cache.remember(file.relative, entry)
         traces[file.relative] = entry.trace

@@ -1,0 +1,4 @@
+from torch import amp
+
+scaler = amp.GradScaler("npu")
+amp.initialize(scaler)

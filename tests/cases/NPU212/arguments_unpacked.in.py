@@ -1,0 +1,5 @@
+from apex.optimizers import FusedAdam
+
+
+def optimizer(parameters, **options):
+    return FusedAdam(parameters, **options)

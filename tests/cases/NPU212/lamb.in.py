@@ -1,0 +1,3 @@
+from apex.optimizers import FusedLAMB
+
+table = {"lamb": FusedLAMB}

@@ -1,0 +1,5 @@
+from apex.normalization import (
+    FusedLayerNorm,  # faster
+)
+
+norm = FusedLayerNorm(64)

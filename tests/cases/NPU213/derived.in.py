@@ -1,0 +1,5 @@
+from apex.normalization import FusedLayerNorm
+
+
+class Norm(FusedLayerNorm):
+    pass

@@ -1,0 +1,4 @@
+try:
+    import amp_C
+except ImportError:
+    amp_C = None

@@ -1,0 +1,2 @@
+from .apex import contrib
+from mine import amp_C

@@ -1,0 +1,5 @@
+try:
+    import apex
+    HAS_APEX = True
+except ImportError:
+    HAS_APEX = False

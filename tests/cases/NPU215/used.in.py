@@ -1,0 +1,3 @@
+import apex
+
+print(apex.__file__)

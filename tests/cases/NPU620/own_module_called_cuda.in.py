@@ -1,0 +1,4 @@
+import cuda
+from cuda import kernels
+
+kernels.run(cuda.device)

@@ -1,0 +1,4 @@
+import faiss
+
+index = faiss.IndexFlatL2(64)
+faiss.write_index(index, "index")
