@@ -347,7 +347,7 @@ def apex_without_counterpart(node: ast.Import | ast.ImportFrom, file: PythonFile
 
 def bound_nowhere(file: PythonFile) -> bool:
     """Whether the project holds apex itself, so that nothing is said about it."""
-    return any(name == "apex" or name.startswith("apex.") for name in file.project.modules)
+    return "apex" in file.project.packages
 
 
 @rule(

@@ -88,6 +88,8 @@ class ProjectIndex:
         self._own_cuda: tuple[OwnCuda, ...] | None = None
         self._load = lru_cache(maxsize=64)(self._load_uncached)
         self._suffixes: dict[str, str] | None = None
+        self.packages = frozenset(name.partition(".")[0] for name in self.modules)
+        """The top-level packages and modules of the project."""
         self._tops = {part for name in self.modules for part in name.split(".")} | _SOURCE_FOLDERS
 
     def __getstate__(self) -> tuple[Path, list[str], list[str], list[str]]:

@@ -172,12 +172,19 @@ class PythonSource:
             return set()
         lines = set()
         for match in _GLOBAL.finditer(self.data):
-            for name in match.group(1).split(b","):
-                word = re.escape(name.strip())
-                pattern = rb"\bimport\b[^\n]*\b" + word + rb"\b|\b" + word + rb"[ \t]*=[ \t]*[\w.(]*torch"
-                if word and re.search(pattern, self.data):
-                    lines.add(self.text.line_of(match.start()))
+            names = [name.strip().decode() for name in match.group(1).split(b",")]
+            if any(self._is_bound_to_library(name) for name in names if name):
+                lines.add(self.text.line_of(match.start()))
         return lines
+
+    def _is_bound_to_library(self, name: str) -> bool:
+        """Whether an identifier stands on a line that imports something, or that speaks of torch."""
+        starts = [*self.text.line_starts, len(self.data)]
+        for number in self.lines_with_names((name,)):
+            line = self.data[starts[number - 1] : starts[number]]
+            if b"import" in line or b"torch" in line:
+                return True
+        return False
 
     def _lines_with(self, pattern: re.Pattern[bytes]) -> set[int]:
         line_of = self.text.line_of
