@@ -2,8 +2,8 @@
 
     python tools/check_corpus.py FOLDER…   [--unsafe] [--torch-npu VERSION]
 
-Each FOLDER is one project. For every file that a migration changes: it still parses; a second run changes nothing; line
-ends, encoding and final newline are as before; a line that changed holds a change that is listed; and each NPU name
+Each FOLDER is one project. For every Python file that a migration changes: it still parses; a second run changes
+nothing; line ends, encoding and final newline are as before; a line that changed holds a change that is listed; and each NPU name
 that the migration brought in exists in the release aimed at. Exit code 1 if anything fails.
 """
 
@@ -48,6 +48,8 @@ def check(folder: Path, options: Options) -> tuple[list[str], str]:
         (change.file, line) for change in result.changes for line in range(change.start.line, change.end.line + 1)
     }
     for relative, new in contents.items():
+        if not relative.endswith(".py"):
+            continue
         old = (root / relative).read_bytes()
         changed_lines += check_file(relative, old, new, release, places, problems)
         again, _ = worker.findings_of_bytes(relative, new)
