@@ -3,8 +3,8 @@
     python tools/check_corpus.py FOLDER…   [--unsafe] [--torch-npu VERSION]
 
 Each FOLDER is one project. For every Python file that a migration changes: it still parses; a second run changes
-nothing; line ends, encoding and final newline are as before; a line that changed holds a change that is listed; and each NPU name
-that the migration brought in exists in the release aimed at. Exit code 1 if anything fails.
+nothing; line ends, encoding and final newline are as before; a line that changed holds a change that is listed; and
+each NPU name that the migration brought in exists in the release aimed at. Exit code 1 if anything fails.
 """
 
 from __future__ import annotations
