@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from npuify.api import Explanation
-    from npuify.model import MigrationResult, ScanResult
+    from npuify.model import Explanation, MigrationResult, ScanResult
     from npuify.options import Options
 
 __version__ = "0.1.0"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from npuify.model import Evidence, NpuifyError, Safety, Severity
+from npuify.model import Evidence, Explanation, NpuifyError, ReleaseRow, RuleInfo, Safety
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,39 +18,6 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
 
 MODES = ("copy", "diff", "check", "in-place")
-
-
-class RuleInfo(msgspec.Struct, frozen=True):
-    """A rule, as `npuify rules` lists it."""
-
-    code: str
-    name: str
-    safety: Safety
-    severity: Severity
-    summary: str
-    documentation: str
-    evidence: Evidence
-    source: str
-
-
-class ReleaseRow(msgspec.Struct, frozen=True):
-    """What one torch_npu release has of a name."""
-
-    torch_npu: str
-    name: str
-    """The NPU name, empty where there is none."""
-    note: str
-
-
-class Explanation(msgspec.Struct, frozen=True):
-    """An answer to `npuify explain`. ``kind`` is ``rule``, ``cuda name``, ``npu name`` or ``environment variable``."""
-
-    title: str
-    kind: str
-    text: tuple[str, ...]
-    releases: tuple[ReleaseRow, ...]
-    source: str
-    evidence: Evidence
 
 
 def rules() -> tuple[RuleInfo, ...]:

@@ -197,6 +197,39 @@ class MigrationResult(msgspec.Struct, frozen=True):
     diff: str = ""
 
 
+class RuleInfo(msgspec.Struct, frozen=True):
+    """A rule, as `npuify rules` lists it."""
+
+    code: str
+    name: str
+    safety: Safety
+    severity: Severity
+    summary: str
+    documentation: str
+    evidence: Evidence
+    source: str
+
+
+class ReleaseRow(msgspec.Struct, frozen=True):
+    """What one torch_npu release has of a name."""
+
+    torch_npu: str
+    name: str
+    """The NPU name, empty where there is none."""
+    note: str
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """An answer to `npuify explain`. ``kind`` is ``rule``, ``cuda name``, ``npu name`` or ``environment variable``."""
+
+    title: str
+    kind: str
+    text: tuple[str, ...]
+    releases: tuple[ReleaseRow, ...]
+    source: str
+    evidence: Evidence
+
+
 class NpuifyError(Exception):
     """A wrong use or bad input. The message is for a person: what is wrong, where, and what to do."""
 

@@ -72,7 +72,6 @@ class ReleaseTable:
 
     def __init__(self, content: ReleaseFile) -> None:
         self._content = content
-        self._not_imported = frozenset(content.not_imported)
         self._patched = frozenset(content.patched)
         self._counterparts: dict[str, Counterpart | None] = {}
 

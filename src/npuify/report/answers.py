@@ -10,8 +10,8 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from npuify.api import Explanation, RuleInfo
     from npuify.knowledge import ReleaseInfo
+    from npuify.model import Explanation, RuleInfo
 
 _EVIDENCE = {
     "live": "asked of the real torch_npu package",

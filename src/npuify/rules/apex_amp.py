@@ -287,10 +287,6 @@ def _scaler(start: ast.Assign, block: ast.With, optimizer: str, file: PythonFile
     return name if taken is None else name.replace("scaler", "grad_scaler")
 
 
-def _class_around(node: ast.AST, file: PythonFile) -> ast.ClassDef | None:
-    return next((up for up in file.ancestors(node) if isinstance(up, ast.ClassDef)), None)
-
-
 def _step(body: list[ast.stmt], place: int, optimizer: str, file: PythonFile) -> int:
     """Where ``optimizer.step()`` stands behind the backward pass, in the same block."""
     pattern = re.compile(rb"(?<![\w.])" + re.escape(optimizer.encode()) + rb"\s*\.\s*step\b")

@@ -140,17 +140,22 @@ def cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
             keyword.arg not in ("device", "non_blocking", "memory_format", None) for keyword in parent.keywords
         ):
             return
+    yield from _renamed(node, "npu", ".cuda() is .npu() on the NPU", file)
+
+
+def _renamed(node: ast.Attribute, new: str, message: str, file: PythonFile) -> Iterator[Finding]:
+    """The finding about a member that the NPU calls ``new``; none where the object is known to be no torch object."""
     safety, why = _receiver(node, file)
     if safety is None:
         return
-    edit = file.rename_attribute(node, "npu")
+    edit = file.rename_attribute(node, new)
     yield file.report(
         node,
-        f".cuda() is .npu() on the NPU{why}",
+        f"{message}{why}",
         edits=[edit] if edit else (),
         safety=safety,
-        subject="torch.Tensor.cuda",
-        advice="" if edit else "write .npu here; this spelling cannot be edited in place",
+        subject=f"torch.Tensor.{node.attr}",
+        advice="" if edit else f"write .{new} here; this spelling cannot be edited in place",
         needs_torch_npu=True,
     )
 
@@ -182,19 +187,7 @@ def is_cuda(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
     """
     if node.attr != "is_cuda" or not isinstance(node.ctx, ast.Load):
         return
-    safety, why = _receiver(node, file)
-    if safety is None:
-        return
-    edit = file.rename_attribute(node, "is_npu")
-    yield file.report(
-        node,
-        f".is_cuda is false on the NPU; ask .is_npu{why}",
-        edits=[edit] if edit else (),
-        safety=safety,
-        subject="torch.Tensor.is_cuda",
-        advice="" if edit else "write .is_npu here; this spelling cannot be edited in place",
-        needs_torch_npu=True,
-    )
+    yield from _renamed(node, "is_npu", ".is_cuda is false on the NPU; ask .is_npu", file)
 
 
 @rule(
