@@ -194,10 +194,12 @@ class Call {
       }
     }
     c10::Storage storage;
+    const Tensor* base = nullptr;
     auto* host = impl->unsafe_storage().unsafeGetStorageImpl();
     for (auto& s : seen_) {
       if (s.host.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() == host) {
         storage = c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(s.storage));
+        base = &s.npu;
         break;
       }
     }
@@ -210,7 +212,7 @@ class Call {
     if (fresh) {
       storage = new_storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(host));
     }
-    Tensor result = wrap(std::move(storage), impl);
+    Tensor result = wrap(std::move(storage), impl, base);
     if (fresh) {
       made_.push_back({result, t, host, false});
     }
@@ -277,9 +279,12 @@ class Call {
         c10::StorageImpl::use_byte_size_t(), bytes, adopt(std::move(host), target()), npu_allocator(), /*resizable=*/true));
   }
 
-  static Tensor wrap(c10::Storage storage, c10::TensorImpl* like) {
-    Tensor t = at::detail::make_tensor<c10::TensorImpl>(
-        std::move(storage), DispatchKeySet(DispatchKey::PrivateUse1), like->dtype());
+  // A view has its base's keys, and with them its being an inference tensor or not.
+  static Tensor wrap(c10::Storage storage, c10::TensorImpl* like, const Tensor* base) {
+    Tensor t = base == nullptr
+        ? at::detail::make_tensor<c10::TensorImpl>(std::move(storage), DispatchKeySet(DispatchKey::PrivateUse1), like->dtype())
+        : at::detail::make_tensor<c10::TensorImpl>(
+              c10::TensorImpl::VIEW, std::move(storage), base->key_set() - kBits, like->dtype());
     auto* impl = t.unsafeGetTensorImpl();
     impl->set_sizes_and_strides(like->sizes(), like->strides(), like->storage_offset());
     if (like->is_conj()) {
@@ -294,6 +299,8 @@ class Call {
     return t;
   }
 
+  static constexpr DispatchKeySet kBits =
+      DispatchKeySet({DispatchKey::Conjugate, DispatchKey::Negative, DispatchKey::ZeroTensor});
   const Operator& operator_;
   std::vector<Seen> seen_;
   std::vector<Seen> made_; // host.storage -> npu
