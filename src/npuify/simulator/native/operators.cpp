@@ -565,6 +565,18 @@ void set_tensor(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
   stack->emplace_back(std::move(self));
 }
 
+// _has_compatible_shallow_copy_type(Tensor self, Tensor from) -> bool: `x.data = y` may change the device, so that a module
+// that moves keeps its parameters, and an optimiser made before still has them.
+void may_take_data(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
+  Tensor self = argument<Tensor>(stack, 2, 0);
+  Tensor from = argument<Tensor>(stack, 2, 1);
+  auto dense = [](const Tensor& t) {
+    return t.layout() == c10::kStrided && (t.device().type() == kNpu || t.device().type() == c10::DeviceType::CPU);
+  };
+  torch::jit::drop(*stack, 2);
+  stack->emplace_back(self.key_set() == from.key_set() || (dense(self) && dense(from)));
+}
+
 void nothing(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
   torch::jit::drop(*stack, op.schema().arguments().size());
 }
@@ -580,6 +592,16 @@ void give_default_generator(const OperatorHandle& op, DispatchKeySet, Stack* sta
 void learn_twin(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
   remember_twin(argument<IValue>(stack, 1, 0));
   torch::jit::drop(*stack, 1);
+}
+
+// npuify_sim::hold_works() -> (): from here on this thread's collectives are one bundle ...
+void hold_works(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
+  bundle_works(true);
+}
+
+// npuify_sim::wait_for_works() -> (): ... which ends here, when all of them have.
+void wait_for_works(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
+  bundle_works(false);
 }
 
 // ---- autocast -------------------------------------------------------------------------------------------------------
@@ -711,9 +733,12 @@ NPUIFY_API void npuify_register() {
   implement<&set_storage>("aten::set_", "source_Storage_storage_offset");
   implement<&set_whole_storage>("aten::set_", "source_Storage");
   implement<&set_tensor>("aten::set_", "source_Tensor");
+  implement<&may_take_data>("aten::_has_compatible_shallow_copy_type", "");
   implement<&nothing>("aten::record_stream", "");
   implement<&give_default_generator>(c10::OperatorName("npuify_sim::default_generator", ""), DispatchKey::CompositeExplicitAutograd);
 #ifdef NPUIFY_DISTRIBUTED
+  implement<&hold_works>(c10::OperatorName("npuify_sim::hold_works", ""), DispatchKey::CompositeExplicitAutograd);
+  implement<&wait_for_works>(c10::OperatorName("npuify_sim::wait_for_works", ""), DispatchKey::CompositeExplicitAutograd);
   implement<&learn_twin>(c10::OperatorName("npuify_sim::learn_twin", ""), DispatchKey::CompositeExplicitAutograd);
 #endif
   for (const auto& name : dispatcher.getAllOpNames()) {
