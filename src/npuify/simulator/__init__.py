@@ -1,0 +1,1 @@
+"""A simulated NPU for any machine with PyTorch for the CPU."""
