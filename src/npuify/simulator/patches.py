@@ -1,0 +1,33 @@
+"""What importing torch_npu changes in torch itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from npuify.simulator import state
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def apply(root: ModuleType) -> None:
+    """Methods ``.npu()``, the backend hccl, and the names that the release adds under ``torch``."""
+    torch.utils.generate_methods_for_privateuse1_backend(unsupported_dtype=[torch.quint8, torch.quint4x2, torch.quint2x4, torch.qint32, torch.qint8])
+    added = set(state.table["patched"])
+    if torch.distributed.is_available():
+        from npuify.simulator.api import distributed
+
+        distributed.register()
+        for name in ("is_hccl_available", "reinit_process_group"):
+            if f"torch.distributed.{name}" in added:
+                setattr(torch.distributed, name, getattr(distributed, name))
+    if "torch.version.cann" in added:
+        torch.version.cann = ""  # type: ignore[attr-defined]
+    if "torch.compiler.npugraph_mark_step_begin" in added:
+        torch.compiler.npugraph_mark_step_begin = _nothing  # type: ignore[attr-defined]
+
+
+def _nothing(*args: Any, **kwargs: Any) -> None:
+    pass
