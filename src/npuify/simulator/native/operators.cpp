@@ -35,6 +35,7 @@ struct Operator {
   bool random = false;        // draws random numbers
   bool takes_cpu = false;     // CPU tensors may stand beside NPU tensors
   bool collective = false;    // torch.distributed
+  bool flat = false;          // of a collective: the shapes of its tensors mean nothing
   bool on_host = false;       // the release has no NPU kernel for it: there it runs on the host's CPU
   std::vector<bool> written;  // by argument
   std::atomic<int64_t> calls{0};
@@ -65,6 +66,7 @@ Operator* describe(const OperatorHandle& op) {
   }
   o->random = op.hasTag(at::Tag::nondeterministic_seeded);
   o->collective = o->name.rfind("c10d::", 0) == 0;
+  o->flat = o->name == "c10d::_allgather_base_" || o->name == "c10d::_reduce_scatter_base_";
   o->takes_cpu = mixed_names.count(o->name) != 0;
   o->on_host = knows_release && o->name.rfind("aten::", 0) == 0 && native_names.count(o->name) == 0;
   table[key] = o;
@@ -149,6 +151,9 @@ class Call {
         c10::Storage(std::move(host)), DispatchKeySet(DispatchKey::CPU), impl->dtype());
     auto* a = alias.unsafeGetTensorImpl();
     a->set_sizes_and_strides(impl->sizes(), impl->strides(), impl->storage_offset());
+    if (operator_.flat && impl->is_contiguous()) {
+      a->set_sizes_contiguous(std::vector<int64_t>{impl->numel()}); // gloo would cut them along the first dimension
+    }
     if (t.is_conj()) {
       a->_set_conj(true);
     }
@@ -222,7 +227,7 @@ class Call {
   // Arguments that the operator wrote may have another shape or another memory now.
   void write_back() {
     for (auto& s : seen_) {
-      if (!s.written) {
+      if (!s.written || operator_.collective) {
         continue;
       }
       auto* from = s.host.unsafeGetTensorImpl();
