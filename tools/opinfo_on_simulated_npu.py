@@ -1,6 +1,6 @@
 """Runs PyTorch's operator database on the CPU and on the simulated NPU, forward and backward, and compares the results.
 
-    npuify simulate --policy off --cpu-random tools/opinfo_on_simulated_npu.py [--every N] [--only NAME,NAME] [--list]
+    npuify simulate --policy off --cpu-random tools/opinfo_on_simulated_npu.py [--every N] [--only NAME,NAME]
 
 For each operator with float32 samples: each of its first samples is run on the CPU; where that passes it is run on the
 simulated NPU with the same numbers, and the results and gradients must agree exactly or within float32's tolerance. Prints
@@ -29,7 +29,7 @@ def moved(value: Any, device: str) -> Any:
 
     def one(x: Any) -> Any:
         if isinstance(x, torch.Tensor):
-            made = x.detach().to(device)
+            made = x.detach().clone().to(device)
             return made.requires_grad_(x.requires_grad)
         if isinstance(x, torch.device) or (isinstance(x, str) and x == "cpu"):
             return torch.device(device)
@@ -89,6 +89,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="names, separated by commas")
     parser.add_argument("--samples", type=int, default=6, help="samples of each operator")
     parser.add_argument("--at-least", type=float, default=99.0, help="percent that must pass")
+    parser.add_argument("--name-each", action="store_true", help="print each operator's name before it runs")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
@@ -99,6 +100,8 @@ def main() -> int:
         if not op.supports_dtype(torch.float32, "cpu"):
             skipped += 1
             continue
+        if options.name_each:
+            print(op.name, op.variant_test_name, flush=True)
         found = list(check(op, options.samples))
         if found:
             failed += found

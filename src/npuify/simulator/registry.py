@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from npuify.simulator import autocast, operator_lists, state, sync_batch_norm
+from npuify.simulator import autocast, operator_lists, recurrent_cells, state, sync_batch_norm
 
 not_simulated: dict[str, str] = {}
 """Operators of the release that cannot be run here, and why."""
@@ -30,6 +30,9 @@ def register_aten() -> None:
     _kept.append(kernels)
     for name, function in sync_batch_norm.KERNELS.items():
         kernels.impl(name, function, "PrivateUse1")
+    for name, function in recurrent_cells.KERNELS.items():
+        kernels.impl(name, function, "PrivateUse1")
+        kernels.impl(name, function, "AutogradPrivateUse1")
     for names, how in autocast.LISTS:
         for name in names:
             state.device.autocast(f"aten::{name}", how)

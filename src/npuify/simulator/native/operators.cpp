@@ -148,7 +148,7 @@ class Call {
       host = host_storage(storage);
     }
     Tensor alias = at::detail::make_tensor<c10::TensorImpl>(
-        c10::Storage(std::move(host)), DispatchKeySet(DispatchKey::CPU), impl->dtype());
+        c10::Storage(std::move(host)), with_zero(DispatchKeySet(DispatchKey::CPU), impl), impl->dtype());
     auto* a = alias.unsafeGetTensorImpl();
     a->set_sizes_and_strides(impl->sizes(), impl->strides(), impl->storage_offset());
     if (operator_.flat && impl->is_contiguous()) {
@@ -284,10 +284,16 @@ class Call {
         c10::StorageImpl::use_byte_size_t(), bytes, adopt(std::move(host), target()), npu_allocator(), /*resizable=*/true));
   }
 
+  // Zeros without memory stay that.
+  static DispatchKeySet with_zero(DispatchKeySet keys, const c10::TensorImpl* like) {
+    return like->key_set().has(DispatchKey::ZeroTensor) ? keys.add(DispatchKey::ZeroTensor) : keys;
+  }
+
   // A view has its base's keys, and with them its being an inference tensor or not.
   static Tensor wrap(c10::Storage storage, c10::TensorImpl* like, const Tensor* base) {
     Tensor t = base == nullptr
-        ? at::detail::make_tensor<c10::TensorImpl>(std::move(storage), DispatchKeySet(DispatchKey::PrivateUse1), like->dtype())
+        ? at::detail::make_tensor<c10::TensorImpl>(
+              std::move(storage), with_zero(DispatchKeySet(DispatchKey::PrivateUse1), like), like->dtype())
         : at::detail::make_tensor<c10::TensorImpl>(
               c10::TensorImpl::VIEW, std::move(storage), base->key_set() - kBits, like->dtype());
     auto* impl = t.unsafeGetTensorImpl();
@@ -304,8 +310,7 @@ class Call {
     return t;
   }
 
-  static constexpr DispatchKeySet kBits =
-      DispatchKeySet({DispatchKey::Conjugate, DispatchKey::Negative, DispatchKey::ZeroTensor});
+  static constexpr DispatchKeySet kBits = DispatchKeySet({DispatchKey::Conjugate, DispatchKey::Negative});
   const Operator& operator_;
   std::vector<Seen> seen_;
   std::vector<Seen> made_; // host.storage -> npu
