@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from npuify.diagnosis.model import Diagnosis
     from npuify.doctor.model import Report
     from npuify.model import Explanation, MigrationResult, ScanResult
     from npuify.options import Options
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "check_environment", "explain", "migrate", "scan"]
+__all__ = ["__version__", "check_environment", "diagnose", "explain", "migrate", "scan"]
 
 
 def scan(
@@ -70,3 +71,10 @@ def check_environment(
     from npuify.doctor.examine import check_environment as run
 
     return run(project=project, capture=capture, captured=captured, root=root, python=python, smoke=smoke)
+
+
+def diagnose(logs: Sequence[Path], *, project: Path | None = None) -> Diagnosis:
+    """Why a run failed, from its logs; see :func:`npuify.diagnosis.run.diagnose`."""
+    from npuify.diagnosis.run import diagnose as run
+
+    return run(logs, project=project)

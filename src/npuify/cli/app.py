@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from npuify.cli.diagnose import diagnose
 from npuify.cli.doctor import doctor
 from npuify.cli.explain import explain
 from npuify.cli.guard import guarded
@@ -31,6 +32,7 @@ app.command()(guarded(migrate))
 app.command()(guarded(explain))
 app.command()(guarded(rules))
 app.command()(guarded(doctor))
+app.command()(guarded(diagnose))
 app.add_typer(knowledge, name="knowledge")
 knowledge.command("list")(guarded(list_releases))
 knowledge.command()(guarded(show))
