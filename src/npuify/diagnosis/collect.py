@@ -51,6 +51,7 @@ STEMS: Final = (
     b"ot match",
     b"arning:",
     b"oneType",
+    b"undefined sym",
 )
 """A line without any of these, and without a code of CANN, is not looked at. Each is searched in a whole piece at once;
 a test demands that every row of the tables has one."""
