@@ -92,6 +92,12 @@ def test_repeated_messages_are_counted() -> None:
     assert found.first is not None and found.first.count == 500 and found.first.place.line == 1
 
 
+def test_addresses_do_not_make_messages_different() -> None:
+    line = "RuntimeError: NPU out of memory. Tried to allocate 1 MiB at 0x{:x}\n"
+    found = diagnosed("".join(line.format(number * 7919) for number in range(300)))
+    assert found.first is not None and found.first.count == 300
+
+
 def test_codes_that_differ_in_digits_only_are_told_apart() -> None:
     log = "x: NPU function error: a, error code is 507000\nx: NPU function error: a, error code is 507054\n"
     assert diagnosed(log).cause == "device-fault"

@@ -56,6 +56,7 @@ STEMS: Final = (
 """A line without any of these, and without a code of CANN, is not looked at. Each is searched in a whole piece at once;
 a test demands that every row of the tables has one."""
 
+_HEXADECIMAL: Final = re.compile(rb"0x[0-9a-fA-F]+")
 _CODE: Final = re.compile(rb"E[A-Z]\d{4}")
 _CODE_SHAPE: Final = re.compile(rb"E[A-Z](?![A-Za-z])")
 """A code of CANN without its digits."""
@@ -235,6 +236,9 @@ class Collector:
         frame_line = b'File "' in line or b"Traceback" in line
         # The same message again: only the first of a rank can be its first cause.
         codes = b" ".join(_NUMBERS.findall(line)) if self._interesting[shape] else b""
+        if b"0x" in line:
+            # Addresses have letters that differ as well.
+            shape = _HEXADECIMAL.sub(b"", line).translate(None, _DIGITS)
         key = (_process(line), shape, codes)
         said = self._said.get(key)
         if said is not None and not frame_line and not self._open:
