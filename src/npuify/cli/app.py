@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from npuify.cli.diagnose import diagnose
+from npuify.cli.doctor import doctor
 from npuify.cli.explain import explain
 from npuify.cli.guard import guarded
 from npuify.cli.knowledge import generate, list_releases, show
@@ -29,6 +31,8 @@ app.command()(guarded(scan))
 app.command()(guarded(migrate))
 app.command()(guarded(explain))
 app.command()(guarded(rules))
+app.command()(guarded(doctor))
+app.command()(guarded(diagnose))
 app.add_typer(knowledge, name="knowledge")
 knowledge.command("list")(guarded(list_releases))
 knowledge.command()(guarded(show))
