@@ -30,6 +30,12 @@ MODULES = (
     "training",
     "unparsed",
     "dependencies",
+    "variables",
+    "options",
+    "shell_commands",
+    "containers",
+    "settings",
+    "other_files",
 )
 
 

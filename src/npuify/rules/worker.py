@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from npuify.knowledge import ReleaseTable
     from npuify.rules.base import Selection
+    from npuify.rules.program_options import ProgramOptions
     from npuify.rules.project_index import ProjectIndex
 
     Progress = Callable[[int, int], None]
@@ -56,6 +57,8 @@ class Worker:
         self.project = project
         self.rules = RuleSet(selection)
         self.release: ReleaseTable = knowledge.load(torch_npu)
+        self.program_options: ProgramOptions | None = None
+        """The options that the project's programs declare, once a launcher was looked at."""
 
     def findings(self, candidate: Candidate) -> tuple[list[Finding], list[FileError]]:
         """The findings of one file; a failure of any kind becomes an error of that file."""

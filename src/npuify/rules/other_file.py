@@ -1,0 +1,118 @@
+"""A file that is not Python under analysis: how its findings are reported, and how its rules are listed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
+from npuify.rules.base import Rule, list_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from npuify.knowledge import ReleaseTable
+    from npuify.rules.worker import Worker
+    from npuify.source.text import Text
+
+Replacement = tuple[int, int, str]
+"""Start and end, in bytes of the file's text, and what is written there."""
+
+_BOTH_WAYS = "this style keeps CUDA working, so nothing is changed here: "
+
+
+def listed(
+    code: str,
+    name: str,
+    safety: Safety,
+    severity: Severity = Severity.ERROR,
+    *,
+    example_file: str = "train.sh",
+    evidence: Evidence = Evidence.DOCUMENTED,
+    source: str = "the table of environment variables; npuify says the source with each finding",
+) -> Callable[[Callable[[object, object], Iterator[Finding]]], Rule]:
+    """Put a rule into the list; the function that is decorated only carries its documentation."""
+
+    def register(documentation: Callable[[object, object], Iterator[Finding]]) -> Rule:
+        return list_rule(
+            Rule(code, name, safety, severity, evidence, source, (), (), documentation, (), False, example_file)
+        )
+
+    return register
+
+
+class OtherFile:
+    """A launcher, a configuration, a container's recipe.
+
+    Attributes:
+        data: its text as UTF-8; all offsets are offsets into this.
+        worker: what is known of the project.
+        keeps_cuda: whether the migrated project has to run on CUDA as well.
+    """
+
+    def __init__(self, relative: str, kind: str, text: Text, worker: Worker) -> None:
+        self.relative = relative
+        self.kind = kind
+        self.text = text
+        self.data = text.data
+        self.worker = worker
+        self.keeps_cuda = getattr(worker, "style", "npu") == "portable"
+        self.findings: list[Finding] = []
+        self._taken: set[tuple[str, int, int]] = set()
+
+    @property
+    def release(self) -> ReleaseTable:
+        return self.worker.release
+
+    def source(self, start: int, end: int) -> str:
+        """The text between two offsets."""
+        return self.data[start:end].decode("utf-8", "surrogatepass")
+
+    def report(
+        self,
+        rule: Rule,
+        place: tuple[int, int],
+        message: str,
+        *,
+        edits: Iterable[Replacement | None] = (),
+        safety: Safety | None = None,
+        severity: Severity | None = None,
+        evidence: Evidence | None = None,
+        source: str = "",
+        subject: str = "",
+        advice: str = "",
+    ) -> None:
+        """Note a finding. Where one of ``edits`` is None, or is there already, it is left to a person.
+
+        A second finding of the same rule at the same place is dropped: parts of a file may be read twice.
+        """
+        if (rule.code, *place) in self._taken:
+            return
+        self._taken.add((rule.code, *place))
+        wanted = list(edits)
+        made = [edit for edit in wanted if edit is not None and self.source(edit[0], edit[1]) != edit[2]]
+        if len(made) < len(wanted):
+            made = []
+        if made and self.keeps_cuda:
+            shown = ", ".join(dict.fromkeys(after.strip() for _, _, after in made if after.strip()))
+            advice = _BOTH_WAYS + (f"on an NPU it is {shown}" if shown else "leave it out on an NPU")
+            made = []
+        start, end = place
+        self.findings.append(
+            Finding(
+                code=rule.code,
+                name=rule.name,
+                severity=severity or rule.severity,
+                safety=(safety or rule.safety) if made else Safety.MANUAL,
+                file=self.relative,
+                start=Position(*self.text.position(start)),
+                end=Position(*self.text.position(end)),
+                message=message,
+                evidence=evidence or rule.evidence,
+                source=source or rule.source,
+                subject=subject,
+                advice=advice,
+                edits=tuple(
+                    Edit(first, last, self.source(first, last), after) for first, last, after in sorted(set(made))
+                ),
+            )
+        )
