@@ -152,13 +152,13 @@ def _buffer(npu: str, value: str) -> Translation:
 
 def _debug(npu: str, value: str) -> Translation:
     level = value.strip().upper()
-    if level in ("INFO", "VERSION"):
+    if level == "INFO":
         return Translation("HCCL_ENTRY_LOG_ENABLE", "1", Safety.REVIEW, "HCCL writes to log files, one line a call")
     if level == "WARN":
         return Translation("ASCEND_GLOBAL_LOG_LEVEL", "2", Safety.REVIEW, "it is the level of all of CANN's logs")
     if level == "TRACE":
         return Translation("HCCL_DEBUG_CONFIG", "ALG,TASK,RESOURCE", Safety.REVIEW, "HCCL writes to log files")
-    return Translation("", problem=f"the level {value!r} has no counterpart")
+    return Translation("", problem=f"the level {value!r} has no counterpart: leave the variable out")
 
 
 _SUBSYSTEMS = {"COLL": ("ALG",), "GRAPH": ("ALG",), "NET": ("RESOURCE", "TASK"), "P2P": ("RESOURCE", "TASK")}

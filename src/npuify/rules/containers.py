@@ -126,6 +126,9 @@ _FRAMEWORK = re.compile(r"pytorch|torch", re.IGNORECASE)
 
 def is_for_cuda(image: str) -> bool:
     """Whether an image's name says that it is made for CUDA."""
+    if image.startswith(("/", "$", ".")) or re.search(r"\s|:[/$](?!\{)|=", image):
+        # A folder, a search path, a variable: no image.
+        return False
     return "cpu" not in image.lower().rpartition("/")[2] and _MADE_FOR_CUDA.match(image) is not None
 
 

@@ -40,6 +40,7 @@ def judge_manifest(document: Document, file: OtherFile, options: ProgramOptions)
     shell = _EXPRESSION.sub(lambda match: re.sub(rb"[^\r\n]", b"x", match.group()), file.data)
     workflow = is_workflow(file.relative)
     lists: dict[int, list[Value]] = {}
+    labelled: set[int] = set()
     for value in document.values:
         key = value.key.lower().replace("-", "_")
         if value.path[-1:] == ("#",) and key in _ARGUMENT_KEYS:
@@ -49,7 +50,7 @@ def judge_manifest(document: Document, file: OtherFile, options: ProgramOptions)
                 judge_script(shell, value.start, value.end, file, options)
         elif key in ("image", "base_image", "docker_image", "container", "container_image", "runner_image"):
             judge_image(value.text, (value.start, value.end), file)
-        _judge_request(value, key, file, is_workflow=workflow)
+        _judge_request(value, key, file, labelled, is_workflow=workflow)
     for values in lists.values():
         words = [_word(value) for value in values]
         program = options.program([word.value for word in words], file.relative.rpartition("/")[0])
@@ -69,7 +70,16 @@ def _word(value: Value) -> Word:
     return Word(value.text, tuple(places), tuple(place + 1 for place in places), value.start, value.end)
 
 
-def _judge_request(value: Value, key: str, file: OtherFile, *, is_workflow: bool) -> None:
+def _names_runner(value: Value, key: str, relative: str) -> bool:
+    """Whether a value is a label of the machine that a job runs on."""
+    if key == "labels":
+        return "runs-on" in value.path
+    if key == "tags":
+        return "gitlab" in relative
+    return key in ("runs_on", "runner", "selected_runner", "resource_class")
+
+
+def _judge_request(value: Value, key: str, file: OtherFile, seen: set[int], *, is_workflow: bool) -> None:
     place = (value.start, value.end)
     if key == "runtime" and value.text == "nvidia":
         file.report(
@@ -102,8 +112,11 @@ def _judge_request(value: Value, key: str, file: OtherFile, *, is_workflow: bool
             subject="runtimeClassName",
             advice="leave it out where the Ascend Docker Runtime is the nodes' default, else name the cluster's class",
         )
-    elif is_workflow and key in ("runs_on", "labels", "tags", "runner", "selected_runner", "resource_class"):
-        if _GPU_RUNNER.search(value.text):
+    elif is_workflow and _names_runner(value, key, file.relative):
+        if _GPU_RUNNER.search(value.text) and value.table not in seen:
+            if value.path[-1:] == ("#",):
+                # One word for all the labels of a list.
+                seen.add(value.table)
             file.report(
                 RUNNER,
                 place,

@@ -150,6 +150,7 @@ def judge_pair(pair: Pair, program: str, options: ProgramOptions, file: OtherFil
         return
     new = counterpart(value)
     if not new:
+        _migrated_already(pair, program, options, file)
         return
     name = last_name(pair.option)
     backend = is_backend(value)
@@ -185,6 +186,27 @@ def judge_pair(pair: Pair, program: str, options: ProgramOptions, file: OtherFil
         severity=Severity.ERROR if safety is Safety.SAFE or backend else Severity.WARNING,
         subject="nccl" if backend else "cuda",
         advice=advice,
+    )
+
+
+_OF_NPU = re.compile(r"(npu)(?::\d+)?|(hccl)", re.IGNORECASE)
+
+
+def _migrated_already(pair: Pair, program: str, options: ProgramOptions, file: OtherFile) -> None:
+    """A launcher that passes the name of an NPU to a program whose choices lack it."""
+    match = _OF_NPU.fullmatch(pair.value.value)
+    if match is None or not pair.option.startswith("-"):
+        return
+    former = "cuda" if match.group(1) else "nccl"
+    use = options.use(pair.option, former, pair.value.value, program, file.relative.rpartition("/")[0])
+    if use is None or not use.choices or pair.value.value in use.choices or (use.takes and use.will_take):
+        return
+    file.report(
+        NOT_TAKEN,
+        (pair.value.start, pair.value.end),
+        f"{pair.option} takes {', '.join(use.choices)} by {use.place}, and {pair.value.value} is none",
+        subject=pair.option,
+        advice=f"add {pair.value.value} to the choices there",
     )
 
 

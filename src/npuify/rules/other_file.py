@@ -81,7 +81,7 @@ class OtherFile:
         subject: str = "",
         advice: str = "",
     ) -> None:
-        """Note a finding. Where one of ``edits`` is None, or is there already, it is left to a person.
+        """Note a finding. Where one of ``edits`` is None, it is left to a person.
 
         A second finding of the same rule at the same place is dropped: parts of a file may be read twice.
         """
@@ -89,13 +89,17 @@ class OtherFile:
             return
         self._taken.add((rule.code, *place))
         wanted = list(edits)
-        made = [edit for edit in wanted if edit is not None and self.source(edit[0], edit[1]) != edit[2]]
+        made = [edit for edit in wanted if edit is not None]
         if len(made) < len(wanted):
             made = []
+        made = [edit for edit in made if self.source(edit[0], edit[1]) != edit[2]]
         if made and self.keeps_cuda:
             shown = ", ".join(dict.fromkeys(after.strip() for _, _, after in made if after.strip()))
             advice = _BOTH_WAYS + (f"on an NPU it is {shown}" if shown else "leave it out on an NPU")
             made = []
+        if made and self.worker.project.supports_npu:
+            # The program treats the NPU beside CUDA by itself; its CUDA side may be meant to stay.
+            safety = Safety.REVIEW
         start, end = place
         self.findings.append(
             Finding(

@@ -32,6 +32,9 @@ _WORDS = (
     b"8bit",
     b"nvcc",
     b"tensorrt",
+    b"hccl",
+    b" npu",
+    b"=npu",
 )
 """Lower-case words of which a file has to hold one."""
 _SETTINGS = frozenset(("yaml", "json", "toml", "ini", "env"))

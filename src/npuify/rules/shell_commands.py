@@ -110,6 +110,10 @@ _BATCH = re.compile(
     r"|-G\s*\d+|-l\s+\S*n?gpus=\S+|-gpu\s+\"?\S+"
 )
 _DIRECTIVE = re.compile(r"#(?:SBATCH|PBS|BSUB|\$)\s+(.*)")
+_PROGRAMS = frozenset(
+    ("python", "python3", "bash", "sh", "torchrun", "accelerate", "deepspeed", "docker", "singularity")
+)
+"""Words with which the command begins that a job runs: what follows is no option of the batch system."""
 _SUBMITTING = frozenset(("srun", "sbatch", "salloc", "qsub", "bsub"))
 
 
@@ -164,8 +168,10 @@ def judge_comment(start: int, end: int, file: OtherFile) -> None:
 
 def _submitted(command: Command, file: OtherFile) -> None:
     for at, word in enumerate(command.words[1:], start=1):
-        if not word.value.startswith("-"):
+        if word.value.endswith((".py", ".sh")) or word.value.rpartition("/")[2] in _PROGRAMS:
             break
+        if not word.value.startswith("-"):
+            continue
         follower = command.words[at + 1] if at + 1 < len(command.words) else None
         text = word.value if "=" in word.value or follower is None else f"{word.value} {follower.value}"
         if _BATCH.match(text):

@@ -41,8 +41,8 @@ def judge_script(data: bytes, start: int, end: int, file: OtherFile, options: Pr
     """
     script = read(data, start, end)
     folder = file.relative.rpartition("/")[0]
-    settings = [_setting(one) for one in script.assignments]
-    mentions = [Mention(use.name, use.start, use.end) for use in script.uses]
+    settings = [_setting(one, script) for one in script.assignments]
+    mentions = [Mention(use.name, use.start, use.end, _literal(use.default)) for use in script.uses]
     lists: list[tuple[Sequence[Word], str]] = []
     programs: dict[str, None] = {}
     for command in script.commands:
@@ -83,16 +83,25 @@ def judge_script(data: bytes, start: int, end: int, file: OtherFile, options: Pr
             )
 
 
-def _setting(one: Assignment) -> Setting:
+def _literal(word: Word | None) -> str | None:
+    return word.value if word is not None and word.is_literal else None
+
+
+def _setting(one: Assignment, script: Script) -> Setting:
     word = one.value
     if word is None:
         return Setting(one.name, one.start, one.end, None, None)
     span = word.span(0, len(word.value)) if word.value else None
     quoted = word.is_quoted
-    literal = word.value if word.is_literal else None
+    literal = _literal(word)
+    default = None
+    if word.value == UNKNOWN:
+        # NAME=${OTHER:-word}
+        inside = [use.default for use in script.uses if use.default and word.start <= use.start < word.end]
+        default = _literal(inside[0]) if len(inside) == 1 else None
     if quoted and span is not None:
-        return Setting(one.name, one.start, one.end, literal, span)
-    return Setting(one.name, one.start, one.end, literal, (word.start, word.end), '"' if not quoted else "")
+        return Setting(one.name, one.start, one.end, literal, span, "", default)
+    return Setting(one.name, one.start, one.end, literal, (word.start, word.end), "" if quoted else '"', default)
 
 
 def _passed(words: Sequence[Word]) -> tuple[list[Setting], list[Mention]]:

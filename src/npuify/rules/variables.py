@@ -12,6 +12,7 @@ from npuify.rules.other_file import listed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from npuify.knowledge.schema import EnvironmentFact
     from npuify.model import Finding
     from npuify.rules.other_file import OtherFile, Replacement
 
@@ -51,7 +52,7 @@ class Setting(NamedTuple):
     """A place that gives a variable a value. ``value`` is its text, None where only the running program knows it.
 
     ``write`` are the offsets that a new value replaces, and ``quote`` what has to stand around it there where it is
-    more than a plain word.
+    more than a plain word. ``default`` is the value that it has where the running program finds no other.
     """
 
     name: str
@@ -60,14 +61,16 @@ class Setting(NamedTuple):
     value: str | None
     write: tuple[int, int] | None
     quote: str = ""
+    default: str | None = None
 
 
 class Mention(NamedTuple):
-    """A place that names a variable without giving it a value."""
+    """A place that names a variable without giving it a value; ``default`` is what it takes where there is none."""
 
     name: str
     start: int
     end: int
+    default: str | None = None
 
 
 def judge_variables(settings: Iterable[Setting], mentions: Iterable[Mention], file: OtherFile) -> None:
@@ -86,10 +89,11 @@ def judge_variables(settings: Iterable[Setting], mentions: Iterable[Mention], fi
 def _judge(name: str, given: list[Setting], named: list[Mention], file: OtherFile) -> None:
     fact = fact_of(name)
     assert fact is not None
-    done = [translate(fact, setting.value) for setting in given]
+    done = [_translated(fact, setting) for setting in given]
     target = renamed(name)
+    odd = next((use.default for use in named if use.default is not None and not _stays(fact, use.default)), None)
     # A variable that is read as well keeps one name in the file, or its reader would find nothing.
-    blocked = bool(named) and (not target or any(one.name != target for one in done))
+    blocked = bool(named) and (not target or odd is not None or any(one.name != target for one in done))
     worst = Safety.REVIEW if any(one.safety is Safety.REVIEW for one in done) else Safety.SAFE
     for setting, one in zip(given, done, strict=True):
         if not one.name:
@@ -124,8 +128,25 @@ def _judge(name: str, given: list[Setting], named: list[Mention], file: OtherFil
             subject=name,
             evidence=fact.evidence,
             source=fact.source,
-            advice=f"a value that this file gives {name} cannot be translated" if blocked else "",
+            advice=f"a value that this file gives {name} cannot be translated"
+            + (f": {odd}" if odd is not None else "")
+            + f"; {fact.message}"
+            if blocked
+            else "",
         )
+
+
+def _translated(fact: EnvironmentFact, setting: Setting) -> Translation:
+    if setting.default is not None and not _stays(fact, setting.default):
+        problem = translate(fact, setting.default).problem
+        return Translation("", problem=problem or f"its default {setting.default!r} has another form there")
+    return translate(fact, setting.value)
+
+
+def _stays(fact: EnvironmentFact, value: str) -> bool:
+    """Whether a value means the same there as it is written."""
+    done = translate(fact, value)
+    return bool(done.name) and done.value is None
 
 
 def _advice(name: str, setting: Setting, done: Translation, message: str, *, blocked: bool) -> str:
@@ -142,7 +163,9 @@ def _without(name: str, setting: Setting, problem: str, is_renamed: bool, file: 
         message, severity = f"{name} has no effect on Ascend", Severity.INFO
     else:
         message = f"{name}: {fact.npu or 'no counterpart'} on Ascend" + (f"; {problem}" if problem else "")
-        severity = Severity.WARNING
+        # What NCCL alone reads does no harm where it stays.
+        harmless = name.startswith(("NCCL_", "TORCH_NCCL_", "CUDNN_", "CUBLAS_"))
+        severity = Severity.INFO if harmless else Severity.WARNING
     file.report(
         VARIABLE if is_renamed else WITHOUT_EFFECT,
         (setting.start, setting.end),
