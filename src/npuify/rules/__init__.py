@@ -36,6 +36,7 @@ MODULES = (
     "containers",
     "settings",
     "other_files",
+    "line_ends",
 )
 
 

@@ -39,19 +39,28 @@ def NCCL(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 - the d
     raise NotImplementedError
 
 
-@listed("NPU705", "cuda-device-option", Safety.REVIEW, evidence=Evidence.PACKAGE, source=_IN_TORCH)
+@listed("NPU705", "cuda-device-option", Safety.SAFE, evidence=Evidence.PACKAGE, source=_IN_TORCH)
 def DEVICE(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
     """A launcher passes the name of a CUDA device to a program.
 
     It is edited without a look only where the project's own program declares the option.
 
+    With train.py::
+
+        import argparse
+        import torch
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--device", default="cuda")
+        model = torch.nn.Linear(2, 2).to(parser.parse_args().device)
+
     Before::
 
-        python sample.py --device cuda:0 --out cuda.txt
+        python train.py --device cuda:0 --out cuda.txt
 
     After::
 
-        python sample.py --device npu:0 --out cuda.txt
+        python train.py --device npu:0 --out cuda.txt
     """
     raise NotImplementedError
 
@@ -222,9 +231,9 @@ def renaming(word: Word) -> tuple[int, int, str] | None:
 
 def _counted(pair: Pair, file: OtherFile) -> None:
     span = pair.value.span(0, 3)
-    # From torch 2.5 on torch imports torch_npu by itself, so that torchrun knows the name.
+    # torchrun was seen to ask for the backend's name from 2.6 on; it knows it since torch imports torch_npu by itself.
     major, minor = (int(part) for part in file.release.torch_npu.split(".")[:2])
-    knows = (major, minor) >= (2, 5)
+    knows = (major, minor) >= (2, 6)
     file.report(
         COUNTED,
         (pair.value.start, pair.value.end),

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 Replacement = tuple[int, int, str]
 """Start and end, in bytes of the file's text, and what is written there."""
 
-_BOTH_WAYS = "this style keeps CUDA working, so nothing is changed here: "
-
 
 def listed(
     code: str,
@@ -46,7 +44,6 @@ class OtherFile:
     Attributes:
         data: its text as UTF-8; all offsets are offsets into this.
         worker: what is known of the project.
-        keeps_cuda: whether the migrated project has to run on CUDA as well.
     """
 
     def __init__(self, relative: str, kind: str, text: Text, worker: Worker) -> None:
@@ -55,7 +52,6 @@ class OtherFile:
         self.text = text
         self.data = text.data
         self.worker = worker
-        self.keeps_cuda = getattr(worker, "style", "npu") == "portable"
         self.findings: list[Finding] = []
         self._taken: set[tuple[str, int, int]] = set()
 
@@ -66,6 +62,13 @@ class OtherFile:
     def source(self, start: int, end: int) -> str:
         """The text between two offsets."""
         return self.data[start:end].decode("utf-8", "surrogatepass")
+
+    def add(self, finding: Finding) -> None:
+        """Note a finding that is made already, unless it is known."""
+        key = (finding.code, finding.start.line, -finding.start.column)
+        if key not in self._taken:
+            self._taken.add(key)
+            self.findings.append(finding)
 
     def report(
         self,
@@ -93,10 +96,6 @@ class OtherFile:
         if len(made) < len(wanted):
             made = []
         made = [edit for edit in made if self.source(edit[0], edit[1]) != edit[2]]
-        if made and self.keeps_cuda:
-            shown = ", ".join(dict.fromkeys(after.strip() for _, _, after in made if after.strip()))
-            advice = _BOTH_WAYS + (f"on an NPU it is {shown}" if shown else "leave it out on an NPU")
-            made = []
         if made and self.worker.project.supports_npu:
             # The program treats the NPU beside CUDA by itself; its CUDA side may be meant to stay.
             safety = Safety.REVIEW

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.model import Safety, Severity
 from npuify.rules.device_use import DEVICE_NAME
 from npuify.rules.distributed import BACKEND_WORD
+from npuify.rules.embedded_python import is_python, judge_python
 from npuify.rules.options import DEVICE, NCCL, counterpart, is_backend, judge_pair, last_name, pairs, renaming
 from npuify.rules.settings import judge_option
 from npuify.rules.shell_commands import judge_command, judge_comment, judge_search_path
@@ -47,6 +48,7 @@ def judge_script(data: bytes, start: int, end: int, file: OtherFile, options: Pr
     programs: dict[str, None] = {}
     for command in script.commands:
         judge_command(command, file)
+        _python_in(command.words, file)
         if command.name in ("echo", "printf") and not command.is_redirected:
             continue
         program = options.program([word.value for word in command.words], folder)
@@ -75,6 +77,11 @@ def judge_script(data: bytes, start: int, end: int, file: OtherFile, options: Pr
     for first, last in script.comments:
         judge_comment(first, last, file)
     for document in script.heredocs:
+        if is_python(document.command[:1]) or document.target.endswith(".py"):
+            text = file.source(document.start, document.end)
+            if document.is_literal or not re.search(r"[$`\\]", text):
+                judge_python(text, document.start, file)
+            continue
         # Without a command it is RUN of a Dockerfile that runs the document.
         is_script = not document.command or document.command[0].rpartition("/")[2] in _SHELLS
         if depth < 2 and (is_script or _SCRIPT_NAME.search(document.target)):
@@ -85,6 +92,16 @@ def judge_script(data: bytes, start: int, end: int, file: OtherFile, options: Pr
 
 def _literal(word: Word | None) -> str | None:
     return word.value if word is not None and word.is_literal else None
+
+
+def _python_in(words: Sequence[Word], file: OtherFile) -> None:
+    """``python -c 'program'``."""
+    for before, word in zip(words, words[1:], strict=False):
+        if before.value == "-c" and word.is_literal and any(is_python((one.value,)) for one in words):
+            span = word.span(0, len(word.value))
+            # Escapes would move what stands behind them.
+            if span is not None and file.source(*span) == word.value:
+                judge_python(word.value, span[0], file, quote=file.source(span[0] - 1, span[0]))
 
 
 def _setting(one: Assignment, script: Script) -> Setting:

@@ -159,6 +159,9 @@ def read(data: bytes, start: int = 0, end: int | None = None) -> Script:
     Text that is no shell at all gives a script with little in it, never an error.
     """
     part = data[start:end]
+    if b"\r\n" in part:
+        # A carriage return would belong to the last word of its line; what is read keeps its length.
+        part = part.replace(b"\\\r\n", b" \\\n").replace(b"\r\n", b" \n")
     tree = _parser().parse(part)
     script = Script([], [], [], [], [], [], [])
     _Reader(part, start, script).walk(tree.root_node)
@@ -252,10 +255,9 @@ class _Reader:
         while at < end:
             byte = self.data[at]
             if escapes and byte == 0x5C and at + 1 < end:
-                length = 3 if self.data[at + 1 : at + 3] == b"\r\n" else 2
-                if self.data[at + 1] not in b"\r\n":
-                    yield UNKNOWN if self.data[at + 1] > 0x7F else chr(self.data[at + 1]), at, at + length
-                at += length
+                if self.data[at + 1] != 0x0A:
+                    yield UNKNOWN if self.data[at + 1] > 0x7F else chr(self.data[at + 1]), at, at + 2
+                at += 2
             elif byte < 0x80:
                 yield (chr(byte) if byte else " "), at, at + 1
                 at += 1
