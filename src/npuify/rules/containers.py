@@ -129,6 +129,8 @@ def is_for_cuda(image: str) -> bool:
     if image.startswith(("/", "$", ".")) or re.search(r"\s|:[/$](?!\{)|=", image):
         # A folder, a search path, a variable: no image.
         return False
+    if "/" not in image and ":" not in image:
+        return False
     return "cpu" not in image.lower().rpartition("/")[2] and _MADE_FOR_CUDA.match(image) is not None
 
 

@@ -20,6 +20,7 @@ _WORKFLOW = re.compile(
     r"(?:^|/)\.github/(?:workflows|actions)/|(?:^|/)(?:\.gitlab-ci|azure-pipelines)[\w.-]*\.ya?ml$|(?:^|/)\.circleci/"
 )
 _SCRIPT_KEYS = frozenset(("run", "script", "before_script", "after_script", "command", "entrypoint", "cmd", "setup"))
+_ALWAYS_SCRIPTS = frozenset(("run", "script", "before_script", "after_script"))
 _ARGUMENT_KEYS = frozenset(("args", "command", "cmd", "entrypoint", "arguments", "options", "runargs"))
 _GPU_RUNNER = re.compile(
     r"(?i)(?:^|[^a-z])(?:gpus?|cuda\d*|cu1\d\d|nvidia|[avhltpb](?:4|10|10g|40|100|200|300)|gb200|rtx\w*|dgx\w*)(?:$|[^a-z])"
@@ -45,7 +46,8 @@ def judge_manifest(document: Document, file: OtherFile, options: ProgramOptions)
         key = value.key.lower().replace("-", "_")
         if value.path[-1:] == ("#",) and key in _ARGUMENT_KEYS:
             lists.setdefault(value.table, []).append(value)
-        if key in _SCRIPT_KEYS and value.quote in ("", "|", ">", "'", '"') and re.search(r"\s", value.text):
+        if key in _SCRIPT_KEYS and (key in _ALWAYS_SCRIPTS or re.search(r"\s", value.text)):
+            # Escapes would move what stands behind them.
             if "\\" not in value.text or value.quote != '"':
                 judge_script(shell, value.start, value.end, file, options)
         elif key in ("image", "base_image", "docker_image", "container", "container_image", "runner_image"):
@@ -57,6 +59,7 @@ def judge_manifest(document: Document, file: OtherFile, options: ProgramOptions)
         for pair in pairs(words):
             judge_pair(pair, program, options, file)
             judge_option(pair, file)
+    _judge_resources(document, file)
     for value in document.values:
         _judge_key(value.path, value.key_start, value.key_end, value, file)
     for one in document.keys:
@@ -126,27 +129,38 @@ def _judge_request(value: Value, key: str, file: OtherFile, seen: set[int], *, i
             )
 
 
+def _is_resource(path: tuple[str, ...]) -> bool:
+    return path[-1:] == (_RESOURCE,) and path[-2:-1] in (("limits",), ("requests",))
+
+
+def _judge_resources(document: Document, file: OtherFile) -> None:
+    """Requests and limits of the same containers, which must be equal, change together."""
+    groups: dict[tuple[str, ...], list[Value]] = {}
+    for value in document.values:
+        if _is_resource(value.path):
+            groups.setdefault(value.path[:-2], []).append(value)
+    for values in groups.values():
+        first = values[0]
+        counts = {int(value.text) for value in values if value.text.isdigit()}
+        unusual = sorted(counts - {0, 1, 2, 4, 8, 16})
+        file.report(
+            CLUSTER,
+            (first.key_start, first.key_end),
+            f"{_RESOURCE} is the resource of NVIDIA's device plugin; that of Ascend's is {_NPU_RESOURCE}",
+            edits=[(value.key_start, value.key_end, _NPU_RESOURCE) for value in values],
+            subject=_RESOURCE,
+            advice="huawei.com/Ascend310P for the 310P, huawei.com/npu for the 950"
+            + (f"; the scheduler for Ascend may refuse {unusual[0]}: take 1, 2, 4 or 8 a node" if unusual else ""),
+        )
+
+
 def _judge_key(path: tuple[str, ...], start: int, end: int, value: Value | None, file: OtherFile) -> None:
     if not end or not path:
         return
     key = path[-1]
-    if key == _RESOURCE and path[-2:-1] and path[-2] in ("limits", "requests"):
-        count = int(value.text) if value is not None and value.text.isdigit() else 0
-        usual = count in (0, 1, 2, 4, 8, 16)
-        file.report(
-            CLUSTER,
-            (start, end),
-            f"{_RESOURCE} is the resource of NVIDIA's device plugin; that of Ascend's is {_NPU_RESOURCE}",
-            edits=[(start, end, _NPU_RESOURCE)],
-            subject=_RESOURCE,
-            advice="huawei.com/Ascend310P for the 310P, huawei.com/npu for the 950"
-            + (
-                ""
-                if usual
-                else f"; {count} is a number that the scheduler for Ascend may refuse: take 1, 2, 4 or 8 a node"
-            ),
-        )
-    elif key.startswith("nvidia.com/") or key in ("cloud.google.com/gke-accelerator",):
+    if _is_resource(path):
+        return
+    if key.startswith("nvidia.com/") or key in ("cloud.google.com/gke-accelerator",):
         file.report(
             CLUSTER,
             (start, end),

@@ -103,6 +103,8 @@ _CUDA = re.compile(rf"cuda(?::(?:\d+|{UNKNOWN}|\{{\w*\}}))?")
 _NCCL = re.compile(r"nccl|NCCL")
 _PAIRED = re.compile(r"(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*")
 _OPTION = re.compile(r"--?[A-Za-z][\w.-]*|\+{0,2}[A-Za-z_][\w./@]*(?==)")
+NEAR_BACKEND = re.compile(r"(?i)dist|comm|ddp|fsdp|collective|parallel|sync|transport")
+"""Names under which ``nccl`` is likely a backend; under others, such as ``tags``, it is a word."""
 COUNTING = frozenset(("--nproc_per_node", "--nproc-per-node"))
 
 
@@ -163,7 +165,7 @@ def judge_pair(pair: Pair, program: str, options: ProgramOptions, file: OtherFil
         return
     name = last_name(pair.option)
     backend = is_backend(value)
-    if not backend and not DEVICE_NAME.search(name):
+    if not (BACKEND_WORD if backend else DEVICE_NAME).search(name) and not (backend and NEAR_BACKEND.search(name)):
         return
     folder = file.relative.rpartition("/")[0]
     use = options.use(pair.option, value, new, program, folder) if pair.option.startswith("-") else None

@@ -9,7 +9,7 @@ from npuify.knowledge.settings import setting_fact
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.device_use import DEVICE_NAME
 from npuify.rules.distributed import BACKEND_WORD
-from npuify.rules.options import counterpart, is_backend, last_name
+from npuify.rules.options import NEAR_BACKEND, counterpart, is_backend, last_name
 from npuify.rules.other_file import listed
 from npuify.rules.variables import Mention, Setting, judge_variables
 
@@ -126,7 +126,7 @@ def _judge_name(value: Value, file: OtherFile, *, is_data: bool) -> None:
     backend = is_backend(value.text)
     key = last_name(value.key)
     named = BACKEND_WORD.search(key) if backend else DEVICE_NAME.search(key)
-    if named is None and not backend:
+    if named is None and not (backend and NEAR_BACKEND.search(key)):
         return
     edits: list[Replacement] = [(value.start, value.end, counterpart(value.text))]
     sure = named is not None and not is_data

@@ -143,7 +143,7 @@ def _passed(words: Sequence[Word]) -> tuple[list[Setting], list[Mention]]:
 def _inner_settings(words: Sequence[Word]) -> Iterator[Setting]:
     """``NAME=value`` before a command that stands in a string."""
     for word in words:
-        if word.is_quoted:
+        if word.is_quoted and not re.search(r"\s", word.value):
             found = _given(word, 0)
             if found is not None and found.name.isupper():
                 yield found

@@ -6,6 +6,7 @@ with, so that a part of a word can be replaced inside its quotes.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +20,7 @@ UNKNOWN = "\0"
 
 _DEEPEST = 400
 """Levels of nesting that are followed; a real script has some ten."""
+_NOT_INTO_FILE = re.compile(r"2>|\d?>&\s*\d|<")
 _WORDS = frozenset(("word", "string", "raw_string", "concatenation", "number", "command_name"))
 _PLAIN = _WORDS | {"variable_name", "string_content", "test_operator", "extglob_pattern", "regex"}
 """Nodes whose text is what the shell makes of it, escapes aside, where nothing stands inside them."""
@@ -279,8 +281,10 @@ class _Reader:
         if not words:
             return
         parent = above[-1] if above else None
-        redirected = any(child.type == "file_redirect" for child in node.children) or (
-            parent is not None and parent.type == "redirected_statement"
+        redirected = any(self._is_into_file(child) for child in node.children) or (
+            parent is not None
+            and parent.type == "redirected_statement"
+            and any(self._is_into_file(child) for child in parent.children)
         )
         pipe: list[tuple[str, ...]] = []
         pipeline = next((one for one in reversed(above[-2:]) if one.type == "pipeline"), None)
@@ -300,6 +304,12 @@ class _Reader:
                 (pipeline.end_byte if pipeline is not None else node.end_byte) + self.base,
             )
         )
+
+    def _is_into_file(self, node: Node) -> bool:
+        """Whether a redirection sends the output of a command into a file or a document."""
+        if node.type == "heredoc_redirect":
+            return True
+        return node.type == "file_redirect" and _NOT_INTO_FILE.match(self._text(node)) is None
 
     def _assignment(self, node: Node, above: tuple[Node, ...]) -> None:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
