@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npuify.rewrite.edits import wanted
+from npuify.rewrite.fixpoint import migrate_file
 from npuify.source.text import Text, UnreadableText
 
-from .harness import migrated
+from .harness import worker
 
 DATA = Path(__file__).parent.parent / "data" / "launchers"
 SEEDS = sorted(path for path in DATA.rglob("*") if ".in" in path.suffixes)
@@ -24,7 +25,7 @@ WORDS = (
 
 
 def check(raw: bytes, name: str) -> None:
-    result = migrated(raw, unsafe=True, name=name)
+    result = migrate_file(name, raw, worker(), unsafe=True)
     for error in result.errors:
         assert "npuify failed" not in error.message, error
         assert "was left as it is" not in error.message, error
@@ -38,7 +39,7 @@ def check(raw: bytes, name: str) -> None:
             assert data[edit.start : edit.end] == edit.before.encode("utf-8", "surrogatepass")
     if result.raw is None:
         return
-    again = migrated(result.raw, unsafe=True, name=name)
+    again = migrate_file(name, result.raw, worker(), unsafe=True)
     assert again.raw is None, [(change.before, change.after) for change in again.changes]
     # Outside its edits the text is the same, byte for byte.
     first = [edit for finding in wanted(result.found, unsafe=True) for edit in finding.edits]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
 from npuify.rules.base import Rule, list_rule
 
@@ -38,6 +40,9 @@ def listed(
     return register
 
 
+_UNSURE = "this script cannot be read as one for a shell, so it is left to a person"
+
+
 class OtherFile:
     """A launcher, a configuration, a container's recipe.
 
@@ -54,6 +59,7 @@ class OtherFile:
         self.worker = worker
         self.findings: list[Finding] = []
         self._taken: set[tuple[str, int, int]] = set()
+        self._unsure: list[tuple[int, int]] = []
 
     @property
     def release(self) -> ReleaseTable:
@@ -63,11 +69,20 @@ class OtherFile:
         """The text between two offsets."""
         return self.data[start:end].decode("utf-8", "surrogatepass")
 
+    def unsure(self, start: int, end: int) -> None:
+        """Leave what is found between two offsets to a person: how the text is meant cannot be told."""
+        self._unsure.append((start, end))
+
+    def _is_unsure(self, edits: Iterable[Replacement]) -> bool:
+        return any(start <= edit[0] < end for edit in edits for start, end in self._unsure)
+
     def add(self, finding: Finding) -> None:
         """Note a finding that is made already, unless it is known."""
         key = (finding.code, finding.start.line, -finding.start.column)
         if key not in self._taken:
             self._taken.add(key)
+            if self._is_unsure((edit.start, edit.end, edit.after) for edit in finding.edits):
+                finding = structs.replace(finding, edits=(), safety=Safety.MANUAL, advice=_UNSURE)
             self.findings.append(finding)
 
     def report(
@@ -96,6 +111,8 @@ class OtherFile:
         if len(made) < len(wanted):
             made = []
         made = [edit for edit in made if self.source(edit[0], edit[1]) != edit[2]]
+        if made and self._is_unsure(made):
+            made, advice = [], _UNSURE
         if made and self.worker.project.supports_npu:
             # The program treats the NPU beside CUDA by itself; its CUDA side may be meant to stay.
             safety = Safety.REVIEW

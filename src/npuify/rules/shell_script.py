@@ -41,6 +41,8 @@ def judge_script(data: bytes, start: int, end: int, file: OtherFile, options: Pr
         depth: how many scripts this one stands in.
     """
     script = read(data, start, end)
+    if script.is_broken:
+        file.unsure(start, end)
     folder = file.relative.rpartition("/")[0]
     settings = [_setting(one, script) for one in script.assignments]
     mentions = [Mention(use.name, use.start, use.end, _literal(use.default)) for use in script.uses]

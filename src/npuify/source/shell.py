@@ -22,6 +22,7 @@ _DEEPEST = 400
 """Levels of nesting that are followed; a real script has some ten."""
 _NOT_INTO_FILE = re.compile(r"2>|\d?>&\s*\d|<")
 _WORDS = frozenset(("word", "string", "raw_string", "concatenation", "number", "command_name"))
+_QUOTES = frozenset(('"', "'", "`", ")", "}", "heredoc_end", "$(", "${"))
 _PLAIN = _WORDS | {"variable_name", "string_content", "test_operator", "extglob_pattern", "regex"}
 """Nodes whose text is what the shell makes of it, escapes aside, where nothing stands inside them."""
 
@@ -145,6 +146,8 @@ class Script(NamedTuple):
     comparisons: list[Comparison]
     comments: list[tuple[int, int]]
     heredocs: list[Heredoc]
+    is_broken: bool = False
+    """Something in it is no shell, and it cannot be told how far the harm reaches."""
 
 
 @cache
@@ -166,8 +169,9 @@ def read(data: bytes, start: int = 0, end: int | None = None) -> Script:
         part = part.replace(b"\\\r\n", b" \\\n").replace(b"\r\n", b" \n")
     tree = _parser().parse(part)
     script = Script([], [], [], [], [], [], [])
-    _Reader(part, start, script).walk(tree.root_node)
-    return script
+    reader = _Reader(part, start, script)
+    reader.walk(tree.root_node)
+    return script._replace(is_broken=reader.is_broken)
 
 
 class _Reader:
@@ -175,6 +179,7 @@ class _Reader:
         self.data = data
         self.base = base
         self.script = script
+        self.is_broken = False
         self.handlers: dict[str, Callable[[Node, tuple[Node, ...]], None]] = {
             "command": self._command,
             "variable_assignment": self._assignment,
@@ -194,12 +199,19 @@ class _Reader:
         stack: list[tuple[Node, tuple[Node, ...]]] = [(root, ())]
         while stack:
             node, above = stack.pop()
+            if node.is_error or node.is_missing:
+                self.is_broken = self.is_broken or self._spreads(node)
             handler = self.handlers.get(node.type)
             if handler is not None:
                 handler(node, above)
             if len(above) < _DEEPEST:
                 inner = (*above[-3:], node) if len(above) > 3 else (*above, node)
                 stack += [(child, inner) for child in reversed(node.children)]
+
+    def _spreads(self, node: Node) -> bool:
+        """Whether an error may change how the text behind it is read: it has quotes, or goes over lines."""
+        text = self.data[node.start_byte : node.end_byte]
+        return b"\n" in text or any(quote in text for quote in (b'"', b"'", b"`")) or node.type in _QUOTES
 
     def _text(self, node: Node) -> str:
         return self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
