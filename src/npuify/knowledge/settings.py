@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 import msgspec
 
@@ -25,12 +25,10 @@ class SettingFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     safety: Safety = Safety.MANUAL
     advice: str = ""
 
-    def fits(self, name: str, path: str, value: str) -> bool:
-        """Whether the row is about the setting ``name``, found under ``path``, with this value."""
-        return (
-            re.fullmatch(self.key, name) is not None
-            and re.fullmatch(self.value, value) is not None
-            and (not self.within or re.search(self.within, path) is not None)
+    def fits(self, path: str, value: str) -> bool:
+        """Whether the row, which is about the last key of ``path``, is about this value, found there."""
+        return re.fullmatch(self.value, value) is not None and (
+            not self.within or re.search(self.within, path) is not None
         )
 
 
@@ -42,9 +40,20 @@ def setting_facts() -> tuple[SettingFact, ...]:
 
 def setting_fact(path: tuple[str, ...], value: str) -> SettingFact | None:
     """The row for a setting, by the keys that lead to it and its value."""
-    keys = [key.lstrip("-+").lower().replace("-", "_") for key in path if key != "#"]
-    if not keys:
+    last = next((key for key in reversed(path) if key != "#"), "")
+    rows = _rows_for(last)
+    if not rows:
         return None
-    name = re.split(r"[./@]", keys[-1])[-1]
-    joined = ".".join(keys)
-    return next((row for row in setting_facts() if row.fits(name, joined, value)), None)
+    joined = ".".join(_plain(key) for key in path if key != "#")
+    return next((row for row in rows if row.fits(joined, value)), None)
+
+
+def _plain(key: str) -> str:
+    return key.lstrip("-+").lower().replace("-", "_")
+
+
+@lru_cache(maxsize=4096)
+def _rows_for(key: str) -> tuple[SettingFact, ...]:
+    """The rows about a key, which is asked for again and again."""
+    name = re.split(r"[./@]", _plain(key))[-1]
+    return tuple(row for row in setting_facts() if re.fullmatch(row.key, name))

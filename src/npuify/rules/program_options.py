@@ -43,6 +43,7 @@ class ProgramOptions:
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
+        self._python = frozenset(worker.project.modules.values())
         self._files: dict[str, list[str]] = {}
         self._uses: dict[tuple[str, str, str, str], OptionUse | None] = {}
         self._edited: dict[str, dict[tuple[int, int], Safety]] = {}
@@ -54,8 +55,7 @@ class ProgramOptions:
             words: the command's words, for example ``["torchrun", "--nproc_per_node=8", "tools/train.py"]``.
             folder: of the launcher, relative to the project's root.
         """
-        modules = self.worker.project.modules
-        files = set(modules.values())
+        files = self._python
         for before, word in zip(["", *words], words, strict=False):
             if word.endswith(".py"):
                 plain = word.rpartition("\0")[2].lstrip("/") if "\0" in word else word

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
 
 
-_LARGEST = dict.fromkeys(("json", "yaml", "toml", "ini", "env"), 4_000_000)
+_LARGEST = {"json": 300_000, **dict.fromkeys(("yaml", "toml", "ini", "env"), 1_000_000)}
 """Bytes, by kind. A longer file of settings is data, and is not read."""
 
 

@@ -91,8 +91,6 @@ def CUDA_ONLY(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
 
 
 _OUTCOME = re.compile(r"(?i)(?:^|[/_.-])(?:results?|logs?|metrics|report|stats|history|output|benchmark)s?(?:[/_.-]|$)")
-_LARGEST_CONFIGURATION = 200_000
-"""Bytes. A longer JSON file is data rather than a configuration."""
 _INTERPOLATED = re.compile(rb"\$\{(?:oc\.)?env:[\"']?([A-Z][A-Z0-9_]+)")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{3,}")
 _ASSIGNED = re.compile(r"([A-Z][A-Z0-9_]{3,})(?:=(.*))?", re.DOTALL)
@@ -109,9 +107,7 @@ def judge_option(pair: Pair, file: OtherFile) -> None:
 
 def judge_settings(document: Document, file: OtherFile) -> None:
     """Report the settings of a file, by their keys and values."""
-    is_data = file.kind == "json" and (
-        len(file.data) > _LARGEST_CONFIGURATION or _OUTCOME.search(file.relative) is not None
-    )
+    is_data = file.kind == "json" and _OUTCOME.search(file.relative) is not None
     for value in document.values:
         if value.quote in ("|", ">"):
             continue

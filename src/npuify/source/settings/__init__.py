@@ -21,6 +21,7 @@ class Value(NamedTuple):
         key_start, key_end: offsets of its key inside the quotes; both 0 for members of lists.
         quote: the quote around it, empty where there is none, ``|`` or ``>`` for a block of YAML.
         table: a number for the table or list that holds it.
+        key: the last key that is no place in a list.
     """
 
     path: tuple[str, ...]
@@ -31,11 +32,12 @@ class Value(NamedTuple):
     key_end: int
     quote: str
     table: int
+    key: str
 
-    @property
-    def key(self) -> str:
-        """The last key that is no place in a list."""
-        return next((key for key in reversed(self.path) if key != "#"), "")
+
+def last_key(path: tuple[str, ...]) -> str:
+    """The last key of a path that is no place in a list; empty where there is none."""
+    return next((key for key in reversed(path) if key != "#"), "")
 
 
 class Key(NamedTuple):

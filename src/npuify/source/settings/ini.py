@@ -55,6 +55,7 @@ def read(data: bytes) -> Document:
                 begin + pair.end("key"),
                 quote,
                 number,
+                key,
             )
         )
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from npuify.source.settings import Document, Key, UnreadableSettings, Value
+from npuify.source.settings import Document, Key, UnreadableSettings, Value, last_key
 
 _TOKEN = re.compile(
     rb"""[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/"""
@@ -59,7 +59,8 @@ def read(data: bytes) -> Document:
                 continue
             span = keys[-1][1:] if stack and stack[-1][0] == "{" else (0, 0)
             number = stack[-1][2] if stack else 0
-            found.values.append(Value(_path(stack, keys), text, start, end, *span, quote, number))
+            path = _path(stack, keys)
+            found.values.append(Value(path, text, start, end, *span, quote, number, last_key(path)))
     if stack:
         raise UnreadableSettings("not JSON: it ends too early", data.count(b"\n") + 1)
     return found

@@ -6,7 +6,7 @@ import re
 
 from npuify.project.toml import TOMLDecodeError, parse
 from npuify.source.requirements.toml_spans import strings
-from npuify.source.settings import Document, UnreadableSettings, Value
+from npuify.source.settings import Document, UnreadableSettings, Value, last_key
 
 
 def read(data: bytes) -> Document:
@@ -28,5 +28,6 @@ def read(data: bytes) -> Document:
         quote = next(mark for mark in ('"""', "'''", '"', "'") if text.startswith(mark, one.start))
         start, end = one.start + len(quote), one.end - len(quote)
         shown = data[start:end].decode("utf-8", "replace")
-        values.append(Value(one.path, shown, start, end, one.key_start, one.key_end, quote, one.statement_end))
+        place = (one.key_start, one.key_end)
+        values.append(Value(one.path, shown, start, end, *place, quote, one.statement_end, last_key(one.path)))
     return Document(values, [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from npuify.source.settings import Document, Key, UnreadableSettings, Value
+from npuify.source.settings import Document, Key, UnreadableSettings, Value, last_key
 
 _PLAIN_LETTERS = bytes(byte if byte < 0x80 else 0xE9 for byte in range(256))
 """One character a byte, so that an offset into the one is an offset into the other."""
@@ -124,7 +124,8 @@ class _Walk:
         path = self._path()
         span = frame.key_span if frame is not None and frame.is_map else (0, 0)
         if start < end:
-            self.document.values.append(Value(path, text, start, end, *span, quote, frame.number if frame else 0))
+            number = frame.number if frame is not None else 0
+            self.document.values.append(Value(path, text, start, end, *span, quote, number, last_key(path)))
         else:
             self._note_key(path)
         self._advance()
