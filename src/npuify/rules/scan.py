@@ -160,7 +160,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
                 continue
             lower = raw.lower()
             others = analysers_for(file.relative, file.kind)
-            seen = trace(raw) if file.kind == "python" else Trace()
+            seen = trace(lower, rules.imports) if file.kind == "python" else Trace()
             python = file.kind == "python" and (
                 rules.may_concern(lower) or any(name.partition(".")[0] in packages for name, _ in seen.imports)
             )
@@ -171,8 +171,8 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
             entry = Entry(
                 now or (0, len(raw)),
                 concerns,
-                python and may_define_cuda(raw, lower),
-                python and supports_npu(file.relative, raw, lower),
+                python and may_define_cuda(raw, lower, rules.own_cuda),
+                python and supports_npu(file.relative, raw, lower, rules.support),
                 seen,
             )
         cache.remember(file.relative, entry)

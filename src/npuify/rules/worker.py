@@ -8,7 +8,6 @@ import os
 import signal
 import threading
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from npuify.model import FileError, Finding
@@ -65,7 +64,8 @@ class Worker:
     def findings(self, candidate: Candidate) -> tuple[list[Finding], list[FileError]]:
         """The findings of one file; a failure of any kind becomes an error of that file."""
         try:
-            raw = Path(candidate.location).read_bytes()
+            with open(candidate.location, "rb") as stream:  # noqa: PTH123 - pathlib costs more than reading
+                raw = stream.read()
         except OSError as error:
             return [], [FileError(candidate.relative, f"cannot be read: {error.strerror or error}")]
         return self.findings_of_bytes(candidate.relative, raw, whole=False, kind=candidate.kind)
@@ -116,12 +116,12 @@ class Worker:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                words = self.rules.words_in(raw)
+                interest = self.rules.interest(raw.lower())
                 # Whether and how torch_npu is imported already, only the whole file says.
-                parsed_for = None if whole or needs_torch_npu else self.rules.shortest(words)
+                parsed_for = None if whole or needs_torch_npu else interest.words
                 source = PythonSource(relative, module_name(relative), raw, parsed_for)
                 found = analyse(
-                    source, self.rules, self.release, self.project, needs_torch_npu=needs_torch_npu, words=words
+                    source, self.rules, self.release, self.project, interest, needs_torch_npu=needs_torch_npu
                 )
                 return found, []
         except UnreadableText as error:
