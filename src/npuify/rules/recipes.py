@@ -30,7 +30,7 @@ def judge_dockerfile(file: OtherFile, options: ProgramOptions) -> None:
             if match is not None:
                 judge_image(match.group(1).decode("utf-8", "replace"), match.span(1), file)
         elif one.name in ("ENV", "ARG"):
-            for pair in pairs(file.data, one):
+            for pair in pairs(shell, one):
                 place = (pair.value_start, pair.value_end)
                 judge_image(pair.value, place, file)
                 judge_search_path(pair.name, pair.value, (pair.start, pair.end), file)

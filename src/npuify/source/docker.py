@@ -79,7 +79,7 @@ def _body_end(data: bytes, start: int, blanked: bytearray) -> int:
 
 
 def pairs(data: bytes, instruction: Instruction) -> list[Pair]:
-    """What an ENV or ARG sets; the old form ``ENV NAME value`` as well."""
+    """What an ENV or ARG sets, in a text without comments; the old form ``ENV NAME value`` as well."""
     found: list[Pair] = []
     words = list(_WORD.finditer(data, instruction.body, instruction.end))
     if instruction.name == "ENV" and words and b"=" not in words[0].group() and len(words) > 1:
@@ -88,7 +88,7 @@ def pairs(data: bytes, instruction: Instruction) -> list[Pair]:
         return [Pair(name, *words[0].span(), data[start:end].decode("utf-8", "replace"), start, end)]
     for word in words:
         name_bytes, equals, value = word.group().partition(b"=")
-        if not re.fullmatch(rb"[A-Za-z_]\w*", name_bytes):
+        if not re.fullmatch(rb"[A-Za-z_]\w*", name_bytes) or not (equals or instruction.name == "ARG"):
             continue
         start = word.start() + len(name_bytes) + len(equals)
         end = word.end()

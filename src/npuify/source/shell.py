@@ -251,7 +251,11 @@ class _Reader:
                 if child.type == "string_content":
                     yield from self._plain(child.start_byte, child.end_byte, escapes=True)
                 elif child.type != '"':
-                    yield UNKNOWN, child.start_byte, child.end_byte
+                    # A blank before an expansion belongs to it, as the grammar has it.
+                    text = self.data[child.start_byte : child.end_byte]
+                    begin = child.start_byte + len(text) - len(text.lstrip())
+                    yield from self._plain(child.start_byte, begin, escapes=True)
+                    yield UNKNOWN, begin, child.end_byte
                 at = child.end_byte
         elif node.type in ("concatenation", "command_name") and node.child_count and depth < 8:
             at = start

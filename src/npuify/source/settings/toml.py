@@ -29,5 +29,8 @@ def read(data: bytes) -> Document:
         start, end = one.start + len(quote), one.end - len(quote)
         shown = data[start:end].decode("utf-8", "replace")
         place = (one.key_start, one.key_end)
+        if text[one.key_start : one.key_end] != one.path[-1]:
+            # A key with quotes or dots, or one further out, has no place of its own.
+            place = (0, 0)
         values.append(Value(one.path, shown, start, end, *place, quote, one.statement_end, last_key(one.path)))
     return Document(values, [])
