@@ -116,6 +116,10 @@ CHANGED = {
         'case "$BACKEND" in nccl) x ;; gloo) y ;; esac\n',
         'case "$BACKEND" in hccl) x ;; gloo) y ;; esac\n',
     ),
+    "a loop": (
+        "for b in nccl gloo; do python t.py --backend $b; done\n",
+        "for b in hccl gloo; do python t.py --backend $b; done\n",
+    ),
     "an override of Hydra's": (
         "fairseq-hydra-train distributed_training.distributed_backend=nccl\n",
         "fairseq-hydra-train distributed_training.distributed_backend=hccl\n",
@@ -132,6 +136,7 @@ def test_changes_safely(case: str) -> None:
 FOUND = {
     "Slurm's options": ("run.sh", "srun -p part --gres=gpu:8 python t.py\n", "NPU710"),
     "Slurm's directives": ("run.sh", "#!/bin/sh\n#SBATCH --gpus-per-node=8\n", "NPU710"),
+    "Ray": ("run.sh", "ray start --head --num-gpus 8\n", "NPU710"),
     "a module of CUDA": ("run.sh", "module load cuda/12.1\n", "NPU712"),
     "a compiler": ("run.sh", "nvcc -o x x.cu\n", "NPU709"),
     "a question to nvidia-smi": ("run.sh", "nvidia-smi --query-gpu=memory.used --format=csv\n", "NPU708"),

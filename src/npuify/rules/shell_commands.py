@@ -67,7 +67,7 @@ def NVIDIA_COMMAND(node: object, file: object) -> Iterator[Finding]:  # noqa: N8
     source="Slurm's documentation of generic resources: their names are those of the cluster's own gres.conf",
 )
 def BATCH(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """A job asks the batch system for GPUs; what NPUs are called there, the cluster's own configuration says."""
+    """A job asks the batch system, or Ray, for GPUs; what NPUs are called there, the cluster's configuration says."""
     raise NotImplementedError
 
 
@@ -148,6 +148,19 @@ def judge_command(command: Command, file: OtherFile) -> None:
             source=fact.source,
             advice=fact.message,
         )
+    if name == "ray" and len(words) > 1 and words[1].value == "start":
+        for word in words[2:]:
+            if re.match(r"--num-gpus(?:=|$)", word.value):
+                file.report(
+                    BATCH,
+                    (word.start, word.end),
+                    "Ray counts NVIDIA's GPUs by --num-gpus; NPUs are its resource NPU",
+                    subject="--num-gpus",
+                    evidence=Evidence.PACKAGE,
+                    source="ray-project/ray#41256, python/ray/_private/accelerators/npu.py",
+                    advice="leave it out, and Ray finds the NPUs of the machine, or write --resources='{\"NPU\": 8}'; "
+                    "what asks for num_gpus in Python has to ask for resources={'NPU': 1}",
+                )
     if name in _SUBMITTING:
         _submitted(command, file)
     engine = next((at for at, word in enumerate(words) if word.value.rpartition("/")[2] in _ENGINES), None)

@@ -180,6 +180,7 @@ def _judge_values(script: Script, listed: list[Pair], file: OtherFile) -> None:
     for one in script.assignments:
         if one.value is not None:
             places.append((one.name, one.value))
+    places += script.loops
     defaults = [(use, use.default) for use in script.uses if use.default is not None]
     places += [(use.name, default) for use, default in defaults]
     # X=${1:-cuda} gives X its value as well.

@@ -146,6 +146,8 @@ class Script(NamedTuple):
     comparisons: list[Comparison]
     comments: list[tuple[int, int]]
     heredocs: list[Heredoc]
+    loops: list[tuple[str, Word]]
+    """The variable of each ``for`` with each word that it takes."""
     is_broken: bool = False
     """Something in it is no shell, and it cannot be told how far the harm reaches."""
 
@@ -168,7 +170,7 @@ def read(data: bytes, start: int = 0, end: int | None = None) -> Script:
         # A carriage return would belong to the last word of its line; what is read keeps its length.
         part = part.replace(b"\\\r\n", b" \\\n").replace(b"\r\n", b" \n")
     tree = _parser().parse(part)
-    script = Script([], [], [], [], [], [], [])
+    script = Script([], [], [], [], [], [], [], [])
     reader = _Reader(part, start, script)
     reader.walk(tree.root_node)
     return script._replace(is_broken=reader.is_broken)
@@ -190,6 +192,7 @@ class _Reader:
             "array": self._array,
             "binary_expression": self._comparison,
             "case_statement": self._case,
+            "for_statement": self._loop,
             "comment": self._comment,
             "redirected_statement": self._redirected,
         }
@@ -387,6 +390,13 @@ class _Reader:
             if item.type == "case_item":
                 for pattern in item.children_by_field_name("value"):
                     self.script.comparisons.append(Comparison(subject, self._word(pattern)))
+
+    def _loop(self, node: Node, above: tuple[Node, ...]) -> None:
+        name = node.child_by_field_name("variable")
+        if name is not None:
+            self.script.loops.extend(
+                (self._text(name), self._word(one)) for one in node.children_by_field_name("value")
+            )
 
     def _comment(self, node: Node, above: tuple[Node, ...]) -> None:
         self.script.comments.append((node.start_byte + self.base, node.end_byte + self.base))
