@@ -24,10 +24,12 @@ _FOLLOWED = (
     "torch.backends",
     "torch.profiler",
     "torch.autograd.profiler",
-    "torch.distributed",
     "flash_attn",
     "xformers",
 )
+"""Modules whose names matter wherever they are used, under whatever name."""
+_BY_WORD = frozenset(("torch", "torch.distributed"))
+"""Modules of whose names only those matter that hold a rule's word."""
 _LIBRARIES = ("torch", "flash_attn", "xformers")
 """Packages whose names rules ask for."""
 
@@ -203,9 +205,9 @@ def _followed_names(file: PythonFile, nodes: list[ast.AST], words: Words) -> set
     for node in nodes:
         if isinstance(node, ast.ImportFrom):
             module = node.module or ""
-            if module == "torch":
-                # What is used as torch.nn is found by words; as nn it is of no more interest.
-                chosen = [alias for alias in node.names if words.within(f"torch.{alias.name}(")]
+            if module in _BY_WORD:
+                # What is used as torch.nn is found by its words; as nn it is of no more interest.
+                chosen = [alias for alias in node.names if words.within(f"{module}.{alias.name}(")]
                 names |= {alias.asname or alias.name for alias in chosen}
             elif module.startswith(_FOLLOWED):
                 names |= {alias.asname or alias.name for alias in node.names if alias.name != "*"}
