@@ -162,6 +162,18 @@ class Native:
 
         torch.ops.npuify_sim.learn_twin(group.boxed() if hasattr(group, "boxed") else group)
 
+    def hold_works(self) -> None:
+        """Begin a bundle of this thread's collectives."""
+        import torch
+
+        torch.ops.npuify_sim.hold_works()
+
+    def wait_for_works(self) -> None:
+        """Wait for all of the bundle, and end it."""
+        import torch
+
+        torch.ops.npuify_sim.wait_for_works()
+
     def blocks(self, index: int) -> list[tuple[int, int]]:
         """Address and size of each live piece of memory of a device."""
         room = self._lib.npuify_blocks(index, None, None, 0) + 64

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 def apply(root: ModuleType) -> None:
     """Methods ``.npu()``, the backend hccl, and the names that the release adds under ``torch``."""
-    torch.utils.generate_methods_for_privateuse1_backend(unsupported_dtype=[torch.quint8, torch.quint4x2, torch.quint2x4, torch.qint32, torch.qint8])
+    unsupported = [torch.quint8, torch.quint4x2, torch.quint2x4, torch.qint32, torch.qint8]
+    torch.utils.generate_methods_for_privateuse1_backend(for_storage=True, unsupported_dtype=unsupported)
     added = set(state.table["patched"])
     if torch.distributed.is_available():
         from npuify.simulator.api import distributed

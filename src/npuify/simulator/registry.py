@@ -25,6 +25,8 @@ def register_own_operators() -> None:
     own = torch.library.Library("npuify_sim", "DEF")
     own.define("default_generator(int device) -> Generator")
     if torch.distributed.is_available():
+        own.define("hold_works() -> ()")
+        own.define("wait_for_works() -> ()")
         own.define("learn_twin(__torch__.torch.classes.c10d.ProcessGroup twin) -> ()")
     _kept.append(own)
 

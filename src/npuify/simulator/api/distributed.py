@@ -32,6 +32,29 @@ def register() -> None:
     if "hccl" in getattr(dist.Backend, "backend_list", []):
         return
     dist.Backend.register_backend("hccl", _create, extended_api=True, devices=["npu"])
+    _bundles()
+
+
+def _bundles() -> None:
+    """Let collectives of NPU tensors be bundled, which gloo's backend does not know."""
+    begin, end = dist.ProcessGroup._start_coalescing, dist.ProcessGroup._end_coalescing
+
+    def start_coalescing(self: Any, device: torch.device) -> None:
+        if device.type == "npu":
+            state.device.hold_works()
+        else:
+            begin(self, device)
+
+    def end_coalescing(self: Any, device: torch.device) -> Any:
+        if device.type != "npu":
+            return end(self, device)
+        state.device.wait_for_works()
+        done: Any = torch.futures.Future()
+        done.set_result(None)
+        return torch._C._distributed_c10d._create_work_from_future(done)
+
+    dist.ProcessGroup._start_coalescing = start_coalescing  # type: ignore[method-assign]
+    dist.ProcessGroup._end_coalescing = end_coalescing  # type: ignore[method-assign]
 
 
 def _create(options: Any, backend_options: Any) -> Any:

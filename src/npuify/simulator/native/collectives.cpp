@@ -18,6 +18,8 @@ using c10d::ProcessGroup;
 using c10d::Work;
 using Pairs = std::vector<std::pair<at::Tensor, at::Tensor>>;
 
+thread_local bool bundling = false;
+thread_local std::vector<c10::intrusive_ptr<Work>> bundle;
 std::mutex twins_mutex;
 std::unordered_map<const void*, IValue> twins;
 
@@ -118,7 +120,20 @@ IValue wrap_work(IValue work, Pairs pairs) {
   if (!work.type()->isSubtypeOf(*c10::getCustomClassType<c10::intrusive_ptr<Work>>())) {
     return work;
   }
-  return IValue(c10::make_intrusive<NpuWork>(work.toCustomClass<Work>(), std::move(pairs)));
+  c10::intrusive_ptr<Work> made = c10::make_intrusive<NpuWork>(work.toCustomClass<Work>(), std::move(pairs));
+  if (bundling) {
+    bundle.push_back(made);
+  }
+  return IValue(std::move(made));
+}
+
+void bundle_works(bool begin) {
+  auto works = std::move(bundle);
+  bundle.clear();
+  bundling = begin;
+  for (auto& work : works) {
+    work->wait();
+  }
 }
 
 } // namespace npuify
@@ -127,6 +142,7 @@ IValue wrap_work(IValue work, Pairs pairs) {
 
 namespace npuify {
 void remember_twin(const c10::IValue&) {}
+void bundle_works(bool) {}
 c10::IValue twin_of(const c10::IValue& group) {
   return group;
 }

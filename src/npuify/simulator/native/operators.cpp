@@ -194,10 +194,12 @@ class Call {
       }
     }
     c10::Storage storage;
+    const Tensor* base = nullptr;
     auto* host = impl->unsafe_storage().unsafeGetStorageImpl();
     for (auto& s : seen_) {
       if (s.host.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() == host) {
         storage = c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(s.storage));
+        base = &s.npu;
         break;
       }
     }
@@ -210,7 +212,7 @@ class Call {
     if (fresh) {
       storage = new_storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(host));
     }
-    Tensor result = wrap(std::move(storage), impl);
+    Tensor result = wrap(std::move(storage), impl, base);
     if (fresh) {
       made_.push_back({result, t, host, false});
     }
@@ -277,9 +279,12 @@ class Call {
         c10::StorageImpl::use_byte_size_t(), bytes, adopt(std::move(host), target()), npu_allocator(), /*resizable=*/true));
   }
 
-  static Tensor wrap(c10::Storage storage, c10::TensorImpl* like) {
-    Tensor t = at::detail::make_tensor<c10::TensorImpl>(
-        std::move(storage), DispatchKeySet(DispatchKey::PrivateUse1), like->dtype());
+  // A view has its base's keys, and with them its being an inference tensor or not.
+  static Tensor wrap(c10::Storage storage, c10::TensorImpl* like, const Tensor* base) {
+    Tensor t = base == nullptr
+        ? at::detail::make_tensor<c10::TensorImpl>(std::move(storage), DispatchKeySet(DispatchKey::PrivateUse1), like->dtype())
+        : at::detail::make_tensor<c10::TensorImpl>(
+              c10::TensorImpl::VIEW, std::move(storage), base->key_set() - kBits, like->dtype());
     auto* impl = t.unsafeGetTensorImpl();
     impl->set_sizes_and_strides(like->sizes(), like->strides(), like->storage_offset());
     if (like->is_conj()) {
@@ -294,6 +299,8 @@ class Call {
     return t;
   }
 
+  static constexpr DispatchKeySet kBits =
+      DispatchKeySet({DispatchKey::Conjugate, DispatchKey::Negative, DispatchKey::ZeroTensor});
   const Operator& operator_;
   std::vector<Seen> seen_;
   std::vector<Seen> made_; // host.storage -> npu
@@ -558,6 +565,18 @@ void set_tensor(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
   stack->emplace_back(std::move(self));
 }
 
+// _has_compatible_shallow_copy_type(Tensor self, Tensor from) -> bool: `x.data = y` may change the device, so that a module
+// that moves keeps its parameters, and an optimiser made before still has them.
+void may_take_data(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
+  Tensor self = argument<Tensor>(stack, 2, 0);
+  Tensor from = argument<Tensor>(stack, 2, 1);
+  auto dense = [](const Tensor& t) {
+    return t.layout() == c10::kStrided && (t.device().type() == kNpu || t.device().type() == c10::DeviceType::CPU);
+  };
+  torch::jit::drop(*stack, 2);
+  stack->emplace_back(self.key_set() == from.key_set() || (dense(self) && dense(from)));
+}
+
 void nothing(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
   torch::jit::drop(*stack, op.schema().arguments().size());
 }
@@ -573,6 +592,16 @@ void give_default_generator(const OperatorHandle& op, DispatchKeySet, Stack* sta
 void learn_twin(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
   remember_twin(argument<IValue>(stack, 1, 0));
   torch::jit::drop(*stack, 1);
+}
+
+// npuify_sim::hold_works() -> (): from here on this thread's collectives are one bundle ...
+void hold_works(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
+  bundle_works(true);
+}
+
+// npuify_sim::wait_for_works() -> (): ... which ends here, when all of them have.
+void wait_for_works(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
+  bundle_works(false);
 }
 
 // ---- autocast -------------------------------------------------------------------------------------------------------
@@ -704,9 +733,12 @@ NPUIFY_API void npuify_register() {
   implement<&set_storage>("aten::set_", "source_Storage_storage_offset");
   implement<&set_whole_storage>("aten::set_", "source_Storage");
   implement<&set_tensor>("aten::set_", "source_Tensor");
+  implement<&may_take_data>("aten::_has_compatible_shallow_copy_type", "");
   implement<&nothing>("aten::record_stream", "");
   implement<&give_default_generator>(c10::OperatorName("npuify_sim::default_generator", ""), DispatchKey::CompositeExplicitAutograd);
 #ifdef NPUIFY_DISTRIBUTED
+  implement<&hold_works>(c10::OperatorName("npuify_sim::hold_works", ""), DispatchKey::CompositeExplicitAutograd);
+  implement<&wait_for_works>(c10::OperatorName("npuify_sim::wait_for_works", ""), DispatchKey::CompositeExplicitAutograd);
   implement<&learn_twin>(c10::OperatorName("npuify_sim::learn_twin", ""), DispatchKey::CompositeExplicitAutograd);
 #endif
   for (const auto& name : dispatcher.getAllOpNames()) {
