@@ -14,6 +14,7 @@ from npuify.cli.rules import rules
 from npuify.cli.scan import scan
 from npuify.cli.schema import schema
 from npuify.cli.simulate import CONTEXT, simulate
+from npuify.cli.trace import trace
 
 # Without markup typer does not load rich, which would cost more than all the rest of --help.
 app = typer.Typer(
@@ -31,6 +32,7 @@ app.command()(guarded(migrate))
 app.command()(guarded(explain))
 app.command()(guarded(rules))
 app.command(context_settings=CONTEXT)(guarded(simulate))
+app.command(context_settings=CONTEXT)(guarded(trace))
 app.add_typer(knowledge, name="knowledge")
 knowledge.command("list")(guarded(list_releases))
 knowledge.command()(guarded(show))
