@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
-from npuify.cli.options import OutputOption
+from npuify.cli.options import OutputOption  # noqa: TC001  typer reads it
 
 
 class TraceFormat(str, Enum):
@@ -55,7 +55,7 @@ def trace(
         bool | None,
         typer.Option(
             "--transfer/--no-transfer",
-            help="Let CUDA names mean the NPU, by transfer_to_npu; default: where the file names CUDA and not torch_npu.",
+            help="Let CUDA names mean the NPU, by transfer_to_npu; default: in files that name CUDA and not torch_npu.",
             show_default=False,
         ),
     ] = None,
@@ -66,10 +66,11 @@ def trace(
 ) -> int:
     """List the operators of a program's step, without computing it, and what the NPU has for each.
 
-    The program runs on fake tensors, which have types and shapes but no memory; what it prints goes to the error stream.
-    Exits with 0, with 1 where --fail-on finds something or the program failed, with 2 where something else went wrong.
+    The program runs on fake tensors, which have types and shapes but no memory. What it prints goes to the error
+    stream. Exits with 0, with 1 where --fail-on finds something or the program failed, with 2 where something else
+    went wrong.
 
-    Examples: npuify trace train.py --epochs 1; npuify trace --fail-on fallback --format html --output trace.html train.py
+    Examples: npuify trace train.py --epochs 1; npuify trace --fail-on fallback --format html --output o.html train.py
     """
     from npuify.cli.output import put
     from npuify.cli.simulate import _bytes

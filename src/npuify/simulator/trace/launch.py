@@ -44,8 +44,8 @@ def trace(
         torch_npu: the release to hold it against; empty: the one of the installed torch.
         steps: stop after so many steps of every optimizer; 0: run to the end.
         compute_limit: bytes of results that may be filled to compute one value that the program reads.
-        transfer: run it with ``transfer_to_npu``, so that CUDA names mean the NPU; None: where the script names CUDA and
-            not torch_npu.
+        transfer: run it with ``transfer_to_npu``, so that CUDA names mean the NPU; None: where the script names CUDA
+            and not torch_npu.
         python: the Python to run it with.
 
     Raises:
@@ -108,7 +108,7 @@ def judged(script: str, torch_npu: str, seen: dict[str, Any]) -> TraceResult:
             host += row["count"]
             continue
         inputs, outputs = row["inputs"], row["outputs"]
-        types = [kind for kind, _ in (*inputs, *outputs) if kind.startswith(("float", "bfloat", "complex"))]
+        types = [kind for kind, _ in inputs if kind.startswith(("float", "bfloat", "complex"))]
         verdict = judge(release, row["name"], row["overload"], types, row["composite"])
         calls.append(
             Call(

@@ -26,6 +26,7 @@ def page(result: TraceResult) -> str:
     """The whole page. Whatever comes from the traced program is escaped."""
     style = (Path(__file__).resolve().parent / "page.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     found = counts(result)
     rows = operators(result)
     sections = [_section(support, [row for row in rows if row.support is support]) for support in ORDER]
@@ -46,7 +47,7 @@ def page(result: TraceResult) -> str:
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
 <meta name="color-scheme" content="light dark">
@@ -87,7 +88,7 @@ def _operator(row: Operator) -> str:
         else ""
     )
     return (
-        f"<details><summary><code>{escaped(row.name)}</code> <b>{row.count}</b> "
+        f"<details><summary><code>{escaped(row.name)}</code> <b>{row.times}</b> "
         f'<span class="dim">{row.places} line{"s" if row.places != 1 else ""}</span></summary>{message}'
         f"<table><tr><th>calls</th><th>line</th><th>phase</th><th>inputs</th><th>results</th></tr>{lines}</table>"
         f"{more}</details>"

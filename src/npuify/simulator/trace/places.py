@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ class Places:
         import torch
 
         self._roots = _folders(roots)
-        here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-        self._passed_over = _folders([here, os.path.dirname(torch.__file__)])
+        own = Path(__file__).resolve().parent.parent.parent
+        self._passed_over = _folders([str(own), str(Path(torch.__file__).parent)])
         self._python = _folders(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib"))
         self._kinds: dict[str, int] = {}
 
@@ -68,4 +69,4 @@ class Places:
 
 
 def _folders(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(os.path.join(os.path.realpath(name), "") for name in names)
+    return tuple(os.path.realpath(name).rstrip(os.sep) + os.sep for name in names)

@@ -97,12 +97,11 @@ def _text(result: TraceResult) -> Iterator[str]:
             yield f"{TITLES[support][0].upper()}{TITLES[support][1:]}:"
             for row in own:
                 first = row.calls[0]
-                yield f"{row.count:>8}  {row.name}  {first.file}:{first.line}" + (
+                yield f"{row.times:>8}  {row.name}  {first.file}:{first.line}" + (
                     f" and {row.places - 1} more lines" if row.places > 1 else ""
                 )
             yield ""
-    for remark in remarks(result):
-        yield remark
+    yield from remarks(result)
     yield (
         f"Traced in {result.seconds:.1f} s ({result.import_seconds:.1f} s before it to import torch), "
         f"{result.peak_memory / 2**20:.0f} MiB of memory at most."
@@ -114,7 +113,7 @@ def _text(result: TraceResult) -> Iterator[str]:
 
 
 def _operator(row: Operator) -> Iterator[str]:
-    yield f"{row.count:>8}  {row.name}: {row.message}"
+    yield f"{row.times:>8}  {row.name}: {row.message}"
     for call in row.calls[:_LINES]:
         yield f"          {call.file}:{call.line} ({call.phase}) {', '.join(call.inputs)}"
     if len(row.calls) > _LINES:

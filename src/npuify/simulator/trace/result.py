@@ -6,7 +6,7 @@ from enum import Enum
 
 import msgspec
 
-from npuify.model import Evidence
+from npuify.model import Evidence  # noqa: TC001  msgspec reads it
 
 
 class Support(str, Enum):

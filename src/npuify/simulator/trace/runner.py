@@ -1,16 +1,17 @@
-"""Runs a program under the recorder and writes what was seen. Started as a script by :mod:`launch`, in the user's Python.
+"""Runs a program under the recorder and writes what was seen. Started by :mod:`launch` in the user's Python.
 
 Usage: runner.py REQUEST.json, whose result goes to the file that the request names.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
-import resource
 import runpy
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 
@@ -20,11 +21,10 @@ def main(request_path: str) -> int:
     Returns:
         0: the program came to its end, or was stopped after enough steps; 1: it failed, which the result tells.
     """
-    with open(request_path, encoding="utf-8") as file:
-        request: dict[str, Any] = json.load(file)
+    request: dict[str, Any] = json.loads(Path(request_path).read_text(encoding="utf-8"))
     script: str = request["script"]
     sys.argv = [script, *request["arguments"]]
-    sys.path[0] = os.path.dirname(os.path.abspath(script)) if not request["module"] else os.getcwd()
+    sys.path[0] = str(Path.cwd() if request["module"] else Path(script).absolute().parent)
     started = time.perf_counter()
     import torch
 
@@ -32,10 +32,10 @@ def main(request_path: str) -> int:
     from npuify.simulator.trace.places import Places
     from npuify.simulator.trace.recorder import Recorder
 
-    places = Places([sys.path[0], os.getcwd()])
+    places = Places([sys.path[0], str(Path.cwd())])
     if request["transfer"]:
-        import torch_npu  # noqa: F401
-        from torch_npu.contrib import transfer_to_npu  # noqa: F401
+        importlib.import_module("torch_npu")
+        importlib.import_module("torch_npu.contrib.transfer_to_npu")
     recorder = Recorder(places, request["compute_limit"], request["keep_real"])
     loaded = time.perf_counter()
     notes: dict[str, None] = {}
@@ -62,7 +62,7 @@ def main(request_path: str) -> int:
         "stopped": recorder.stopped,
         "seconds": time.perf_counter() - loaded,
         "import_seconds": loaded - started,
-        "peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+        "peak_memory": _peak_memory(),
         "notes": list(notes),
         "error": error,
         "operators": _operators(recorder),
@@ -79,11 +79,19 @@ def main(request_path: str) -> int:
             for read in recorder.record.reads.values()
         ],
     }
-    partial = f"{request['result']}.part"
-    with open(partial, "w", encoding="utf-8") as file:
-        json.dump(result, file)
-    os.replace(partial, request["result"])
+    partial = Path(f"{request['result']}.part")
+    partial.write_text(json.dumps(result), encoding="utf-8")
+    partial.replace(request["result"])
     return code
+
+
+def _peak_memory() -> int:
+    """The largest memory of this process so far, in bytes; 0 where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _operators(recorder: Any) -> list[dict[str, Any]]:
@@ -137,6 +145,4 @@ def _told(failed: BaseException, places: Any) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    if "" in sys.path[:1]:
-        sys.path[0] = os.path.dirname(os.path.abspath(__file__))
     sys.exit(main(sys.argv[1]))

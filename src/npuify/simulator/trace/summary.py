@@ -27,7 +27,7 @@ class Operator(NamedTuple):
 
     name: str
     support: Support
-    count: int
+    times: int
     places: int
     """Different lines that call it."""
     message: str
@@ -45,7 +45,7 @@ def operators(result: TraceResult) -> tuple[Operator, ...]:
         )
         for (name, support, message), calls in groups.items()
     ]
-    return tuple(sorted(rows, key=lambda row: (ORDER.index(row.support), -row.count, row.name)))
+    return tuple(sorted(rows, key=lambda row: (ORDER.index(row.support), -row.times, row.name)))
 
 
 def counts(result: TraceResult) -> dict[Support, int]:

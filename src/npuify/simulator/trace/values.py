@@ -1,7 +1,8 @@
-"""Values of fake tensors, computed when the program asks for one: only what that value needs, from a log of all steps.
+"""Values of fake tensors, computed when the program asks for one: only what that value needs, from a log.
 
-A fake tensor has no numbers. Where a program reads one (``loss.item()``, ``if mask.any()``, ``x.nonzero()``), the operators
-that lead to it are run again on real memory. Where that would cost more than a limit, a value is assumed, and said to be.
+A fake tensor has no numbers. Where a program reads one (``loss.item()``, ``if mask.any()``, ``x.nonzero()``), the
+operators that lead to it are run again on real memory. Where that would cost more than a limit, a value is assumed,
+and said to be.
 """
 
 from __future__ import annotations

@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from npuify.knowledge import ReleaseTable
 
 _TYPES = Path(__file__).resolve().parent / "data" / "operator_types.json"
+_JUDGED = ("float64", "complex", "float8")
+"""Types that few kernels take. The list leaves out bfloat16 too, also where it is known to work (matrix products)."""
+_ON_THE_NPU = {
+    "_scaled_dot_product_flash_attention_for_cpu": "scaled_dot_product_attention",
+    "_scaled_dot_product_flash_attention_for_cpu_backward": "scaled_dot_product_attention",
+    "mkldnn_rnn_layer": "lstm",
+    "mkldnn_rnn_layer_backward": "lstm",
+}
+"""Operators that PyTorch takes on the CPU only, and what it takes on the NPU in their place."""
 _VIEWS = frozenset(
     ("aten::detach", "aten::alias", "aten::lift_fresh", "aten::t", "aten::_has_compatible_shallow_copy_type")
 )
@@ -58,18 +67,45 @@ def judge(release: ReleaseTable, name: str, overload: str, types: Iterable[str],
             Evidence.ASSUMED,
             "",
         )
-    if not _has_kernel(release, plain, overload):
-        if composite or name in _VIEWS:
-            return Verdict(Support.COMPOSITE, "PyTorch makes it of other operators", Evidence.PACKAGE, "PyTorch")
+    if plain in _ON_THE_NPU:
         return Verdict(
-            Support.FALLBACK,
-            f"torch_npu {release.torch_npu} has no NPU kernel for it: it runs on the host's CPU",
+            Support.KERNEL,
+            f"the CPU's form of {_ON_THE_NPU[plain]}",
             Evidence.PACKAGE,
-            f"torch_npu {release.torch_npu}, npu_native_functions.yaml",
+            f"torch_npu {release.torch_npu}",
         )
-    return _types(plain, tuple(types)) or Verdict(
-        Support.KERNEL, "", Evidence.PACKAGE, f"torch_npu {release.torch_npu}, npu_native_functions.yaml"
-    )
+    how, evidence, source = _served(release, plain, overload, composite)
+    if how is Support.KERNEL:
+        return _types(plain, tuple(types)) or Verdict(how, "", evidence, source)
+    return Verdict(how, _MESSAGES[how].format(release.torch_npu), evidence, source)
+
+
+_MESSAGES = {
+    Support.COMPOSITE: "PyTorch makes it of other operators",
+    Support.FALLBACK: "torch_npu {} has no NPU kernel for it: it runs on the host's CPU",
+    Support.UNSUPPORTED: "torch_npu {} has nothing for it, not even the way over the CPU",
+}
+_ANSWERS = {
+    "kernel": Support.KERNEL,
+    "default": Support.COMPOSITE,
+    "composite": Support.COMPOSITE,
+    "fallback": Support.FALLBACK,
+    "none": Support.UNSUPPORTED,
+}
+"""What the imported package answered."""
+
+
+def _served(release: ReleaseTable, plain: str, overload: str, composite: bool) -> tuple[Support, Evidence, str]:
+    """What serves an ATen operator, how that is known, and from where."""
+    asked = getattr(release, "operator_support", {}).get(plain, {}).get(overload)
+    if asked in _ANSWERS:
+        return _ANSWERS[asked], Evidence.LIVE, f"torch_npu {release.torch_npu}, imported"
+    source = f"torch_npu {release.torch_npu}, npu_native_functions.yaml"
+    if _has_kernel(release, plain, overload):
+        return Support.KERNEL, Evidence.PACKAGE, source
+    if composite or f"aten::{plain}" in _VIEWS:
+        return Support.COMPOSITE, Evidence.PACKAGE, "PyTorch"
+    return Support.FALLBACK, Evidence.PACKAGE, source
 
 
 def _has_kernel(release: ReleaseTable, plain: str, overload: str) -> bool:
@@ -90,7 +126,7 @@ def documented_types() -> dict[str, tuple[frozenset[str], str]]:
     if not _TYPES.is_file():
         return {}
     content = json.loads(_TYPES.read_text(encoding="utf-8"))
-    return {name: (frozenset(row["types"]), row["api"]) for name, row in content["operators"].items()}
+    return {name: (frozenset(types.split()), api) for name, (api, types) in content["operators"].items()}
 
 
 def _types(plain: str, given: tuple[str, ...]) -> Verdict | None:
@@ -98,7 +134,7 @@ def _types(plain: str, given: tuple[str, ...]) -> Verdict | None:
     if known is None:
         return None
     types, api = known
-    foreign = sorted({one for one in given if one not in types})
+    foreign = sorted({one for one in given if one.startswith(_JUDGED) and one not in types})
     if not foreign:
         return None
     return Verdict(
