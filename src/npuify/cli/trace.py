@@ -61,7 +61,7 @@ def trace(
     ] = None,
     compute_limit: Annotated[
         str, typer.Option(metavar="SIZE", help="Memory to fill at most to compute a value that the program reads.")
-    ] = "1GiB",
+    ] = "512MiB",
     python: Annotated[str, typer.Option(metavar="PATH", help="The Python to run the program with.")] = "",
 ) -> int:
     """List the operators of a program's step, without computing it, and what the NPU has for each.

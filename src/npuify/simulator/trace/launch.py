@@ -33,7 +33,7 @@ def trace(
     module: bool = False,
     torch_npu: str = "",
     steps: int = 1,
-    compute_limit: int = 1 << 30,
+    compute_limit: int = 512 << 20,
     transfer: bool | None = None,
     python: str = "",
 ) -> TraceResult:
@@ -51,6 +51,9 @@ def trace(
     Raises:
         NpuifyError: there is no such file, no Python with torch, or the traced process died.
     """
+    world = 0
+    if not module and Path(script).name in ("torchrun", "torch_npu_run"):
+        script, arguments, module, world = unlaunched(arguments)
     if not module and not Path(script).is_file():
         raise NpuifyError(f"no such file: {script}", file=script)
     interpreter = simulated.python_for(python)
@@ -58,6 +61,10 @@ def trace(
     environ = simulated.environment(settings, dict(os.environ))
     _, release = simulated.check(interpreter, environ)
     environ[f"{PREFIX}_TORCH_NPU"] = release
+    if world:
+        environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE=str(world), LOCAL_WORLD_SIZE=str(world))
+        environ.setdefault("MASTER_ADDR", "127.0.0.1")
+        environ.setdefault("MASTER_PORT", "29500")
     if transfer is None:
         transfer = not module and _names_only_cuda(Path(script))
     with tempfile.TemporaryDirectory(prefix="npuify-trace-") as folder:
@@ -89,6 +96,35 @@ def trace(
                 file=script,
             )
         return judged(script, release, json.loads(result.read_text(encoding="utf-8")))
+
+
+_WITHOUT_VALUE = frozenset(("standalone", "no-python", "run-path", "m", "module", "enable-tiered-parallel-tcpstore"))
+"""Options of torchrun that are followed by no value."""
+
+
+def unlaunched(arguments: Sequence[str]) -> tuple[str, list[str], bool, int]:
+    """The program of a ``torchrun`` command, its arguments, whether it is a module, and how many processes there are.
+
+    Raises:
+        NpuifyError: the command names no program.
+    """
+    given = list(arguments)
+    values: dict[str, str] = {}
+    module = False
+    while given and given[0].startswith("-"):
+        name, equals, value = given.pop(0).lstrip("-").partition("=")
+        name = name.replace("_", "-")
+        if name in ("m", "module"):
+            module = True
+        elif equals:
+            values[name] = value
+        elif name not in _WITHOUT_VALUE and given:
+            values[name] = given.pop(0)
+    if not given:
+        raise NpuifyError("torchrun names no program", advice="npuify trace torchrun --nproc_per_node 2 train.py")
+    each, nodes = values.get("nproc-per-node", "1"), values.get("nnodes", "1").partition(":")[0]
+    count = (int(each) if each.isdigit() else 8) * (int(nodes) if nodes.isdigit() else 1)
+    return given[0], given[1:], module, count
 
 
 def _names_only_cuda(script: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ def applied(recorder: Recorder, steps: int, notes: dict[str, None]) -> Iterator[
         _conversions(stack, recorder)
         _data(stack, notes)
         _files(stack, notes)
+        _processes(stack, notes)
         _optimizers(stack, recorder, steps)
         yield
 
@@ -174,6 +176,48 @@ def _files(stack: ExitStack, notes: dict[str, None]) -> None:
 
     if hasattr(torch, "compile"):
         _replace(stack, torch, "compile", plain)
+
+
+def _processes(stack: ExitStack, notes: dict[str, None]) -> None:
+    """One process is traced; the others of a group are not there."""
+    distributed = torch.distributed
+    if not distributed.is_available():
+        return
+    try:
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+    except ImportError:
+        return
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def init(*args: Any, **kwargs: Any) -> None:
+            given = dict(zip(("backend", "init_method", "timeout", "world_size", "rank"), args, strict=False), **kwargs)
+            world, rank = given.get("world_size", -1), given.get("rank", -1)
+            world = world if world is not None and world > 0 else int(os.environ.get("WORLD_SIZE", "1"))
+            rank = rank if rank is not None and rank >= 0 else int(os.environ.get("RANK", "0"))
+            notes["torch.distributed: only this process is traced; collectives reach no other one"] = None
+            original("fake", rank=rank, world_size=world, store=FakeStore())
+
+        return init
+
+    _replace(stack, distributed, "init_process_group", make)
+
+    class DistributedDataParallel(torch.nn.Module):
+        """The module that it is given; collectives of its gradients are left out."""
+
+        def __init__(self, module: torch.nn.Module, *_args: Any, **_kwargs: Any) -> None:
+            super().__init__()
+            self.module = module
+            notes["DistributedDataParallel: the collectives of gradients are left out"] = None
+
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            return self.module(*args, **kwargs)
+
+        @contextmanager
+        def no_sync(self) -> Iterator[None]:
+            yield
+
+    for owner in (torch.nn.parallel, torch.nn.parallel.distributed):
+        _replace(stack, owner, "DistributedDataParallel", lambda _original: DistributedDataParallel)
 
 
 def _optimizers(stack: ExitStack, recorder: Recorder, steps: int) -> None:

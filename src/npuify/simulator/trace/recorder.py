@@ -172,6 +172,10 @@ class Recorder(TorchDispatchMode):
         constant = getattr(tensor, "constant", None)
         if constant is not None:
             return func(constant)
+        if "non_finite" in self.log.origin(tensor):
+            # Whether gradients have overflown decides on a step. The first ones of a run are taken not to have.
+            self._note("whether gradients are finite", place, "only a step with finite gradients is of interest", "yes")
+            return 0.0
         try:
             found = func(self._without_modes(lambda: self.log.value(tensor)))
         except Exception as error:
@@ -184,11 +188,8 @@ class Recorder(TorchDispatchMode):
 
     def _assumed(self, tensor: torch.Tensor) -> Any:
         """A number for a tensor whose numbers are not known: one that makes a training program go on."""
-        origin = self.log.origin(tensor)
-        if "non_finite" in origin:
-            return 0.0
         if tensor.dtype is torch.bool:
-            return "isfinite" in origin
+            return "isfinite" in self.log.origin(tensor)
         return 1.0 if tensor.is_floating_point() else 1
 
     def _compute(self, func: Any, args: Any, kwargs: dict[str, Any], place: Place, error: BaseException) -> Any:
