@@ -159,13 +159,29 @@ def _data(stack: ExitStack, notes: dict[str, None]) -> None:
 
 
 def _files(stack: ExitStack, notes: dict[str, None]) -> None:
-    def leave_out(what: str) -> Callable[[Any], Any]:
-        def nothing(*_args: Any, **_kwargs: Any) -> None:
-            notes[f"{what}: left out; a trace has no numbers to store"] = None
+    saved: dict[str, Any] = {}
 
-        return lambda _original: nothing
+    def name_of(file: Any) -> str:
+        return os.path.realpath(getattr(file, "name", file)) if not hasattr(file, "getbuffer") else str(id(file))
 
-    _replace(stack, torch, "save", leave_out("torch.save"))
+    def save(_original: Callable[..., Any]) -> Callable[..., Any]:
+        def keep(obj: Any, f: Any, *_args: Any, **_kwargs: Any) -> None:
+            notes[
+                "torch.save: nothing is stored, for a trace has no numbers; torch.load gives back what it was given"
+            ] = None
+            saved[name_of(f)] = obj
+
+        return keep
+
+    def load(original: Callable[..., Any]) -> Callable[..., Any]:
+        def back(f: Any, *args: Any, **kwargs: Any) -> Any:
+            name = name_of(f)
+            return saved[name] if name in saved else original(f, *args, **kwargs)
+
+        return back
+
+    _replace(stack, torch, "save", save)
+    _replace(stack, torch, "load", load)
 
     def plain(_original: Callable[..., Any]) -> Callable[..., Any]:
         def compiled(model: Any = None, **_kwargs: Any) -> Any:

@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .places import NOWHERE
-from .values import Log, TooCostly, mapped, run_real, tensors_of, written
+from .values import Log, TooCostly, mapped, reason_of, run_real, tensors_of, written
 
 if TYPE_CHECKING:
     from .places import Place, Places
@@ -150,7 +150,7 @@ class Recorder(TorchDispatchMode):
             found = self._without_modes(lambda: self.log.value(tensor))
         except Exception as error:
             found = torch.ones(tensor.shape, dtype=tensor.dtype)
-            self._note(what, place, str(error) if isinstance(error, TooCostly) else repr(error), "ones")
+            self._note(what, place, reason_of(error), "ones")
         else:
             self._note(what, place)
         return found
@@ -179,9 +179,8 @@ class Recorder(TorchDispatchMode):
         try:
             found = func(self._without_modes(lambda: self.log.value(tensor)))
         except Exception as error:
-            reason = str(error) if isinstance(error, TooCostly) else repr(error)
             found = self._assumed(tensor)
-            self._note("a number of a tensor", place, reason, str(found))
+            self._note("a number of a tensor", place, reason_of(error), str(found))
             return found
         self._note("a number of a tensor", place)
         return found
@@ -205,7 +204,7 @@ class Recorder(TorchDispatchMode):
             try:
                 return self.log.value(tensor)
             except Exception as failed:
-                reason = str(failed) if isinstance(failed, TooCostly) else repr(failed)
+                reason = reason_of(failed)
                 return torch.ones(tensor.shape, dtype=tensor.dtype)
 
         def work() -> Any:
@@ -242,7 +241,7 @@ class Recorder(TorchDispatchMode):
         try:
             return self._without_modes(lambda: func(*mapped(args, real), **mapped(kwargs, real)))
         except TooCostly as error:
-            self._note("numbers written to memory of the CPU", place, str(error), "left as they were")
+            self._note("numbers written to memory of the CPU", place, reason_of(error), "what was there")
             return next(written(func, args, kwargs))
         finally:
             if not any(read.place == place for read in self.record.reads.values()):

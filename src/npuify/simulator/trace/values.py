@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 
+def reason_of(error: BaseException) -> str:
+    """Why a value could not be computed, in one short line."""
+    text = " ".join(str(error).split())
+    text = text if len(text) <= 120 else f"{text[:119]}…"
+    return text if isinstance(error, TooCostly) else f"computing it raised {type(error).__name__}: {text}"
+
+
 class TooCostly(Exception):
     """The value would cost more than the limit, or cannot be traced back."""
 
@@ -187,10 +194,20 @@ def _bind(names: Any, results: Any, values: dict[int, torch.Tensor]) -> None:
 
 
 def run_real(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """Run an operator on the CPU, wherever it was meant to run."""
+    """Run an operator on the CPU, wherever it was meant to run; on the simulated device where the CPU has no kernel."""
     placed = {name: _on_cpu(value) for name, value in kwargs.items() if name != "pin_memory"}
     placed = {name: value for name, value in placed.items() if not isinstance(value, torch.Generator)}
-    return function(*[_on_cpu(value) for value in args], **placed)
+    given = [_on_cpu(value) for value in args]
+    try:
+        return function(*given, **placed)
+    except NotImplementedError:
+        device = torch._C._get_privateuse1_backend_name()
+        if function._schema.is_mutable or getattr(torch, device, None) is None:
+            raise
+        found = function(
+            *mapped(given, lambda tensor: tensor.to(device)), **mapped(placed, lambda tensor: tensor.to(device))
+        )
+        return mapped(found, lambda tensor: tensor.cpu())
 
 
 def _on_cpu(value: Any) -> Any:
