@@ -36,6 +36,7 @@ _BEHIND: dict[str, tuple[str, ...]] = {
     "torch_npu.distributed.distributed_c10d": ("distributed",),
     "torch_npu.optim": ("optim",),
     "torch_npu.utils": ("devices", "root"),
+    "torch_npu.dynamo": ("dynamo",),
     "torch_npu.contrib": ("contrib",),
     "torch_npu.contrib.function": ("contrib",),
     "torch_npu.contrib.module": ("contrib",),

@@ -28,6 +28,25 @@ def apply(root: ModuleType) -> None:
         torch.version.cann = ""  # type: ignore[attr-defined]
     if "torch.compiler.npugraph_mark_step_begin" in added:
         torch.compiler.npugraph_mark_step_begin = _nothing  # type: ignore[attr-defined]
+    _compilers()
+
+
+def _compilers() -> None:
+    """``torch.compile``'s default backend, which would make code for the chip, runs the traced graph as it is."""
+    wrapper: Any = getattr(torch, "_TorchCompileInductorWrapper", None)
+    if wrapper is None:
+        return
+    inductor = wrapper.__call__
+
+    def call(self: Any, graph: Any, inputs: Any, **options: Any) -> Any:
+        tensors = [*inputs, *graph.parameters(), *graph.buffers()]
+        if any(isinstance(x, torch.Tensor) and x.device.type == "npu" for x in tensors):
+            from npuify.simulator.api import dynamo
+
+            return dynamo.as_it_is("inductor")(graph, inputs)
+        return inductor(self, graph, inputs, **options)
+
+    wrapper.__call__ = call
 
 
 def _nothing(*args: Any, **kwargs: Any) -> None:

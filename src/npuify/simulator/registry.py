@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import torch
 
-from npuify.simulator import NotSimulated, autocast, operator_lists, state
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-observers: list[Callable[[str, tuple[Any, ...], dict[str, Any]], None]] = []
-"""Called before each ``npu::`` operator with its name and arguments."""
+from npuify.simulator import autocast, operator_lists, recurrent_cells, state, sync_batch_norm
 
 not_simulated: dict[str, str] = {}
 """Operators of the release that cannot be run here, and why."""
@@ -34,6 +26,13 @@ def register_own_operators() -> None:
 def register_aten() -> None:
     """ATen's operators and autocast, by the engine."""
     state.device.register(operator_lists.WHOLE, operator_lists.BESIDE_CPU)
+    kernels = torch.library.Library("aten", "IMPL")
+    _kept.append(kernels)
+    for name, function in sync_batch_norm.KERNELS.items():
+        kernels.impl(name, function, "PrivateUse1")
+    for name, function in recurrent_cells.KERNELS.items():
+        kernels.impl(name, function, "PrivateUse1")
+        kernels.impl(name, function, "AutogradPrivateUse1")
     for names, how in autocast.LISTS:
         for name in names:
             state.device.autocast(f"aten::{name}", how)
@@ -76,45 +75,8 @@ def _out_of(name: str, overload: str) -> str:
 
 def register_custom() -> None:
     """The release's ``npu::`` operators: simulated ones with their mathematics, the others as names that say so."""
-    functions = _functions()
-    library = torch.library.Library("npu", "DEF")
-    _kept.append(library)
-    for name, schemas in state.table["custom_operators"].items():
-        for text in schemas:
-            overload = ""
-            try:
-                defined = library.define(f"{name}{text}" if text.startswith("(") else text)
-                overload = defined.partition("::")[2].partition(".")[2] if isinstance(defined, str) else ""
-            except Exception as error:
-                not_simulated[name] = f"torch {torch.__version__} does not take its schema: {error}"
-                continue
-            full = f"{name}.{overload}" if overload else name
-            function = functions.get(full)
-            if function is None:
-                not_simulated[full] = "no mathematics for it yet"
-            _implement(library, full, function)
+    from npuify.simulator.operators.install import coverage, install
 
-
-def _functions() -> dict[str, Callable[..., Any]]:
-    try:
-        from npuify.simulator.operators import OPERATORS
-    except ImportError:
-        return {}
-    return {name: function for name, (_schema, function) in OPERATORS.items()}
-
-
-def _implement(library: torch.library.Library, name: str, function: Callable[..., Any] | None) -> None:
-    def run(*args: Any, **kwargs: Any) -> Any:
-        for observer in observers:
-            observer(name, args, kwargs)
-        if function is None:
-            raise NotSimulated(
-                f"torch_npu.{name} exists in torch_npu {state.release} but is not simulated (npuify simulate)"
-            )
-        return function(*args, **kwargs)
-
-    for key in ("PrivateUse1", "AutogradPrivateUse1", "Meta"):
-        try:
-            library.impl(name, run, key)
-        except Exception as error:
-            not_simulated[name] = f"PyTorch does not take an implementation of it: {error}"
+    schemas = state.table["custom_operators"]
+    install(schemas)
+    not_simulated.update((name, "no mathematics for it yet") for name, row in coverage(schemas).items() if row is None)

@@ -35,6 +35,7 @@ struct Operator {
   bool random = false;        // draws random numbers
   bool takes_cpu = false;     // CPU tensors may stand beside NPU tensors
   bool collective = false;    // torch.distributed
+  bool flat = false;          // of a collective: the shapes of its tensors mean nothing
   bool on_host = false;       // the release has no NPU kernel for it: there it runs on the host's CPU
   std::vector<bool> written;  // by argument
   std::atomic<int64_t> calls{0};
@@ -65,6 +66,7 @@ Operator* describe(const OperatorHandle& op) {
   }
   o->random = op.hasTag(at::Tag::nondeterministic_seeded);
   o->collective = o->name.rfind("c10d::", 0) == 0;
+  o->flat = o->name == "c10d::_allgather_base_" || o->name == "c10d::_reduce_scatter_base_";
   o->takes_cpu = mixed_names.count(o->name) != 0;
   o->on_host = knows_release && o->name.rfind("aten::", 0) == 0 && native_names.count(o->name) == 0;
   table[key] = o;
@@ -146,9 +148,12 @@ class Call {
       host = host_storage(storage);
     }
     Tensor alias = at::detail::make_tensor<c10::TensorImpl>(
-        c10::Storage(std::move(host)), DispatchKeySet(DispatchKey::CPU), impl->dtype());
+        c10::Storage(std::move(host)), with_zero(DispatchKeySet(DispatchKey::CPU), impl), impl->dtype());
     auto* a = alias.unsafeGetTensorImpl();
     a->set_sizes_and_strides(impl->sizes(), impl->strides(), impl->storage_offset());
+    if (operator_.flat && impl->is_contiguous()) {
+      a->set_sizes_contiguous(std::vector<int64_t>{impl->numel()}); // gloo would cut them along the first dimension
+    }
     if (t.is_conj()) {
       a->_set_conj(true);
     }
@@ -222,7 +227,7 @@ class Call {
   // Arguments that the operator wrote may have another shape or another memory now.
   void write_back() {
     for (auto& s : seen_) {
-      if (!s.written) {
+      if (!s.written || operator_.collective) {
         continue;
       }
       auto* from = s.host.unsafeGetTensorImpl();
@@ -279,10 +284,16 @@ class Call {
         c10::StorageImpl::use_byte_size_t(), bytes, adopt(std::move(host), target()), npu_allocator(), /*resizable=*/true));
   }
 
+  // Zeros without memory stay that.
+  static DispatchKeySet with_zero(DispatchKeySet keys, const c10::TensorImpl* like) {
+    return like->key_set().has(DispatchKey::ZeroTensor) ? keys.add(DispatchKey::ZeroTensor) : keys;
+  }
+
   // A view has its base's keys, and with them its being an inference tensor or not.
   static Tensor wrap(c10::Storage storage, c10::TensorImpl* like, const Tensor* base) {
     Tensor t = base == nullptr
-        ? at::detail::make_tensor<c10::TensorImpl>(std::move(storage), DispatchKeySet(DispatchKey::PrivateUse1), like->dtype())
+        ? at::detail::make_tensor<c10::TensorImpl>(
+              std::move(storage), with_zero(DispatchKeySet(DispatchKey::PrivateUse1), like), like->dtype())
         : at::detail::make_tensor<c10::TensorImpl>(
               c10::TensorImpl::VIEW, std::move(storage), base->key_set() - kBits, like->dtype());
     auto* impl = t.unsafeGetTensorImpl();
@@ -299,8 +310,7 @@ class Call {
     return t;
   }
 
-  static constexpr DispatchKeySet kBits =
-      DispatchKeySet({DispatchKey::Conjugate, DispatchKey::Negative, DispatchKey::ZeroTensor});
+  static constexpr DispatchKeySet kBits = DispatchKeySet({DispatchKey::Conjugate, DispatchKey::Negative});
   const Operator& operator_;
   std::vector<Seen> seen_;
   std::vector<Seen> made_; // host.storage -> npu
