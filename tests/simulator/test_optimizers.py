@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -230,7 +231,7 @@ def test_state_goes_to_another_optimizer() -> None:
         for a, b in zip(one, other, strict=True):
             b.copy_(a)
     second = optimizers.NpuFusedAdamW(other, lr=0.1)
-    second.load_state_dict(first.state_dict())
+    second.load_state_dict(copy.deepcopy(first.state_dict()))
     for many, optimizer in ((one, first), (other, second)):
         give_gradients(many, 7)
         optimizer.step()

@@ -47,7 +47,6 @@ class NpuFusedRMSprop(NpuFusedOptimizerBase):
         weight_decay: float = 0,
         momentum: float = 0,
         centered: bool = False,
-        **own: Any,
     ) -> None:
         require(lr >= 0.0, "learning rate", lr)
         require(eps >= 0.0, "epsilon value", eps)
@@ -63,7 +62,6 @@ class NpuFusedRMSprop(NpuFusedOptimizerBase):
                 "eps": eps,
                 "centered": centered,
                 "weight_decay": weight_decay,
-                **own,
             },
         )
 
@@ -104,17 +102,10 @@ class NpuFusedRMSpropTF(NpuFusedRMSprop):
         decoupled_decay: bool = False,
         lr_in_momentum: bool = True,
     ) -> None:
-        super().__init__(
-            params,
-            lr,
-            alpha,
-            eps,
-            weight_decay,
-            momentum,
-            centered,
-            decoupled_decay=decoupled_decay,
-            lr_in_momentum=lr_in_momentum,
-        )
+        super().__init__(params, lr, alpha, eps, weight_decay, momentum, centered)
+        for settings in (self.defaults, *self.param_groups):
+            settings.setdefault("decoupled_decay", decoupled_decay)
+            settings.setdefault("lr_in_momentum", lr_in_momentum)
 
     def _update(
         self, parameter: torch.Tensor, gradient: torch.Tensor, state: dict[str, Any], group: dict[str, Any]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 RUNNER = Path(__file__).resolve().parent / "runner.py"
+COMPUTE_SECONDS = 30.0
+"""Time that computing values which the program reads may take in all."""
 KEEP_REAL = 1 << 20
 """Bytes up to which a new floating-point tensor of the CPU stays real."""
 
@@ -79,6 +81,7 @@ def trace(
                     "transfer": transfer,
                     "steps": steps,
                     "compute_limit": compute_limit,
+                    "compute_seconds": COMPUTE_SECONDS,
                     "keep_real": KEEP_REAL,
                     "result": str(result),
                 }

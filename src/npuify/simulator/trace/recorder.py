@@ -70,13 +70,14 @@ class Recorder(TorchDispatchMode):
     Args:
         places: finds the program's lines.
         limit: bytes of results that may be filled to compute one value that the program reads.
+        seconds: time that computing such values may take in all.
         keep_real: bytes up to which new floating-point tensors of the CPU stay real.
     """
 
-    def __init__(self, places: Places, limit: int, keep_real: int) -> None:
+    def __init__(self, places: Places, limit: int, seconds: float, keep_real: int) -> None:
         super().__init__()
         self.places = places
-        self.log = Log(limit)
+        self.log = Log(limit, seconds)
         self.record = Record()
         self.in_optimizer = False
         self.stopped = False

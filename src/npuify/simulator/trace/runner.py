@@ -36,7 +36,7 @@ def main(request_path: str) -> int:
     if request["transfer"]:
         importlib.import_module("torch_npu")
         importlib.import_module("torch_npu.contrib.transfer_to_npu")
-    recorder = Recorder(places, request["compute_limit"], request["keep_real"])
+    recorder = Recorder(places, request["compute_limit"], request["compute_seconds"], request["keep_real"])
     loaded = time.perf_counter()
     notes: dict[str, None] = {}
     error: dict[str, Any] | None = None

@@ -7,6 +7,7 @@ and said to be.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -59,12 +60,16 @@ class Log:
 
     Args:
         limit: bytes of results that computing one value may make.
+        seconds: time that computing values may take in all.
     """
 
     limit: int
+    seconds: float
     entries: list[Entry] = field(default_factory=list)
     known: dict[int, torch.Tensor] = field(default_factory=dict)
     """Values of tensors that did not come from an operator on fake tensors."""
+    spent: float = 0.0
+    """Seconds that computing values has taken."""
     _next: int = 0
 
     def number(self, tensor: FakeTensor, storage: int | None = None) -> Ref:
@@ -148,6 +153,15 @@ class Log:
         ref = tensor.__dict__.get("_npuify_ref")
         if ref is None:
             raise TooCostly("it was not made under the trace")
+        if self.spent > self.seconds:
+            raise TooCostly(f"computing values has taken {self.seconds:g} s already")
+        started = time.perf_counter()
+        try:
+            return self._computed(tensor, ref)
+        finally:
+            self.spent += time.perf_counter() - started
+
+    def _computed(self, tensor: FakeTensor, ref: Ref) -> torch.Tensor:
         needed = {tensor.__dict__["_npuify_storage"]}
         chosen: list[Entry] = []
         size = 0
