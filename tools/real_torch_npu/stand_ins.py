@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .bodies import source_of
 from .elf import SharedLibrary, WantedSymbol
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ RUNTIME_SOURCES = sorted((Path(__file__).parent / "runtime").glob("*.cpp"))
 RUNTIME_LIBRARY = "libnpuify_stand_in_runtime.so"
 REST_LIBRARY = "libnpuify_stand_in_rest.so"
 """Holds the symbols of which no file says where they belong; every generated library needs it."""
-_DATA_BYTES = 4096
-"""Room for a variable whose size nobody says; larger than any vtable seen."""
 
 
 class StandInError(Exception):
@@ -36,7 +35,7 @@ class Lack:
 
 
 def find_lack(
-    roots: Sequence[Path], *, folders: Sequence[Path] = (), providers: Sequence[Path] = (), made_here: Sequence[str] = ()
+    roots: Sequence[Path], *, folders: Sequence[Path] = (), providers: Sequence[Path] = (), also: Sequence[str] = ()
 ) -> Lack:
     """Follow what libraries need, and see what is not there.
 
@@ -44,7 +43,7 @@ def find_lack(
         roots: the libraries to begin with.
         folders: where to look for needed libraries, besides the search paths that they have themselves and the system's.
         providers: files that are loaded before, and whose symbols count: the Python interpreter, the runtime.
-        made_here: names to be treated as if they were not there, although they are.
+        also: libraries that the code opens by name while it runs, and that no file says to need.
     """
     system = _system_libraries()
     found: dict[str, SharedLibrary] = {}
@@ -57,12 +56,12 @@ def find_lack(
         for name in library.needed:
             if name in found or name in missing:
                 continue
-            path = None if name in made_here else _locate(name, (*library.search_path, *folders))
+            path = _locate(name, (*library.search_path, *folders))
             if path is not None:
                 found[name] = SharedLibrary(path)
                 waiting.append(found[name])
                 explored.append(found[name])
-            elif name not in made_here and name in system:
+            elif name in system:
                 found[name] = SharedLibrary(system[name])
             else:
                 missing.append(name)
@@ -75,7 +74,7 @@ def find_lack(
     }
     for library in everything:
         library.close()
-    return Lack(tuple(sorted(missing)), tuple(sorted(lacking, key=lambda s: (s.name, s.version or ""))))
+    return Lack(tuple(sorted({*missing, *also})), tuple(sorted(lacking, key=lambda s: (s.name, s.version or ""))))
 
 
 def _locate(name: str, folders: Iterable[Path]) -> Path | None:
@@ -132,20 +131,8 @@ def _build_library(name: str, symbols: Sequence[WantedSymbol], link: Sequence[st
         versions.write_text(script, encoding="utf-8")
         options.append(f"-Wl,--version-script={versions}")
     target = folder / name
-    _compile(["-x", "c", *options[:3], options[3], "-x", "none", *options[4:]], target)
+    _compile(["-x", "c", *options[:4], "-x", "none", *options[4:]], target)
     return target
-
-
-def source_of(symbols: Iterable[WantedSymbol]) -> str:
-    """C source that defines the symbols: a function tells the runtime that it was called, a variable is zeros."""
-    lines = ["extern long npuify_stand_in_called(const char *);"]
-    for number, symbol in enumerate(symbols):
-        if symbol.is_data:
-            lines.append(f'char d{number}[{_DATA_BYTES}] __asm__("{symbol.name}") = {{0}};')
-        else:
-            lines.append(f'long f{number}(void) __asm__("{symbol.name}");')
-            lines.append(f'long f{number}(void) {{ return npuify_stand_in_called("{symbol.name}"); }}')
-    return "\n".join(lines) + "\n"
 
 
 def version_script(symbols: Iterable[WantedSymbol]) -> str:

@@ -2,6 +2,8 @@
 
 #include "runtime.h"
 
+#include <sys/mman.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -76,10 +78,23 @@ double now_ms() {
 
 }  // namespace stand_in
 
-// What a generated function does: it says that it was called, and returns zero, which most of CANN reads as success and
+// What a generated C function does: it says that it was called, and returns zero, which most of CANN reads as success and
 // as a null pointer. NPUIFY_STAND_IN_FAIL holds for it too.
 STAND_IN_EXPORT long npuify_stand_in_called(const char* function) {
     stand_in::note("stub", function);
     const auto found = stand_in::made_up_failures().find(function);
     return found == stand_in::made_up_failures().end() ? 0 : found->second;
+}
+
+// The same for C++ functions, which may return a reference. The address that they give has zeros in its lower half, and
+// there are zeros at it: who expects a number or a truth value reads zero, who expects an object finds an empty one.
+STAND_IN_EXPORT void* npuify_stand_in_called_cpp(const char* function) {
+    static void* const zeros = [] {
+        constexpr uintptr_t kAddress = uintptr_t{1} << 44;
+        void* found = mmap(reinterpret_cast<void*>(kAddress), 1 << 16, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        return found == MAP_FAILED ? nullptr : found;
+    }();
+    stand_in::note("stub", function);
+    return zeros;
 }
