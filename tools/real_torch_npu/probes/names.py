@@ -40,6 +40,7 @@ def collect() -> dict[str, object]:
             found[name] = listing.names_of(name)
     return {
         "names": found,
+        "exported": {name: sorted(set(getattr(sys.modules[name], "__all__", ()))) for name in sorted(found)},
         "not_imported": sorted(set(found) - loaded),
         "failed": failed,
         "torch": torch.__version__,
@@ -84,7 +85,7 @@ class _Listing:
         exported = set(getattr(module, "__all__", ()))
         private = module_name.startswith("torch_npu.npu")
         found: dict[str, str] = {}
-        for name in sorted(set(dir(module)) | exported):
+        for name in sorted({*dir(module), *_behind(module), *exported}):
             if name.startswith("__") or (name.startswith("_") and name not in exported and not private):
                 continue
             try:
@@ -121,6 +122,12 @@ class _Listing:
         self.placed[id(value)] = f"{module}.{name}"
         self.kept.append(value)
         return _class_entry(name, value) if inspect.isclass(value) else {name: f"f{_bracketed(parameters_of(value))}"}
+
+
+def _behind(module: object) -> list[str]:
+    """Names of the module that an object put in its place passes questions on to, as torch's PropModule does."""
+    inner = vars(module).get("m")
+    return dir(inner) if isinstance(inner, types.ModuleType) and type(module) is not types.ModuleType else []
 
 
 def _is_value(module: str, value: object, home: object, is_own: bool) -> bool:
