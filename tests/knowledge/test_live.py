@@ -69,6 +69,17 @@ def test_every_operator_is_served_in_one_way(live: LiveFile, table: ReleaseTable
     assert table.operator_support["_standard_gamma"] == {"": "fallback", "out": "default"}
 
 
+def test_calls_fall_back_where_the_dispatcher_says_so(live: LiveFile, table: ReleaseTable) -> None:
+    """Two ways to know the same: what a call warned of, and what the dispatch table holds for the operator it named."""
+    assert live.calls["torch.lgamma"] == ["lgamma.out"]
+    assert live.calls["torch.linalg.cholesky"] == ["linalg_cholesky_ex.L"]
+    assert live.calls["torch.linalg.svd"] == []
+    for name, operators in live.calls.items():
+        for operator in operators:
+            base, _, overload = operator.partition(".")
+            assert table.operator_support[base][overload] == "fallback", f"{name}: {operator}"
+
+
 def test_every_schema_can_be_read(live: LiveFile, table: ReleaseTable) -> None:
     for name, schemas in live.schemas.items():
         for schema in schemas:
@@ -153,6 +164,7 @@ def make(names: dict[str, dict[str, str]], **changes: object) -> LiveFile:
         not_imported=[],
         failed={},
         operators={"kernel": {"add": "Tensor -"}, "fallback": {"lgamma": "-", "add": "out"}},
+        calls={},
         keys={},
         schemas={"npu::npu_x": ["(Tensor input) -> Tensor"], "atb::y": ["() -> ()"]},
         by_import={"torch.Tensor.npu": "added here"},

@@ -40,7 +40,6 @@ class Machine:
             "HOME": tempfile.gettempdir(),
             "LANG": "C.UTF-8",
             "PYTHONPATH": os.pathsep.join(map(str, self.packages)),
-            "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONHASHSEED": "0",
             "LD_LIBRARY_PATH": str(self.stand_ins),
             **setting,

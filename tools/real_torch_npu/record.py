@@ -18,7 +18,7 @@ FORMAT = 1
 """Layout of the table; npuify reads no other."""
 GENERATOR = "1"
 """Raised whenever the same packages would give another table."""
-_ROWS = ("names", "exported", "schemas", "operators", "by_import", "by_transfer_to_npu", "behaviour")
+_ROWS = ("names", "exported", "schemas", "operators", "calls", "by_import", "by_transfer_to_npu", "behaviour")
 
 
 def record(machine: Machine, say: Callable[[str], None]) -> bytes:
@@ -28,7 +28,7 @@ def record(machine: Machine, say: Callable[[str], None]) -> bytes:
         PackageError: a probe failed.
     """
     found: dict[str, Any] = {}
-    for probe in ("names", "dispatch", "patches", "behaviour"):
+    for probe in ("names", "dispatch", "patches", "calls", "behaviour"):
         say(f"asking for {probe}")
         found[probe] = machine.probe(probe)
     names, dispatch = found["names"], found["dispatch"]
@@ -47,6 +47,7 @@ def record(machine: Machine, say: Callable[[str], None]) -> bytes:
             "operators": dispatch["operators"],
             "keys": dispatch["keys"],
             "schemas": dispatch["schemas"],
+            "calls": {name: call["cpu"] for name, call in found["calls"].items() if call["cpu"] or call["end"] == "done"},
             "by_import": found["patches"]["by_import"],
             "by_transfer_to_npu": found["patches"]["by_transfer_to_npu"],
             "behaviour": found["behaviour"],

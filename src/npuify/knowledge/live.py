@@ -46,6 +46,9 @@ class LiveFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     operators: dict[str, dict[str, str]]
     """``kernel``, ``fallback`` (to the CPU), ``composite`` (made of other operators), ``default`` (a form for every
     device that leads to other operators), ``none`` → ATen operator → its overloads."""
+    calls: dict[str, list[str]]
+    """Public function of torch, with what is special about the call after a comma or blank → the operators that fell
+    back to the CPU when it was called with NPU tensors. Calls that ended for want of a kernel before any are left out."""
     keys: dict[str, list[str]]
     """Dispatch key → ATen operators for which torch_npu registers something there."""
     schemas: dict[str, list[str]]

@@ -143,6 +143,14 @@ class ReleaseTable:
         """Names under ``torch`` that importing torch_npu adds or replaces."""
         return self._patched
 
+    def on_cpu(self, function: str) -> tuple[str, ...] | None:
+        """The operators that ran on the CPU when ``function`` (``torch.lgamma``) was called with NPU tensors.
+
+        Empty: none did. None: the call was not tried, or ended for want of a kernel before any did.
+        """
+        operators = self._live.calls.get(function) if self._live is not None else None
+        return None if operators is None else tuple(operators)
+
     def has(self, name: str) -> bool:
         """Whether this NPU name exists after ``import torch_npu``."""
         return self._find_npu(name) is not None
