@@ -13,6 +13,7 @@ from npuify.cli.migrate import migrate
 from npuify.cli.rules import rules
 from npuify.cli.scan import scan
 from npuify.cli.schema import schema
+from npuify.cli.simulate import CONTEXT, simulate
 
 # Without markup typer does not load rich, which would cost more than all the rest of --help.
 app = typer.Typer(
@@ -29,6 +30,7 @@ app.command()(guarded(scan))
 app.command()(guarded(migrate))
 app.command()(guarded(explain))
 app.command()(guarded(rules))
+app.command(context_settings=CONTEXT)(guarded(simulate))
 app.add_typer(knowledge, name="knowledge")
 knowledge.command("list")(guarded(list_releases))
 knowledge.command()(guarded(show))
