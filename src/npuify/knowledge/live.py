@@ -7,12 +7,13 @@ CANN. No kernel ran. A release without such a table is known by its files alone.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from npuify.model import NpuifyError
 
+from .correction import corrections
 from .hand_written import DATA
 from .schema import Package, ReleaseFile
 
@@ -119,48 +120,5 @@ def behaviour(content: LiveFile) -> Mapping[str, Scenario]:
 
 
 def correct(content: ReleaseFile, live: LiveFile) -> ReleaseFile:
-    """The release as its files tell, with everything that the imported package answered differently put right.
-
-    Where the live table lists a module, it decides which names that has; only members of classes are kept from the files
-    as well, since a live class does not show what its instances get.
-    """
-    changes: dict[str, Any] = {
-        "npu": {
-            module: _names(content.npu.get(module, {}), live.names.get(module))
-            for module in sorted({*content.npu, *live.names})
-        },
-        "not_imported": [
-            *live.not_imported,
-            *(m for m in content.not_imported if m not in live.names and m not in live.not_imported),
-        ],
-        "patched": sorted({*content.patched, *live.by_import}),
-        "transfer_patches": sorted(
-            {*content.transfer_patches, *live.by_transfer_to_npu}
-        ),
-        "operators": live.operators["kernel"],
-        "custom_operators": {
-            name.removeprefix("npu::"): schemas for name, schemas in live.schemas.items() if name.startswith("npu::")
-        },
-    }
-    return msgspec.structs.replace(content, **changes)
-
-
-def _names(read: Mapping[str, str], live: Mapping[str, str] | None) -> dict[str, str]:
-    if live is None:
-        return dict(read)
-    names = {name: spec for name, spec in live.items() if spec[0] not in "o!"}
-    for name, spec in read.items():
-        owner = name.partition(".")[0]
-        if "." in name:
-            if names.get(owner, "=").startswith("c"):
-                names.setdefault(name, spec)
-        elif spec == "v":
-            names.setdefault(name, spec)  # a variable; the live table has few of them, as most are no part of the face
-        elif _says_less(names.get(name, "="), spec):
-            names[name] = spec
-    return names
-
-
-def _says_less(live: str, read: str) -> bool:
-    """Whether the object tells less of its parameters than its source: it is made in C++, or hides behind a wrapper."""
-    return live[0] in "fcm" and (live[1:] in ("", "(*args,**kwargs)")) and read[0] in "fcm" and len(read) > 1
+    """The release as its files tell, with everything that the imported package answered differently put right."""
+    return msgspec.structs.replace(content, **corrections(msgspec.structs.asdict(content), msgspec.structs.asdict(live)))
