@@ -113,7 +113,9 @@ class _Distribution(importlib.metadata.Distribution):
             text["Version"] = f"{self._version}+simulated"
             return text.as_string()
         if filename == "entry_points.txt":
-            backends = "".join(f"{name} = npuify.simulator.api.dynamo:{name}\n" for name in ("npu", "npugraphs", "npugraph_ex"))
+            backends = "".join(
+                f"{name} = npuify.simulator.api.dynamo:{name}\n" for name in ("npu", "npugraphs", "npugraph_ex")
+            )
             return f"[torch.backends]\ntorch_npu = torch_npu:_autoload\n[torch_dynamo_backends]\n{backends}"
         return None
 
