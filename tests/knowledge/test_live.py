@@ -157,6 +157,7 @@ def make(names: dict[str, dict[str, str]], **changes: object) -> LiveFile:
         generator="1",
         torch_npu=PACKAGE,
         torch=PACKAGE,
+        torch_build="cpu",
         python="3.11.1",
         machine="x86_64",
         names=names,

@@ -38,6 +38,7 @@ def record(machine: Machine, say: Callable[[str], None]) -> bytes:
             "generator": GENERATOR,
             "torch_npu": _package(machine.torch_npu),
             "torch": _package(machine.torch),
+            "torch_build": "cuda" if machine.torch.has_cuda else "cpu",
             "python": platform.python_version(),
             "machine": platform.machine(),
             "names": names["names"],

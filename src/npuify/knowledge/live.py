@@ -7,7 +7,7 @@ CANN. No kernel ran. A release without such a table is known by its files alone.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -33,6 +33,9 @@ class LiveFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     generator: str
     torch_npu: Package
     torch: Package
+    torch_build: Literal["cpu", "cuda"]
+    """What the torch was built for. One for CUDA is imported without its CUDA libraries, since torch_npu ends the process
+    otherwise (2.14); what it answers about ``torch.cuda`` is then worth nothing."""
     python: str
     machine: str
     """The processor that the packages were built for."""

@@ -83,10 +83,9 @@ class _Listing:
         """The specs of one loaded module."""
         module = sys.modules[module_name]
         exported = set(getattr(module, "__all__", ()))
-        private = module_name.startswith("torch_npu.npu")
         found: dict[str, str] = {}
         for name in sorted({*dir(module), *_behind(module), *exported}):
-            if name.startswith("__") or (name.startswith("_") and name not in exported and not private):
+            if not _is_listed(module_name, name):
                 continue
             try:
                 value = getattr(module, name)
@@ -102,8 +101,9 @@ class _Listing:
         if isinstance(value, types.ModuleType):
             if not value.__name__.startswith("torch_npu."):
                 return {}
-            own = value.__name__ == f"{module}.{name}"
-            return {name: "M" if own else f"={value.__name__}"}
+            if value.__name__ == f"{module}.{name}":
+                return {name: "M"}
+            return {name: f"={value.__name__}"} if value.__name__ in self.public else {}
         if type(value).__name__ in ("OpOverloadPacket", "OpOverload"):
             return {name: "o"}
         home = getattr(value, "__module__", None)
@@ -118,10 +118,18 @@ class _Listing:
             return {name: f"={self.placed[id(value)]}"}
         original = getattr(value, "__name__", name)
         if home in self.public and home != module and getattr(sys.modules[home], original, None) is value:
-            return {name: f"={home}.{original}"}
+            if _is_listed(home, original):
+                return {name: f"={home}.{original}"}
         self.placed[id(value)] = f"{module}.{name}"
         self.kept.append(value)
         return _class_entry(name, value) if inspect.isclass(value) else {name: f"f{_bracketed(parameters_of(value))}"}
+
+
+def _is_listed(module: str, name: str) -> bool:
+    """Whether a name counts: private ones do where the module exports them, and in torch_npu.npu, as in torch.cuda."""
+    if not name.startswith("_") or name in getattr(sys.modules[module], "__all__", ()):
+        return True
+    return module.startswith("torch_npu.npu") and not name.startswith("__")
 
 
 def _behind(module: object) -> list[str]:
