@@ -28,6 +28,7 @@ def kind_of(value: object) -> str:
 def main() -> None:
     """List the wanted modules, and what the simulator says it does not simulate."""
     import torch  # noqa: F401 - loads torch_npu as its device backend
+
     from npuify.simulator import package
 
     modules = json.loads(Path(sys.argv[1]).read_text())

@@ -81,7 +81,9 @@ def _read(path: Path) -> Wheel:
         metadata = Parser().parsestr(archive.read(name).decode("utf-8"))
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256") if sys.version_info >= (3, 11) else _digest(file.read())
-    return Wheel(path, metadata["Version"], digest.hexdigest(), tuple(metadata.get_all("Requires-Dist") or ()), has_cuda)
+    return Wheel(
+        path, metadata["Version"], digest.hexdigest(), tuple(metadata.get_all("Requires-Dist") or ()), has_cuda
+    )
 
 
 def _digest(content: bytes) -> hashlib._Hash:

@@ -37,14 +37,20 @@ def simulate(
     memory: Annotated[str, typer.Option(help="Memory of each NPU, such as 32GiB.")] = "64GiB",
     soc: Annotated[str, typer.Option(help="The chip, such as Ascend910B1 or Ascend910A.")] = "Ascend910B1",
     torch_npu: Annotated[
-        str, typer.Option(metavar="VERSION", help="The torch_npu release to stand for; default: the one of the installed torch.")
+        str,
+        typer.Option(
+            metavar="VERSION", help="The torch_npu release to stand for; default: the one of the installed torch."
+        ),
     ] = "",
     policy: Annotated[
         Policy, typer.Option(help="At an operator without an NPU kernel in that release: warn, error, or off.")
     ] = Policy.WARN,
-    engine: Annotated[Engine, typer.Option(help="The device in C++ (native), the one in Python, or what can be had.")] = Engine.AUTO,
+    engine: Annotated[
+        Engine, typer.Option(help="The device in C++ (native), the one in Python, or what can be had.")
+    ] = Engine.AUTO,
     cpu_random: Annotated[
-        bool, typer.Option("--cpu-random", help="Draw the NPU's random numbers from the CPU's generator, to compare runs.")
+        bool,
+        typer.Option("--cpu-random", help="Draw the NPU's random numbers from the CPU's generator, to compare runs."),
     ] = False,
     python: Annotated[str, typer.Option(metavar="PATH", help="The Python to run the program with.")] = "",
 ) -> int:

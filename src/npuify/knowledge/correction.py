@@ -1,5 +1,5 @@
-"""What a live table changes in what was read from files. Plain mappings and the standard library only: the simulator does the
-same inside a user's program."""
+"""What a live table changes in what was read from files. Plain mappings and the standard library only: the simulator
+does the same inside a user's program."""
 
 from __future__ import annotations
 

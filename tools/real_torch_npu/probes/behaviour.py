@@ -26,6 +26,7 @@ _UNSTEADY = (
     (re.compile(r"\d{4}-\d\d-\d\d-\d\d:\d\d:\d\d"), "TIME"),
     (re.compile(r"PID:\d+"), "PID:..."),
     (re.compile(r"\[W\d+ [\d:.]+ "), "[W... "),
+    (re.compile(r"\b([EIW])\d{4} [\d:.]+ +\d+ "), r"\1... "),
     (re.compile(r"/[^\s'\"]*/(torch(?:_npu)?/)"), r"\1"),
     (re.compile(r"\d+\.\d+ [KMG]iB free|\d+ bytes free"), "... free"),
 )
@@ -33,8 +34,8 @@ _UNSTEADY = (
 
 
 def collect() -> dict[str, Any]:
-    """Scenario → its setting and, for each statement in its order (``ask``), ``value`` or ``error`` with ``warnings`` and
-    what went to stderr."""
+    """Scenario → its setting and, for each statement in its order (``ask``), ``value`` or ``error`` with ``warnings``
+    and what went to stderr."""
     # Scenarios that set nothing but the stand-in machine, which is looked at when the device is first used, are forked
     # off: importing is most of the time.
     importlib.import_module("torch_npu")

@@ -21,7 +21,8 @@ _INHERITED_CLASSES = {("torch", "Stream"), ("torch", "Event"), ("torch._C", "Str
 
 
 def collect() -> dict[str, object]:
-    """Names of public modules, in the specs of the release tables; ``o`` stands for an operator of the npu namespace."""
+    """Names of public modules, in the specs of the release tables; ``o`` stands for an operator of the npu
+    namespace."""
     import torch
     import torch_npu
 
@@ -141,7 +142,7 @@ def _behind(module: object) -> list[str]:
 def _is_value(module: str, value: object, home: object, is_own: bool) -> bool:
     """Whether a variable belongs to the module's face; what typing and the standard library put there does not."""
     origin = type(value).__module__
-    return is_own or origin.startswith(("torch_npu", "builtins", "torch")) and home is None and module.count(".") <= 1
+    return is_own or (origin.startswith(("torch_npu", "builtins", "torch")) and home is None and module.count(".") <= 1)
 
 
 def _is_bound_here(module: str, home: object, name: str) -> bool:

@@ -63,7 +63,7 @@ def npu_gelu(self: torch.Tensor, approximate: str = "none") -> torch.Tensor:
 
 @operator("npu_gelu_backward", source=DERIVATIVES)
 def npu_gelu_backward(grad_output: torch.Tensor, self: torch.Tensor, approximate: str = "none") -> torch.Tensor:
-    return vector_jacobian(lambda x: gelu(x, approximate), [self], [grad_output])[0]  # type: ignore[return-value]
+    return vector_jacobian(lambda x: gelu(x, approximate), [self], [grad_output])[0]
 
 
 @operator(
@@ -88,7 +88,7 @@ def old_fast_gelu(self: torch.Tensor) -> torch.Tensor:
 
 @operator("npu_fast_gelu_backward", source=DERIVATIVES)
 def npu_fast_gelu_backward(grad: torch.Tensor, self: torch.Tensor) -> torch.Tensor:
-    return vector_jacobian(fast_gelu, [self], [grad])[0]  # type: ignore[return-value]
+    return vector_jacobian(fast_gelu, [self], [grad])[0]
 
 
 @operator(
@@ -103,7 +103,7 @@ def npu_silu(self: torch.Tensor) -> torch.Tensor:
 
 @operator("npu_silu_backward", source=DERIVATIVES)
 def npu_silu_backward(grad_output: torch.Tensor, x0: torch.Tensor, x1: torch.Tensor) -> torch.Tensor:
-    return vector_jacobian(silu, [x0], [grad_output])[0]  # type: ignore[return-value]
+    return vector_jacobian(silu, [x0], [grad_output])[0]
 
 
 @operator(
@@ -118,7 +118,7 @@ def npu_mish(self: torch.Tensor) -> torch.Tensor:
 
 @operator("npu_mish_backward", source=DERIVATIVES)
 def npu_mish_backward(grad: torch.Tensor, input: torch.Tensor) -> torch.Tensor:
-    return vector_jacobian(mish, [input], [grad])[0]  # type: ignore[return-value]
+    return vector_jacobian(mish, [input], [grad])[0]
 
 
 @operator(
@@ -133,7 +133,7 @@ def npu_swiglu(self: torch.Tensor, dim: int = -1) -> torch.Tensor:
 
 @operator("npu_swiglu_backward", source=DERIVATIVES)
 def npu_swiglu_backward(grad_output: torch.Tensor, self: torch.Tensor, dim: int = -1) -> torch.Tensor:
-    return vector_jacobian(lambda x: swiglu(x, dim), [self], [grad_output])[0]  # type: ignore[return-value]
+    return vector_jacobian(lambda x: swiglu(x, dim), [self], [grad_output])[0]
 
 
 def geglu(x: torch.Tensor, dim: int, approximate: int, activate_left: bool) -> tuple[torch.Tensor, torch.Tensor]:
@@ -167,7 +167,7 @@ def npu_geglu_grad(
     activate_left: bool = False,
 ) -> torch.Tensor:
     found = vector_jacobian(lambda x: geglu(x, dim, approximate, activate_left), [self], [grad_output, None])
-    return found[0]  # type: ignore[return-value]
+    return found[0]
 
 
 @operator("npu_gelu_mul")

@@ -17,6 +17,19 @@ def _refused(name: str) -> None:
         require(False, name, "there is only the form with out=(var, m, v)")
 
 
+def _targets(
+    name: str,
+    var: torch.Tensor | None,
+    m: torch.Tensor | None,
+    v: torch.Tensor | None,
+    out: list[torch.Tensor] | None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """What is written: lists of the package name three tensors, its registered schemas one list of three."""
+    given = list(out) if out is not None else [tensor for tensor in (var, m, v) if tensor is not None]
+    require(len(given) == 3, name, f"out has var, m and v, not {len(given)} tensors")
+    return given[0], given[1], given[2]
+
+
 for _name in ("npu_apply_adam", "npu_apply_adam_w", "npu_bert_apply_adam"):
     _refused(_name)
 
@@ -32,10 +45,12 @@ def npu_apply_adam(
     grad: torch.Tensor,
     use_locking: bool | None,
     use_nesterov: bool | None,
-    var: torch.Tensor,
-    m: torch.Tensor,
-    v: torch.Tensor,
+    var: torch.Tensor | None = None,
+    m: torch.Tensor | None = None,
+    v: torch.Tensor | None = None,
+    out: list[torch.Tensor] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    var, m, v = _targets("npu_apply_adam", var, m, v, out)
     step = lr * (1 - beta2_power) ** 0.5 / (1 - beta1_power)
     m.add_((grad - m) * (1 - beta1))
     v.add_((grad * grad - v) * (1 - beta2))
@@ -57,10 +72,12 @@ def npu_apply_adam_w(
     max_grad_norm: torch.Tensor | None,
     amsgrad: bool | None,
     maximize: bool | None,
-    var: torch.Tensor,
-    m: torch.Tensor,
-    v: torch.Tensor,
+    var: torch.Tensor | None = None,
+    m: torch.Tensor | None = None,
+    v: torch.Tensor | None = None,
+    out: list[torch.Tensor] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    var, m, v = _targets("npu_apply_adam_w", var, m, v, out)
     name = "npu_apply_adam_w"
     require(not amsgrad or max_grad_norm is not None, name, "amsgrad needs max_grad_norm")
     own = -grad if maximize else grad
@@ -91,10 +108,12 @@ def npu_bert_apply_adam(
     weight_decay: float,
     step_size: float | None,
     adam_mode: int,
-    var: torch.Tensor,
-    m: torch.Tensor,
-    v: torch.Tensor,
+    var: torch.Tensor | None = None,
+    m: torch.Tensor | None = None,
+    v: torch.Tensor | None = None,
+    out: list[torch.Tensor] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    var, m, v = _targets("npu_bert_apply_adam", var, m, v, out)
     if adam_mode != 0 or step_size is not None:
         raise NotImplementedError("torch_npu.npu_bert_apply_adam is not simulated with adam_mode 1 or step_size")
     own = grad

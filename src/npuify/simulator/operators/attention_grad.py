@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from .attention_core import UNBOUNDED
 from .autograd import vector_jacobian
 from .fusion_attention import fusion_attention, with_rope
@@ -13,6 +11,8 @@ from .table import DERIVATIVES, operator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import torch
 
 
 def _none_or(value: torch.Tensor | None, like: torch.Tensor) -> torch.Tensor:

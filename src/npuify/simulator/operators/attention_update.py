@@ -47,5 +47,5 @@ def npu_attention_update(
     joined = torch.logsumexp(torch.stack([value.float() for value in lse]), dim=0)
     weights = [torch.exp(value.float() - joined).unsqueeze(-1) for value in lse]
     out = sum((part.float() * weight for part, weight in zip(local_out, weights, strict=True)), torch.zeros(()))
-    total: torch.Tensor = out.to(local_out[0].dtype)  # type: ignore[union-attr]
+    total: torch.Tensor = out.to(local_out[0].dtype)
     return total, joined if update_type == 1 else joined.new_empty([0])

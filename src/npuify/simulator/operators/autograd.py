@@ -132,7 +132,7 @@ def _differentiate(row: Operator, arguments: dict[str, Any], gradients: Sequence
 
     def again(*values: Any) -> Any:
         rest = list(values)
-        given = dict(arguments)
+        given = {name: value for name, value in arguments.items() if row.takes(name)}
         for name, count in zip(names, counts, strict=True):
             given[name] = rest.pop(0) if count is None else [rest.pop(0) for _ in range(count)]
         return row.function(**given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 
@@ -118,7 +119,7 @@ def npu_giou_backward(
     mode: int = 0,
 ) -> tuple[torch.Tensor, ...]:
     _only_plain("npu_giou_backward", trans, is_cross, mode)
-    return vector_jacobian(  # type: ignore[return-value]
+    return vector_jacobian(
         lambda one, two: measure("giou", one, two, True, False, 0, "npu_giou").permute(1, 0), [bboxes, gtboxes], [grad]
     )
 
@@ -145,20 +146,20 @@ def npu_diou_backward(
     mode: int = 0,
 ) -> tuple[torch.Tensor, ...]:
     _only_plain("npu_diou_backward", trans, is_cross, mode)
-    return vector_jacobian(  # type: ignore[return-value]
+    return vector_jacobian(
         lambda one, two: measure("diou", one, two, True, False, 0, "npu_diou"), [bboxes, gtboxes], [grad]
     )
 
 
-def _ciou_backward(a: object, r: tuple[torch.Tensor, ...], g: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+def _ciou_backward(a: Any, r: tuple[torch.Tensor, ...], g: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
     found: tuple[torch.Tensor, ...] = torch.ops.npu.npu_ciou_backward(
         g[0],
-        a.self,  # type: ignore[attr-defined]
-        a.gtboxes,  # type: ignore[attr-defined]
+        a.self,
+        a.gtboxes,
         r[1] if len(r) > 1 else None,
-        a.trans,  # type: ignore[attr-defined]
-        a.is_cross,  # type: ignore[attr-defined]
-        a.mode,  # type: ignore[attr-defined]
+        a.trans,
+        a.is_cross,
+        a.mode,
     )
     return found
 
@@ -199,7 +200,7 @@ def npu_ciou_backward(
     mode: int = 0,
 ) -> tuple[torch.Tensor, ...]:
     _only_plain("npu_ciou_backward", trans, is_cross, mode)
-    return vector_jacobian(  # type: ignore[return-value]
+    return vector_jacobian(
         lambda one, two: measure("ciou", one, two, True, False, 0, "npu_ciou"), [bboxes, gtboxes], [grad]
     )
 

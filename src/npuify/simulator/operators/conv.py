@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
-from .checks import require
+from .checks import require, working
 from .table import DERIVATIVES, DOCUMENTS, operator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _BETA = f"{DOCUMENTS}（beta）torch_npu-"
+
+
+def _widened(*tensors: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
+    """Half types as float32, in which the device adds up; some CPUs cannot convolve half types at all."""
+    return tuple(None if tensor is None else tensor.to(working(tensor)) for tensor in tensors)
 
 
 def _forward(
@@ -28,7 +33,8 @@ def _forward(
 ) -> torch.Tensor:
     require(input.dim() == dims + 2, f"npu_conv{dims}d", f"the input has {input.dim()} dimensions, not {dims + 2}")
     convolve: Callable[..., torch.Tensor] = functional.conv2d if dims == 2 else functional.conv3d
-    return convolve(input, weight, bias, list(stride), list(padding), list(dilation), groups)
+    wide = _widened(input, weight, bias)
+    return convolve(*wide, list(stride), list(padding), list(dilation), groups).to(input.dtype)
 
 
 def _backward(
@@ -45,9 +51,7 @@ def _backward(
 ) -> tuple[torch.Tensor, ...]:
     channels = weight.shape[1] * groups if transposed else weight.shape[0]
     found = torch.ops.aten.convolution_backward(
-        grad,
-        input,
-        weight,
+        *_widened(grad, input, weight),
         [channels],
         list(stride),
         list(padding),
@@ -57,7 +61,7 @@ def _backward(
         groups,
         list(mask),
     )
-    return tuple(input.new_empty([0]) if value is None else value for value in found)
+    return tuple(input.new_empty([0]) if value is None else value.to(input.dtype) for value in found)
 
 
 def _mask(a: Any) -> list[bool]:
@@ -172,7 +176,9 @@ def _transposed(
     convolve: Callable[..., torch.Tensor] = (
         functional.conv_transpose2d if input.dim() == 4 else functional.conv_transpose3d
     )
-    return convolve(input, weight, bias, list(stride), list(padding), list(output_padding), groups, list(dilation))
+    wide = _widened(input, weight, bias)
+    found = convolve(*wide, list(stride), list(padding), list(output_padding), groups, list(dilation))
+    return found.to(input.dtype)
 
 
 @operator(

@@ -131,4 +131,4 @@ def npu_deformable_conv2dbk(
         return functional.conv2d(values, w, stride=list(kernel_size), groups=groups)
 
     found = vector_jacobian(again, [input, weight, offset], [grad_output])
-    return (*found, grad_output.sum(dim=(0, 2, 3)))  # type: ignore[return-value]
+    return (*found, grad_output.sum(dim=(0, 2, 3)))

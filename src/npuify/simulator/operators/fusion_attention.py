@@ -51,7 +51,7 @@ def fusion_attention(
     pse_after_scale: bool = False,
     name: str = "npu_fusion_attention",
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Output, softmax maximum and softmax sum, as the vendor's documentation of ``npu_fusion_attention`` defines them."""
+    """Output, softmax maximum and softmax sum, as the vendor's documentation defines them."""
     require(input_layout in LAYOUTS, name, f"input_layout is one of {', '.join(LAYOUTS)}, not {input_layout!r}")
     require_dtype(query, _TYPES, name, "query")
     require(query.dtype == key.dtype == value.dtype, name, "query, key and value have different types")

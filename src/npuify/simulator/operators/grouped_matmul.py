@@ -59,7 +59,7 @@ def _finish(y: torch.Tensor, bias: torch.Tensor | None, act_type: int, dtype: to
         y = y + bias.to(y.dtype)
     if act_type:
         require(act_type in _ACTIVATIONS, name, f"act_type {act_type} is not supported")
-        y = _ACTIVATIONS[act_type](y)  # type: ignore[no-untyped-call]
+        y = _ACTIVATIONS[act_type](y)
     return y.to(dtype)
 
 

@@ -1,8 +1,7 @@
-"""Define the operators of one torch_npu release in PyTorch's ``npu`` namespace, and give its operators their simulated kernels."""
+"""Define the operators of one torch_npu release in PyTorch's ``npu`` namespace, with simulated kernels."""
 
 from __future__ import annotations
 
-import inspect
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -150,8 +149,7 @@ def _implement(library: Any, full: str, row: Operator | None) -> None:
         _register_fake(full, refuse, library)
         return
     operator = getattr(getattr(getattr(torch.ops, NAMESPACE), name), overload or "default")
-    accepted = _accepted(row.function)
-    spelled = {argument.name: _own_name(argument.name, accepted) for argument in operator._schema.arguments}
+    spelled = {argument.name: _own_name(argument.name, row.accepted) for argument in operator._schema.arguments}
     names = list(spelled.values())
     defaults = {
         spelled[argument.name]: argument.default_value
@@ -168,7 +166,7 @@ def _implement(library: Any, full: str, row: Operator | None) -> None:
     def compute(*args: Any, **kwargs: Any) -> Any:
         taken = {}
         for key, value in bind(args, kwargs).items():
-            if accepted is None or key in accepted:
+            if row.takes(key):
                 taken[key] = value
             elif value is not None and value != defaults.get(key):
                 raise NotImplementedError(f"simulated NPU: torch_npu.{name} is not simulated with the argument {key!r}")
@@ -198,13 +196,6 @@ def _register_fake(full: str, function: Callable[..., Any], library: Any) -> Non
     register = getattr(torch.library, "register_fake", None) or getattr(torch.library, "impl_abstract", None)
     if register is not None:
         register(f"{NAMESPACE}::{full}", function, lib=library)
-
-
-def _accepted(function: Callable[..., Any]) -> frozenset[str] | None:
-    parameters = inspect.signature(function).parameters.values()
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        return None
-    return frozenset(parameter.name for parameter in parameters)
 
 
 def _own_name(name: str, accepted: frozenset[str] | None) -> str:

@@ -34,7 +34,7 @@ def npu_softmax_cross_entropy_with_logits_backward(
     grad: torch.Tensor, self: torch.Tensor, labels: torch.Tensor
 ) -> torch.Tensor:
     found = vector_jacobian(lambda x: softmax_cross_entropy(x, labels), [self], [grad])
-    return found[0]  # type: ignore[return-value]
+    return found[0]
 
 
 @operator("kl_div_backward", source=DERIVATIVES)
@@ -46,7 +46,7 @@ def kl_div_backward(
         [self],
         [grad_output],
     )
-    return found[0]  # type: ignore[return-value]
+    return found[0]
 
 
 @operator("kl_div_target_backward", source=DERIVATIVES)
@@ -58,7 +58,7 @@ def kl_div_target_backward(
         [target],
         [grad_output],
     )
-    return found[0]  # type: ignore[return-value]
+    return found[0]
 
 
 @operator("l1_loss_backward", source=DERIVATIVES)
@@ -68,7 +68,7 @@ def l1_loss_backward(
     found = vector_jacobian(
         lambda x: functional.l1_loss(x, target, reduction=_REDUCTIONS[reduction]), [self], [grad_output]
     )
-    return found[0]  # type: ignore[return-value]
+    return found[0]
 
 
 @operator("npu_binary_cross_entropy_with_logits_backward", source=DERIVATIVES)
@@ -87,4 +87,4 @@ def npu_binary_cross_entropy_with_logits_backward(
         [self],
         [grad_output],
     )
-    return found[0]  # type: ignore[return-value]
+    return found[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from .checks import require, working
@@ -119,20 +121,20 @@ def attention_scores(
     return context.transpose(1, 2).reshape(batch * length, heads * width), softmax.to(query.dtype)
 
 
-def _score_backward(a: object, r: tuple[torch.Tensor, ...], g: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+def _score_backward(a: Any, r: tuple[torch.Tensor, ...], g: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
     found: tuple[torch.Tensor, ...] = torch.ops.npu.npu_fused_attention_score_backward(
         g[0],
         r[1],
-        a.query_layer,  # type: ignore[attr-defined]
-        a.key_layer,  # type: ignore[attr-defined]
-        a.value_layer,  # type: ignore[attr-defined]
+        a.query_layer,
+        a.key_layer,
+        a.value_layer,
         r[2],
-        a.scale,  # type: ignore[attr-defined]
-        a.keep_prob,  # type: ignore[attr-defined]
-        a.query_transpose,  # type: ignore[attr-defined]
-        a.key_transpose,  # type: ignore[attr-defined]
-        a.value_transpose,  # type: ignore[attr-defined]
-        a.dx_transpose,  # type: ignore[attr-defined]
+        a.scale,
+        a.keep_prob,
+        a.query_transpose,
+        a.key_transpose,
+        a.value_transpose,
+        a.dx_transpose,
     )
     return found
 
@@ -189,7 +191,7 @@ def npu_fused_attention_score_backward(
     value_transpose: bool = False,
     dx_transpose: bool = False,
 ) -> tuple[torch.Tensor, ...]:
-    batch, heads, length, width = query_layer.shape
+    batch, heads, length, _ = query_layer.shape
     kind = working(query_layer)
     grad = grad_output.to(kind).reshape(batch, length, heads, -1).transpose(1, 2)
     soft, keep = softmax_output.to(kind), mask.to(kind) / keep_prob

@@ -116,8 +116,7 @@ def npu_group_norm_swish_grad(
 
     found = vector_jacobian(again, [input, weight, bias], [grad])
     return tuple(
-        value if wanted else input.new_empty([0])  # type: ignore[misc]
-        for value, wanted in zip(found, grad_input_mask, strict=True)
+        value if wanted else input.new_empty([0]) for value, wanted in zip(found, grad_input_mask, strict=True)
     )
 
 
@@ -139,6 +138,6 @@ def npu_layernorm_grad(
     weight: torch.Tensor | None,
     bias: torch.Tensor | None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    return torch.ops.aten.native_layer_norm_backward(  # type: ignore[no-any-return]
+    return torch.ops.aten.native_layer_norm_backward(
         grad_out, input, list(normalized_shape), mean, rstd, weight, bias, [True, True, True]
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from .autograd import vector_jacobian
@@ -99,17 +101,17 @@ def add_layer_norm(
     return y.to(x1.dtype), mean, rstd, total
 
 
-def _add_layer_norm_backward(a: object, r: tuple[torch.Tensor, ...], g: tuple[torch.Tensor, ...]) -> tuple[object, ...]:
+def _add_layer_norm_backward(a: Any, r: tuple[torch.Tensor, ...], g: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
     sum_gradient = g[3] if len(g) > 3 else None
     y_gradient = torch.zeros_like(r[0]) if g[0] is None else g[0]
-    found: tuple[object, ...] = torch.ops.npu.npu_add_layer_norm_backward(
+    found: tuple[Any, ...] = torch.ops.npu.npu_add_layer_norm_backward(
         y_gradient,
         a.x1,
         a.x2,
         r[2],
         r[1],
         a.gamma,
-        sum_gradient,  # type: ignore[attr-defined]
+        sum_gradient,
     )
     return found
 
@@ -211,4 +213,4 @@ def npu_deep_norm_backward(
         return (centred * torch.rsqrt(variance + epsilon) * gamma.to(kind) + beta.to(kind)).to(x.dtype)
 
     kind = working(x)
-    return vector_jacobian(again, [x, gx, torch.zeros_like(gamma), gamma], [dy])  # type: ignore[return-value]
+    return vector_jacobian(again, [x, gx, torch.zeros_like(gamma), gamma], [dy])

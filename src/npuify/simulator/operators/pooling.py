@@ -113,7 +113,7 @@ def npu_roi_alignbk(
         [zeros],
         [self],
     )
-    return found[0]  # type: ignore[return-value]
+    return found[0]
 
 
 def ps_roi_pool(features: torch.Tensor, rois: torch.Tensor, scale: float, group: int, channels: int) -> torch.Tensor:
@@ -179,4 +179,4 @@ def npu_ps_roi_pooling_backward(
     found = vector_jacobian(
         lambda x: ps_roi_pool(x, rois, spatial_scale, group_size, output_dim), [zeros], [output_grad]
     )
-    return found[0]  # type: ignore[return-value]
+    return found[0]

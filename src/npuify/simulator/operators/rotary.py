@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from .autograd import vector_jacobian
@@ -34,7 +36,7 @@ def rotary_mul(
     return (wide * cos.to(kind) + turned * sin.to(kind)).to(x.dtype)
 
 
-def _backward(a: object, r: tuple[torch.Tensor, ...], g: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+def _backward(a: Any, r: tuple[torch.Tensor, ...], g: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
     mode = getattr(a, "rotary_mode", "half")
     rest = (mode,) if hasattr(a, "rotary_mode") else ()
     found: tuple[torch.Tensor, ...] = torch.ops.npu.npu_rotary_mul_backward(
@@ -42,7 +44,7 @@ def _backward(a: object, r: tuple[torch.Tensor, ...], g: tuple[torch.Tensor, ...
         a.self,
         a.r1,
         a.r2,
-        *rest,  # type: ignore[attr-defined]
+        *rest,
     )
     return found
 
@@ -62,9 +64,7 @@ def npu_rotary_mul(
 def npu_rotary_mul_backward(
     grad: torch.Tensor, self: torch.Tensor, r1: torch.Tensor, r2: torch.Tensor, rotary_mode: str = "half"
 ) -> tuple[torch.Tensor, ...]:
-    return vector_jacobian(  # type: ignore[return-value]
-        lambda x, cos, sin: rotary_mul(x, cos, sin, rotary_mode), [self, r1, r2], [grad]
-    )
+    return vector_jacobian(lambda x, cos, sin: rotary_mul(x, cos, sin, rotary_mode), [self, r1, r2], [grad])
 
 
 @operator("npu_apply_rotary_pos_emb", source=f"{DOCUMENTS}torch_npu-apply_rotary_pos_emb.md")
@@ -78,9 +78,7 @@ def npu_apply_rotary_pos_emb(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     name = "npu_apply_rotary_pos_emb"
     require(layout in ("BSH", "BSND", "SBND", "BNSD", "TND"), name, f"layout {layout!r} is not supported")
-    return tuple(  # type: ignore[return-value]
-        (x * cos + rotate(x, rotary_mode, name) * sin).to(x.dtype) for x in (query, key)
-    )
+    return tuple((x * cos + rotate(x, rotary_mode, name) * sin).to(x.dtype) for x in (query, key))
 
 
 @operator("npu_interleave_rope")

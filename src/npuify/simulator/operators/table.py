@@ -5,7 +5,9 @@ This room runs inside the user's program, so it imports nothing but the standard
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,6 +37,18 @@ class Operator:
     gradients of ``gradients``, by calling the package's own backward operator. None: ``function`` is differentiated."""
     note: str = ""
     """What the simulation does otherwise than the real operator."""
+
+    @cached_property
+    def accepted(self) -> frozenset[str] | None:
+        """Names of the arguments that ``function`` takes; None: any."""
+        parameters = inspect.signature(self.function).parameters.values()
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+            return None
+        return frozenset(parameter.name for parameter in parameters)
+
+    def takes(self, argument: str) -> bool:
+        """Whether ``function`` takes an argument of that name."""
+        return self.accepted is None or argument in self.accepted
 
 
 TABLE: dict[str, Operator] = {}
