@@ -118,6 +118,8 @@ OTHER_PARAMETERS = {
     "SyncLaunchStream": "the simulated one says which of **kwargs it takes",
     "ExternalEvent": "the real one's are made in C++ and unknown to Python",
     "get_default_generator": "named index",
+    "NpuFusedBertAdam": "the real one's lr has a mark of its own for: must be given",
+    "NpuFusedSGD": "the real one's lr has a mark of its own for: must be given",
     "save_async": "passes what it does not know to torch.save",
 }
 """Names whose parameters are written differently; every other simulated function takes what the real one takes."""

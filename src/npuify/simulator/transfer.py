@@ -116,7 +116,7 @@ def _warn() -> None:
     if os.environ.get("RANK", "0") == "0":
         warnings.warn(
             "transfer_to_npu (simulated by npuify): torch.cuda and its functions, .cuda(), devices called cuda, and "
-            "the backend nccl stand for torch.npu, .npu(), npu and hccl from here on. torch.jit.script is switched off.",
+            "the backend nccl stand for torch.npu, .npu(), npu and hccl from here on. torch.jit.script is off.",
             ImportWarning,
             stacklevel=3,
         )
