@@ -15,6 +15,8 @@ from npuify.cli.migrate import migrate
 from npuify.cli.rules import rules
 from npuify.cli.scan import scan
 from npuify.cli.schema import schema
+from npuify.cli.simulate import CONTEXT, simulate
+from npuify.cli.trace import trace
 
 # Without markup typer does not load rich, which would cost more than all the rest of --help.
 app = typer.Typer(
@@ -33,6 +35,8 @@ app.command()(guarded(explain))
 app.command()(guarded(rules))
 app.command()(guarded(doctor))
 app.command()(guarded(diagnose))
+app.command(context_settings=CONTEXT)(guarded(simulate))
+app.command(context_settings=CONTEXT)(guarded(trace))
 app.add_typer(knowledge, name="knowledge")
 knowledge.command("list")(guarded(list_releases))
 knowledge.command()(guarded(show))
