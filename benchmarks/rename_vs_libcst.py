@@ -129,7 +129,7 @@ def main() -> int:
     print(f"LibCST, only files with the word: {filtered_seconds:.2f} s")
     ratio, filtered_ratio = libcst_seconds / npuify_seconds, filtered_seconds / npuify_seconds
     print(
-        f"the same rename is {ratio:.0f} times faster by npuify, {libcst_seconds / every_rule:.0f} times with every rule;"
+        f"the same rename: {ratio:.0f} times faster by npuify, {libcst_seconds / every_rule:.0f} times with every rule;"
     )
     print(f"{filtered_ratio:.0f} times when LibCST gets only the files with the word")
     return int(arguments.limit is not None and ratio < arguments.limit)
