@@ -51,6 +51,7 @@ MODULES = (
     "reductions",
     "rotary",
     "scatter",
+    "sequence",
     "shapes",
 )
 """Modules whose import fills the table."""
