@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from npuify.cli.diagnose import diagnose
+from npuify.cli.doctor import doctor
 from npuify.cli.explain import explain
 from npuify.cli.guard import guarded
 from npuify.cli.knowledge import generate, list_releases, show
@@ -31,6 +33,8 @@ app.command()(guarded(scan))
 app.command()(guarded(migrate))
 app.command()(guarded(explain))
 app.command()(guarded(rules))
+app.command()(guarded(doctor))
+app.command()(guarded(diagnose))
 app.command(context_settings=CONTEXT)(guarded(simulate))
 app.command(context_settings=CONTEXT)(guarded(trace))
 app.add_typer(knowledge, name="knowledge")

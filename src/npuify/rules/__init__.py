@@ -30,6 +30,13 @@ MODULES = (
     "training",
     "unparsed",
     "dependencies",
+    "variables",
+    "options",
+    "shell_commands",
+    "containers",
+    "settings",
+    "other_files",
+    "line_ends",
 )
 
 

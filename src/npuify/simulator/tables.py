@@ -7,7 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-_RELEASES = Path(__file__).resolve().parent.parent / "knowledge" / "data" / "releases"
+from npuify.knowledge.correction import corrections
+
+_DATA = Path(__file__).resolve().parent.parent / "knowledge" / "data"
+_RELEASES = _DATA / "releases"
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -24,6 +27,8 @@ def known_releases() -> list[str]:
 def release_table(torch_npu: str) -> dict[str, Any]:
     """The table of one release, as ``npuify.knowledge.schema.ReleaseFile`` describes it.
 
+    Where the real package was imported and asked, its answers have been put in; ``live`` holds all of them.
+
     Raises:
         ValueError: there is none of that version.
     """
@@ -31,6 +36,10 @@ def release_table(torch_npu: str) -> dict[str, Any]:
     if torch_npu not in known_releases():
         raise ValueError(f"npuify has no table of torch_npu {torch_npu}; it has {', '.join(known_releases())}")
     table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    answers = _DATA / "live" / path.name
+    if answers.is_file():
+        live: dict[str, Any] = json.loads(answers.read_text(encoding="utf-8"))
+        table = {**table, **corrections(table, live), "live": live}
     return table
 
 
