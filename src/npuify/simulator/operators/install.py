@@ -185,6 +185,9 @@ def _implement(library: Any, full: str, row: Operator | None) -> None:
         given = bind(args, kwargs)
         return apply(row, below, given) if wants_gradient(row, given) else below(given)
 
+    if not any("Tensor" in str(argument.type) for argument in operator._schema.arguments):
+        # Without a tensor nothing says for which device it is; the kernel's own argument does.
+        library.impl(full, compute, "BackendSelect")
     _kernels[full] = compute
     library.impl(full, compute, "PrivateUse1")
     library.impl(full, compute, "Meta")
