@@ -1,4 +1,4 @@
-"""Writes docs/simulated-operators.md: which operators of the `npu` namespace are simulated, from what source, and which not.
+"""Writes docs/simulated-operators.md: which operators of the `npu` namespace are simulated, from what source.
 
     python tools/simulated_operators.py
 
@@ -20,9 +20,9 @@ _TOP = """# Simulated operators
 
 Written by `python tools/simulated_operators.py`; do not edit.
 
-Operators of `torch.ops.npu` (also attributes of `torch_npu`) in torch_npu {release}: {known} of {all} can be computed on the
-simulated NPU, the CPU and on fake tensors. They are computed with plain PyTorch from the published definitions named here,
-and have run on no hardware: rounding, speed and random numbers are not those of a device.
+Operators of `torch.ops.npu` (also attributes of `torch_npu`) in torch_npu {release}: {known} of {all} are computed on
+the simulated NPU and on fake tensors, with plain PyTorch, from the published definitions named here. They have run on no
+hardware: rounding, speed and random numbers are not those of a device.
 
 "Gradients" are the inputs that get one, as the package's own list of derivatives has it; "–": the operator has none.
 """
@@ -47,7 +47,8 @@ def page() -> str:
     rows = coverage(load(RELEASE).custom_operators)
     known = {name: row for name, row in rows.items() if row is not None}
     lines = [
-        f"| `{name}` | {', '.join(row.gradients) or '–'} | {row.evidence} | {_escaped(row.source)} | {_escaped(row.note)} |"
+        f"| `{name}` | {', '.join(row.gradients) or '–'} | {row.evidence} "
+        f"| {_escaped(row.source)} | {_escaped(row.note)} |"
         for name, row in known.items()
     ]
     missing = [f"- `{name}`" for name in rows if name not in known]

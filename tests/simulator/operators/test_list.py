@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tools import simulated_operators  # noqa: E402
+from tools import simulated_operators
 
 
 def test_the_page_is_current() -> None:
