@@ -30,9 +30,9 @@ def register_aten() -> None:
     _kept.append(kernels)
     for name, function in sync_batch_norm.KERNELS.items():
         kernels.impl(name, function, "PrivateUse1")
-    for name, function in recurrent_cells.KERNELS.items():
-        kernels.impl(name, function, "PrivateUse1")
-        kernels.impl(name, function, "AutogradPrivateUse1")
+    for name, cell in recurrent_cells.KERNELS.items():
+        kernels.impl(name, cell, "PrivateUse1")
+        kernels.impl(name, cell, "AutogradPrivateUse1")
     for names, how in autocast.LISTS:
         for name in names:
             state.device.autocast(f"aten::{name}", how)
@@ -54,7 +54,12 @@ def native_operators() -> set[str]:
         if torch._C._dispatch_has_kernel_for_dispatch_key(full, composite):
             # PyTorch makes these of the variant that writes to a given output.
             outs = [f"{name}.out", f"{name}.{overload}_out", f"{name.rstrip('_')}.out"]
-            outs += [f"{name.rstrip('_')}.{overload}_out", f"{name}.grad_input", f"{name}.{overload}", _out_of(name, overload)]
+            outs += [
+                f"{name.rstrip('_')}.{overload}_out",
+                f"{name}.grad_input",
+                f"{name}.{overload}",
+                _out_of(name, overload),
+            ]
             if any(out in found for out in outs if out):
                 found.add(full)
         elif torch._C._dispatch_has_kernel_for_dispatch_key(full, "CompositeExplicitAutograd"):
