@@ -138,6 +138,8 @@ def _stand_in(full: str, spec: str) -> Any:
         raise NotSimulated(f"{full} exists in torch_npu {state.release} but is not simulated (npuify simulate)")
 
     last = full.rpartition(".")[2]
+    if spec == "M":
+        return _Module(full)
     if spec[:1] in ("c", "t"):
         return type(last, (), {"__init__": refuse, "__module__": full.rpartition(".")[0]})
     refuse.__name__ = refuse.__qualname__ = last

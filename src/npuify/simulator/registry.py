@@ -42,6 +42,9 @@ def register_aten() -> None:
 
 def native_operators() -> set[str]:
     """``aten::add.Tensor`` and so on: operators that the release runs on the NPU, or that PyTorch makes of such."""
+    if "falls_back" in state.table:
+        names = {name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::")}
+        return names - set(state.table["falls_back"])
     found: set[str] = set()
     for name, overloads in state.table["operators"].items():
         for overload in overloads.split():

@@ -1,7 +1,7 @@
 """What ``from torch_npu.contrib import transfer_to_npu`` does: CUDA's names mean the NPU from then on.
 
-Which names it touches is in the release's table (``transfer_patches``, read from the package); what it does to each kind
-of name is written here after how torch_npu behaves.
+Which names it touches is in the release's table (``transfer_patches``, read from the package); what it does to each
+kind of name is written here after how torch_npu behaves.
 """
 
 from __future__ import annotations
