@@ -28,6 +28,9 @@ _HOMES = {
     "environment": "hand_written",
     "meanings": "hand_written",
     "packages": "hand_written",
+    "Product": "chips",
+    "product": "chips",
+    "products": "chips",
     "choose_release": "versions",
     "releases": "versions",
     "ReleaseSummary": "describe",
@@ -41,6 +44,7 @@ __all__ = [
     "Meaning",
     "PackageFact",
     "Parameter",
+    "Product",
     "ReleaseInfo",
     "ReleaseSummary",
     "ReleaseTable",
@@ -52,6 +56,8 @@ __all__ = [
     "load",
     "meanings",
     "packages",
+    "product",
+    "products",
     "releases",
 ]
 

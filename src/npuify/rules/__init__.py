@@ -26,6 +26,7 @@ MODULES = (
     "packages",
     "limits",
     "operators",
+    "chips",
     "data_parallel",
     "training",
     "unparsed",

@@ -130,7 +130,16 @@ class _Call:
         self.conditions: list[str] = []
         self.given: dict[str, ast.expr] = {}
 
+    def _check_product(self) -> None:
+        product = self.file.product
+        if product is not None and not product.fused_attention:
+            raise _Refused(
+                f"{product.title} has no fused attention; torch.nn.functional.scaled_dot_product_attention computes it "
+                "operator by operator"
+            )
+
     def flash(self, form: Form) -> Plan:
+        self._check_product()
         self._bind((*form.tensors, *form.lengths, *form.unused, "dropout_p", "softmax_scale", "causal"), _BEHIND_CAUSAL)
         for name, reason in _WITHOUT_EQUIVALENT.items():
             if name in self.given and not _is_off(self.given[name]):
@@ -154,6 +163,7 @@ class _Call:
         return self._finish([*arguments, *sparse])
 
     def xformers(self) -> Plan:
+        self._check_product()
         self._bind(("query", "key", "value", "attn_bias", "p", "scale"), {"op", "output_dtype"})
         if "output_dtype" in self.given and not _is_off(self.given["output_dtype"]):
             raise _Refused("output_dtype: npu_fusion_attention gives the type of its inputs")

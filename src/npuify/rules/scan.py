@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from npuify.model import FileError, Finding, NpuifyError, Release, ScanResult, Survey
 from npuify.project import common_root, find_files, torch_requirement
 from npuify.project.included import included_requirements
@@ -132,7 +134,12 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     everything, files = _files(paths, options, errors)
     requirement = torch_requirement(root) if options.torch_npu is None else None
     release = knowledge.choose_release(options.torch_npu, requirement.specifier if requirement else None)
-    cache = ScanCache(root, selection, release.torch_npu, enabled=options.cache)
+    soc = ""
+    if options.soc:
+        product = knowledge.product(options.soc)
+        soc = product.name
+        release = msgspec.structs.replace(release, reason=f"{release.reason}; for {product.title}")
+    cache = ScanCache(root, selection, f"{release.torch_npu} {soc}", enabled=options.cache)
     rules = RuleSet(selection)
     packages = import_names()
     candidates: list[Candidate] = []
@@ -179,7 +186,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     names = [file.relative for file in files]
     cache.settle([*names, "-", *supporting], [f"{name} {then}" for name, then in own_cuda.items()])
     modules = [file.relative for file in files if file.kind == "python"]
-    project = ProjectIndex(root, modules, list(own_cuda), supporting)
+    project = ProjectIndex(root, modules, list(own_cuda), supporting, soc)
     return Work(
         root, release, selection, project, candidates, errors, len(files), total, cache, survey(everything, traces)
     )
