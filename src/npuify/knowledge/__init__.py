@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .chips import Product, product, products
     from .describe import ReleaseSummary, describe_release, list_tables
     from .hand_written import environment, meanings, packages
     from .release import ReleaseTable, load

@@ -1,7 +1,7 @@
 """What depends on the kind of Ascend chip: bfloat16, mixed precision, overflows, fused attention.
 
-With ``--soc`` these rules speak of the chip that was named, and are silent where it has what the program asks for; without
-it they say for information what the other chips lack.
+With ``--soc`` these rules speak of the chip that was named, and are silent where it has what the program asks for;
+without it they say for information what the older chips lack.
 """
 
 from __future__ import annotations
