@@ -11,12 +11,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .chips import Product, product, products
     from .describe import ReleaseSummary, describe_release, list_tables
-    from .hand_written import environment, meanings, packages
+    from .hand_written import arguments, environment, meanings, packages
     from .release import ReleaseTable, load
-    from .schema import Counterpart, EnvironmentFact, Meaning, PackageFact, Parameter, ReleaseInfo, Signature
+    from .schema import (
+        ArgumentFact,
+        Counterpart,
+        EnvironmentFact,
+        Meaning,
+        PackageFact,
+        Parameter,
+        ReleaseInfo,
+        Signature,
+    )
     from .versions import choose_release, releases
 
 _HOMES = {
+    "ArgumentFact": "schema",
+    "arguments": "hand_written",
     "Counterpart": "schema",
     "EnvironmentFact": "schema",
     "Meaning": "schema",
@@ -40,6 +51,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "ArgumentFact",
     "Counterpart",
     "EnvironmentFact",
     "Meaning",
@@ -50,6 +62,7 @@ __all__ = [
     "ReleaseSummary",
     "ReleaseTable",
     "Signature",
+    "arguments",
     "choose_release",
     "describe_release",
     "environment",
