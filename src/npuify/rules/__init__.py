@@ -26,6 +26,8 @@ MODULES = (
     "packages",
     "limits",
     "operators",
+    "kernels",
+    "operator_limits",
     "chips",
     "collectives",
     "training_frameworks",

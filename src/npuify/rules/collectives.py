@@ -55,7 +55,7 @@ def reduction_without_hccl(node: ast.Attribute, file: PythonFile) -> Iterator[Fi
 
 
 _LIMITS = {
-    "all_to_all": "float32 only, and gathers otherwise than torch unless torch_npu.npu.use_compatible_impl(True) is set",
+    "all_to_all": "float32 only, and as torch does it only after torch_npu.npu.use_compatible_impl(True)",
     "all_to_all_single": "float32 only",
     "all_gather_into_tensor": "not for 3, 5, 6 or 7 processes, and not for int64",
     "reduce_scatter_tensor": "not for 3, 5, 6 or 7 processes",
@@ -147,6 +147,6 @@ def rpc_device_map(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
         node,
         "the devices of TensorPipeRpcBackendOptions are CUDA's",
         subject=_RPC_OPTIONS,
-        advice="take torch_npu.distributed.rpc.options.NPUTensorPipeRpcBackendOptions, which has the same arguments, and "
-        "pass backend=rpc.backend_registry.BackendType.NPU_TENSORPIPE to init_rpc",
+        advice="take torch_npu.distributed.rpc.options.NPUTensorPipeRpcBackendOptions, which has the same arguments; "
+        "and pass backend=rpc.backend_registry.BackendType.NPU_TENSORPIPE to init_rpc",
     )

@@ -147,7 +147,9 @@ def global_rank_as_device(node: ast.Call, file: PythonFile) -> Iterator[Finding]
     name = file.qualname(node.func) or dotted_text(node.func)
     if name in _SET_DEVICE or name == "torch.cuda.device":
         given = node.args[0] if len(node.args) == 1 else None
-    elif (name == "torch.device" and node.args) or (isinstance(node.func, ast.Attribute) and node.func.attr in ("cuda", "to") and len(node.args) == 1):
+    elif (name == "torch.device" and node.args) or (
+        isinstance(node.func, ast.Attribute) and node.func.attr in ("cuda", "to") and len(node.args) == 1
+    ):
         given = _index_of(node.args)
     else:
         ids = next((keyword.value for keyword in node.keywords if keyword.arg == "device_ids"), None)

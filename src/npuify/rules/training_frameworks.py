@@ -129,7 +129,7 @@ def ray_gpu(node: ast.keyword | ast.Attribute, file: PythonFile) -> Iterator[Fin
             node.value,
             "use_gpu= asks Ray Train for GPUs",
             subject="ray.train.ScalingConfig",
-            advice='use_gpu=False with resources_per_worker={"NPU": 1}, and TorchConfig(backend="hccl") as torch_config',
+            advice='leave it out for resources_per_worker={"NPU": 1}, with TorchConfig(backend="hccl") as torch_config',
         )
     if node.arg != "num_gpus" or (isinstance(node.value, ast.Constant) and not node.value.value):
         return

@@ -1,0 +1,175 @@
+"""Functions whose operators the release lists no kernel for: they run on the CPU, or one tensor at a time."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.model import Safety, Severity
+from npuify.rules.base import rule
+from npuify.source.types import TENSOR, infer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Finding
+    from npuify.rules.context import PythonFile
+
+
+def _table() -> dict[str, tuple[str, ...]]:
+    """Public name → the ATen operators that lead to its kernel; a kernel for any one of them is enough.
+
+    The first is what the call itself dispatches to; the second what torch's own, composite form of it calls (recorded
+    from calls of torch on a CPU). Functions whose parts are all composite, or that have a kernel in every release, are
+    left out on purpose.
+    """
+    rows: dict[str, tuple[str, ...]] = {
+        "linalg.eig": ("linalg_eig",),
+        "linalg.eigvals": ("linalg_eigvals", "linalg_eig"),
+        "linalg.eigh": ("linalg_eigh", "_linalg_eigh"),
+        "linalg.eigvalsh": ("linalg_eigvalsh", "_linalg_eigh"),
+        "linalg.cholesky": ("linalg_cholesky", "linalg_cholesky_ex"),
+        "linalg.cholesky_ex": ("linalg_cholesky_ex",),
+        "linalg.inv": ("linalg_inv", "linalg_inv_ex"),
+        "linalg.inv_ex": ("linalg_inv_ex",),
+        "linalg.solve": ("linalg_solve", "linalg_solve_ex", "_linalg_solve_ex"),
+        "linalg.det": ("linalg_det", "_linalg_det"),
+        "linalg.slogdet": ("linalg_slogdet", "_linalg_slogdet"),
+        "linalg.lu": ("linalg_lu",),
+        "linalg.lu_factor": ("linalg_lu_factor", "linalg_lu_factor_ex"),
+        "linalg.lu_solve": ("linalg_lu_solve",),
+        "linalg.matrix_exp": ("linalg_matrix_exp",),
+        "linalg.householder_product": ("linalg_householder_product",),
+        "cholesky": ("cholesky",),
+        "cholesky_inverse": ("cholesky_inverse",),
+        "det": ("det", "linalg_det", "_linalg_det"),
+        "logdet": ("logdet", "_linalg_slogdet"),
+        "matrix_exp": ("matrix_exp", "linalg_matrix_exp"),
+        "lgamma": ("lgamma",),
+        "digamma": ("digamma",),
+        "polygamma": ("polygamma",),
+        "igamma": ("igamma",),
+        "special.gammaln": ("special_gammaln", "lgamma"),
+        "special.digamma": ("special_digamma", "digamma"),
+        "special.i0": ("special_i0", "i0"),
+        "special.i0e": ("special_i0e",),
+        "special.i1": ("special_i1",),
+        "special.ndtri": ("special_ndtri",),
+        "special.log_ndtr": ("special_log_ndtr",),
+        "special.erfcx": ("special_erfcx",),
+        "special.entr": ("special_entr",),
+        "distributions.Dirichlet": ("_sample_dirichlet",),
+        "distributions.Beta": ("_sample_dirichlet",),
+        "distributions.Gamma": ("_standard_gamma",),
+        "distributions.Poisson": ("poisson",),
+        "linalg.lstsq": ("linalg_lstsq",),
+        "linalg.ldl_factor": ("linalg_ldl_factor", "linalg_ldl_factor_ex"),
+        "linalg.ldl_solve": ("linalg_ldl_solve",),
+        "lu_unpack": ("lu_unpack",),
+        "geqrf": ("geqrf",),
+        "ormqr": ("ormqr",),
+        "hypot": ("hypot",),
+        "copysign": ("copysign",),
+        "heaviside": ("heaviside",),
+        "nextafter": ("nextafter",),
+        "frexp": ("frexp",),
+        "fmax": ("fmax",),
+        "fmin": ("fmin",),
+        "histogram": ("histogram",),
+        "igammac": ("igammac",),
+        "mvlgamma": ("mvlgamma",),
+        "poisson": ("poisson",),
+        "binomial": ("binomial",),
+        "segment_reduce": ("segment_reduce",),
+        "special.xlog1py": ("special_xlog1py",),
+        "special.zeta": ("special_zeta",),
+        "special.i1e": ("special_i1e",),
+        "nn.functional.huber_loss": ("huber_loss",),
+        "nn.HuberLoss": ("huber_loss",),
+        "nn.functional.multi_margin_loss": ("multi_margin_loss",),
+        "nn.MultiMarginLoss": ("multi_margin_loss",),
+        "nn.FractionalMaxPool2d": ("fractional_max_pool2d",),
+        "nn.FractionalMaxPool3d": ("fractional_max_pool3d",),
+    }
+    return {f"torch.{name}": either for name, either in rows.items()}
+
+
+_BEHIND = _table()
+_METHODS = frozenset(("lgamma", "digamma", "cholesky_inverse", "logdet", "matrix_exp"))
+
+
+@rule(
+    "NPU414",
+    "no-npu-kernel",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=(
+        *("linalg", "gamma(", "cholesky", "det(", "matrix_exp", "torch.special", "torch.distributions", "huber_loss"),
+        *("huberloss", "multi_margin_loss", "multimarginloss", "fractionalmaxpool", "lu_unpack", "torch.geqrf"),
+        *("torch.ormqr", "torch.hypot", "torch.copysign", "torch.heaviside", "torch.nextafter", "torch.frexp"),
+        *("torch.fmax", "torch.fmin", "torch.histogram", "torch.poisson", "torch.binomial", "torch.segment_reduce"),
+    ),
+    source="the wheel's list of operators with a kernel, against the operator that the call leads to in torch",
+)
+def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
+    """A function for whose operator the release lists no NPU kernel, so that it falls back to the CPU.
+
+    torch_npu then copies the arguments to the host and the result back, with a warning. That is slow in a model's step
+    and harmless in a preparation. Functions that torch composes of other operators are not reported.
+    """
+    if isinstance(node, ast.ImportFrom):
+        # Uses by a plain name stand on lines that hold no word of this rule, so they are reported here, together.
+        if not node.level and (node.module or "").startswith("torch"):
+            for alias in node.names:
+                yield from _fallback(alias, f"{node.module}.{alias.name}", file)
+        return
+    name = file.qualname(node.func)
+    if isinstance(node.func, ast.Attribute) and name is None and node.func.attr in _METHODS:
+        if infer(node.func.value, file.source, file.scope(node)) == TENSOR:
+            name = f"torch.{node.func.attr}"
+    if isinstance(node.func, ast.Attribute) and name is not None:
+        yield from _fallback(node, name, file)
+
+
+def _fallback(node: ast.AST, name: str, file: PythonFile) -> Iterator[Finding]:
+    parts = name.split(".")
+    if name.startswith("torch.distributions.") and len(parts) == 4:
+        name = f"torch.distributions.{parts[-1]}"
+    behind = _BEHIND.get(name.replace("torch.Tensor.", "torch."))
+    release = file.release
+    if behind is None or any(op in release.operators or op in release.custom_operators for op in behind):
+        return
+    what = f"sampling from {name}" if name.startswith("torch.distributions") else name
+    yield file.report(
+        node,
+        f"torch_npu {release.torch_npu} lists no kernel for {behind[-1]}: {what} runs on the CPU, "
+        "with copies there and back",
+        subject=name,
+        advice="keep it out of the training step, or compose it of other operators; "
+        "TORCH_NPU_FALLBACK_CPU_DISABLE=1 makes such calls fail, and so shows them",
+    )
+
+
+@rule(
+    "NPU420",
+    "foreach-without-kernel",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("torch._foreach_",),
+    names=("torch._foreach_",),
+    source="the wheel's list of operators with a kernel; torch has a form of each that goes tensor by tensor",
+)
+def foreach_without_kernel(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+    """A ``torch._foreach_*`` function for which the release lists no kernel, so that it goes tensor by tensor.
+
+    It computes the same; only the gain of one launch for all tensors is lost.
+    """
+    operator = (file.qualname(node.func) or "").removeprefix("torch.")
+    if not operator.startswith("_foreach_") or operator in file.release.operators:
+        return
+    yield file.report(
+        node,
+        f"torch_npu {file.release.torch_npu} lists no kernel for {operator}: it runs tensor by tensor",
+        subject=f"torch.{operator}",
+        advice="expect as many launches as there are tensors, or compose it of those _foreach_ functions that have one",
+    )
