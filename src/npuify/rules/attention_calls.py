@@ -2,18 +2,21 @@
 
 The meaning of each argument is that of flash_attn's docstrings and of the operator's documentation in
 ``torch_npu/_op_plugin_docs.py``: layouts, ``scale`` (1.0 unless given), ``keep_prob``, ``atten_mask`` (True is masked
-out), ``sparse_mode`` (2 causal from the upper left, 3 causal from the lower right, 4 a band from the lower right, each
-with a triangular mask of 2048x2048), cumulative lengths without the leading 0, and the attention as first output.
+out), ``pse`` with ``pse_type=0`` (added after scaling), ``sparse_mode`` (2 causal from the upper left, 3 causal from the
+lower right, 4 a band from the lower right, each with a triangular mask of 2048x2048), cumulative lengths without the
+leading 0, and the attention as first output.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.model import Safety
 from npuify.rules.imports import can_import_torch_npu
 from npuify.source.python import dotted_text
+from npuify.source.types import TENSOR, infer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
 
 OPERATOR = "torch_npu.npu_fusion_attention"
+WITH_BIAS = "torch_npu.npu_fusion_attention_v2"
+"""Its ``pse_type=0`` adds a bias to the scores after they are scaled, as flash_attn and xformers do."""
 UNLIMITED = 2147483647
 _LINE_LENGTH = 100
 _NO_DEVICE_CHANGE = frozenset(("contiguous", "half", "bfloat16", "float", "to", "type"))
@@ -38,6 +43,9 @@ class Form(NamedTuple):
     packed: int | None = None
     lengths: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
+    options: tuple[str, ...] = ("dropout_p", "softmax_scale", "causal")
+    causal_mode: int = 3
+    """The sparse mode that ``causal=True`` is: 2 from the upper left corner, 3 from the lower right one."""
 
     @property
     def layout(self) -> str:
@@ -56,6 +64,13 @@ VARIABLE_LENGTH = {
     "flash_attn_varlen_qkvpacked_func": Form(("qkv",), 2, 1, ("cu_seqlens",), ("max_seqlen",)),
     "flash_attn_varlen_kvpacked_func": Form(("q", "kv"), 1, 1, _CU, _MAX),
 }
+_TRITON = ("bias", "causal", "softmax_scale")
+TRITON = {
+    "flash_attn_func": Form(("q", "k", "v"), 2, options=_TRITON, causal_mode=2),
+    "flash_attn_qkvpacked_func": Form(("qkv",), 3, 2, options=_TRITON, causal_mode=2),
+    "flash_attn_kvpacked_func": Form(("q", "kv"), 2, 2, options=_TRITON, causal_mode=2),
+}
+"""flash_attn.flash_attn_triton: no dropout, a bias, and causal from the upper left corner."""
 _BEHIND_CAUSAL = {
     "window_size",
     "softcap",
@@ -66,7 +81,6 @@ _BEHIND_CAUSAL = {
 }
 _WITHOUT_EQUIVALENT = {
     "softcap": "softcap: npu_fusion_attention cannot cap the scores",
-    "alibi_slopes": "alibi_slopes: the operator takes a whole position bias (pse), to be made from the slopes",
     "return_attn_probs": "return_attn_probs: npu_fusion_attention does not give the probabilities",
     "block_table": "block_table: a paged cache is for torch_npu.npu_fused_infer_attention_score",
 }
@@ -91,6 +105,8 @@ class _Refused(Exception):
 def form_of(name: str | None) -> Form | None:
     """The form of a function of flash_attn, by its qualified name."""
     package, _, last = (name or "").rpartition(".")
+    if package == "flash_attn.flash_attn_triton":
+        return TRITON.get(last)
     if package not in ("flash_attn", "flash_attn.flash_attn_interface"):
         return None
     return FIXED_LENGTH.get(last) or VARIABLE_LENGTH.get(last)
@@ -140,7 +156,7 @@ class _Call:
 
     def flash(self, form: Form) -> Plan:
         self._check_product()
-        self._bind((*form.tensors, *form.lengths, *form.unused, "dropout_p", "softmax_scale", "causal"), _BEHIND_CAUSAL)
+        self._bind((*form.tensors, *form.lengths, *form.unused, *form.options), _BEHIND_CAUSAL)
         for name, reason in _WITHOUT_EQUIVALENT.items():
             if name in self.given and not _is_off(self.given[name]):
                 raise _Refused(reason)
@@ -154,13 +170,41 @@ class _Call:
         lengths = [f"{_primary(self.given[name], self._text(name))}[1:].tolist()" for name in form.lengths]
         if len(lengths) == 1 or (lengths and lengths[0] == lengths[1]):
             same_lengths, lengths = True, [lengths[0], lengths[0]]
-        mask, sparse = self._mask(shaped, bool(form.lengths), same_lengths)
-        arguments = [*tensors, f"{shaped}.shape[{axes.get(form.heads, form.heads)}]", f'"{form.layout}"', *mask]
+        mask, sparse = self._mask(shaped, bool(form.lengths), same_lengths, form.causal_mode)
+        heads = f"{shaped}.shape[{axes.get(form.heads, form.heads)}]"
+        bias = self._bias(form, shaped, axes, heads)
+        arguments = [*tensors, heads, f'"{form.layout}"', *bias, *mask]
         arguments += [f"scale={self._scale('softmax_scale', shaped)}", *self._keep_prob("dropout_p")]
         arguments += [
             f"{name}={value}" for name, value in zip(("actual_seq_qlen", "actual_seq_kvlen"), lengths, strict=False)
         ]
-        return self._finish([*arguments, *sparse])
+        return self._finish([*arguments, *sparse], biased=bool(bias))
+
+    def _bias(self, form: Form, shaped: str, axes: dict[int, int], heads: str) -> list[str]:
+        """The bias that is added to the scaled scores: one that is passed, or that of the ALiBi slopes."""
+        if "bias" in self.given and not _is_off(self.given["bias"]):
+            self.conditions.append("the bias must have the shape (batch or 1, heads, queries, keys), and no gradient")
+            return [f"pse={self._text('bias')}", "pse_type=0"]
+        slopes = self.given.get("alibi_slopes")
+        if slopes is None or _is_off(slopes):
+            return []
+        if form.lengths:
+            raise _Refused("alibi_slopes: for packed sequences the operator takes the bias of each one by one")
+        if self.file.source.name_target("torch", self.file.scope(self.call)) != "torch":
+            raise _Refused("alibi_slopes: torch is not imported by its name, and the bias is made with it")
+        queries = f"{shaped}.shape[{axes.get(1, 1)}]"
+        keys = queries
+        if len(form.tensors) > 1:
+            other, turned = self._shape_of(self.given[form.tensors[1]])
+            keys = f"{other}.shape[{turned.get(1, 1)}]"
+        if not _is_repeatable(slopes):
+            raise _Refused("alibi_slopes: assign the slopes to a name first")
+        self.conditions.append("the bias takes the memory of heads times queries times keys")
+        rows = keys if keys == queries else f"{keys} - {queries}, {keys}"
+        here, there = (f"torch.arange({span}, device={shaped}.device)" for span in (rows, keys))
+        distance = f"{there} - {here}[:, None]"
+        slope = f"{self.file.code(slopes)}.reshape(-1, {heads}, 1, 1)"
+        return [f"pse=(-{slope} * ({distance}).abs()).to({shaped}.dtype)", "pse_type=0"]
 
     def xformers(self) -> Plan:
         self._check_product()
@@ -169,12 +213,57 @@ class _Call:
             raise _Refused("output_dtype: npu_fusion_attention gives the type of its inputs")
         self.conditions.append("the tensors must have 4 dimensions: batch, length, heads, head dimension")
         shaped, axes = self._shape_of(self.given["query"])
-        mode = self._bias_mode()
-        mask = [f"atten_mask={_triangle(shaped)}"] if mode else []
+        blocks = self._blocks()
+        if blocks is not None:
+            return self._block_diagonal(shaped, axes, *blocks)
+        bias = self._tensor_bias()
+        mode = 0 if bias else self._bias_mode()
+        mask = [*bias] if bias else [f"atten_mask={_triangle(shaped)}"] if mode else []
         arguments = [self._text(name) for name in ("query", "key", "value")]
         arguments += [f"{shaped}.shape[{axes.get(2, 2)}]", '"BSND"', *mask]
         arguments += [f"scale={self._scale('scale', shaped)}", *self._keep_prob("p")]
-        return self._finish([*arguments, *([f"sparse_mode={mode}"] if mode else [])])
+        return self._finish([*arguments, *([f"sparse_mode={mode}"] if mode else [])], biased=bool(bias))
+
+    def _tensor_bias(self) -> list[str]:
+        """The argument for ``attn_bias`` where that is a tensor: xformers adds it after scaling."""
+        node = self.given.get("attn_bias")
+        if node is None or infer(node, self.file.source, self.file.scope(self.call)) != TENSOR:
+            return []
+        self.conditions.append("the bias must have the shape (batch or 1, heads, queries, keys), and no gradient")
+        return [f"pse={self._text('attn_bias')}", "pse_type=0"]
+
+    def _blocks(self) -> tuple[int, str, str] | None:
+        """Sparse mode and lengths of a block-diagonal mask that is made in the call itself; None for anything else."""
+        node = self.given.get("attn_bias")
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            return None
+        name, _, maker = (self.file.qualname(node.func) or "").rpartition(".")
+        mode = _BLOCK_DIAGONAL.get(name.rpartition(".")[2])
+        if maker != "from_seqlens" or mode is None or not name.startswith("xformers.ops"):
+            return None
+        given = dict(zip(("q_seqlen", "kv_seqlen"), node.args, strict=False))
+        given |= {item.arg: item.value for item in node.keywords if item.arg in ("q_seqlen", "kv_seqlen")}
+        starred = any(isinstance(item, ast.Starred) for item in node.args)
+        if starred or len(given) != len(node.args) + len(node.keywords) or "q_seqlen" not in given:
+            raise _Refused("attn_bias: the lengths of its blocks are passed otherwise than as two lists")
+        if self.file.source.name_target("torch", self.file.scope(self.call)) != "torch":
+            raise _Refused("attn_bias: torch is not imported by its name, and the ends of the blocks are made with it")
+        queries = self.file.code(given["q_seqlen"])
+        keys = given.get("kv_seqlen")
+        return mode, queries, queries if keys is None or _is_off(keys) else self.file.code(keys)
+
+    def _block_diagonal(self, shaped: str, axes: dict[int, int], mode: int, queries: str, keys: str) -> Plan:
+        """Blocks are packed sequences: the layout TND, of the one batch that xformers asks for."""
+        if axes:
+            raise _Refused("attn_bias: the tensors are transposed in the call; assign them to names first")
+        if mode == 3 and queries != keys:
+            self.conditions.append("no block may have more queries than keys")
+        tensors = [f"{_primary(self.given[name], self._text(name))}[0]" for name in ("query", "key", "value")]
+        arguments = [*tensors, f"{shaped}.shape[2]", '"TND"', *([f"atten_mask={_triangle(shaped)}"] if mode else [])]
+        arguments += [f"scale={self._scale('scale', shaped)}", *self._keep_prob("p")]
+        ends = [f"torch.tensor({lengths}).cumsum(0).tolist()" for lengths in (queries, keys)]
+        arguments += [f"actual_seq_qlen={ends[0]}", f"actual_seq_kvlen={ends[1]}"]
+        return self._finish([*arguments, *([f"sparse_mode={mode}"] if mode else [])], behind="[None]")
 
     # --- arguments ---
 
@@ -190,7 +279,7 @@ class _Call:
             if item.arg is None or item.arg in self.given or item.arg not in {*order, *by_keyword}:
                 raise _Refused(f"the argument {item.arg} is not one that is known")
             self.given[item.arg] = item.value
-        optional = ("dropout_p", "softmax_scale", "causal", "attn_bias", "p", "scale")
+        optional = ("dropout_p", "softmax_scale", "causal", "attn_bias", "p", "scale", "bias")
         missing = [name for name in order if name not in self.given and name not in optional]
         if missing:
             raise _Refused(f"the argument {missing[0]} is not passed")
@@ -279,7 +368,7 @@ class _Call:
 
     # --- masks ---
 
-    def _mask(self, shaped: str, variable: bool, same_lengths: bool) -> tuple[list[str], list[str]]:
+    def _mask(self, shaped: str, variable: bool, same_lengths: bool, causal_mode: int) -> tuple[list[str], list[str]]:
         """The mask argument, and those that say what it means."""
         causal = self.given.get("causal")
         literal = causal.value if isinstance(causal, ast.Constant) else None if causal is not None else False
@@ -294,12 +383,12 @@ class _Call:
             return [], []
         triangle = f"atten_mask={_triangle(shaped)}"
         if left < 0 and right <= 0:
-            if variable and not same_lengths:
+            if variable and not same_lengths and causal_mode == 3:
                 self.conditions.append("no sequence may have more queries than keys")
             if literal is None and causal is not None:
                 text = self.file.code(causal)
-                return [f"{triangle} if {text} else None"], ["sparse_mode=3"]
-            return [triangle], ["sparse_mode=3"]
+                return [f"{triangle} if {text} else None"], [f"sparse_mode={causal_mode}"]
+            return [triangle], [f"sparse_mode={causal_mode}"]
         if not same_lengths:
             self.conditions.append("no sequence may have more queries than keys, since a query would see no key")
         if left < 0 or right < 0:
@@ -336,29 +425,47 @@ class _Call:
                 "LowerTriangularFromBottomRightMask",
             ):
                 return 2 if last == "LowerTriangularMask" else 3
-        raise _Refused("attn_bias: only None and the two triangular masks of xformers have a proven form")
+        raise _Refused(
+            "attn_bias: a proven form have None, the two triangular masks, a tensor, and a block-diagonal mask that is "
+            "made in the call by from_seqlens"
+        )
 
     # --- the text ---
 
-    def _finish(self, arguments: list[str]) -> Plan:
+    def _finish(self, arguments: list[str], *, biased: bool = False, behind: str = "") -> Plan:
         file, call = self.file, self.call
-        signature = file.release.signature(OPERATOR)
+        operator = WITH_BIAS if biased else OPERATOR
+        if biased:
+            # The second form of the operator spells these two otherwise.
+            arguments = [re.sub(r"^(pre|next)_tockens=", r"\1_tokens=", argument) for argument in arguments]
+        signature = file.release.signature(operator)
         known = {parameter.name for parameter in (signature.parameters if signature else None) or ()}
         used = {argument.partition("=")[0] for argument in arguments if argument.partition("=")[0].isidentifier()}
         used &= {*_KEYWORDS}
-        if not file.release.has(OPERATOR) or not used <= known:
-            raise _Refused(f"torch_npu {file.release.torch_npu} has no {OPERATOR} that takes {', '.join(sorted(used))}")
+        if not file.release.has(operator) or not used <= known:
+            raise _Refused(f"torch_npu {file.release.torch_npu} has no {operator} that takes {', '.join(sorted(used))}")
         if any(isinstance(up, ast.JoinedStr) for up in file.ancestors(call)):
             raise _Refused("the call stands in an f-string")
-        text = _laid_out(arguments, call, file)
+        text = _laid_out(operator, arguments, behind, call, file)
+        joined = _joined(operator, arguments, behind)
         if "#" in file.code(call):
-            raise _Refused(f"the call holds a comment, so it was left; write {_joined(arguments)}")
+            raise _Refused(f"the call holds a comment, so it was left; write {joined}")
         if not can_import_torch_npu(file):
-            raise _Refused(f"import torch_npu at the top of the file first; then write {_joined(arguments)}")
+            raise _Refused(f"import torch_npu at the top of the file first; then write {joined}")
         return Plan(text=text, conditions=tuple(self.conditions))
 
 
+_BLOCK_DIAGONAL = {
+    "BlockDiagonalMask": 0,
+    "BlockDiagonalCausalMask": 2,
+    "BlockDiagonalCausalFromBottomrightMask": 3,
+}
+"""Block-diagonal masks of xformers, and the sparse mode within each block."""
 _KEYWORDS = (
+    "pse",
+    "pse_type",
+    "pre_tokens",
+    "next_tokens",
     "atten_mask",
     "scale",
     "keep_prob",
@@ -370,21 +477,21 @@ _KEYWORDS = (
 )
 
 
-def _joined(arguments: Iterable[str]) -> str:
-    return f"{OPERATOR}({', '.join(arguments)})[0]"
+def _joined(operator: str, arguments: Iterable[str], behind: str) -> str:
+    return f"{operator}({', '.join(arguments)})[0]{behind}"
 
 
-def _laid_out(arguments: list[str], call: ast.Call, file: PythonFile) -> str:
+def _laid_out(operator: str, arguments: list[str], behind: str, call: ast.Call, file: PythonFile) -> str:
     """The call on one line where it fits, else with one argument a line."""
     line = file.source.text.line_starts[call.lineno - 1]
     before = file.source.segment(line, file.source.start(call))
-    text = _joined(arguments)
+    text = _joined(operator, arguments, behind)
     if len(before) + len(text) <= _LINE_LENGTH and not {"\n", "\r"}.intersection(text):
         return text
     newline = file.source.text.newline
     indent = before[: len(before) - len(before.lstrip(" \t"))]
     inner = "".join(f"{indent}    {argument},{newline}" for argument in arguments)
-    return f"{OPERATOR}({newline}{inner}{indent})[0]"
+    return f"{operator}({newline}{inner}{indent})[0]{behind}"
 
 
 def _triangle(shaped: str) -> str:
