@@ -34,6 +34,7 @@ MODULES = (
     "framework_arguments",
     "data_parallel",
     "training",
+    "training_state",
     "unparsed",
     "dependencies",
 )

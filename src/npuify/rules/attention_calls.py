@@ -3,8 +3,8 @@
 The meaning of each argument is that of flash_attn's docstrings and of the operator's documentation in
 ``torch_npu/_op_plugin_docs.py``: layouts, ``scale`` (1.0 unless given), ``keep_prob``, ``atten_mask`` (True is masked
 out), ``pse`` with ``pse_type=0`` (added after scaling), ``sparse_mode`` (2 causal from the upper left, 3 causal from
-the lower right, 4 a band from the lower right, each with a triangular mask of 2048x2048), cumulative lengths without the
-leading 0, and the attention as first output.
+the lower right, 4 a band from the lower right, each with a triangular mask of 2048x2048), cumulative lengths without
+the leading 0, and the attention as first output.
 """
 
 from __future__ import annotations
