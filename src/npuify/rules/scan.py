@@ -157,6 +157,9 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
             except OSError as error:
                 errors.append(FileError(file.relative, f"cannot be read: {error.strerror or error}"))
                 continue
+            if file.kind == "python" and b"\0" in raw[:1024]:
+                errors.append(_not_python(file.relative, raw))
+                continue
             lower = raw.lower()
             others = analysers_for(file.relative, file.kind)
             seen = trace(raw) if file.kind == "python" else Trace()
@@ -190,6 +193,18 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     return Work(
         root, release, selection, project, candidates, errors, len(files), total, cache, survey(everything, traces)
     )
+
+
+_WIDE = ((b"\xff\xfe\0\0", "UTF-32"), (b"\0\0\xfe\xff", "UTF-32"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
+
+
+def _not_python(relative: str, raw: bytes) -> FileError:
+    """What to say of a Python file that holds zero bytes, which Python itself refuses."""
+    for mark, encoding in _WIDE:
+        if raw.startswith(mark):
+            message = f"is {encoding} text, which Python cannot run; it was not looked at"
+            return FileError(relative, message, advice="save it as UTF-8")
+    return FileError(relative, "is not text; it was not looked at")
 
 
 def _files(
