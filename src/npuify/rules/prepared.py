@@ -27,9 +27,10 @@ SUPPORT = re.compile(
 
 def supports_npu(relative: str, raw: bytes, lower: bytes) -> bool:
     """Whether a file, tests and examples aside, belongs to a program that supports the NPU beside CUDA by itself."""
-    if b"npu" not in lower or b"cuda" not in lower or is_test(relative) or relative.startswith(("docs/", "examples/")):
+    if b"npu" not in lower or is_test(relative) or relative.startswith(("docs/", "examples/")):
         return False
-    return SUPPORT.search(raw) is not None
+    # A class for the NPU in a file of its own, beside those for other devices, need not speak of CUDA.
+    return b"class npu_accelerator" in lower if b"cuda" not in lower else SUPPORT.search(raw) is not None
 
 
 def prepared_for_npu(node: ast.AST, file: PythonFile) -> bool:
@@ -108,12 +109,22 @@ def _other_branch(branch: ast.If, current: ast.AST, file: PythonFile) -> bool:
 
 
 def _assigned_beside(statement: ast.Assign, file: PythonFile) -> bool:
-    """Whether the next or the last statement assigns the same for the NPU: ``self.is_npu = device.type == "npu"``."""
+    """Whether the next or the last statement assigns the same for the NPU: ``self.is_npu = device.type == "npu"``.
+
+    In a row of constants the one for the NPU may stand further away: ``NCCL_BACKEND = "nccl"`` and ``HCCL_BACKEND``.
+    """
     parent = file.parent(statement)
     for block in ("body", "orelse"):
         statements = getattr(parent, block, None)
         if isinstance(statements, list) and statement in statements:
             place = statements.index(statement)
+            if isinstance(statement.value, ast.Constant):
+                for row in (reversed(statements[:place]), iter(statements[place + 1 :])):
+                    for other in row:
+                        if not isinstance(other, ast.Assign) or not isinstance(other.value, ast.Constant):
+                            break
+                        if any(_says_npu(target, file) for target in other.targets):
+                            return True
             for other in statements[max(place - 1, 0) : place + 2]:
                 if other is not statement and isinstance(other, ast.Assign):
                     if any(_says_npu(target, file) for target in other.targets):

@@ -174,13 +174,13 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
                 now or (0, len(raw)),
                 concerns,
                 python and may_define_cuda(raw, lower),
-                python and supports_npu(file.relative, raw, lower),
+                file.kind == "python" and supports_npu(file.relative, raw, lower),
                 seen,
             )
         cache.remember(file.relative, entry)
         traces[file.relative] = entry.trace
         total += entry.stamp[1]
-        if entry.concerns:
+        if entry.concerns or entry.supports_npu:
             candidates.append(Candidate(file.relative, file.location, file.kind))
             if entry.own_cuda:
                 own_cuda[file.relative] = entry.stamp
