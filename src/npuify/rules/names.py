@@ -467,7 +467,7 @@ def _is_annotation(node: ast.expr, file: PythonFile) -> bool:
 
 def _annotated(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
     """A type in quotes: ``stream: "torch.cuda.Stream"``, also within ``"Optional[torch.cuda.Stream]"``."""
-    for name in dict.fromkeys(match.group() for match in _DOTTED.finditer(node.value)):
+    for name in dict.fromkeys(match.group() for match in _DOTTED.finditer(str(node.value))):
         counterpart = file.release.counterpart(name)
         if (
             counterpart is None
