@@ -101,6 +101,7 @@ _MIXED = re.compile(
     Safety.MANUAL,
     Severity.INFO,
     words=(".backward()",),
+    beside=(".step(",),
     needs_cuda=True,
     evidence=Evidence.DOCUMENTED,
     source="Ascend's migration guide: training on the first-generation 910 needs mixed precision",

@@ -129,6 +129,7 @@ _RPC_SETTERS = frozenset(("set_device_map", "set_devices"))
     Safety.MANUAL,
     Severity.ERROR,
     words=("device_maps=", "devices=[", "set_device_map(", "set_devices("),
+    beside=("rpc",),
     source="torch_npu/distributed/rpc/options.py and backend_registry.py",
 )
 def rpc_device_map(node: ast.Call, file: PythonFile) -> Iterator[Finding]:

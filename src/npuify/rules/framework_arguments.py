@@ -46,6 +46,7 @@ def _words() -> tuple[str, ...]:
     Safety.REVIEW,
     Severity.ERROR,
     words=_words(),
+    beside=tuple(sorted({row.package for row in arguments()})),
     evidence=Evidence.DOCUMENTED,
     source="table of arguments",
 )

@@ -96,6 +96,13 @@ def _table() -> dict[str, tuple[str, ...]]:
 
 _BEHIND = _table()
 _METHODS = frozenset(("lgamma", "digamma", "cholesky_inverse", "logdet", "matrix_exp"))
+_WORDS_BEHIND = (
+    *(f"from torch{form}" for form in (" import linalg", ".linalg import", " import special", ".special import")),
+    "torch.distributions",
+    *(f".{name}(" for name in sorted(_METHODS)),
+    *(name.lower() for name in _BEHIND if not name.startswith(("torch.distributions", "torch.nn."))),
+    *(name.rpartition(".")[2].lower() for name in _BEHIND if name.startswith("torch.nn.")),
+)
 
 
 @rule(
@@ -103,12 +110,7 @@ _METHODS = frozenset(("lgamma", "digamma", "cholesky_inverse", "logdet", "matrix
     "no-npu-kernel",
     Safety.MANUAL,
     Severity.INFO,
-    words=(
-        *("linalg", "gamma(", "cholesky", "det(", "matrix_exp", "torch.special", "torch.distributions", "huber_loss"),
-        *("huberloss", "multi_margin_loss", "multimarginloss", "fractionalmaxpool", "lu_unpack", "torch.geqrf"),
-        *("torch.ormqr", "torch.hypot", "torch.copysign", "torch.heaviside", "torch.nextafter", "torch.frexp"),
-        *("torch.fmax", "torch.fmin", "torch.histogram", "torch.poisson", "torch.binomial", "torch.segment_reduce"),
-    ),
+    words=_WORDS_BEHIND,
     source="the wheel's list of operators with a kernel, against the operator that the call leads to in torch",
 )
 def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:

@@ -207,25 +207,20 @@ def _fixed_repeats(node: ast.Call, method: bool) -> bool:
     "boolean-mask-index",
     Safety.MANUAL,
     Severity.INFO,
-    words=("cuda",),
+    words=("[mask]",),
+    needs_cuda=True,
     evidence=Evidence.DOCUMENTED,
     source="PyTorch indexes by a boolean tensor through nonzero, which waits for the device",
 )
-def boolean_mask_index(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+def boolean_mask_index(node: ast.Subscript, file: PythonFile) -> Iterator[Finding]:
     """In a model's step a tensor is indexed by a boolean mask, so that the result's shape depends on the data.
 
     Reported only where the mask is made by a comparison beside it. Looked for in files that are of interest anyway.
     """
-    if b"[mask]" not in file.source.data or not imports_torch(file):
-        return
-    for item in file.nodes_on_lines_with("mask"):
-        if isinstance(item, ast.Subscript):
-            yield from _indexed(item, file)
-
-
-def _indexed(node: ast.Subscript, file: PythonFile) -> Iterator[Finding]:
     mask = node.slice
-    if not isinstance(mask, ast.Name) or not isinstance(node.ctx, ast.Load) or not in_module_class(node, file):
+    if not isinstance(mask, ast.Name) or not isinstance(node.ctx, ast.Load) or not imports_torch(file):
+        return
+    if mask.id != "mask" or not in_module_class(node, file):
         return
     found = file.scope(node).lookup(mask.id)
     if found is None or not found[1] or not all(_is_mask(binding.value, file) for binding in found[1]):

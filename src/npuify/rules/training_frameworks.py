@@ -41,6 +41,7 @@ def _own(packages: tuple[str, ...], file: PythonFile) -> bool:
     Safety.MANUAL,
     Severity.ERROR,
     words=("accelerator=", "gpus="),
+    beside=("lightning",),
     evidence=Evidence.REPORTED,
     source="Lightning issue 19498 and pull request 19308, closed without an NPU accelerator",
 )
@@ -83,6 +84,7 @@ def lightning_accelerator(node: ast.keyword, file: PythonFile) -> Iterator[Findi
     Safety.REVIEW,
     Severity.ERROR,
     words=("num_gpus=", "use_gpu=", "get_gpu_ids"),
+    beside=("import ray", "from ray"),
     evidence=Evidence.DOCUMENTED,
     source="Ray's page on accelerators: Huawei Ascend is the resource NPU",
 )
@@ -158,6 +160,7 @@ def _is_ray(function: ast.expr, file: PythonFile) -> bool:
     Safety.REVIEW,
     Severity.ERROR,
     words=("import megatron", "from megatron"),
+    beside=("__main__",),
     evidence=Evidence.DOCUMENTED,
     source="MindSpeed's README: import mindspeed.megatron_adaptor before megatron",
 )
