@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.attention_calls import OPERATOR, VARIABLE_LENGTH, is_memory_efficient_attention, plan_of
+from npuify.rules.attention_calls import OPERATOR, plan_of
+from npuify.rules.attention_forms import VARIABLE_LENGTH, is_memory_efficient_attention
 from npuify.rules.base import rule
 
 if TYPE_CHECKING:

@@ -14,63 +14,22 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.model import Safety
+from npuify.rules.attention_forms import Form, form_of, is_memory_efficient_attention
+from npuify.rules.attention_text import is_off, is_primary, is_repeatable, joined, laid_out, primary, triangle
 from npuify.rules.imports import can_import_torch_npu
 from npuify.source.python import dotted_text
 from npuify.source.types import TENSOR, infer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from npuify.rules.context import PythonFile
 
 OPERATOR = "torch_npu.npu_fusion_attention"
 WITH_BIAS = "torch_npu.npu_fusion_attention_v2"
 """Its ``pse_type=0`` adds a bias to the scores after they are scaled, as flash_attn and xformers do."""
 UNLIMITED = 2147483647
-_LINE_LENGTH = 100
 _NO_DEVICE_CHANGE = frozenset(("contiguous", "half", "bfloat16", "float", "to", "type"))
 
 
-class Form(NamedTuple):
-    """How a function of flash_attn takes its tensors.
-
-    ``packed`` is the axis on which keys and values (and queries) are stacked, ``heads`` the axis of the heads in the
-    tensor that holds the queries.
-    """
-
-    tensors: tuple[str, ...]
-    heads: int
-    packed: int | None = None
-    lengths: tuple[str, ...] = ()
-    unused: tuple[str, ...] = ()
-    options: tuple[str, ...] = ("dropout_p", "softmax_scale", "causal")
-    causal_mode: int = 3
-    """The sparse mode that ``causal=True`` is: 2 from the upper left corner, 3 from the lower right one."""
-
-    @property
-    def layout(self) -> str:
-        return "TND" if self.lengths else "BSND"
-
-
-_CU = ("cu_seqlens_q", "cu_seqlens_k")
-_MAX = ("max_seqlen_q", "max_seqlen_k")
-FIXED_LENGTH = {
-    "flash_attn_func": Form(("q", "k", "v"), 2),
-    "flash_attn_qkvpacked_func": Form(("qkv",), 3, 2),
-    "flash_attn_kvpacked_func": Form(("q", "kv"), 2, 2),
-}
-VARIABLE_LENGTH = {
-    "flash_attn_varlen_func": Form(("q", "k", "v"), 1, None, _CU, _MAX),
-    "flash_attn_varlen_qkvpacked_func": Form(("qkv",), 2, 1, ("cu_seqlens",), ("max_seqlen",)),
-    "flash_attn_varlen_kvpacked_func": Form(("q", "kv"), 1, 1, _CU, _MAX),
-}
-_TRITON = ("bias", "causal", "softmax_scale")
-TRITON = {
-    "flash_attn_func": Form(("q", "k", "v"), 2, options=_TRITON, causal_mode=2),
-    "flash_attn_qkvpacked_func": Form(("qkv",), 3, 2, options=_TRITON, causal_mode=2),
-    "flash_attn_kvpacked_func": Form(("q", "kv"), 2, 2, options=_TRITON, causal_mode=2),
-}
-"""flash_attn.flash_attn_triton: no dropout, a bias, and causal from the upper left corner."""
 _BEHIND_CAUSAL = {
     "window_size",
     "softcap",
@@ -100,20 +59,6 @@ class Plan(NamedTuple):
 
 class _Refused(Exception):
     """There is no provable form; the message says what stands in the way."""
-
-
-def form_of(name: str | None) -> Form | None:
-    """The form of a function of flash_attn, by its qualified name."""
-    package, _, last = (name or "").rpartition(".")
-    if package == "flash_attn.flash_attn_triton":
-        return TRITON.get(last)
-    if package not in ("flash_attn", "flash_attn.flash_attn_interface"):
-        return None
-    return FIXED_LENGTH.get(last) or VARIABLE_LENGTH.get(last)
-
-
-def is_memory_efficient_attention(name: str | None) -> bool:
-    return name in ("xformers.ops.memory_efficient_attention", "xformers.ops.fmha.memory_efficient_attention")
 
 
 def plan_of(call: ast.Call, file: PythonFile) -> Plan | None:
@@ -158,16 +103,16 @@ class _Call:
         self._check_product()
         self._bind((*form.tensors, *form.lengths, *form.unused, *form.options), _BEHIND_CAUSAL)
         for name, reason in _WITHOUT_EQUIVALENT.items():
-            if name in self.given and not _is_off(self.given[name]):
+            if name in self.given and not is_off(self.given[name]):
                 raise _Refused(reason)
-        if "deterministic" in self.given and not _is_off(self.given["deterministic"]):
+        if "deterministic" in self.given and not is_off(self.given["deterministic"]):
             self.conditions.append("deterministic has no equivalent; call torch.use_deterministic_algorithms(True)")
         shaped, axes = self._shape_of(self.given[form.tensors[0]])
         tensors = [self._text(name) for name in form.tensors]
         if form.packed is not None:
-            tensors[-1] = f"*{_primary(self.given[form.tensors[-1]], tensors[-1])}.unbind({form.packed})"
+            tensors[-1] = f"*{primary(self.given[form.tensors[-1]], tensors[-1])}.unbind({form.packed})"
         same_lengths = form.tensors == ("qkv",)
-        lengths = [f"{_primary(self.given[name], self._text(name))}[1:].tolist()" for name in form.lengths]
+        lengths = [f"{primary(self.given[name], self._text(name))}[1:].tolist()" for name in form.lengths]
         if len(lengths) == 1 or (lengths and lengths[0] == lengths[1]):
             same_lengths, lengths = True, [lengths[0], lengths[0]]
         mask, sparse = self._mask(shaped, bool(form.lengths), same_lengths, form.causal_mode)
@@ -182,11 +127,11 @@ class _Call:
 
     def _bias(self, form: Form, shaped: str, axes: dict[int, int], heads: str) -> list[str]:
         """The bias that is added to the scaled scores: one that is passed, or that of the ALiBi slopes."""
-        if "bias" in self.given and not _is_off(self.given["bias"]):
+        if "bias" in self.given and not is_off(self.given["bias"]):
             self.conditions.append("the bias must have the shape (batch or 1, heads, queries, keys), and no gradient")
             return [f"pse={self._text('bias')}", "pse_type=0"]
         slopes = self.given.get("alibi_slopes")
-        if slopes is None or _is_off(slopes):
+        if slopes is None or is_off(slopes):
             return []
         if form.lengths:
             raise _Refused("alibi_slopes: for packed sequences the operator takes the bias of each one by one")
@@ -197,7 +142,7 @@ class _Call:
         if len(form.tensors) > 1:
             other, turned = self._shape_of(self.given[form.tensors[1]])
             keys = f"{other}.shape[{turned.get(1, 1)}]"
-        if not _is_repeatable(slopes):
+        if not is_repeatable(slopes):
             raise _Refused("alibi_slopes: assign the slopes to a name first")
         self.conditions.append("the bias takes the memory of heads times queries times keys")
         rows = keys if keys == queries else f"{keys} - {queries}, {keys}"
@@ -209,7 +154,7 @@ class _Call:
     def xformers(self) -> Plan:
         self._check_product()
         self._bind(("query", "key", "value", "attn_bias", "p", "scale"), {"op", "output_dtype"})
-        if "output_dtype" in self.given and not _is_off(self.given["output_dtype"]):
+        if "output_dtype" in self.given and not is_off(self.given["output_dtype"]):
             raise _Refused("output_dtype: npu_fusion_attention gives the type of its inputs")
         self.conditions.append("the tensors must have 4 dimensions: batch, length, heads, head dimension")
         shaped, axes = self._shape_of(self.given["query"])
@@ -218,7 +163,7 @@ class _Call:
             return self._block_diagonal(shaped, axes, *blocks)
         bias = self._tensor_bias()
         mode = 0 if bias else self._bias_mode()
-        mask = [*bias] if bias else [f"atten_mask={_triangle(shaped)}"] if mode else []
+        mask = [*bias] if bias else [f"atten_mask={triangle(shaped)}"] if mode else []
         arguments = [self._text(name) for name in ("query", "key", "value")]
         arguments += [f"{shaped}.shape[{axes.get(2, 2)}]", '"BSND"', *mask]
         arguments += [f"scale={self._scale('scale', shaped)}", *self._keep_prob("p")]
@@ -250,7 +195,7 @@ class _Call:
             raise _Refused("attn_bias: torch is not imported by its name, and the ends of the blocks are made with it")
         queries = self.file.code(given["q_seqlen"])
         keys = given.get("kv_seqlen")
-        return mode, queries, queries if keys is None or _is_off(keys) else self.file.code(keys)
+        return mode, queries, queries if keys is None or is_off(keys) else self.file.code(keys)
 
     def _block_diagonal(self, shaped: str, axes: dict[int, int], mode: int, queries: str, keys: str) -> Plan:
         """Blocks are packed sequences: the layout TND, of the one batch that xformers asks for."""
@@ -258,8 +203,8 @@ class _Call:
             raise _Refused("attn_bias: the tensors are transposed in the call; assign them to names first")
         if mode == 3 and queries != keys:
             self.conditions.append("no block may have more queries than keys")
-        tensors = [f"{_primary(self.given[name], self._text(name))}[0]" for name in ("query", "key", "value")]
-        arguments = [*tensors, f"{shaped}.shape[2]", '"TND"', *([f"atten_mask={_triangle(shaped)}"] if mode else [])]
+        tensors = [f"{primary(self.given[name], self._text(name))}[0]" for name in ("query", "key", "value")]
+        arguments = [*tensors, f"{shaped}.shape[2]", '"TND"', *([f"atten_mask={triangle(shaped)}"] if mode else [])]
         arguments += [f"scale={self._scale('scale', shaped)}", *self._keep_prob("p")]
         ends = [f"torch.tensor({lengths}).cumsum(0).tolist()" for lengths in (queries, keys)]
         arguments += [f"actual_seq_qlen={ends[0]}", f"actual_seq_kvlen={ends[1]}"]
@@ -294,12 +239,12 @@ class _Call:
 
     def _shape_of(self, node: ast.expr) -> tuple[str, dict[int, int]]:
         """An expression to ask for the shape of ``node``, and where its axes stand there."""
-        if _is_repeatable(node):
+        if is_repeatable(node):
             return self.file.code(node), {}
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             inner, method = node.func.value, node.func.attr
             plain = not node.keywords and not any(isinstance(arg, ast.Starred) for arg in node.args)
-            if method == "transpose" and plain and _is_repeatable(inner) and len(node.args) == 2:
+            if method == "transpose" and plain and is_repeatable(inner) and len(node.args) == 2:
                 first, second = (arg.value if isinstance(arg, ast.Constant) else None for arg in node.args)
                 if isinstance(first, int) and isinstance(second, int) and {first, second} in ({0, 1}, {1, 2}):
                     return self.file.code(inner), {first: second, second: first}
@@ -361,10 +306,10 @@ class _Call:
 
     def _keep_prob(self, name: str) -> list[str]:
         node = self.given.get(name)
-        if node is None or _is_off(node):
+        if node is None or is_off(node):
             return []
         text = self.file.code(node)
-        return [f"keep_prob=1 - {text if _is_primary(node) else f'({text})'}"]
+        return [f"keep_prob=1 - {text if is_primary(node) else f'({text})'}"]
 
     # --- masks ---
 
@@ -381,14 +326,14 @@ class _Call:
             right = 0
         if (left, right) == (-1, -1) and literal is False:
             return [], []
-        triangle = f"atten_mask={_triangle(shaped)}"
+        mask = f"atten_mask={triangle(shaped)}"
         if left < 0 and right <= 0:
             if variable and not same_lengths and causal_mode == 3:
                 self.conditions.append("no sequence may have more queries than keys")
             if literal is None and causal is not None:
                 text = self.file.code(causal)
-                return [f"{triangle} if {text} else None"], [f"sparse_mode={causal_mode}"]
-            return [triangle], [f"sparse_mode={causal_mode}"]
+                return [f"{mask} if {text} else None"], [f"sparse_mode={causal_mode}"]
+            return [mask], [f"sparse_mode={causal_mode}"]
         if not same_lengths:
             self.conditions.append("no sequence may have more queries than keys, since a query would see no key")
         if left < 0 or right < 0:
@@ -397,7 +342,7 @@ class _Call:
             f"pre_tockens={left if left >= 0 else UNLIMITED}",
             f"next_tockens={right if right >= 0 else UNLIMITED}",
         ]
-        return [triangle], [*width, "sparse_mode=4"]
+        return [mask], [*width, "sparse_mode=4"]
 
     def _window(self) -> tuple[int, int]:
         node = self.given.get("window_size")
@@ -446,12 +391,12 @@ class _Call:
             raise _Refused(f"torch_npu {file.release.torch_npu} has no {operator} that takes {', '.join(sorted(used))}")
         if any(isinstance(up, ast.JoinedStr) for up in file.ancestors(call)):
             raise _Refused("the call stands in an f-string")
-        text = _laid_out(operator, arguments, behind, call, file)
-        joined = _joined(operator, arguments, behind)
+        text = laid_out(operator, arguments, behind, call, file)
+        on_one_line = joined(operator, arguments, behind)
         if "#" in file.code(call):
-            raise _Refused(f"the call holds a comment, so it was left; write {joined}")
+            raise _Refused(f"the call holds a comment, so it was left; write {on_one_line}")
         if not can_import_torch_npu(file):
-            raise _Refused(f"import torch_npu at the top of the file first; then write {joined}")
+            raise _Refused(f"import torch_npu at the top of the file first; then write {on_one_line}")
         return Plan(text=text, conditions=tuple(self.conditions))
 
 
@@ -475,53 +420,3 @@ _KEYWORDS = (
     "actual_seq_kvlen",
     "sparse_mode",
 )
-
-
-def _joined(operator: str, arguments: Iterable[str], behind: str) -> str:
-    return f"{operator}({', '.join(arguments)})[0]{behind}"
-
-
-def _laid_out(operator: str, arguments: list[str], behind: str, call: ast.Call, file: PythonFile) -> str:
-    """The call on one line where it fits, else with one argument a line."""
-    line = file.source.text.line_starts[call.lineno - 1]
-    before = file.source.segment(line, file.source.start(call))
-    text = _joined(operator, arguments, behind)
-    if len(before) + len(text) <= _LINE_LENGTH and not {"\n", "\r"}.intersection(text):
-        return text
-    newline = file.source.text.newline
-    indent = before[: len(before) - len(before.lstrip(" \t"))]
-    inner = "".join(f"{indent}    {argument},{newline}" for argument in arguments)
-    return f"{operator}({newline}{inner}{indent})[0]{behind}"
-
-
-def _triangle(shaped: str) -> str:
-    return f"{shaped}.new_ones(2048, 2048).triu(1).bool()"
-
-
-def _is_off(node: ast.expr) -> bool:
-    """None, False or 0: the feature is not used."""
-    return isinstance(node, ast.Constant) and (node.value is None or node.value == 0)
-
-
-def _is_primary(node: ast.expr) -> bool:
-    return isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant))
-
-
-def _primary(node: ast.expr, text: str) -> str:
-    """``text`` with parentheses where an attribute or subscript behind it would bind to a part only."""
-    return text if _is_primary(node) else f"({text})"
-
-
-def _is_repeatable(node: ast.expr) -> bool:
-    """Whether an expression may stand twice: a name, attributes of it, and slices with constants."""
-    while True:
-        if isinstance(node, ast.Subscript):
-            parts = ast.walk(node.slice)
-            allowed = (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
-            if not all(isinstance(part, allowed) for part in parts):
-                return False
-            node = node.value
-        elif isinstance(node, ast.Attribute):
-            node = node.value
-        else:
-            return isinstance(node, ast.Name)

@@ -166,10 +166,11 @@ def _leads_to_build(node: ast.AST, name: str, file: PythonFile) -> str | None:
 
     There, asking the NPU instead would make an NPU machine compile for CUDA.
     """
-    if name.rpartition(".")[2] not in _QUESTIONS:
+    script = file.source.relative.rpartition("/")[2] == "setup.py"
+    if name.rpartition(".")[2] not in _QUESTIONS and not script:
         return None
     words = [word for word in _BUILDS_CUDA if word.encode() in file.source.data]
-    if not words or file.source.relative.rpartition("/")[2] == "setup.py":
+    if not words or script:
         return words[0] if words else None
     current = node
     for up in file.ancestors(node):
