@@ -37,6 +37,13 @@ MODULES = (
     "training_state",
     "unparsed",
     "dependencies",
+    "variables",
+    "options",
+    "shell_commands",
+    "containers",
+    "settings",
+    "other_files",
+    "line_ends",
 )
 
 
