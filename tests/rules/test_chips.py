@@ -118,3 +118,12 @@ def test_fused_attention_is_not_written_for_a_chip_without() -> None:
     assert not found[0].edits
     assert "no fused attention" in found[0].message
     assert "npu_fusion_attention" in output(text)
+
+
+def test_both_tables_of_chips_say_the_same_of_bfloat16() -> None:
+    from npuify.knowledge.machines import chips
+
+    families = {"Atlas A2": "A2", "Atlas A3": "A3", "Ascend 910 (first generation)": "910", "Ascend 310P": "310P"}
+    there = {chip.product: chip.bf16 for chip in chips()}
+    for product, name in families.items():
+        assert there[product] is knowledge.products()[name].bfloat16
