@@ -74,7 +74,7 @@ def noise_of(relative: str, old: str, new: str) -> tuple[int, list[Noise]]:
                 kind = "dead"
             elif line + 1 in doubled:
                 kind = "twice"
-            elif line + 1 in prose and _only_strings_differ(before[first:last], text):
+            elif any(said not in old for said in prose.get(line + 1, ())):
                 kind = "prose"
             if kind:
                 found.append(Noise(relative, line + 1, kind, text))
@@ -89,15 +89,9 @@ def _tokens(text: str) -> list[str]:
         return text.split()
 
 
-def _only_strings_differ(old: list[str], new: str) -> bool:
-    """Whether one of the old lines differs from the new one inside quotes only."""
-    bare = re.compile(r"\"[^\"]*\"|'[^']*'")
-    return any(bare.sub("''", line) == bare.sub("''", new) for line in old)
-
-
-def _prose_lines(tree: ast.Module) -> set[int]:
-    """Lines of strings that people read: docstrings, and the texts of messages and of help."""
-    lines: set[int] = set()
+def _prose_lines(tree: ast.Module) -> dict[int, list[str]]:
+    """Strings that people read, by line: docstrings, and the texts of messages and of help."""
+    lines: dict[int, list[str]] = {}
     for node in ast.walk(tree):
         texts: list[ast.AST] = []
         if isinstance(node, ast.Expr):
@@ -112,7 +106,8 @@ def _prose_lines(tree: ast.Module) -> set[int]:
         for text in texts:
             # An f-string may hold code, and then changes for it.
             if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                lines |= set(range(text.lineno, (text.end_lineno or text.lineno) + 1))
+                for line, said in enumerate(text.value.splitlines(), start=text.lineno):
+                    lines.setdefault(line, []).append(said)
     return lines
 
 
@@ -169,7 +164,7 @@ def _names_npu(tree: ast.Module) -> bool:
 def _is_npu(node: ast.AST, imported: set[int], compared: set[int]) -> bool:
     if isinstance(node, ast.Constant):
         text = node.value if isinstance(node.value, str) and id(node) not in compared else ""
-        return re.fullmatch(r"(?:\w+:\w+,)*(?:npu|hccl|HCCL)(?::\w*)?", text) is not None
+        return re.fullmatch(r"(?:\w+:\w+,)*(?:npu|hccl|HCCL)(?::.*)?", text) is not None
     if isinstance(node, ast.Attribute):
         return "npu" in node.attr.lower() or node.attr == "HCCL"
     if isinstance(node, ast.Name):
