@@ -104,7 +104,7 @@ class _Listing:
                 return {}
             if value.__name__ == f"{module}.{name}":
                 return {name: "M"}
-            return {name: f"={value.__name__}"} if value.__name__ in self.public else {}
+            return {name: f"={value.__name__}" if value.__name__ in self.public else "v"}
         if type(value).__name__ in ("OpOverloadPacket", "OpOverload"):
             return {name: "o"}
         home = getattr(value, "__module__", None)
