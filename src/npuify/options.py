@@ -10,6 +10,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         torch_npu: the torch_npu release aimed at; None takes it from the project's requirements, else the newest.
+        soc: the chip aimed at, as :func:`npuify.knowledge.product` takes it; None aims at all of them.
         style: how the migrated code reads. Only ``npu`` exists so far.
         select: only findings whose code starts with one of these; empty means all.
         ignore: no findings whose code starts with one of these.
@@ -21,6 +22,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     torch_npu: str | None = None
+    soc: str | None = None
     style: str = "npu"
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()

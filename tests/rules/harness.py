@@ -19,19 +19,23 @@ RELEASE = "2.14.0"
 
 
 def worker(
-    root: Path | None = None, release: str = RELEASE, select: tuple[str, ...] = (), ignore: tuple[str, ...] = ()
+    root: Path | None = None,
+    release: str = RELEASE,
+    select: tuple[str, ...] = (),
+    ignore: tuple[str, ...] = (),
+    soc: str = "",
 ) -> Worker:
     """A worker for the files under ``root``; for no files at all without it."""
     if root is None:
-        return _bare(release, select, ignore)
+        return _bare(release, select, ignore, soc)
     files = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.py"))
     own = [name for name in files if may_define_cuda((root / name).read_bytes(), (root / name).read_bytes().lower())]
-    return Worker(release, Selection(select, ignore), ProjectIndex(root, files, own))
+    return Worker(release, Selection(select, ignore), ProjectIndex(root, files, own, soc=soc))
 
 
 @cache
-def _bare(release: str, select: tuple[str, ...], ignore: tuple[str, ...]) -> Worker:
-    return Worker(release, Selection(select, ignore), ProjectIndex(Path("/nowhere"), [], []))
+def _bare(release: str, select: tuple[str, ...], ignore: tuple[str, ...], soc: str) -> Worker:
+    return Worker(release, Selection(select, ignore), ProjectIndex(Path("/nowhere"), [], [], soc=soc))
 
 
 def migrated(
@@ -61,15 +65,15 @@ def output(
 
 
 def findings(
-    text: str | bytes, *, root: Path | None = None, name: str = "program.py", release: str = RELEASE
+    text: str | bytes, *, root: Path | None = None, name: str = "program.py", release: str = RELEASE, soc: str = ""
 ) -> list[Finding]:
     """All findings in ``text``."""
     raw = text if isinstance(text, bytes) else text.encode()
-    found, errors = worker(root, release).findings_of_bytes(name, raw)
+    found, errors = worker(root, release, soc=soc).findings_of_bytes(name, raw)
     assert not errors, errors
     return found
 
 
-def codes(text: str, *, root: Path | None = None, release: str = RELEASE) -> list[str]:
+def codes(text: str, *, root: Path | None = None, release: str = RELEASE, soc: str = "") -> list[str]:
     """The codes of all findings, in order of place."""
-    return [finding.code for finding in findings(text, root=root, release=release)]
+    return [finding.code for finding in findings(text, root=root, release=release, soc=soc)]

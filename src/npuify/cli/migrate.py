@@ -18,6 +18,7 @@ from npuify.cli.options import (
     NoCacheOption,
     OutputOption,
     SelectOption,
+    SocOption,
     StyleOption,
     TorchNpuOption,
     UnsafeOption,
@@ -44,6 +45,7 @@ def migrate(
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     torch_npu: TorchNpuOption = None,
+    soc: SocOption = None,
     select: SelectOption = None,
     ignore: IgnoreOption = None,
     exclude: ExcludeOption = None,
@@ -71,6 +73,7 @@ def migrate(
     options = settings(
         [source],
         torch_npu=torch_npu,
+        soc=soc,
         select=select,
         ignore=ignore,
         exclude=exclude,

@@ -17,6 +17,7 @@ from npuify.cli.options import (
     NoCacheOption,
     OutputOption,
     SelectOption,
+    SocOption,
     StyleOption,
     TorchNpuOption,
     UnsafeOption,
@@ -29,6 +30,7 @@ def scan(
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     torch_npu: TorchNpuOption = None,
+    soc: SocOption = None,
     select: SelectOption = None,
     ignore: IgnoreOption = None,
     exclude: ExcludeOption = None,
@@ -50,6 +52,7 @@ def scan(
     options = settings(
         places,
         torch_npu=torch_npu,
+        soc=soc,
         select=select,
         ignore=ignore,
         exclude=exclude,

@@ -10,13 +10,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .chips import Product, product, products
     from .describe import ReleaseSummary, describe_release, list_tables
-    from .hand_written import environment, meanings, packages
+    from .hand_written import arguments, environment, meanings, packages
     from .release import ReleaseTable, load
-    from .schema import Counterpart, EnvironmentFact, Meaning, PackageFact, Parameter, ReleaseInfo, Signature
+    from .schema import (
+        ArgumentFact,
+        Counterpart,
+        EnvironmentFact,
+        Meaning,
+        PackageFact,
+        Parameter,
+        ReleaseInfo,
+        Signature,
+    )
     from .versions import choose_release, releases
 
 _HOMES = {
+    "ArgumentFact": "schema",
+    "arguments": "hand_written",
     "Counterpart": "schema",
     "EnvironmentFact": "schema",
     "Meaning": "schema",
@@ -29,6 +41,9 @@ _HOMES = {
     "environment": "hand_written",
     "meanings": "hand_written",
     "packages": "hand_written",
+    "Product": "chips",
+    "product": "chips",
+    "products": "chips",
     "choose_release": "versions",
     "releases": "versions",
     "ReleaseSummary": "describe",
@@ -37,15 +52,18 @@ _HOMES = {
 }
 
 __all__ = [
+    "ArgumentFact",
     "Counterpart",
     "EnvironmentFact",
     "Meaning",
     "PackageFact",
     "Parameter",
+    "Product",
     "ReleaseInfo",
     "ReleaseSummary",
     "ReleaseTable",
     "Signature",
+    "arguments",
     "choose_release",
     "describe_release",
     "environment",
@@ -53,6 +71,8 @@ __all__ = [
     "load",
     "meanings",
     "packages",
+    "product",
+    "products",
     "releases",
 ]
 

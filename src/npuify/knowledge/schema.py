@@ -158,6 +158,24 @@ class PackageFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Of an import that nothing guards."""
 
 
+class ArgumentFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A row of ``arguments.toml``: an argument or method of a library that means CUDA."""
+
+    package: str
+    """The library; the word must stand in the file."""
+    message: str
+    advice: str
+    severity: Severity
+    evidence: Evidence
+    source: str
+    keyword: str = ""
+    method: str = ""
+    values: tuple[str, ...] = ()
+    """Literals that it is about; empty: every one that is true."""
+    becomes: str = ""
+    """What takes the value's place."""
+
+
 class ReleaseInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One row of ``versions.toml``."""
 

@@ -13,7 +13,7 @@ from npuify.rules.prepared import prepared_for_npu
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from npuify.knowledge import ReleaseTable
+    from npuify.knowledge import Product, ReleaseTable
     from npuify.rules.base import Rule
     from npuify.rules.project_index import ProjectIndex
     from npuify.source.python import PythonSource
@@ -46,6 +46,15 @@ class PythonFile:
         """See :meth:`npuify.source.python.PythonSource.qualname`. Asked so often that a call more would show."""
         self.rule: Rule
         self._memory: dict[Any, Any] = {}
+
+    @property
+    def product(self) -> Product | None:
+        """The kind of chip aimed at; None where any is."""
+        if not self.project.soc:
+            return None
+        from npuify.knowledge import products
+
+        return products()[self.project.soc]
 
     # --- the tree ---
 
