@@ -106,7 +106,8 @@ def test_every_name_that_the_files_tell_is_there(table: ReleaseTable, live: Live
         for name, spec in names.items()
         if "." not in name and spec != "v" and name not in live.names[module]
     ]
-    assert wrong == []
+    # 2.6 imports its sanitizer under this name where an environment variable asks for it.
+    assert set(wrong) <= {"torch_npu.csan"}
 
 
 def test_aliases_lead_somewhere(live: LiveFile) -> None:
