@@ -56,6 +56,10 @@ class Worker:
         self.project = project
         self.rules = RuleSet(selection)
         self.release: ReleaseTable = knowledge.load(torch_npu)
+        self.needs_torch_npu = False
+        """Whether earlier edits put names into the file at hand that exist only after ``import torch_npu``."""
+        self.problems: list[FileError] = []
+        """What an analyser could not treat in the file at hand, beside what it found."""
 
     def findings(self, candidate: Candidate) -> tuple[list[Finding], list[FileError]]:
         """The findings of one file; a failure of any kind becomes an error of that file."""
@@ -70,6 +74,7 @@ class Worker:
     ) -> tuple[list[Finding], list[FileError]]:
         """As :meth:`findings`, of a file's content; ``whole`` parses also what can hold nothing of interest."""
         kind = kind or kind_of_path(relative)
+        self.needs_torch_npu = needs_torch_npu
         found: list[Finding] = []
         errors: list[FileError] = []
         if kind == "python":
@@ -97,9 +102,10 @@ class Worker:
             return [], [FileError(relative, error.message, error.line, "it was left as it is")]
         except Exception as error:  # one file's failure must not end the run
             return [], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
+        problems, self.problems = self.problems, []
         selected = [finding for finding in found if finding.code in self.rules.codes]
         silenced = suppressed_codes(text, None)
-        return [finding for finding in selected if silenced is None or not silenced(finding)], []
+        return [finding for finding in selected if silenced is None or not silenced(finding)], problems
 
     def _python(
         self, relative: str, raw: bytes, *, needs_torch_npu: bool, whole: bool
