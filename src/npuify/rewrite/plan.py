@@ -36,7 +36,7 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
     scan = ScanResult(
         root=str(work.root),
         release=work.release,
-        findings=tuple(finding for item in done for finding in item.found),
+        findings=(*work.whole, *(finding for item in done for finding in item.found)),
         errors=tuple(errors),
         files_seen=work.files_seen,
         files_parsed=len(work.candidates),
@@ -46,7 +46,7 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
     result = MigrationResult(
         scan=scan,
         changes=tuple(change for item in done for change in item.changes),
-        left=tuple(finding for item in done for finding in item.left),
+        left=(*work.whole, *(finding for item in done for finding in item.left)),
         changed_files=tuple(sorted(contents)),
         diff="".join(_diff(relative, work.root, contents[relative]) for relative in sorted(contents)),
     )

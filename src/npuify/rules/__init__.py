@@ -30,6 +30,10 @@ MODULES = (
     "training",
     "unparsed",
     "dependencies",
+    "native_survey",
+    "extensions",
+    "triton_kernels",
+    "cmake",
 )
 
 

@@ -19,6 +19,7 @@ import msgspec
 
 from npuify.model import FileError, Finding  # noqa: TC001 - msgspec reads the annotations
 from npuify.project.traces import Trace
+from npuify.source.native import NativeFile  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,6 +50,8 @@ class Entry(msgspec.Struct, array_like=True):
     supports_npu: bool = False
     trace: Trace = Trace()
     outcome: Outcome | None = None
+    native: NativeFile | None = None
+    """What a file of C++ or CUDA holds."""
 
 
 class _Stored(msgspec.Struct, array_like=True):

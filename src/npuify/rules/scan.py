@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from npuify.model import FileError, Finding, NpuifyError, Release, ScanResult, Survey
 from npuify.project import common_root, find_files, torch_requirement
 from npuify.project.included import included_requirements
@@ -14,6 +16,8 @@ from npuify.rules.analyse import RuleSet
 from npuify.rules.analysers import analysers_for, kinds
 from npuify.rules.base import Selection
 from npuify.rules.cache import Entry, Outcome, ScanCache, Stamp, stamp
+from npuify.rules.native_survey import RULE as NATIVE
+from npuify.rules.native_survey import findings_of, native_operators
 from npuify.rules.packages import import_names
 from npuify.rules.prepared import supports_npu
 from npuify.rules.project_index import ProjectIndex, may_define_cuda
@@ -42,6 +46,8 @@ class Work(NamedTuple):
     bytes_seen: int
     cache: ScanCache
     survey: Survey
+    whole: tuple[Finding, ...]
+    """Findings about the project as a whole, that no single file shows."""
 
 
 def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None = None) -> ScanResult:
@@ -64,7 +70,7 @@ def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None =
     finally:
         if collecting:
             gc.enable()
-    findings: list[Finding] = []
+    findings: list[Finding] = list(work.whole)
     errors = list(work.errors)
     for outcome in outcomes:
         findings += outcome.findings
@@ -180,8 +186,19 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     cache.settle([*names, "-", *supporting], [f"{name} {then}" for name, then in own_cuda.items()])
     modules = [file.relative for file in files if file.kind == "python"]
     project = ProjectIndex(root, modules, list(own_cuda), supporting)
+    operators = native_operators(everything, cache)
     return Work(
-        root, release, selection, project, candidates, errors, len(files), total, cache, survey(everything, traces)
+        root,
+        release,
+        selection,
+        project,
+        candidates,
+        errors,
+        len(files),
+        total,
+        cache,
+        msgspec.structs.replace(survey(everything, traces), operators=operators),
+        tuple(findings_of(operators)) if selection.has(NATIVE) else (),
     )
 
 
