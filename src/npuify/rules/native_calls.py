@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-_WORD = rb"[A-Za-z_]\w*"
+_NAME = rb"[A-Za-z_]\w*"
 
 
 class CallSearch:
@@ -19,56 +20,97 @@ class CallSearch:
     """
 
     def __init__(self, names: Iterable[tuple[str, str]]) -> None:
-        self._by_module: dict[str, list[str]] = {}
+        self._by_module: dict[str, dict[bytes, str]] = {}
         for module, name in names:
             if module:
-                self._by_module.setdefault(module, []).append(name)
-        self.words = tuple(sorted({self._word(module) for module in self._by_module}))
+                self._by_module.setdefault(module, {})[name.encode()] = name
+        self._words = {module: module.rpartition(".")[2].encode() for module in self._by_module}
+        self.words = tuple(sorted(set(self._words.values())))
         """One of these stands in every file that calls an operator."""
-
-    @staticmethod
-    def _word(module: str) -> bytes:
-        return module.rpartition(".")[2].encode()
 
     def places(self, relative: str, data: bytes) -> list[tuple[tuple[str, str], str]]:
         """The operators that a file calls, each with a place as ``file:line``."""
         found: list[tuple[tuple[str, str], str]] = []
         for module, names in self._by_module.items():
-            word = self._word(module)
-            if word not in data:
+            word = self._words[module]
+            lines = list(_lines_with(word, data))
+            if not lines:
                 continue
             if module.startswith("torch.ops."):
-                holders = {module.encode()}
-                holders |= set(
-                    re.findall(rb"(%s)\s*=\s*%s\s*(?:#|$)" % (_WORD, re.escape(module.encode())), data, re.MULTILINE)
-                )
+                holders = {word} if any(module.encode() in data[start:end] for start, end in lines) else set()
+                holders |= _aliases(word, lines, data) if holders else set()
             else:
-                holders = _aliases(word, data)
-            wanted = {name.encode(): name for name in names}
+                holders = {word, *_aliases(word, lines, data)}
             for holder in holders:
-                pattern = re.compile(rb"(?<![\w])" + re.escape(holder) + rb"\s*\.\s*(%s)\b" % _WORD)
-                for match in pattern.finditer(data):
-                    name = wanted.get(match.group(1))
+                for match in _use(holder).finditer(data):
+                    name = names.get(match.group(1))
                     if name is not None and not _in_comment(data, match.start()):
                         found.append(((module, name), _place(relative, data, match.start())))
-            for match in re.finditer(rb"from[ \t]+[\w.]*\b" + re.escape(word) + rb"[ \t]+import[ \t]+([^\n]+)", data):
-                for part in re.findall(_WORD, match.group(1)):
-                    name = wanted.get(part)
-                    if name is not None:
-                        found.append(((module, name), _place(relative, data, match.start())))
+            for start, end in lines:
+                statement = _from(word).match(data, start, end)
+                if statement is not None:
+                    listed = data[statement.end() : _end_of_list(data, statement.end(), end)]
+                    imported = {names[part] for part in re.findall(_NAME, listed) if part in names}
+                    found += [((module, name), _place(relative, data, start)) for name in sorted(imported)]
         return found
 
 
-def _aliases(word: bytes, data: bytes) -> set[bytes]:
-    """The names that a file gives to the module whose last part is ``word``."""
-    quoted = re.escape(word)
-    found = {word}
-    found |= set(re.findall(rb"\b" + quoted + rb"[ \t]+as[ \t]+(%s)" % _WORD, data))
-    found |= set(re.findall(rb"(%s)[ \t]*=[^\n]*[\"'](?:[\w.]*\.)?" % _WORD + quoted + rb"[\"']", data))
-    found |= set(
-        re.findall(rb"(%s)[ \t]*=[ \t]*(?:[\w.]*\.)?" % _WORD + quoted + rb"[ \t]*(?:#|$)", data, re.MULTILINE)
-    )
+@cache
+def _use(holder: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"\b" + re.escape(holder) + rb"[ \t]*\.[ \t]*(" + _NAME + rb")")
+
+
+@cache
+def _from(word: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"[ \t]*from[ \t]+(?:[\w.]*\.)?" + re.escape(word) + rb"[ \t]+import[ \t]+")
+
+
+def _end_of_list(data: bytes, start: int, end: int) -> int:
+    """The end of the names that an import lists, in brackets or on one line."""
+    if data[start : start + 1] == b"(":
+        close = data.find(b")", start)
+        return close if close >= 0 else end
+    return end
+
+
+def _lines_with(word: bytes, data: bytes) -> Iterator[tuple[int, int]]:
+    """The spans of the lines on which an identifier stands."""
+    at = data.find(word)
+    while at >= 0:
+        after = at + len(word)
+        start, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", after)
+        end = len(data) if end < 0 else end
+        if not _is_name(data[at - 1 : at] if at else b"") and not _is_name(data[after : after + 1]):
+            yield start, end
+            at = data.find(word, end)
+        else:
+            at = data.find(word, after)
+
+
+def _is_name(byte: bytes) -> bool:
+    return byte == b"_" or byte.isalnum()
+
+
+def _aliases(word: bytes, lines: Iterable[tuple[int, int]], data: bytes) -> set[bytes]:
+    """The other names that a file gives to the module whose last part is ``word``."""
+    found: set[bytes] = set()
+    for start, end in lines:
+        for pattern in _naming(word):
+            match = pattern.search(data, start, end)
+            if match is not None:
+                found.add(match.group(1))
     return found
+
+
+@cache
+def _naming(word: bytes) -> tuple[re.Pattern[bytes], ...]:
+    """``import word as x``, ``x = load("word")`` and ``x = package.word``."""
+    quoted = re.escape(word)
+    return (
+        re.compile(rb"\b" + quoted + rb"[ \t]+as[ \t]+(" + _NAME + rb")"),
+        re.compile(rb"(" + _NAME + rb")[ \t]*=[^\n=]*[\"'](?:[\w.]*\.)?" + quoted + rb"[\"']"),
+        re.compile(rb"(" + _NAME + rb")[ \t]*=[ \t]*(?:[\w.]*\.)?" + quoted + rb"[ \t]*(?:#|$)", re.MULTILINE),
+    )
 
 
 def _place(relative: str, data: bytes, at: int) -> str:
