@@ -28,7 +28,8 @@ class Rule(NamedTuple):
     ``nodes`` are the node types that ``check`` wants; ``words`` are lower-case words, one of which a line must contain
     (in any case) for its nodes to be shown to the rule. ``names`` are what the qualified names of names, attributes and
     calls must begin with to be shown to it, or attributes whatever they belong to; empty means all. A rule that
-    ``needs_cuda`` is asked only in files that another rule's word makes worth looking at.
+    ``needs_cuda`` is asked only in files that another rule's word makes worth looking at; one with words ``beside``
+    only in files that hold one of these, too.
     """
 
     code: str
@@ -44,6 +45,7 @@ class Rule(NamedTuple):
     needs_cuda: bool = False
     example_file: str = "program.py"
     """The name of a file that holds what stands under ``Before::``."""
+    beside: tuple[str, ...] = ()
 
     @property
     def documentation(self) -> str:
@@ -77,6 +79,7 @@ def rule(
     words: tuple[str, ...],
     names: tuple[str, ...] = (),
     needs_cuda: bool = False,
+    beside: tuple[str, ...] = (),
     evidence: Evidence = Evidence.PACKAGE,
     source: str = "torch_npu package",
 ) -> Callable[[Callable[[Any, Any], Iterator[Any]]], Callable[[Any, Any], Iterator[Any]]]:
@@ -90,6 +93,7 @@ def rule(
         words: lower-case words of which one must stand on a line.
         names: beginnings of qualified names, or attributes, that it is about; empty for all.
         needs_cuda: its words are too common to look at a file for; another rule's word has to be there, too.
+        beside: lower-case words of which one must stand anywhere in the file.
         evidence, source: how the fact behind the rule is known, unless a finding says it better.
 
     Raises:
@@ -105,7 +109,18 @@ def rule(
         if not check.__doc__:
             raise RuleDefinitionError(f"{place}: {code} has no docstring")
         _registry[code] = Rule(
-            code, name, safety, severity, evidence, source, words, _node_types(check, place), check, names, needs_cuda
+            code,
+            name,
+            safety,
+            severity,
+            evidence,
+            source,
+            words,
+            _node_types(check, place),
+            check,
+            names,
+            needs_cuda,
+            beside=beside,
         )
         return check
 

@@ -207,25 +207,20 @@ def _fixed_repeats(node: ast.Call, method: bool) -> bool:
     "boolean-mask-index",
     Safety.MANUAL,
     Severity.INFO,
-    words=("cuda",),
+    words=("[mask]",),
+    needs_cuda=True,
     evidence=Evidence.DOCUMENTED,
     source="PyTorch indexes by a boolean tensor through nonzero, which waits for the device",
 )
-def boolean_mask_index(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+def boolean_mask_index(node: ast.Subscript, file: PythonFile) -> Iterator[Finding]:
     """In a model's step a tensor is indexed by a boolean mask, so that the result's shape depends on the data.
 
     Reported only where the mask is made by a comparison beside it. Looked for in files that are of interest anyway.
     """
-    if b"[mask]" not in file.source.data or not imports_torch(file):
-        return
-    for item in file.nodes_on_lines_with("mask"):
-        if isinstance(item, ast.Subscript):
-            yield from _indexed(item, file)
-
-
-def _indexed(node: ast.Subscript, file: PythonFile) -> Iterator[Finding]:
     mask = node.slice
-    if not isinstance(mask, ast.Name) or not isinstance(node.ctx, ast.Load) or not in_module_class(node, file):
+    if not isinstance(mask, ast.Name) or not isinstance(node.ctx, ast.Load) or not imports_torch(file):
+        return
+    if mask.id != "mask" or not in_module_class(node, file):
         return
     found = file.scope(node).lookup(mask.id)
     if found is None or not found[1] or not all(_is_mask(binding.value, file) for binding in found[1]):
@@ -305,6 +300,12 @@ def _table() -> dict[str, tuple[str, ...]]:
 
 _BEHIND = _table()
 _METHODS = frozenset(("lgamma", "digamma", "cholesky_inverse", "logdet", "matrix_exp"))
+_WORDS_BEHIND = (
+    *(f"from torch{form}" for form in (" import linalg", ".linalg import", " import special", ".special import")),
+    "torch.distributions",
+    *(f".{name}(" for name in sorted(_METHODS)),
+    *(name.lower() for name in _BEHIND if not name.startswith("torch.distributions")),
+)
 
 
 @rule(
@@ -312,7 +313,7 @@ _METHODS = frozenset(("lgamma", "digamma", "cholesky_inverse", "logdet", "matrix
     "no-npu-kernel",
     Safety.MANUAL,
     Severity.INFO,
-    words=("linalg", "gamma(", "cholesky", "det(", "matrix_exp", "torch.special", "torch.distributions"),
+    words=_WORDS_BEHIND,
     source="the wheel's list of operators with a kernel, against the operator that the call leads to in torch",
 )
 def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:

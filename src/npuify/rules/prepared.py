@@ -10,12 +10,12 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.rules.project_index import is_test
+from npuify.words import words_of
 
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
 
 _NPU = re.compile(rb"(?<![a-z])(?:torch_)?npu(?![a-z])|NPU(?![A-Z])|[Aa]scend|hccl|HCCL")
-_DEVICE_WORDS = re.compile(rb"npu(?!t)|NPU|hccl|HCCL|scend")
 
 
 SUPPORT = re.compile(
@@ -25,18 +25,24 @@ SUPPORT = re.compile(
 """Text of a program that asks whether it runs on an NPU, as programs for several kinds of device do."""
 
 
+_SUPPORT_WORDS = words_of(b"is_npu", b"is_torch_npu", b"hasattr(torch,", b"class npu_accelerator")
+"""What such text begins with, in lower case."""
+
+
 def supports_npu(relative: str, raw: bytes, lower: bytes) -> bool:
     """Whether a file, tests and examples aside, belongs to a program that supports the NPU beside CUDA by itself."""
-    if b"npu" not in lower or b"cuda" not in lower or is_test(relative) or relative.startswith(("docs/", "examples/")):
+    if not _SUPPORT_WORDS.in_text(lower) or b"cuda" not in lower:
         return False
-    return SUPPORT.search(raw) is not None
+    if is_test(relative) or relative.startswith(("docs/", "examples/")):
+        return False
+    return any(SUPPORT.match(raw, start) for start, _ in _SUPPORT_WORDS.places(lower))
 
 
 def prepared_for_npu(node: ast.AST, file: PythonFile) -> bool:
     """Whether the code around ``node`` treats the NPU beside CUDA already."""
     says_npu = file.recall("says npu")
     if says_npu is None:
-        says_npu = file.remember("says npu", _DEVICE_WORDS.search(file.source.data) is not None)
+        says_npu = file.remember("says npu", _names_device(file.source.data.lower()))
     if not says_npu:
         return False
     current = node
@@ -61,6 +67,11 @@ def prepared_for_npu(node: ast.AST, file: PythonFile) -> bool:
             return False
         current = up
     return False
+
+
+def _names_device(lower: bytes) -> bool:
+    """Whether a text speaks of the NPU; "input" does not."""
+    return b"hccl" in lower or b"scend" in lower or lower.count(b"npu") > lower.count(b"input")
 
 
 def _names_npu(elements: list[ast.expr]) -> bool:

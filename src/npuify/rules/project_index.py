@@ -11,19 +11,34 @@ import msgspec
 
 from npuify.source.python import PythonSource
 from npuify.source.text import UnreadableText
+from npuify.words import words_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from npuify.source.scopes import Binding
 
-_OWN_CUDA = re.compile(rb"\bdef[ \t]+(?:is_)?cuda\b|(?:self\.|[\r\n][ \t]+)(?:is_)?cuda[ \t]*(?::|=[^=])")
+_OWN_CUDA = re.compile(
+    rb"(?<!\w)def[ \t]+(?:is_)?cuda\b|self\.(?:is_)?cuda[ \t]*(?::|=[^=])|[ \t](?:is_)?cuda[ \t]*(?::|=[^=])"
+)
+_OWN_CUDA_WORDS = words_of(
+    b"def cuda",
+    b"def is_cuda",
+    *(
+        before + b"cuda" + after
+        for before in (b"self.", b"self.is_", b" ", b"\t", b" is_")
+        for after in (b" =", b":", b"=")
+    ),
+)
 
 
 def may_define_cuda(raw: bytes, lower: bytes) -> bool:
     """Whether a file's text may hold a class with a ``cuda`` or ``is_cuda`` of its own."""
-    if b"def cuda" in lower or b"def is_cuda" in lower or b"cuda =" in lower or b"cuda:" in lower or b"cuda=" in lower:
-        return _OWN_CUDA.search(raw) is not None
+    for start, _ in _OWN_CUDA_WORDS.places(lower):
+        if _OWN_CUDA.match(raw, start):
+            line = max(raw.rfind(b"\n", 0, start), raw.rfind(b"\r", 0, start)) + 1
+            if not raw[start : start + 1].isspace() or not raw[line:start].strip():
+                return True
     return False
 
 
@@ -120,7 +135,9 @@ class ProjectIndex:
     def _load_uncached(self, relative: str) -> PythonSource | None:
         try:
             raw = (self.root / relative).read_bytes()
-            return PythonSource(relative, module_name(relative), raw, (b"cuda",) if relative in self._own_set else ())
+            return PythonSource(
+                relative, module_name(relative), raw, words_of(b"cuda") if relative in self._own_set else words_of()
+            )
         except (OSError, UnreadableText, SyntaxError):
             return None
 

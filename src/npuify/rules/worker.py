@@ -113,12 +113,12 @@ class Worker:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                words = self.rules.words_in(raw)
+                interest = self.rules.interest(raw.lower())
                 # Whether and how torch_npu is imported already, only the whole file says.
-                parsed_for = None if whole or needs_torch_npu else self.rules.shortest(words)
+                parsed_for = None if whole or needs_torch_npu else interest.words
                 source = PythonSource(relative, module_name(relative), raw, parsed_for)
                 found = analyse(
-                    source, self.rules, self.release, self.project, needs_torch_npu=needs_torch_npu, words=words
+                    source, self.rules, self.release, self.project, interest, needs_torch_npu=needs_torch_npu
                 )
                 return found, []
         except UnreadableText as error:
