@@ -59,5 +59,11 @@ def test_help_imports_no_slow_part_of_the_standard_library() -> None:
 def test_a_scan_in_a_pipe_imports_no_terminal_and_never_torch(tmp_path: Path, content: str, code: int) -> None:
     (tmp_path / "train.py").write_text(content)
     modules = imported("scan", "--jobs", "1", "--no-cache", str(tmp_path), code=code)
-    assert third_party(modules) <= TYPER | CONVERSION | {"ahocorasick_rs", "msgspec", "packaging", "platformdirs", "tomli"}
+    assert third_party(modules) <= TYPER | CONVERSION | {
+        "ahocorasick_rs",
+        "msgspec",
+        "packaging",
+        "platformdirs",
+        "tomli",
+    }
     assert not {"torch", "torch_npu", "rich", "pathspec"} & third_party(modules)

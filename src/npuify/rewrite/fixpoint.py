@@ -97,7 +97,7 @@ def _rounds(
         offsets.add(applied.edits)
         raw = current.encode(applied.data)
         findings, errors = worker.findings_of_bytes(
-            relative, raw, needs_torch_npu=needs_torch_npu, whole=False, kind=kind
+            relative, raw, needs_torch_npu=needs_torch_npu, whole=False, kind=kind, later=True
         )
         if len(errors) > known:
             raise EditError(errors[-1].message)

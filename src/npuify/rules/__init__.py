@@ -30,6 +30,7 @@ MODULES = (
     "training",
     "unparsed",
     "dependencies",
+    "custom",
     "native_survey",
     "extensions",
     "triton_kernels",

@@ -81,7 +81,8 @@ class ScanCache:
     def __init__(self, root: Path, selection: Selection, torch_npu: str, *, enabled: bool) -> None:
         self.root = root
         self._file = _folder() / f"{hashlib.sha256(str(root).encode()).hexdigest()[:24]}.msgpack" if enabled else None
-        self._rules = _digest([_own_code(), sys.version, torch_npu, *selection.select, "-", *selection.ignore])
+        chosen = (*selection.select, "-", *selection.ignore, "-", selection.wishes.digest())
+        self._rules = _digest([_own_code(), sys.version, torch_npu, *chosen])
         self._context = ""
         self._known = self._read()
         self._new: dict[str, Entry] = {}

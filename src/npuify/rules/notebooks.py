@@ -45,7 +45,8 @@ class _Notebooks:
         notebook = read_notebook(text.data)
         if not notebook.is_python:
             return []
-        needs_torch_npu, problems = worker.needs_torch_npu, []
+        needs_torch_npu, later = worker.needs_torch_npu, worker.later
+        problems: list[FileError] = []
         found: list[Finding] = []
         cells = [_View(notebook, cell) for cell in notebook.cells]
         for view in cells:
@@ -61,7 +62,7 @@ class _Notebooks:
             found += [_placed(one, cell, _offset(cell.text, one.start), text) for one in tokens]
         if program.parts:
             seen, errors = worker.findings_of_bytes(
-                relative, program.data, needs_torch_npu=needs_torch_npu, whole=False, kind="python"
+                relative, program.data, needs_torch_npu=needs_torch_npu, whole=False, kind="python", later=later
             )
             problems += [msgspec.structs.replace(error, line=0) for error in errors]
             for finding in seen:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -16,16 +17,17 @@ from npuify.rules.analyse import RuleSet
 from npuify.rules.analysers import analysers_for, kinds
 from npuify.rules.base import Selection
 from npuify.rules.cache import Entry, Outcome, ScanCache, Stamp, stamp
+from npuify.rules.custom import may_concern
 from npuify.rules.native_survey import RULE as NATIVE
 from npuify.rules.native_survey import findings_of, native_operators
 from npuify.rules.packages import import_names
 from npuify.rules.prepared import supports_npu
 from npuify.rules.project_index import ProjectIndex, may_define_cuda
+from npuify.rules.wishes import Wishes
 from npuify.rules.worker import Candidate, Worker, each_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from npuify.options import Options
     from npuify.project import ProjectFile
@@ -116,7 +118,14 @@ def checked_selection(options: Options) -> Selection:
     Raises:
         NpuifyError: a code or name in it is unknown.
     """
-    selection = Selection(options.select, options.ignore)
+    from npuify.rules.custom_file import read_rules
+
+    wishes = Wishes(
+        custom=tuple(rule for path in options.rules for rule in read_rules(Path(path))),
+        cpu_fallback=options.cpu_fallback,
+        replace_unsupported=options.replace_unsupported,
+    )
+    selection = Selection(options.select, options.ignore, wishes)
     unknown = selection.unknown()
     if unknown:
         raise NpuifyError(f"no rule is called {unknown[0]!r}", advice="`npuify rules` lists them all")
@@ -162,7 +171,8 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
             python = file.kind == "python" and (
                 rules.may_concern(lower) or any(name.partition(".")[0] in packages for name, _ in seen.imports)
             )
-            concerns = python or any(analyser.may_concern(lower) for analyser in others)
+            asked = file.kind in ("python", "notebook") and may_concern(selection.wishes.custom, raw)
+            concerns = python or asked or any(analyser.may_concern(lower) for analyser in others)
             if concerns and b"\0" in raw[:1024] and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
                 errors.append(FileError(file.relative, "is not text; it was not looked at"))
                 continue

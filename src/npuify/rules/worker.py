@@ -15,6 +15,8 @@ from npuify.model import FileError, Finding
 from npuify.project.kinds import kind_of_path
 from npuify.rules.analyse import RuleSet, analyse
 from npuify.rules.analysers import Analyser, analysers_for
+from npuify.rules.custom import RULE as CUSTOM_RULE
+from npuify.rules.custom import custom_findings
 from npuify.rules.project_index import module_name
 from npuify.rules.unparsed import RULE as UNPARSED
 from npuify.rules.unparsed import search_tokens
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 Outcome = TypeVar("Outcome")
 
+CUSTOM = CUSTOM_RULE.code
 _WORTH_A_PROCESS = 150
 """Files to parse for each further process: starting one costs about as much as parsing this many."""
 
@@ -58,6 +61,8 @@ class Worker:
         self.release: ReleaseTable = knowledge.load(torch_npu)
         self.needs_torch_npu = False
         """Whether earlier edits put names into the file at hand that exist only after ``import torch_npu``."""
+        self.later = False
+        """Whether this is not the first look at the file at hand in this run."""
         self.problems: list[FileError] = []
         """What an analyser could not treat in the file at hand, beside what it found."""
 
@@ -70,15 +75,24 @@ class Worker:
         return self.findings_of_bytes(candidate.relative, raw, whole=False, kind=candidate.kind)
 
     def findings_of_bytes(
-        self, relative: str, raw: bytes, *, needs_torch_npu: bool = False, whole: bool = True, kind: str = ""
+        self,
+        relative: str,
+        raw: bytes,
+        *,
+        needs_torch_npu: bool = False,
+        whole: bool = True,
+        kind: str = "",
+        later: bool = False,
     ) -> tuple[list[Finding], list[FileError]]:
         """As :meth:`findings`, of a file's content; ``whole`` parses also what can hold nothing of interest."""
         kind = kind or kind_of_path(relative)
-        self.needs_torch_npu = needs_torch_npu
+        self.needs_torch_npu, self.later = needs_torch_npu, later
         found: list[Finding] = []
         errors: list[FileError] = []
         if kind == "python":
             found, errors = self._python(relative, raw, needs_torch_npu=needs_torch_npu, whole=whole)
+            if self.selection.wishes.custom and not errors:
+                found = self._custom(relative, raw, found, later=later)
         others = analysers_for(relative, kind) if not errors else []
         for analyser in others:
             more, failed = self._other(analyser, relative, kind, raw)
@@ -106,6 +120,19 @@ class Worker:
         selected = [finding for finding in found if finding.code in self.rules.codes]
         silenced = suppressed_codes(text, None)
         return [finding for finding in selected if silenced is None or not silenced(finding)], problems
+
+    def _custom(self, relative: str, raw: bytes, found: list[Finding], *, later: bool) -> list[Finding]:
+        """``found`` with what the user's own rules find, in order of place."""
+        if CUSTOM not in self.rules.codes:
+            return found
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            more = custom_findings(relative, raw, self.selection.wishes.custom, self.project, later=later)
+        if not more:
+            return found
+        silenced = suppressed_codes(Text(raw), None)
+        more = [finding for finding in more if silenced is None or not silenced(finding)]
+        return sorted([*found, *more], key=lambda finding: (finding.start, finding.end, finding.code))
 
     def _python(
         self, relative: str, raw: bytes, *, needs_torch_npu: bool, whole: bool
