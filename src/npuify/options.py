@@ -17,6 +17,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         unsafe: also apply edits that are right in the usual case only.
         rules: files of the user's own rules: TOML, or the JSON of the vendor's migration tool.
         cpu_fallback: put what only the CPU can compute there, with the copies around it.
+        third_party: folders with the source of packages that the project uses, to follow its calls into.
         replace_unsupported: take stand-ins for what the release aimed at lacks.
         jobs: worker processes; 0 means one a core.
         cache: keep results of unchanged files between runs.
@@ -31,5 +32,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     rules: tuple[str, ...] = ()
     cpu_fallback: bool = False
     replace_unsupported: bool = False
+    third_party: tuple[str, ...] = ()
     jobs: int = 0
     cache: bool = True

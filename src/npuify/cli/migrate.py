@@ -10,6 +10,8 @@ import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
 from npuify.cli.options import (
+    AboutOption,
+    CpuFallbackOption,
     ExcludeOption,
     Format,
     FormatOption,
@@ -17,10 +19,14 @@ from npuify.cli.options import (
     JobsOption,
     NoCacheOption,
     OutputOption,
+    ReplaceOption,
+    RulesOption,
     SelectOption,
     StyleOption,
+    ThirdPartyOption,
     TorchNpuOption,
     UnsafeOption,
+    VendorReportsOption,
     settings,
 )
 
@@ -49,6 +55,12 @@ def migrate(
     exclude: ExcludeOption = None,
     unsafe: UnsafeOption = None,
     style: StyleOption = None,
+    rules: RulesOption = None,
+    cpu_fallback: CpuFallbackOption = False,
+    replace_unsupported: ReplaceOption = False,
+    third_party: ThirdPartyOption = None,
+    about: AboutOption = None,
+    vendor_reports: VendorReportsOption = None,
     jobs: JobsOption = None,
     no_cache: NoCacheOption = False,
 ) -> int:
@@ -61,6 +73,7 @@ def migrate(
     import msgspec
 
     import npuify
+    from npuify.cli.output import put_vendor_files
     from npuify.cli.progress import progress
     from npuify.report.summary import nothing_left
 
@@ -73,6 +86,11 @@ def migrate(
         exclude=exclude,
         unsafe=unsafe,
         style=style,
+        rules=rules,
+        cpu_fallback=cpu_fallback,
+        replace_unsupported=replace_unsupported,
+        third_party=third_party,
+        about=about,
         jobs=jobs,
         no_cache=no_cache,
     )
@@ -81,6 +99,7 @@ def migrate(
     if mode == "in-place":
         # Reports take an empty destination for "nothing was written".
         result = msgspec.structs.replace(result, destination=result.scan.root)
+    put_vendor_files(result, vendor_reports)
     _put(result, mode, format, output)
     would_change = mode == "check" and result.changed_files
     return FINDINGS_REMAIN if would_change or not nothing_left(result) else NOTHING_LEFT

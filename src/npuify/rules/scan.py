@@ -17,18 +17,23 @@ from npuify.rules.analyse import RuleSet
 from npuify.rules.analysers import analysers_for, kinds
 from npuify.rules.base import Selection
 from npuify.rules.cache import Entry, Outcome, ScanCache, Stamp, stamp
-from npuify.rules.custom import may_concern
+from npuify.rules.cpu_fallback import may_concern as fallback_may_concern
+from npuify.rules.custom import may_concern as custom_may_concern
 from npuify.rules.native_survey import RULE as NATIVE
 from npuify.rules.native_survey import findings_of, native_operators
 from npuify.rules.packages import import_names
 from npuify.rules.prepared import supports_npu
 from npuify.rules.project_index import ProjectIndex, may_define_cuda
+from npuify.rules.stand_ins import may_concern as stand_in_may_concern
+from npuify.rules.third_party import RULE as THIRD_PARTY
+from npuify.rules.third_party import Package, third_party_findings
 from npuify.rules.wishes import Wishes
 from npuify.rules.worker import Candidate, Worker, each_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from npuify.model import NativeOperator
     from npuify.options import Options
     from npuify.project import ProjectFile
 
@@ -148,6 +153,8 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     requirement = torch_requirement(root) if options.torch_npu is None else None
     release = knowledge.choose_release(options.torch_npu, requirement.specifier if requirement else None)
     cache = ScanCache(root, selection, release.torch_npu, enabled=options.cache)
+    operators = native_operators(everything, cache)
+    selection = _with_operators(selection, operators)
     rules = RuleSet(selection)
     packages = import_names()
     candidates: list[Candidate] = []
@@ -171,7 +178,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
             python = file.kind == "python" and (
                 rules.may_concern(lower) or any(name.partition(".")[0] in packages for name, _ in seen.imports)
             )
-            asked = file.kind in ("python", "notebook") and may_concern(selection.wishes.custom, raw)
+            asked = file.kind in ("python", "notebook") and _asked_for(selection.wishes, raw)
             concerns = python or asked or any(analyser.may_concern(lower) for analyser in others)
             if concerns and b"\0" in raw[:1024] and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
                 errors.append(FileError(file.relative, "is not text; it was not looked at"))
@@ -196,7 +203,6 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     cache.settle([*names, "-", *supporting], [f"{name} {then}" for name, then in own_cuda.items()])
     modules = [file.relative for file in files if file.kind == "python"]
     project = ProjectIndex(root, modules, list(own_cuda), supporting)
-    operators = native_operators(everything, cache)
     return Work(
         root,
         release,
@@ -208,8 +214,40 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
         total,
         cache,
         msgspec.structs.replace(survey(everything, traces), operators=operators),
-        tuple(findings_of(operators)) if selection.has(NATIVE) else (),
+        (
+            *(findings_of(operators) if selection.has(NATIVE) else ()),
+            *(_third_party(files, options) if options.third_party and selection.has(THIRD_PARTY) else ()),
+        ),
     )
+
+
+def _third_party(files: Sequence[ProjectFile], options: Options) -> list[Finding]:
+    """What the project calls of the packages whose source is given, and cannot run on an NPU."""
+    packages = []
+    for place in options.third_party:
+        folder = Path(place)
+        if not folder.is_dir():
+            raise NpuifyError("is no folder with a package's source", file=place)
+        own = msgspec.structs.replace(options, select=(), ignore=(), third_party=(), rules=())
+        packages.append(Package(folder, scan([folder], own)))
+    return third_party_findings([file for file in files if file.kind == "python"], packages)
+
+
+def _with_operators(selection: Selection, operators: Sequence[NativeOperator]) -> Selection:
+    """The selection, with the project's own operators that the CPU can compute where they are to be put there."""
+    if not selection.wishes.cpu_fallback:
+        return selection
+    names = tuple(sorted({(one.module, one.name) for one in operators if one.has_cpu and not one.has_npu}))
+    return selection._replace(wishes=msgspec.structs.replace(selection.wishes, cpu_operators=names))
+
+
+def _asked_for(wishes: Wishes, raw: bytes) -> bool:
+    """Whether a file can hold anything that the user asked for beyond the rules."""
+    if wishes.custom and custom_may_concern(wishes.custom, raw):
+        return True
+    if wishes.cpu_fallback and fallback_may_concern(raw, wishes.cpu_operators):
+        return True
+    return wishes.replace_unsupported and stand_in_may_concern(raw)
 
 
 def _files(

@@ -50,11 +50,13 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         custom: rules of the user's own.
         cpu_fallback: put what only the CPU can compute there, with the copies around it.
+        cpu_operators: module and name of the project's own operators that have an implementation for the CPU.
         replace_unsupported: take stand-ins for what the release aimed at lacks.
     """
 
     custom: tuple[CustomRule, ...] = ()
     cpu_fallback: bool = False
+    cpu_operators: tuple[tuple[str, str], ...] = ()
     replace_unsupported: bool = False
 
     def digest(self) -> str:

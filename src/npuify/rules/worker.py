@@ -15,11 +15,13 @@ from npuify.model import FileError, Finding
 from npuify.project.kinds import kind_of_path
 from npuify.rules.analyse import RuleSet, analyse
 from npuify.rules.analysers import Analyser, analysers_for
-from npuify.rules.custom import RULE as CUSTOM_RULE
+from npuify.rules.cpu_fallback import fallback_findings
 from npuify.rules.custom import custom_findings
 from npuify.rules.project_index import module_name
+from npuify.rules.stand_ins import stand_in_findings
 from npuify.rules.unparsed import RULE as UNPARSED
 from npuify.rules.unparsed import search_tokens
+from npuify.rules.wishes import NOTHING
 from npuify.source.python import PythonSource
 from npuify.source.suppressions import suppressed_codes
 from npuify.source.text import Text, UnreadableText
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
 
 Outcome = TypeVar("Outcome")
 
-CUSTOM = CUSTOM_RULE.code
 _WORTH_A_PROCESS = 150
 """Files to parse for each further process: starting one costs about as much as parsing this many."""
 
@@ -91,8 +92,8 @@ class Worker:
         errors: list[FileError] = []
         if kind == "python":
             found, errors = self._python(relative, raw, needs_torch_npu=needs_torch_npu, whole=whole)
-            if self.selection.wishes.custom and not errors:
-                found = self._custom(relative, raw, found, later=later)
+            if self.selection.wishes != NOTHING and not errors:
+                found = self._wished(relative, raw, found, later=later)
         others = analysers_for(relative, kind) if not errors else []
         for analyser in others:
             more, failed = self._other(analyser, relative, kind, raw)
@@ -121,13 +122,19 @@ class Worker:
         silenced = suppressed_codes(text, None)
         return [finding for finding in selected if silenced is None or not silenced(finding)], problems
 
-    def _custom(self, relative: str, raw: bytes, found: list[Finding], *, later: bool) -> list[Finding]:
-        """``found`` with what the user's own rules find, in order of place."""
-        if CUSTOM not in self.rules.codes:
-            return found
+    def _wished(self, relative: str, raw: bytes, found: list[Finding], *, later: bool) -> list[Finding]:
+        """``found`` with what the user asked for beyond the rules, in order of place."""
+        wishes = self.selection.wishes
+        more: list[Finding] = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            more = custom_findings(relative, raw, self.selection.wishes.custom, self.project, later=later)
+            if wishes.custom:
+                more += custom_findings(relative, raw, wishes.custom, self.project, later=later)
+            if wishes.cpu_fallback:
+                more += fallback_findings(relative, raw, wishes.cpu_operators, self.project)
+            if wishes.replace_unsupported:
+                more += stand_in_findings(relative, raw, self.release, self.project)
+        more = [finding for finding in more if finding.code in self.rules.codes]
         if not more:
             return found
         silenced = suppressed_codes(Text(raw), None)
