@@ -21,7 +21,7 @@ _COMMANDS: Final = re.compile(
     rb"|(?P<target>cuda_add_(?:library|executable)|cuda_compile\w*|cuda_include_directories)\s*\()",
     re.IGNORECASE,
 )
-_OPTIONAL = re.compile(rb"^[^)]*\bQUIET\b", re.IGNORECASE)
+_OPTIONAL = re.compile(rb"[^)]*\bQUIET\b", re.IGNORECASE)
 
 
 def _documentation(node: object, file: object) -> Iterator[object]:

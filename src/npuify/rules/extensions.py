@@ -148,14 +148,26 @@ def _cuda_home(function: ast.expr, file: PythonFile) -> tuple[str, list[Edit]] |
     evidence=Evidence.PACKAGE,
     source="torch/utils/cpp_extension.py",
 )
-def cuda_extension_at_run_time(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def cuda_extension_at_run_time(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
     """torch.utils.cpp_extension.load and load_inline compile CUDA code when the program runs, which needs nvcc.
 
     Code for the CPU alone compiles as before.
     """
-    name = file.qualname(node.func)
-    if name not in (f"{_MODULE}.load", f"{_MODULE}.load_inline"):
-        return
+    calls = [node] if isinstance(node, ast.Call) else []
+    if isinstance(node, ast.ImportFrom) and node.module == _MODULE and not node.level:
+        # Calls by a plain name stand on lines that hold no word of this rule.
+        for alias in node.names:
+            if alias.name in ("load", "load_inline"):
+                seen = file.nodes_on_lines_with(alias.asname or alias.name)
+                calls += [inner for inner in seen if isinstance(inner, ast.Call)]
+    for call in calls:
+        name = file.qualname(call.func)
+        if name in (f"{_MODULE}.load", f"{_MODULE}.load_inline") and not file.recall(("compiled", call)):
+            file.remember(("compiled", call), True)
+            yield from _compiled(call, name or "", file)
+
+
+def _compiled(node: ast.Call, name: str, file: PythonFile) -> Iterator[Finding]:
     texts = [
         inner.value for inner in ast.walk(node) if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
     ]

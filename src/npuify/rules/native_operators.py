@@ -14,11 +14,16 @@ if TYPE_CHECKING:
     from npuify.rules.extension_builds import Build
     from npuify.source.native import Binding, Function, NativeFile
 
-LIBRARIES: Final = frozenset(("cuBLAS", "cuDNN", "cuSPARSE", "cuSOLVER", "cuFFT", "cuRAND", "NCCL", "CUB", "Thrust"))
+LIBRARIES: Final = frozenset(
+    ("CUDA runtime", "cuBLAS", "cuDNN", "cuSPARSE", "cuSOLVER", "cuFFT", "cuRAND", "NCCL", "CUB", "Thrust")
+)
 """Marks of code that calls CUDA's libraries."""
 _NPU_KEYS: Final = frozenset(("NPU", "PrivateUse1", "Ascend", "XLA_NPU"))
 _TELLS: Final = re.compile(r"(?:^|_)(?:get|has|is)_\w*(?:version|cuda|compil|build|size|occupancy|block)")
 """Names of functions that tell something, and compute nothing on a device."""
+_LAUNCHES: Final = re.compile(r"cuda|kernel|gpu|launch", re.IGNORECASE)
+_OF_CUDA: Final = re.compile(r"^cuda[A-Z]|Stream|Guard|CHECK|^is_cuda$|^cuda$|^CUDA")
+"""Names of CUDA and torch themselves."""
 _MOST_STEPS: Final = 400
 _MOST_CALLS: Final = 40
 _COMMON: Final = frozenset(("forward", "backward", "init", "run", "apply", "main", "launch", "get", "set", "size"))
@@ -51,21 +56,21 @@ class Operators:
 
     def _group(self, relative: str) -> Build | None:
         """The extension that a file is a source of; of those that name no sources, the nearest above it."""
-        best: tuple[int, Build] | None = None
+        similar: Build | None = None
+        above: tuple[int, Build] | None = None
         for build in self.builds:
             folder = build.file.rpartition("/")[0]
-            for source in build.sources:
-                path = source.removeprefix("./")
-                if relative == (f"{folder}/{path}" if folder else path) or (
-                    "/" in path and not path.startswith("..") and relative.endswith("/" + path)
-                ):
-                    return build
-            if not build.sources or not any(source.endswith((".cu", ".cpp", ".cc")) for source in build.sources):
-                if not folder or relative.startswith(folder + "/"):
-                    depth = folder.count("/") + bool(folder)
-                    if best is None or depth > best[0]:
-                        best = (depth, build)
-        return best[1] if best else None
+            paths = [source.removeprefix("./") for source in build.sources]
+            if relative in {f"{folder}/{path}" if folder else path for path in paths}:
+                return build
+            if similar is None and any("/" in path and relative.endswith("/" + path) for path in paths):
+                similar = build
+            names_none = not any(path.endswith((".cu", ".cpp", ".cc")) for path in paths)
+            if names_none and (not folder or relative.startswith(folder + "/")):
+                depth = folder.count("/") + bool(folder)
+                if above is None or depth > above[0]:
+                    above = (depth, build)
+        return similar or (above[1] if above else None)
 
     def all(self, calls: Mapping[tuple[str, str], tuple[str, ...]]) -> tuple[NativeOperator, ...]:
         """The operators of the project; ``calls`` are the places that call each, by module and name."""
@@ -114,9 +119,14 @@ class Operators:
         if not has_cpu and kernels:
             has_cpu = any(re.search(r"(?:^|_)cpu(?:_|$)|CPU", one) for one in names)
         relative, binding = min(places, key=lambda place: (bool(place[1].key), place[0], place[1].line))
-        difficulty = _difficulty(kernels, uses)
+        difficulty = _difficulty(kernels, () if _TELLS.search(name) and not kernels else uses)
         if difficulty == "host" and self._may_launch(relative) and not _TELLS.search(name):
-            difficulty = "unknown"
+            missing = {one for node in nodes.values() for one in node.function.calls} - self._by_name.keys()
+            is_class = all(one.key == "class" for _, one in places)
+            if (not nodes and not is_class) or any(
+                _LAUNCHES.search(one) and not _OF_CUDA.search(one) for one in missing
+            ):
+                difficulty = "unknown"
         fact = None
         if difficulty != "host":
             targets = [target for _, one in places for target in one.targets]
@@ -207,9 +217,7 @@ def _ways(difficulty: str, equivalent: str, *, has_cpu: bool, has_npu: bool, is_
     if not is_called:
         ways.append("skip the build: no Python of the project was seen to call it")
     if has_cpu:
-        ways.append(
-            "run the project's implementation for the CPU: npuify migrate --cpu-fallback puts the copies around it"
-        )
+        ways.append("run the project's implementation for the CPU: --cpu-fallback puts the copies around the calls")
     if difficulty in ("elementwise", "cooperative", "unknown"):
         ways.append("write it in PyTorch, or as a Triton kernel for triton-ascend")
     ways.append("write it in Ascend C, built by torch_npu.utils.cpp_extension.NpuExtension")

@@ -1,4 +1,4 @@
-"""Packages of others, followed into their source: which of their functions need what an NPU lacks, and who calls them."""
+"""Packages of others, followed into their source: which functions need what an NPU lacks, and who calls them."""
 
 from __future__ import annotations
 
@@ -130,8 +130,8 @@ class Package:
                 pending.append(user)
 
     def canonical(self, name: str) -> str:
-        """A name by where it is defined."""
-        return self.index.reexport(name) or name
+        """A name by where it is defined; the ``apply`` of an autograd function stands for its class."""
+        return (self.index.reexport(name) or name).removesuffix(".apply")
 
     def reason(self, name: str) -> Reason | None:
         """Why what a project calls by this name cannot run on an NPU; None where nothing is known against it."""

@@ -29,6 +29,9 @@ MARKS: Final = {
         rb"\bwmma::|\bmma_sync\b|\bmma\.|\bwgmma\b|\bldmatrix\b|\bcp\.async|\bcute::|\bcutlass::|\bTiledMma"
     ),
     "assembly": re.compile(rb"\basm\b\s*(?:volatile)?\s*\("),
+    "CUDA runtime": re.compile(
+        rb"\bcuda(?:Malloc|Memcpy|Memset|Free|Ipc|Launch|Event|Host|Graph|Stream(?:Create|Sync|Wait|Destroy))\w*\s*\("
+    ),
     "cuBLAS": re.compile(rb"\bcublas\w*|\bat::cuda::blas::"),
     "cuDNN": re.compile(rb"\bcudnn\w*"),
     "cuSPARSE": re.compile(rb"\bcusparse\w*"),
@@ -82,7 +85,7 @@ class Binding(msgspec.Struct, frozen=True, array_like=True):
     targets: tuple[str, ...]
     """The C++ functions behind it."""
     key: str
-    """The dispatch key that it is registered for; empty for all."""
+    """The dispatch key that it is registered for; empty for all, and ``class`` for a class."""
     line: int
 
 
@@ -278,7 +281,7 @@ def _binding(call: Node, variable: str, module: str, library: str, key: str, dat
         else:
             last = re.findall(r"[A-Za-z_]\w*", re.sub(r"<.*?>", "", text.decode("utf-8", "replace")))
             targets = tuple(last[-1:])
-    return Binding(module, library, name, targets, key, call.start_point[0] + 1)
+    return Binding(module, library, name, targets, "class" if is_class else key, call.start_point[0] + 1)
 
 
 def _by_braces(data: bytes) -> Iterator[tuple[str, int, bytes]]:
