@@ -24,7 +24,7 @@ def test_a_choice_of_words_finds_what_words_made_of_them_find(
     words: list[bytes], text: bytes, data: st.DataObject
 ) -> None:
     chosen = frozenset(data.draw(st.sets(st.sampled_from(words)))) if words else frozenset()
-    view = Words(words).only(chosen)
+    view = Words(chosen, of=Words(words))
     assert sorted(view.places(text)) == naive(set(chosen), text)
     assert view.in_text(text) == {word for word in chosen if word in text}
 

@@ -19,6 +19,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         cpu_fallback: put what only the CPU can compute there, with the copies around it.
         third_party: folders with the source of packages that the project uses, to follow its calls into.
         replace_unsupported: take stand-ins for what the release aimed at lacks.
+        normalize_newlines: give shell and Python files the line ends of Linux when migrating.
         jobs: worker processes; 0 means one a core.
         cache: keep results of unchanged files between runs.
     """
@@ -33,5 +34,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     cpu_fallback: bool = False
     replace_unsupported: bool = False
     third_party: tuple[str, ...] = ()
+    normalize_newlines: bool = False
     jobs: int = 0
     cache: bool = True

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from npuify.project.frameworks import FRAMEWORKS
-from npuify.words import Words
+from npuify.words import Words, words_of
 
 _GUARD: Final = re.compile(
     rb"""if[ \t(]+(?:__name__[ \t]*==[ \t]*["']__main__["']|["']__main__["'][ \t]*==[ \t]*__name__)"""
@@ -19,7 +19,7 @@ _NAMES: Final = {
     for before in ((b"import ", b"from ") if "." in name else (b"import ", b"from ", b", ", b","))
 }
 """The framework that a piece of an import statement names."""
-_IMPORTS: Final = Words(_NAMES)
+IMPORT_WORDS: Final = tuple(_NAMES)
 _COMMA: Final = ord(",")
 _IDENTIFIER: Final = frozenset(bytes([byte]) for byte in range(256) if byte == 95 or chr(byte).isalnum())
 
@@ -36,8 +36,13 @@ class Trace(msgspec.Struct, array_like=True, frozen=True):
 _NOTHING: Final = Trace()
 
 
-def trace(raw: bytes) -> Trace:
-    """What the file with the content ``raw`` shows. Searched as text: a quoted program counts too."""
+def trace(raw: bytes, words: Words | None = None) -> Trace:
+    """What the file with the content ``raw`` shows. Searched as text: a quoted program counts too.
+
+    Args:
+        raw: its bytes, as they are or in lower case.
+        words: finds ``IMPORT_WORDS``.
+    """
     guard = 0
     at = raw.find(b"__main__")
     while at >= 0 and not guard:
@@ -46,7 +51,7 @@ def trace(raw: bytes) -> Trace:
             guard = raw.count(b"\n", 0, line) + 1
         at = raw.find(b"__main__", at + 1)
     places: dict[str, int] = {}
-    for start, end in _IMPORTS.places(raw):
+    for start, end in (words or words_of(*IMPORT_WORDS)).places(raw):
         name = _NAMES[raw[start:end]]
         if name not in places and raw[end : end + 1] not in _IDENTIFIER:
             line = raw.rfind(b"\n", 0, start) + 1

@@ -38,6 +38,13 @@ MODULES = (
     "extensions",
     "triton_kernels",
     "cmake",
+    "variables",
+    "options",
+    "shell_commands",
+    "containers",
+    "settings",
+    "other_files",
+    "line_ends",
 )
 
 

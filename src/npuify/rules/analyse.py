@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.project.traces import IMPORT_WORDS
 from npuify.rules.base import Rule, Selection, all_rules
 from npuify.rules.context import PythonFile
+from npuify.rules.prepared import SUPPORT_WORDS
+from npuify.rules.project_index import OWN_CUDA_WORDS
 from npuify.source.suppressions import suppressed_codes
-from npuify.words import Words
+from npuify.words import Words, together
 
 if TYPE_CHECKING:
     from npuify.knowledge import ReleaseTable
@@ -21,10 +24,12 @@ _FOLLOWED = (
     "torch.backends",
     "torch.profiler",
     "torch.autograd.profiler",
-    "torch.distributed",
     "flash_attn",
     "xformers",
 )
+"""Modules whose names matter wherever they are used, under whatever name."""
+_BY_WORD = frozenset(("torch", "torch.distributed"))
+"""Modules of whose names only those matter that hold a rule's word."""
 _LIBRARIES = ("torch", "flash_attn", "xformers")
 """Packages whose names rules ask for."""
 
@@ -37,7 +42,12 @@ _WITHOUT_TORCH = (
 
 
 class RuleSet:
-    """The rules that run, prepared for use on many files."""
+    """The rules that run, prepared for use on many files.
+
+    Attributes:
+        words: those that the rules look for.
+        imports, own_cuda, support: those that a scan looks for besides, in the same pass.
+    """
 
     def __init__(self, selection: Selection) -> None:
         self.rules = [rule for rule in all_rules().values() if selection.has(rule)]
@@ -46,7 +56,10 @@ class RuleSet:
             (rule, frozenset(map(str.encode, rule.words)), frozenset(map(str.encode, rule.beside)))
             for rule in self.rules
         ]
-        self.words = Words(word for _, words, beside in self._asking for word in (*words, *beside))
+        own = (word for _, words, beside in self._asking for word in (*words, *beside))
+        self.words, self.imports, self.own_cuda, self.support = together(
+            own, IMPORT_WORDS, OWN_CUDA_WORDS, SUPPORT_WORDS
+        )
         reasons = [(words, beside) for rule, words, beside in self._asking if not rule.needs_cuda]
         self._reasons = frozenset(word for words, beside in reasons if not beside for word in words)
         self._joint_reasons = [(words, beside) for words, beside in reasons if beside]
@@ -79,7 +92,7 @@ class RuleSet:
             wanted |= words
             for node in rule.nodes:
                 by_node.setdefault(node, []).append(rule)
-        return Interest(by_node, self.words.only(there & wanted))
+        return Interest(by_node, Words(there & wanted, of=self.words))
 
 
 class Interest(NamedTuple):
@@ -130,7 +143,7 @@ def analyse(
     aliases: set[str] = set()
     while pending:
         batch, pending[:] = list(pending), []
-        fresh = _followed_names(file, batch) - aliases
+        fresh = _followed_names(file, batch, rules.words) - aliases
         if fresh:
             aliases |= fresh
             source.visit(source.lines_with_names(fresh), collect)
@@ -160,16 +173,15 @@ def _may_matter(node: ast.AST, file: PythonFile, words: Words) -> bool:
 
     A string matters by its text; a name, attribute or call by being torch's, or by a word in it.
     """
-    if isinstance(node, ast.Constant):
-        if not isinstance(node.value, str):
-            return False
-        return words.within(node.value)
+    kind = type(node)
+    if kind is ast.Name:
+        return (file.qualname(node) or "").startswith("torch")
     if isinstance(node, ast.Attribute):
         if node.attr in _MEMBERS or words.within(node.attr):
             return True
         return (file.qualname(node) or "").startswith("torch")
-    if isinstance(node, ast.Name):
-        return (file.qualname(node) or "").startswith("torch")
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and words.within(node.value)
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr", "patch", "setattr"):
             return True
@@ -187,13 +199,17 @@ def _denoted(node: ast.AST, file: PythonFile) -> str:
     return file.qualname(node) or ""
 
 
-def _followed_names(file: PythonFile, nodes: list[ast.AST]) -> set[str]:
+def _followed_names(file: PythonFile, nodes: list[ast.AST], words: Words) -> set[str]:
     """Local names bound on the lines seen to things that rules care about, whose uses carry no word of interest."""
     names = set()
     for node in nodes:
         if isinstance(node, ast.ImportFrom):
             module = node.module or ""
-            if module == "torch" or module.startswith(_FOLLOWED):
+            if module in _BY_WORD:
+                # What is used as torch.nn is found by its words; as nn it is of no more interest.
+                chosen = [alias for alias in node.names if words.within(f"{module}.{alias.name}(")]
+                names |= {alias.asname or alias.name for alias in chosen}
+            elif module.startswith(_FOLLOWED):
                 names |= {alias.asname or alias.name for alias in node.names if alias.name != "*"}
         elif isinstance(node, ast.Import):
             names |= {alias.asname for alias in node.names if alias.asname and alias.name.startswith(_FOLLOWED)}

@@ -51,6 +51,7 @@ class _Notebooks:
         cells = [_View(notebook, cell) for cell in notebook.cells]
         for view in cells:
             for start, end in view.masked.shell:
+                found += _commands(relative, view.text, start, end, text, worker)
                 for command in pip_commands(view.text.text, start, end):
                     found += _requirements(relative, view.text, command, text, worker)
             if view.masked.writes:
@@ -148,6 +149,20 @@ def _requirements(relative: str, cell: CellText, command: PipCommand, text: Text
         offset = command.start + _offset(command.text, finding.start)
         placed = _placed(finding, cell, offset, text)
         yield _edited(placed, finding, _argument_edits(finding, cell, command))
+
+
+def _commands(relative: str, cell: CellText, start: int, end: int, text: Text, worker: Worker) -> Iterator[Finding]:
+    """What the rules for shell scripts find in a command, or in a cell of them."""
+    script = cell.text[start:end]
+    found, _ = worker.findings_of_bytes(relative, script, kind="shell")
+    is_line = b"\n" not in script
+    for finding in found:
+        placed = _placed(finding, cell, start + _offset(script, finding.start), text)
+        edits = [
+            None if is_line and "\n" in edit.after else cell.edit(edit.start + start, edit.end + start, edit.after)
+            for edit in finding.edits
+        ]
+        yield _edited(placed, finding, edits)
 
 
 def _argument_edits(finding: Finding, cell: CellText, command: PipCommand) -> list[Edit | None]:

@@ -10,10 +10,10 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.rules.project_index import is_test
-from npuify.words import words_of
 
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
+    from npuify.words import Words
 
 _NPU = re.compile(rb"(?<![a-z])(?:torch_)?npu(?![a-z])|NPU(?![A-Z])|[Aa]scend|hccl|HCCL")
 
@@ -25,17 +25,23 @@ SUPPORT = re.compile(
 """Text of a program that asks whether it runs on an NPU, as programs for several kinds of device do."""
 
 
-_SUPPORT_WORDS = words_of(b"is_npu", b"is_torch_npu", b"hasattr(torch,", b"class npu_accelerator")
+SUPPORT_WORDS = (b"is_npu", b"is_torch_npu", b"hasattr(torch,", b"class npu_accelerator")
 """What such text begins with, in lower case."""
 
 
-def supports_npu(relative: str, raw: bytes, lower: bytes) -> bool:
-    """Whether a file, tests and examples aside, belongs to a program that supports the NPU beside CUDA by itself."""
-    if not _SUPPORT_WORDS.in_text(lower) or b"cuda" not in lower:
+def supports_npu(relative: str, raw: bytes, lower: bytes, words: Words) -> bool:
+    """Whether a file, tests and examples aside, belongs to a program that supports the NPU beside CUDA by itself.
+
+    Args:
+        relative: its path in the project.
+        raw: its bytes.
+        lower: the same in lower case.
+        words: finds ``SUPPORT_WORDS``.
+    """
+    places = words.places(lower)
+    if not places or b"cuda" not in lower or is_test(relative) or relative.startswith(("docs/", "examples/")):
         return False
-    if is_test(relative) or relative.startswith(("docs/", "examples/")):
-        return False
-    return any(SUPPORT.match(raw, start) for start, _ in _SUPPORT_WORDS.places(lower))
+    return any(SUPPORT.match(raw, start) for start, _ in places)
 
 
 def prepared_for_npu(node: ast.AST, file: PythonFile) -> bool:

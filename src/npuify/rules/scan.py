@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
 
 
+_LARGEST = {"json": 300_000, **dict.fromkeys(("yaml", "toml", "ini", "env"), 1_000_000)}
+"""Bytes, by kind. A longer file of settings is data, and is not read."""
+
+
 class Work(NamedTuple):
     """What a scan has to do, and what it already knows."""
 
@@ -55,6 +59,8 @@ class Work(NamedTuple):
     survey: Survey
     whole: tuple[Finding, ...]
     """Findings about the project as a whole, that no single file shows."""
+    files: tuple[ProjectFile, ...] = ()
+    """All files that were looked at."""
 
 
 def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None = None) -> ScanResult:
@@ -164,6 +170,8 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     total = 0
     for file in files:
         now = stamp(file.location)
+        if now is not None and now[1] > _LARGEST.get(file.kind, now[1]):
+            continue
         entry = cache.entry(file.relative, now) if now is not None else None
         if entry is None:
             try:
@@ -174,7 +182,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
                 continue
             lower = raw.lower()
             others = analysers_for(file.relative, file.kind)
-            seen = trace(raw) if file.kind == "python" else Trace()
+            seen = trace(lower, rules.imports) if file.kind == "python" else Trace()
             python = file.kind == "python" and (
                 rules.may_concern(lower) or any(name.partition(".")[0] in packages for name, _ in seen.imports)
             )
@@ -186,8 +194,8 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
             entry = Entry(
                 now or (0, len(raw)),
                 concerns,
-                python and may_define_cuda(raw, lower),
-                python and supports_npu(file.relative, raw, lower),
+                python and may_define_cuda(raw, lower, rules.own_cuda),
+                python and supports_npu(file.relative, raw, lower, rules.support),
                 seen,
             )
         cache.remember(file.relative, entry)
@@ -218,6 +226,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
             *(findings_of(operators) if selection.has(NATIVE) else ()),
             *(_third_party(files, options) if options.third_party and selection.has(THIRD_PARTY) else ()),
         ),
+        tuple(files),
     )
 
 

@@ -8,7 +8,6 @@ import os
 import signal
 import threading
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from npuify.model import FileError, Finding
@@ -31,12 +30,15 @@ if TYPE_CHECKING:
 
     from npuify.knowledge import ReleaseTable
     from npuify.rules.base import Selection
+    from npuify.rules.program_options import ProgramOptions
     from npuify.rules.project_index import ProjectIndex
 
     Progress = Callable[[int, int], None]
 
 Outcome = TypeVar("Outcome")
 
+_HEAD = 1000
+"""Bytes of a Python file that tell whether an analyser of other kinds of files is to see it as well."""
 _WORTH_A_PROCESS = 150
 """Files to parse for each further process: starting one costs about as much as parsing this many."""
 
@@ -66,11 +68,14 @@ class Worker:
         """Whether this is not the first look at the file at hand in this run."""
         self.problems: list[FileError] = []
         """What an analyser could not treat in the file at hand, beside what it found."""
+        self.program_options: ProgramOptions | None = None
+        """The options that the project's programs declare, once a launcher was looked at."""
 
     def findings(self, candidate: Candidate) -> tuple[list[Finding], list[FileError]]:
         """The findings of one file; a failure of any kind becomes an error of that file."""
         try:
-            raw = Path(candidate.location).read_bytes()
+            with open(candidate.location, "rb") as stream:  # noqa: PTH123 - pathlib costs more than reading
+                raw = stream.read()
         except OSError as error:
             return [], [FileError(candidate.relative, f"cannot be read: {error.strerror or error}")]
         return self.findings_of_bytes(candidate.relative, raw, whole=False, kind=candidate.kind)
@@ -95,6 +100,10 @@ class Worker:
             if self.selection.wishes != NOTHING and not errors:
                 found = self._wished(relative, raw, found, later=later)
         others = analysers_for(relative, kind) if not errors else []
+        if kind == "python":
+            # Few of them have anything to do with those that take them; their beginning tells.
+            head = raw[:_HEAD].lower()
+            others = [analyser for analyser in others if analyser.may_concern(head)]
         for analyser in others:
             more, failed = self._other(analyser, relative, kind, raw)
             found, errors = [*found, *more], [*errors, *failed]

@@ -6,10 +6,10 @@ Only statements are walked, and only those of a scope that is asked for: most sc
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 FunctionNode = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 ComprehensionNode = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -213,9 +213,9 @@ class _Collector:
         for statement in body:
             if walrus_lines:
                 self.walruses_of(statement, walrus_lines)
-            handler = getattr(self, "on_" + type(statement).__name__, None)
+            handler = _HANDLERS.get(type(statement))
             if handler is not None:
-                handler(statement)
+                handler(self, statement)
 
     def on_Import(self, node: ast.Import) -> None:  # noqa: N802
         for alias in node.names:
@@ -304,3 +304,11 @@ class _Collector:
         self.scope.outward.update(node.names)
 
     on_Nonlocal = on_Global  # noqa: N815
+
+
+_HANDLERS: dict[type[ast.AST], Callable[[_Collector, Any], None]] = {
+    getattr(ast, name[3:]): method
+    for name, method in vars(_Collector).items()
+    if name.startswith("on_") and hasattr(ast, name[3:])
+}
+"""What each kind of statement binds."""
