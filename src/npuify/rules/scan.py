@@ -246,7 +246,15 @@ def _with_operators(selection: Selection, operators: Sequence[NativeOperator]) -
     """The selection, with the project's own operators that the CPU can compute where they are to be put there."""
     if not selection.wishes.cpu_fallback:
         return selection
-    names = tuple(sorted({(one.module, one.name) for one in operators if one.has_cpu and not one.has_npu}))
+    names = tuple(
+        sorted(
+            {
+                (one.module, one.name)
+                for one in operators
+                if one.has_cpu and not one.has_npu and one.difficulty != "host"
+            }
+        )
+    )
     return selection._replace(wishes=msgspec.structs.replace(selection.wishes, cpu_operators=names))
 
 
