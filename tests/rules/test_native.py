@@ -277,7 +277,7 @@ def test_a_second_scan_takes_what_it_knows(tmp_path: Path, monkeypatch: pytest.M
     import os
     import time
 
-    from npuify.rules import native_survey
+    from npuify.source import native
 
     monkeypatch.setenv("NPUIFY_CACHE_DIR", str(tmp_path / "cache"))
     project = _project(tmp_path / "p", EXAMPLE)
@@ -288,7 +288,7 @@ def test_a_second_scan_takes_what_it_knows(tmp_path: Path, monkeypatch: pytest.M
     def fail(data: bytes) -> None:
         raise AssertionError("read again")
 
-    monkeypatch.setattr(native_survey, "read_native", fail)
+    monkeypatch.setattr(native, "read_native", fail)
     second = npuify.scan([project], Options(jobs=1))
     assert second.survey == first.survey
     assert second.findings == first.findings

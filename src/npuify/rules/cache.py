@@ -19,7 +19,7 @@ import msgspec
 
 from npuify.model import FileError, Finding  # noqa: TC001 - msgspec reads the annotations
 from npuify.project.traces import Trace
-from npuify.source.native import NativeFile  # noqa: TC001 - msgspec reads the annotations
+from npuify.source.native_file import NativeFile  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

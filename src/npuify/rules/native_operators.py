@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from npuify.rules.extension_builds import Build
-    from npuify.source.native import Binding, Function, NativeFile
+    from npuify.source.native_file import Binding, Function, NativeFile
 
 LIBRARIES: Final = frozenset(
     ("CUDA runtime", "cuBLAS", "cuDNN", "cuSPARSE", "cuSOLVER", "cuFFT", "cuRAND", "NCCL", "CUB", "Thrust")

@@ -7,10 +7,6 @@ from typing import TYPE_CHECKING, Final
 from npuify.model import Evidence, Finding, Position, Safety, Severity
 from npuify.rules.base import Rule, list_rule
 from npuify.rules.cache import Entry, stamp
-from npuify.rules.extension_builds import builds_in
-from npuify.rules.native_calls import CallSearch
-from npuify.rules.native_operators import Operators
-from npuify.source.native import NativeFile, read_native
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,6 +15,7 @@ if TYPE_CHECKING:
     from npuify.project import ProjectFile
     from npuify.rules.cache import ScanCache
     from npuify.rules.extension_builds import Build
+    from npuify.source.native_file import NativeFile
 
 _LARGEST: Final = 4_000_000
 """Bytes; larger files hold tables of numbers, or are made by a program."""
@@ -69,6 +66,11 @@ def native_operators(everything: Sequence[ProjectFile], cache: ScanCache) -> tup
     python = [file for file in everything if file.kind == "python"]
     if not native or not (any(file.kind == "cuda" for file in native) or _builds_extensions(python)):
         return ()
+    # Most projects have none, and should not wait for what reads them.
+    from npuify.rules.extension_builds import builds_in
+    from npuify.rules.native_calls import CallSearch
+    from npuify.rules.native_operators import Operators
+
     read = {file.relative: found for file in native if (found := _read(file, cache)) is not None}
     if not any(file.bindings for file in read.values()):
         return ()
@@ -129,6 +131,8 @@ def _read(file: ProjectFile, cache: ScanCache) -> NativeFile | None:
         return None
     known = cache.entry(file.relative, now)
     if known is None or known.native is None:
+        from npuify.source.native import read_native
+
         known = Entry(now, False, False, native=read_native(_bytes(file.location)))
     cache.remember(file.relative, known)
     return known.native

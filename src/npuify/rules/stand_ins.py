@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from typing import TYPE_CHECKING
 
 from npuify.helpers import STAND_INS
@@ -60,12 +61,15 @@ RULE = list_rule(
     )
 )
 
-_WORDS = tuple(sorted({row.name.rpartition(".")[2].encode() for row in stand_ins()}))
+
+@cache
+def _words() -> tuple[bytes, ...]:
+    return tuple(sorted({row.name.rpartition(".")[2].encode() for row in stand_ins()}))
 
 
 def may_concern(raw: bytes) -> bool:
     """Whether a file may use anything for which there is a stand-in."""
-    return b"torch" in raw and any(word in raw for word in _WORDS)
+    return b"torch" in raw and any(word in raw for word in _words())
 
 
 def stand_in_findings(relative: str, raw: bytes, release: ReleaseTable, project: ProjectIndex) -> list[Finding]:
