@@ -149,6 +149,33 @@ class Framework(msgspec.Struct, frozen=True, order=True):
     """Whether the package, as published, is made for CUDA."""
 
 
+class NativeOperator(msgspec.Struct, frozen=True, order=True):
+    """A function of the project's own C++ or CUDA code that Python can call, and what it takes to have it on an NPU."""
+
+    file: str
+    """Where it is handed to Python."""
+    line: int
+    name: str
+    module: str
+    """The extension's module, or ``torch.ops.library``; empty where it cannot be told."""
+    difficulty: str
+    """``elementwise``, ``cooperative``, ``library``, ``tensor core``, or ``host`` where no kernel is behind it."""
+    kernels: tuple[str, ...] = ()
+    """The kernels behind it."""
+    uses: tuple[str, ...] = ()
+    """What makes it hard: shared memory, warps, libraries of CUDA."""
+    has_cpu: bool = False
+    """Whether the project has an implementation for the CPU."""
+    has_npu: bool = False
+    """Whether the project has an implementation for the NPU."""
+    calls: tuple[str, ...] = ()
+    """Where Python calls it, as ``file:line``."""
+    equivalent: str = ""
+    """What computes the same on an NPU; empty where nothing is known."""
+    ways: tuple[str, ...] = ()
+    """The ways to have it on an NPU, the least work first."""
+
+
 class Survey(msgspec.Struct, frozen=True):
     """What a project is, as far as that decides how it is moved."""
 
@@ -156,6 +183,8 @@ class Survey(msgspec.Struct, frozen=True):
     frameworks: tuple[Framework, ...] = ()
     kernels: tuple[str, ...] = ()
     """Source files of the project's own CUDA kernels."""
+    operators: tuple[NativeOperator, ...] = ()
+    """What the project's own C++ and CUDA code hands to Python."""
 
 
 class ScanResult(msgspec.Struct, frozen=True):

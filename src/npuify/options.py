@@ -16,6 +16,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         ignore: no findings whose code starts with one of these.
         exclude: patterns, as in .gitignore, of files not to look at.
         unsafe: also apply edits that are right in the usual case only.
+        rules: files of the user's own rules: TOML, or the JSON of the vendor's migration tool.
+        cpu_fallback: put what only the CPU can compute there, with the copies around it.
+        third_party: folders with the source of packages that the project uses, to follow its calls into.
+        replace_unsupported: take stand-ins for what the release aimed at lacks.
         normalize_newlines: give shell and Python files the line ends of Linux when migrating.
         jobs: worker processes; 0 means one a core.
         cache: keep results of unchanged files between runs.
@@ -28,6 +32,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ignore: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     unsafe: bool = False
+    rules: tuple[str, ...] = ()
+    cpu_fallback: bool = False
+    replace_unsupported: bool = False
+    third_party: tuple[str, ...] = ()
     normalize_newlines: bool = False
     jobs: int = 0
     cache: bool = True

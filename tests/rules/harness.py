@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
 from npuify.rules.base import Selection
 from npuify.rules.project_index import ProjectIndex, may_define_cuda
+from npuify.rules.wishes import Wishes
 from npuify.rules.worker import Worker
 
 if TYPE_CHECKING:
     from npuify.model import Finding
 
 RELEASE = "2.14.0"
+WISHES = Wishes(cpu_fallback=True, replace_unsupported=True)
+"""Everything that changes code only where it is asked for, so that its rules are tested like the others."""
 
 
 def worker(
@@ -30,12 +33,12 @@ def worker(
         return _bare(release, select, ignore, soc)
     files = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.py"))
     own = [name for name in files if may_define_cuda((root / name).read_bytes(), (root / name).read_bytes().lower())]
-    return Worker(release, Selection(select, ignore), ProjectIndex(root, files, own, soc=soc))
+    return Worker(release, Selection(select, ignore, WISHES), ProjectIndex(root, files, own, soc=soc))
 
 
 @cache
 def _bare(release: str, select: tuple[str, ...], ignore: tuple[str, ...], soc: str) -> Worker:
-    return Worker(release, Selection(select, ignore), ProjectIndex(Path("/nowhere"), [], [], soc=soc))
+    return Worker(release, Selection(select, ignore, WISHES), ProjectIndex(Path("/nowhere"), [], [], soc=soc))
 
 
 def migrated(

@@ -10,6 +10,8 @@ import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
 from npuify.cli.options import (
+    AboutOption,
+    CpuFallbackOption,
     ExcludeOption,
     Format,
     FormatOption,
@@ -17,11 +19,15 @@ from npuify.cli.options import (
     JobsOption,
     NoCacheOption,
     OutputOption,
+    ReplaceOption,
+    RulesOption,
     SelectOption,
     SocOption,
     StyleOption,
+    ThirdPartyOption,
     TorchNpuOption,
     UnsafeOption,
+    VendorReportsOption,
     settings,
 )
 
@@ -51,6 +57,12 @@ def migrate(
     exclude: ExcludeOption = None,
     unsafe: UnsafeOption = None,
     style: StyleOption = None,
+    rules: RulesOption = None,
+    cpu_fallback: CpuFallbackOption = False,
+    replace_unsupported: ReplaceOption = False,
+    third_party: ThirdPartyOption = None,
+    about: AboutOption = None,
+    vendor_reports: VendorReportsOption = None,
     normalize_newlines: Annotated[
         bool, typer.Option("--normalize-newlines", help="Give shell and Python files the line ends of Linux.")
     ] = False,
@@ -66,6 +78,7 @@ def migrate(
     import msgspec
 
     import npuify
+    from npuify.cli.output import put_vendor_files
     from npuify.cli.progress import progress
     from npuify.report.summary import nothing_left
 
@@ -79,6 +92,11 @@ def migrate(
         exclude=exclude,
         unsafe=unsafe,
         style=style,
+        rules=rules,
+        cpu_fallback=cpu_fallback,
+        replace_unsupported=replace_unsupported,
+        third_party=third_party,
+        about=about,
         jobs=jobs,
         no_cache=no_cache,
     )
@@ -88,6 +106,7 @@ def migrate(
     if mode == "in-place":
         # Reports take an empty destination for "nothing was written".
         result = msgspec.structs.replace(result, destination=result.scan.root)
+    put_vendor_files(result, vendor_reports)
     _put(result, mode, format, output)
     would_change = mode == "check" and result.changed_files
     return FINDINGS_REMAIN if would_change or not nothing_left(result) else NOTHING_LEFT

@@ -62,6 +62,32 @@ UnsafeOption = Annotated[
         "--unsafe/--no-unsafe", help="Also make edits that are right in the usual case only.", show_default=False
     ),
 ]
+RulesOption = Annotated[
+    list[str] | None,
+    typer.Option("--rules", metavar="FILE", help="Rules of your own, TOML or the vendor tool's JSON. May be repeated."),
+]
+CpuFallbackOption = Annotated[
+    bool, typer.Option("--cpu-fallback", help="Compute on the CPU what has no kernel for an NPU.")
+]
+ReplaceOption = Annotated[
+    bool, typer.Option("--replace-unsupported", help="Take stand-ins for operators that the release aimed at lacks.")
+]
+ThirdPartyOption = Annotated[
+    list[Path] | None,
+    typer.Option("--third-party", metavar="DIR", help="Source of a package to follow calls into. May be repeated."),
+]
+AboutOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--about",
+        metavar="QUESTIONS",
+        help="Only what answers: unsupported, doubtful, affinity, shapes, precision, performance, kernels.",
+    ),
+]
+VendorReportsOption = Annotated[
+    Path | None,
+    typer.Option("--vendor-reports", metavar="DIR", help="Also write the vendor tool's result files to this folder."),
+]
 StyleOption = Annotated[
     str | None, typer.Option("--style", metavar="STYLE", help="How the migrated code reads; so far only: npu.")
 ]
@@ -83,6 +109,11 @@ def settings(
     style: str | None,
     jobs: int | None,
     no_cache: bool,
+    rules: list[str] | None = None,
+    cpu_fallback: bool = False,
+    replace_unsupported: bool = False,
+    third_party: list[Path] | None = None,
+    about: list[str] | None = None,
 ) -> Options:
     """What was said on the command line, and for what was not said there: in the project's pyproject.toml.
 
@@ -107,13 +138,23 @@ def settings(
         torch_npu=torch_npu or config.torch_npu,
         soc=soc or config.soc,
         style=style,
-        select=_codes(select) if select is not None else config.select or (),
+        select=_chosen(select, about) if select or about else config.select or (),
         ignore=_codes(ignore) if ignore is not None else config.ignore or (),
         exclude=(*(config.exclude or ()), *(exclude or ())),
         unsafe=next((one for one in (unsafe, config.unsafe) if one is not None), defaults.unsafe),
         jobs=next((one for one in (jobs, config.jobs) if one is not None), defaults.jobs),
+        rules=tuple(rules or ()),
+        cpu_fallback=cpu_fallback,
+        replace_unsupported=replace_unsupported,
+        third_party=tuple(map(str, third_party or ())),
         cache=not no_cache,
     )
+
+
+def _chosen(select: list[str] | None, about: list[str] | None) -> tuple[str, ...]:
+    from npuify.rules.questions import codes_about
+
+    return (*_codes(select or []), *codes_about(about or []))
 
 
 def _codes(words: list[str]) -> tuple[str, ...]:

@@ -51,6 +51,25 @@ def put_report(result: ScanResult | MigrationResult, format: str, output: Path |
         put(render_migration(result, format), output, exact=format != "text")
 
 
+def put_vendor_files(result: ScanResult | MigrationResult, folder: Path | None) -> None:
+    """Write the vendor tool's result files into ``folder``, if one is asked for: all of them, or none.
+
+    Raises:
+        NpuifyError: they cannot be written.
+    """
+    if folder is None:
+        return
+    from npuify.model import NpuifyError
+    from npuify.report.vendor import vendor_files
+    from npuify.rewrite.tree import replace_files
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NpuifyError(f"cannot be made: {error.strerror or error}", file=str(folder)) from None
+    replace_files(folder, vendor_files(result))
+
+
 def _to_terminal(lines: Iterable[list[tuple[str, str]]]) -> None:
     from rich.console import Console
     from rich.text import Text

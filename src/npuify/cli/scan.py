@@ -9,6 +9,8 @@ import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
 from npuify.cli.options import (
+    AboutOption,
+    CpuFallbackOption,
     ExcludeOption,
     Format,
     FormatOption,
@@ -16,11 +18,15 @@ from npuify.cli.options import (
     JobsOption,
     NoCacheOption,
     OutputOption,
+    ReplaceOption,
+    RulesOption,
     SelectOption,
     SocOption,
     StyleOption,
+    ThirdPartyOption,
     TorchNpuOption,
     UnsafeOption,
+    VendorReportsOption,
     settings,
 )
 
@@ -36,6 +42,12 @@ def scan(
     exclude: ExcludeOption = None,
     unsafe: UnsafeOption = None,
     style: StyleOption = None,
+    rules: RulesOption = None,
+    cpu_fallback: CpuFallbackOption = False,
+    replace_unsupported: ReplaceOption = False,
+    third_party: ThirdPartyOption = None,
+    about: AboutOption = None,
+    vendor_reports: VendorReportsOption = None,
     jobs: JobsOption = None,
     no_cache: NoCacheOption = False,
 ) -> int:
@@ -44,7 +56,7 @@ def scan(
     Exits with 0 where nothing is left to do, 1 where errors or warnings remain, 2 where something went wrong.
     """
     import npuify
-    from npuify.cli.output import put_report
+    from npuify.cli.output import put_report, put_vendor_files
     from npuify.cli.progress import progress
     from npuify.report.summary import nothing_left
 
@@ -58,10 +70,16 @@ def scan(
         exclude=exclude,
         unsafe=unsafe,
         style=style,
+        rules=rules,
+        cpu_fallback=cpu_fallback,
+        replace_unsupported=replace_unsupported,
+        third_party=third_party,
+        about=about,
         jobs=jobs,
         no_cache=no_cache,
     )
     with progress("Scanning") as show:
         result = npuify.scan(places, options, progress=show)
+    put_vendor_files(result, vendor_reports)
     put_report(result, format.value, output)
     return NOTHING_LEFT if nothing_left(result) else FINDINGS_REMAIN

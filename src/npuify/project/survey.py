@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from npuify.project.files import ProjectFile
     from npuify.project.traces import Trace
 
-KINDS: Final = ("python", "cuda", "shell", "docker", "make", "text", "requirements", "toml", "ini", "yaml")
+KINDS: Final = ("python", "cuda", "native", "shell", "docker", "make", "text", "requirements", "toml", "ini", "yaml")
 """The kinds of files that a survey looks at."""
 
 _REQUIREMENTS: Final = frozenset({"setup.py", "setup.cfg", "pyproject.toml", "pipfile"})

@@ -23,10 +23,10 @@ def changes_csv(changes: Iterable[Change]) -> str:
     writer.writerow(COLUMNS)
     for change in changes:
         row = (change.file, change.start.line, change.end.line, change.code, change.before, change.after)
-        writer.writerow([_defused(value) if isinstance(value, str) else value for value in row])
+        writer.writerow([defused(value) if isinstance(value, str) else value for value in row])
     return stream.getvalue().encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _defused(cell: str) -> str:
+def defused(cell: str) -> str:
     """``cell`` with an apostrophe before what a spreadsheet would take for a formula and run."""
     return "'" + cell if cell.lstrip(" ").startswith(_FORMULA) else cell

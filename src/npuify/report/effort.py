@@ -8,7 +8,8 @@ The hours are a sum of fixed parts and of parts for what was found:
 * **For each kind of finding**: findings of one code, safety, severity and subject are one decision. The first place
   costs the most; each further place costs a fraction, because the same decision is only repeated. Edits that npuify
   makes cost the minutes of reading them in a diff.
-* **For each CUDA source file** of the project: to be written again for Ascend, or replaced by an operator that exists.
+* **For each operator** of the project's own CUDA code that its Python calls: to be replaced by an equivalent where one
+  is known, else to be written again, by what its kernels use. Where no operator is known: for each CUDA source file.
 * **For each file that could not be treated**: to be looked at by a person.
 
 Every part has a low and a high end. None of the numbers was measured: they are the judgement of people who moved
@@ -25,6 +26,7 @@ import msgspec
 
 from npuify.model import Safety, Severity
 from npuify.report.areas import area
+from npuify.report.kernels import NATIVE_OPERATOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,7 +61,7 @@ HOW: Final = (
     (
         "Fixed hours for the environment, the first run and the comparison of results; then minutes for each kind of "
         "finding by who has to act and how bad it is, the first place of a kind in full and each further place at a "
-        "fraction; then hours for each CUDA source file and minutes for each script to try."
+        "fraction; then hours for each CUDA operator or source file, and minutes for each script to try."
     ),
     (
         "The rates are a judgement, not a measurement, and no estimate was checked against a real move. "
@@ -99,6 +101,17 @@ _START_MINUTES: Final = (5.0, 30.0)
 _MOST_STARTS: Final = 12
 _KERNEL_HOURS: Final = (3.0, 24.0)
 _MOST_KERNELS: Final = 40
+_OPERATOR_HOURS: Final = {
+    "with an equivalent": (0.5, 4.0),
+    "elementwise": (2.0, 12.0),
+    "cooperative": (6.0, 32.0),
+    "library": (3.0, 20.0),
+    "tensor core": (16.0, 80.0),
+    "unknown": (3.0, 24.0),
+}
+"""For one operator that the project's Python calls, by what its kernels use."""
+_MOST_OPERATORS: Final = 25
+"""Of one kind: a project that has more needs only some of them for any one use."""
 _UNREAD_MINUTES: Final = (5.0, 30.0)
 _ENDS: Final = (0.5, 2.0)
 """The range of the minutes for findings."""
@@ -150,16 +163,31 @@ def estimate(scan: ScanResult, left: Iterable[Finding], done: Iterable[Finding])
     reading = sum(minutes((), done=done).values()) / 60
     if done:
         parts.append(_ranged("Read the edits", reading, f"{len(done)} edited places, {_READ.first:g} minutes a rule"))
-    for name, spent in sorted(minutes(left).items(), key=lambda item: -item[1]):
+    others = [finding for finding in left if finding.code != NATIVE_OPERATOR]
+    for name, spent in sorted(minutes(others).items(), key=lambda item: -item[1]):
         parts.append(_ranged(name, spent / 60, "what is left to a person in this area"))
-    if scan.survey.kernels:
-        count = min(len(scan.survey.kernels), _MOST_KERNELS)
-        parts.append(_counted("CUDA kernels", count, "CUDA source file", _KERNEL_HOURS, 1))
+    parts += _kernels(scan)
     if scan.errors:
         parts.append(_counted("Files not treated", len(scan.errors), "file", _UNREAD_MINUTES, 1 / 60))
     low, high = sum(part.low for part in parts), sum(part.high for part in parts)
     # Where the ends lie far apart, the middle of their ratio is nearer the truth than the middle of their sum.
     return Estimate(_rounded(low), _rounded((low * high) ** 0.5), _rounded(high), tuple(parts), HOW)
+
+
+def _kernels(scan: ScanResult) -> list[Part]:
+    """The project's own operators, each by its difficulty; or its CUDA files, where no operator is known."""
+    called = [one for one in scan.survey.operators if one.calls and one.difficulty != "host"]
+    if not called:
+        count = min(len(scan.survey.kernels), _MOST_KERNELS)
+        return [_counted("CUDA kernels", count, "CUDA source file", _KERNEL_HOURS, 1)] if count else []
+    kinds = Counter("with an equivalent" if one.equivalent or one.has_npu else one.difficulty for one in called)
+    parts = []
+    for kind, (low, high) in _OPERATOR_HOURS.items():
+        if kinds[kind]:
+            counted = min(kinds[kind], _MOST_OPERATORS)
+            name = f"CUDA operators, {kind}"
+            parts.append(_counted(name, counted, "operator that Python calls", (low, high), 1))
+    return parts
 
 
 def _counted(name: str, count: int, what: str, ends: tuple[float, float], unit: float) -> Part:

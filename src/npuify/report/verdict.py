@@ -10,6 +10,7 @@ import msgspec
 
 from npuify.model import MigrationResult, Safety, ScanResult, Severity, Survey
 from npuify.report.effort import Estimate, estimate, first_place
+from npuify.report.kernels import NATIVE_OPERATOR, kernel_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -118,7 +119,8 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
     for finding in left:
         groups[status(finding, migrated=True)].append(finding)
     manual, review, notes = groups.values()
-    blocking = [one for one in manual if one.code.startswith(_BLOCKING_AREA)]
+    # Operators are told of by extension, with their kernels.
+    blocking = [one for one in manual if one.code.startswith(_BLOCKING_AREA) and one.code != NATIVE_OPERATOR]
     blockers = (*_kernels(scan.survey), *_kinds(blocking))
     deciding = _kinds([one for one in (*manual, *review) if not one.code.startswith(_BLOCKING_AREA)])
     level = Level.BLOCKED if blockers else Level.WORK if manual else Level.RUNS
@@ -179,17 +181,14 @@ def _places(findings: Iterable[Finding]) -> tuple[Place, ...]:
 
 
 def _kernels(survey: Survey) -> tuple[Blocker, ...]:
-    if not survey.kernels:
-        return ()
-    count = len(survey.kernels)
-    return (
+    return tuple(
         Blocker(
-            f"{count} CUDA source {'file' if count == 1 else 'files'} of the project",
-            "Kernels for NVIDIA GPUs do not build for Ascend.",
-            "Find out which of them your use needs. Replace those by operators of torch or torch_npu, by what other "
-            "packages have for Ascend, or write them again in Ascend C.",
-            tuple(Place(file, 0) for file in survey.kernels),
-        ),
+            group.what,
+            group.why,
+            group.advice,
+            tuple(sorted({Place(file, int(line)) for file, _, line in (one.rpartition(":") for one in group.places)})),
+        )
+        for group in kernel_groups(survey)
     )
 
 

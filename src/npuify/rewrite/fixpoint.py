@@ -42,7 +42,8 @@ def migrate_file(relative: str, raw: bytes, worker: Worker, *, unsafe: bool, kin
             # Only a part that was not looked at is broken; the whole file decides.
             found, errors = worker.findings_of_bytes(relative, raw, whole=True, kind=kind)
             return MigratedFile(relative, None, found, found, [], errors)
-        return _rounds(relative, text, worker, found, unsafe=unsafe, kind=kind)
+        done = _rounds(relative, text, worker, found, unsafe=unsafe, kind=kind, known=len(errors))
+        return done._replace(errors=[*errors, *done.errors])
     except (EditError, UnreadableText, _NotSettling) as error:
         failure = FileError(relative, f"was left as it is: {error}", advice=_DEFECT)
         return MigratedFile(relative, None, found, found, [], [*errors, failure])
@@ -53,8 +54,9 @@ class _NotSettling(Exception):
 
 
 def _rounds(
-    relative: str, text: Text, worker: Worker, found: list[Finding], *, unsafe: bool, kind: str
+    relative: str, text: Text, worker: Worker, found: list[Finding], *, unsafe: bool, kind: str, known: int
 ) -> MigratedFile:
+    """As :func:`migrate_file`; ``known`` counts the parts of the file that could not be treated from the start."""
     current, raw, findings = text, b"", found
     offsets = OffsetMap()
     changes: list[Change] = []
@@ -95,10 +97,10 @@ def _rounds(
         offsets.add(applied.edits)
         raw = current.encode(applied.data)
         findings, errors = worker.findings_of_bytes(
-            relative, raw, needs_torch_npu=needs_torch_npu, whole=False, kind=kind
+            relative, raw, needs_torch_npu=needs_torch_npu, whole=False, kind=kind, later=True
         )
-        if errors:
-            raise EditError(errors[0].message)
+        if len(errors) > known:
+            raise EditError(errors[-1].message)
         current = Text(raw)
     else:
         raise _NotSettling(f"its edits do not settle after {MAX_ROUNDS} rounds")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Change, FileError, MigrationResult, Position, ScanResult
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
+from npuify.rules.helper_modules import used_helpers
 from npuify.rules.line_ends import NORMALIZED, normalized
 from npuify.rules.line_ends import RULE as LINE_ENDS
 from npuify.rules.scan import prepare
@@ -38,12 +39,13 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
     task = partial(_migrate_one, unsafe=options.unsafe)
     done = sorted(each_file(task, worker, work.candidates, options.jobs, progress), key=lambda item: item.relative)
     contents = {item.relative: item.raw for item in done if item.raw is not None}
+    added = _helpers(work, contents)
     mended = _normalize(work, contents) if options.normalize_newlines else []
     errors = sorted((*work.errors, *(error for item in done for error in item.errors)), key=lambda error: error.file)
     scan = ScanResult(
         root=str(work.root),
         release=work.release,
-        findings=tuple(finding for item in done for finding in item.found),
+        findings=(*work.whole, *(finding for item in done for finding in item.found)),
         errors=tuple(errors),
         files_seen=work.files_seen,
         files_parsed=len(work.candidates),
@@ -52,12 +54,15 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
     )
     result = MigrationResult(
         scan=scan,
-        changes=(*(change for item in done for change in item.changes), *mended),
-        left=tuple(
-            finding
-            for item in done
-            for finding in item.left
-            if not options.normalize_newlines or finding.code != LINE_ENDS.code
+        changes=(*(change for item in done for change in item.changes), *mended, *map(_added, added)),
+        left=(
+            *work.whole,
+            *(
+                finding
+                for item in done
+                for finding in item.left
+                if not options.normalize_newlines or finding.code != LINE_ENDS.code
+            ),
         ),
         changed_files=tuple(sorted(contents)),
         diff="".join(_diff(relative, work.root, contents[relative]) for relative in sorted(contents)),
@@ -72,6 +77,27 @@ def _migrate_one(worker: Worker, candidate: Candidate, *, unsafe: bool) -> Migra
         failure = FileError(candidate.relative, f"cannot be read: {error.strerror or error}")
         return MigratedFile(candidate.relative, None, [], [], [], [failure])
     return migrate_file(candidate.relative, raw, worker, unsafe=unsafe, kind=candidate.kind)
+
+
+def _helpers(work: Work, contents: dict[str, bytes]) -> list[str]:
+    """Put the modules that migrated files import, and that are not there yet, among the contents."""
+    wanted = used_helpers(contents, work.project)
+    missing = sorted(name for name in wanted if not (work.root / name).exists())
+    contents |= {name: wanted[name] for name in missing}
+    return missing
+
+
+def _added(relative: str) -> Change:
+    return Change(
+        file=relative,
+        code="NPU650",
+        name="call-without-npu-kernel",
+        start=Position(1, 1),
+        end=Position(1, 1),
+        before="",
+        after="a new file",
+        message="a module that migrated files import",
+    )
 
 
 def _normalize(work: Work, contents: dict[str, bytes]) -> list[Change]:
@@ -105,8 +131,10 @@ def _normalize(work: Work, contents: dict[str, bytes]) -> list[Change]:
 
 def _diff(relative: str, root: Path, new: bytes) -> str:
     """A unified diff that ``git apply`` and ``patch`` take."""
-    old = (root / relative).read_bytes()
-    lines = difflib.unified_diff(_lines(old), _lines(new), f"a/{relative}", f"b/{relative}")
+    there = (root / relative).exists()
+    old = (root / relative).read_bytes() if there else b""
+    before = f"a/{relative}" if there else "/dev/null"
+    lines = difflib.unified_diff(_lines(old), _lines(new), before, f"b/{relative}")
     text = ""
     for line in lines:
         text += line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

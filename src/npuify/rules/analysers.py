@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from npuify.rules.worker import Worker
     from npuify.source.text import Text
 
-MODULES = ("dependencies", "other_files", "line_ends")
+MODULES = ("dependencies", "other_files", "line_ends", "notebooks", "cmake")
 
 
 class Analyser(Protocol):

@@ -14,6 +14,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.wishes import NOTHING, Wishes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -160,6 +161,8 @@ class Selection(NamedTuple):
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    wishes: Wishes = NOTHING
+    """What is asked for beyond the rules."""
 
     def has(self, rule: Rule) -> bool:
         def named(prefixes: tuple[str, ...]) -> bool:

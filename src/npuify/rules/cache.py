@@ -19,6 +19,7 @@ import msgspec
 
 from npuify.model import FileError, Finding  # noqa: TC001 - msgspec reads the annotations
 from npuify.project.traces import Trace
+from npuify.source.native_file import NativeFile  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,6 +50,8 @@ class Entry(msgspec.Struct, array_like=True):
     supports_npu: bool = False
     trace: Trace = Trace()
     outcome: Outcome | None = None
+    native: NativeFile | None = None
+    """What a file of C++ or CUDA holds."""
 
 
 class _Stored(msgspec.Struct, array_like=True):
@@ -78,7 +81,8 @@ class ScanCache:
     def __init__(self, root: Path, selection: Selection, torch_npu: str, *, enabled: bool) -> None:
         self.root = root
         self._file = _folder() / f"{hashlib.sha256(str(root).encode()).hexdigest()[:24]}.msgpack" if enabled else None
-        self._rules = _digest([_own_code(), sys.version, torch_npu, *selection.select, "-", *selection.ignore])
+        chosen = (*selection.select, "-", *selection.ignore, "-", selection.wishes.digest())
+        self._rules = _digest([_own_code(), sys.version, torch_npu, *chosen])
         self._context = ""
         self._known = self._read()
         self._new: dict[str, Entry] = {}

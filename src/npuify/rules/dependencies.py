@@ -166,12 +166,7 @@ class _Dependencies:
         file = DependencyFile(relative, text, document, worker.release)
         if document.locked_by:
             return list(_lock(file))
-        if file.is_for_prose:
-            return []
-        found = [*judge_torch(file), *judge_indexes(file), *_python(file)]
-        for entry in file.entries:
-            found += _judge(entry, file)
-        return sorted(found, key=lambda finding: (finding.start, finding.end, finding.code))
+        return [] if file.is_for_prose else judge(file)
 
     def is_whole(self, relative: str, kind: str, data: bytes) -> bool:
         try:
@@ -182,6 +177,14 @@ class _Dependencies:
 
 
 ANALYSER = _Dependencies()
+
+
+def judge(file: DependencyFile) -> list[Finding]:
+    """What becomes of each requirement of a file, in order of place."""
+    found = [*judge_torch(file), *judge_indexes(file), *_python(file)]
+    for entry in file.entries:
+        found += _judge(entry, file)
+    return sorted(found, key=lambda finding: (finding.start, finding.end, finding.code))
 
 
 def _lock(file: DependencyFile) -> Iterator[Finding]:

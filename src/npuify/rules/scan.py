@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -16,15 +17,23 @@ from npuify.rules.analyse import RuleSet
 from npuify.rules.analysers import analysers_for, kinds
 from npuify.rules.base import Selection
 from npuify.rules.cache import Entry, Outcome, ScanCache, Stamp, stamp
+from npuify.rules.cpu_fallback import may_concern as fallback_may_concern
+from npuify.rules.custom import may_concern as custom_may_concern
+from npuify.rules.native_survey import RULE as NATIVE
+from npuify.rules.native_survey import findings_of, native_operators
 from npuify.rules.packages import import_names
 from npuify.rules.prepared import supports_npu
 from npuify.rules.project_index import ProjectIndex, may_define_cuda
+from npuify.rules.stand_ins import may_concern as stand_in_may_concern
+from npuify.rules.third_party import RULE as THIRD_PARTY
+from npuify.rules.third_party import Package, third_party_findings
+from npuify.rules.wishes import Wishes
 from npuify.rules.worker import Candidate, Worker, each_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
+    from npuify.model import NativeOperator
     from npuify.options import Options
     from npuify.project import ProjectFile
 
@@ -48,6 +57,8 @@ class Work(NamedTuple):
     bytes_seen: int
     cache: ScanCache
     survey: Survey
+    whole: tuple[Finding, ...]
+    """Findings about the project as a whole, that no single file shows."""
     files: tuple[ProjectFile, ...] = ()
     """All files that were looked at."""
 
@@ -72,7 +83,7 @@ def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None =
     finally:
         if collecting:
             gc.enable()
-    findings: list[Finding] = []
+    findings: list[Finding] = list(work.whole)
     errors = list(work.errors)
     for outcome in outcomes:
         findings += outcome.findings
@@ -118,7 +129,14 @@ def checked_selection(options: Options) -> Selection:
     Raises:
         NpuifyError: a code or name in it is unknown.
     """
-    selection = Selection(options.select, options.ignore)
+    from npuify.rules.custom_file import read_rules
+
+    wishes = Wishes(
+        custom=tuple(rule for path in options.rules for rule in read_rules(Path(path))),
+        cpu_fallback=options.cpu_fallback,
+        replace_unsupported=options.replace_unsupported,
+    )
+    selection = Selection(options.select, options.ignore, wishes)
     unknown = selection.unknown()
     if unknown:
         raise NpuifyError(f"no rule is called {unknown[0]!r}", advice="`npuify rules` lists them all")
@@ -146,6 +164,8 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
         soc = product.name
         release = msgspec.structs.replace(release, reason=f"{release.reason}; for {product.title}")
     cache = ScanCache(root, selection, f"{release.torch_npu} {soc}", enabled=options.cache)
+    operators = native_operators(everything, cache)
+    selection = _with_operators(selection, operators)
     rules = RuleSet(selection)
     packages = import_names()
     candidates: list[Candidate] = []
@@ -174,7 +194,8 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
             python = file.kind == "python" and (
                 rules.may_concern(lower) or any(name.partition(".")[0] in packages for name, _ in seen.imports)
             )
-            concerns = python or any(analyser.may_concern(lower) for analyser in others)
+            asked = file.kind in ("python", "notebook") and _asked_for(selection.wishes, raw)
+            concerns = python or asked or any(analyser.may_concern(lower) for analyser in others)
             if concerns and b"\0" in raw[:1024] and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
                 errors.append(FileError(file.relative, "is not text; it was not looked at"))
                 continue
@@ -208,7 +229,11 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
         len(files),
         total,
         cache,
-        survey(everything, traces),
+        msgspec.structs.replace(survey(everything, traces), operators=operators),
+        (
+            *(findings_of(operators) if selection.has(NATIVE) else ()),
+            *(_third_party(files, options) if options.third_party and selection.has(THIRD_PARTY) else ()),
+        ),
         tuple(files),
     )
 
@@ -223,6 +248,43 @@ def _not_python(relative: str, raw: bytes) -> FileError:
             message = f"is {encoding} text, which Python cannot run; it was not looked at"
             return FileError(relative, message, advice="save it as UTF-8")
     return FileError(relative, "is not text; it was not looked at")
+
+
+def _third_party(files: Sequence[ProjectFile], options: Options) -> list[Finding]:
+    """What the project calls of the packages whose source is given, and cannot run on an NPU."""
+    packages = []
+    for place in options.third_party:
+        folder = Path(place)
+        if not folder.is_dir():
+            raise NpuifyError("is no folder with a package's source", file=place)
+        own = msgspec.structs.replace(options, select=(), ignore=(), third_party=(), rules=())
+        packages.append(Package(folder, scan([folder], own)))
+    return third_party_findings([file for file in files if file.kind == "python"], packages)
+
+
+def _with_operators(selection: Selection, operators: Sequence[NativeOperator]) -> Selection:
+    """The selection, with the project's own operators that the CPU can compute where they are to be put there."""
+    if not selection.wishes.cpu_fallback:
+        return selection
+    names = tuple(
+        sorted(
+            {
+                (one.module, one.name)
+                for one in operators
+                if one.has_cpu and not one.has_npu and one.difficulty != "host"
+            }
+        )
+    )
+    return selection._replace(wishes=msgspec.structs.replace(selection.wishes, cpu_operators=names))
+
+
+def _asked_for(wishes: Wishes, raw: bytes) -> bool:
+    """Whether a file can hold anything that the user asked for beyond the rules."""
+    if wishes.custom and custom_may_concern(wishes.custom, raw):
+        return True
+    if wishes.cpu_fallback and fallback_may_concern(raw, wishes.cpu_operators):
+        return True
+    return wishes.replace_unsupported and stand_in_may_concern(raw)
 
 
 def _files(

@@ -14,9 +14,13 @@ from npuify.model import FileError, Finding
 from npuify.project.kinds import kind_of_path
 from npuify.rules.analyse import RuleSet, analyse
 from npuify.rules.analysers import Analyser, analysers_for
+from npuify.rules.cpu_fallback import fallback_findings
+from npuify.rules.custom import custom_findings
 from npuify.rules.project_index import module_name
+from npuify.rules.stand_ins import stand_in_findings
 from npuify.rules.unparsed import RULE as UNPARSED
 from npuify.rules.unparsed import search_tokens
+from npuify.rules.wishes import NOTHING
 from npuify.source.python import PythonSource
 from npuify.source.suppressions import suppressed_codes
 from npuify.source.text import Text, UnreadableText
@@ -58,6 +62,12 @@ class Worker:
         self.project = project
         self.rules = RuleSet(selection)
         self.release: ReleaseTable = knowledge.load(torch_npu)
+        self.needs_torch_npu = False
+        """Whether earlier edits put names into the file at hand that exist only after ``import torch_npu``."""
+        self.later = False
+        """Whether this is not the first look at the file at hand in this run."""
+        self.problems: list[FileError] = []
+        """What an analyser could not treat in the file at hand, beside what it found."""
         self.program_options: ProgramOptions | None = None
         """The options that the project's programs declare, once a launcher was looked at."""
 
@@ -71,14 +81,24 @@ class Worker:
         return self.findings_of_bytes(candidate.relative, raw, whole=False, kind=candidate.kind)
 
     def findings_of_bytes(
-        self, relative: str, raw: bytes, *, needs_torch_npu: bool = False, whole: bool = True, kind: str = ""
+        self,
+        relative: str,
+        raw: bytes,
+        *,
+        needs_torch_npu: bool = False,
+        whole: bool = True,
+        kind: str = "",
+        later: bool = False,
     ) -> tuple[list[Finding], list[FileError]]:
         """As :meth:`findings`, of a file's content; ``whole`` parses also what can hold nothing of interest."""
         kind = kind or kind_of_path(relative)
+        self.needs_torch_npu, self.later = needs_torch_npu, later
         found: list[Finding] = []
         errors: list[FileError] = []
         if kind == "python":
             found, errors = self._python(relative, raw, needs_torch_npu=needs_torch_npu, whole=whole)
+            if self.selection.wishes != NOTHING and not errors:
+                found = self._wished(relative, raw, found, later=later)
         others = analysers_for(relative, kind) if not errors else []
         if kind == "python":
             # Few of them have anything to do with those that take them; their beginning tells.
@@ -106,9 +126,29 @@ class Worker:
             return [], [FileError(relative, error.message, error.line, "it was left as it is")]
         except Exception as error:  # one file's failure must not end the run
             return [], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
+        problems, self.problems = self.problems, []
         selected = [finding for finding in found if finding.code in self.rules.codes]
         silenced = suppressed_codes(text, None)
-        return [finding for finding in selected if silenced is None or not silenced(finding)], []
+        return [finding for finding in selected if silenced is None or not silenced(finding)], problems
+
+    def _wished(self, relative: str, raw: bytes, found: list[Finding], *, later: bool) -> list[Finding]:
+        """``found`` with what the user asked for beyond the rules, in order of place."""
+        wishes = self.selection.wishes
+        more: list[Finding] = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if wishes.custom:
+                more += custom_findings(relative, raw, wishes.custom, self.project, later=later)
+            if wishes.cpu_fallback:
+                more += fallback_findings(relative, raw, wishes.cpu_operators, self.project)
+            if wishes.replace_unsupported:
+                more += stand_in_findings(relative, raw, self.release, self.project)
+        more = [finding for finding in more if finding.code in self.rules.codes]
+        if not more:
+            return found
+        silenced = suppressed_codes(Text(raw), None)
+        more = [finding for finding in more if silenced is None or not silenced(finding)]
+        return sorted([*found, *more], key=lambda finding: (finding.start, finding.end, finding.code))
 
     def _python(
         self, relative: str, raw: bytes, *, needs_torch_npu: bool, whole: bool

@@ -1,0 +1,67 @@
+"""What is known of kernels: which operators of extensions have an equivalent, and what triton-ascend does not do."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Literal
+
+import msgspec
+
+from npuify.model import Evidence, NpuifyError
+
+from .hand_written import DATA, read_rows
+
+
+class KernelFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One row of ``kernels.toml``; its head says what the values mean."""
+
+    pattern: str
+    what: str
+    equivalent: str
+    note: str
+    evidence: Evidence
+    source: str
+
+
+class TritonFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One row of ``triton.toml``; its head says what the values mean."""
+
+    name: str
+    level: Literal["unsupported", "limited", "ignored", "runtime"]
+    message: str
+    advice: str
+    evidence: Evidence
+    source: str
+
+
+@cache
+def _kernels() -> list[tuple[re.Pattern[str], KernelFact]]:
+    path = DATA / "kernels.toml"
+    rows = []
+    for row in read_rows(path, "kernel", KernelFact):
+        try:
+            rows.append((re.compile(row.pattern), row))
+        except re.error as error:
+            raise NpuifyError(f"{row.what}: the pattern cannot be read: {error}", file=str(path)) from None
+    return rows
+
+
+def equivalent_of(*names: str) -> KernelFact | None:
+    """What stands for an operator, by its names: that under which Python calls it first, then those of its kernels."""
+    for name in names:
+        for pattern, row in _kernels():
+            if pattern.search(name.lower()):
+                return row
+    return None
+
+
+def kernel_facts() -> list[KernelFact]:
+    """All rows about operators, in the order in which they are tried."""
+    return [row for _, row in _kernels()]
+
+
+@cache
+def triton_facts() -> dict[str, TritonFact]:
+    """All rows about Triton, by name."""
+    return {row.name: row for row in read_rows(DATA / "triton.toml", "triton", TritonFact)}

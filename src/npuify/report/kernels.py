@@ -1,0 +1,86 @@
+"""The project's own CUDA code, as a verdict tells of it: one entry an extension."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from npuify.model import NativeOperator, Survey
+
+NATIVE_OPERATOR: Final = "NPU630"
+_MOST_GROUPS: Final = 12
+_MOST_EQUIVALENTS: Final = 4
+_GENERAL: Final = (
+    "Find out which of them your use needs. Replace those by operators of torch or torch_npu, by what other packages "
+    "have for Ascend, or write them again in Ascend C."
+)
+
+
+class KernelGroup(NamedTuple):
+    """One extension, or the files of which no operator is known."""
+
+    what: str
+    why: str
+    advice: str
+    places: tuple[str, ...]
+    """``file:line``; line 0 for a whole file."""
+
+
+def kernel_groups(survey: Survey) -> list[KernelGroup]:
+    """What of the project's own CUDA code stands in the way: what Python calls and nobody has written for an NPU."""
+    if not survey.kernels and not survey.operators:
+        return []
+    waiting = [one for one in survey.operators if one.calls and not one.has_npu and one.difficulty != "host"]
+    if not waiting:
+        return _files(survey) if survey.kernels and not _all_told(survey) else []
+    by_module: dict[str, list[NativeOperator]] = {}
+    for one in waiting:
+        by_module.setdefault(one.module, []).append(one)
+    ordered = sorted(by_module.items(), key=lambda item: (-len(item[1]), item[0]))
+    groups = [_group(module, operators) for module, operators in ordered[:_MOST_GROUPS]]
+    rest = [one for _, operators in ordered[_MOST_GROUPS:] for one in operators]
+    if rest:
+        groups.append(_group(f"{len(ordered) - _MOST_GROUPS} more extensions", rest))
+    return groups
+
+
+def _all_told(survey: Survey) -> bool:
+    """Whether everything that Python calls is written for an NPU, too."""
+    return any(one.has_npu for one in survey.operators)
+
+
+def _group(module: str, operators: Sequence[NativeOperator]) -> KernelGroup:
+    count = len(operators)
+    names = ", ".join(one.name for one in operators[:6]) + (f" and {count - 6} more" if count > 6 else "")
+    kinds = Counter(one.difficulty for one in operators)
+    uses = sorted({use for one in operators for use in one.uses})
+    known = list(dict.fromkeys(one.equivalent.partition(":")[0] for one in operators if one.equivalent))
+    without = [one.name for one in operators if not one.equivalent]
+    advice = f"Call instead: {'; '.join(known[:_MOST_EQUIVALENTS])}. " if known else ""
+    if without:
+        advice += "No equivalent is known" + (f" of {', '.join(without[:6])}" if known else "") + ". "
+    if all(one.has_cpu for one in operators):
+        advice += "The project has an implementation for the CPU: --cpu-fallback puts the copies around the calls. "
+    return KernelGroup(
+        f"{module or 'an extension'}: {count} CUDA operator{'' if count == 1 else 's'} ({names})",
+        "Kernels for NVIDIA GPUs do not build for Ascend: "
+        + ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
+        + (f"; they use {', '.join(uses)}." if uses else "."),
+        advice.strip() or _GENERAL,
+        tuple(place for one in operators for place in one.calls[:3]),
+    )
+
+
+def _files(survey: Survey) -> list[KernelGroup]:
+    count = len(survey.kernels)
+    return [
+        KernelGroup(
+            f"{count} CUDA source {'file' if count == 1 else 'files'} of the project",
+            "Kernels for NVIDIA GPUs do not build for Ascend.",
+            _GENERAL,
+            tuple(f"{file}:0" for file in survey.kernels),
+        )
+    ]

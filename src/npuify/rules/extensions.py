@@ -1,0 +1,186 @@
+"""Building C++ and CUDA extensions: in setup.py, and while the program runs."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.base import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Edit, Finding
+    from npuify.rules.context import PythonFile
+
+_MODULE = "torch.utils.cpp_extension"
+
+
+@rule(
+    "NPU631",
+    "cuda-extension-build",
+    Safety.SAFE,
+    words=("cudaextension",),
+    names=(_MODULE,),
+    evidence=Evidence.PACKAGE,
+    source="torch/utils/cpp_extension.py: CUDAExtension asks for CUDA_HOME as soon as it is made",
+)
+def cuda_extension_build(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+    """Making a CUDAExtension stops setup.py where CUDA is not installed: it is made only where it is.
+
+    Nothing changes on a machine with CUDA. On others the package installs without the extension; what imports it then
+    is told of by the finding about each operator.
+
+    Before::
+
+        from setuptools import setup
+        from torch.utils.cpp_extension import BuildExtension, CUDAExtension
+
+        setup(
+            name="scale",
+            ext_modules=[CUDAExtension("scale_cuda", ["scale.cpp", "scale.cu"])],
+            cmdclass={"build_ext": BuildExtension},
+        )
+
+    After::
+
+        from setuptools import setup
+        from torch.utils.cpp_extension import CUDA_HOME, BuildExtension, CUDAExtension
+
+        setup(
+            name="scale",
+            ext_modules=[*([CUDAExtension("scale_cuda", ["scale.cpp", "scale.cu"])] if CUDA_HOME is not None else [])],
+            cmdclass={"build_ext": BuildExtension},
+        )
+    """
+    if file.qualname(node.func) != f"{_MODULE}.CUDAExtension" or _is_guarded(node, file):
+        return
+    edits = _made_only_with_cuda(node, file)
+    name = next((one.value for one in node.args[:1] if isinstance(one, ast.Constant)), "")
+    yield file.report(
+        node,
+        "making a CUDAExtension fails where CUDA is not installed, and with it the whole installation",
+        edits=edits or (),
+        subject=str(name) or "CUDAExtension",
+        advice="build it only where torch.utils.cpp_extension.CUDA_HOME is set; for Ascend C there is NpuExtension",
+    )
+
+
+def _is_guarded(node: ast.AST, file: PythonFile) -> bool:
+    """Whether the code asks for CUDA before it comes here: by a condition, or by leaving the function."""
+    for up in file.ancestors(node):
+        if isinstance(up, (ast.If, ast.IfExp)) and _asks_for_cuda(up.test):
+            return True
+        if isinstance(up, ast.FunctionDef):
+            return any(
+                isinstance(one, ast.If)
+                and one.lineno < getattr(node, "lineno", 0)
+                and _asks_for_cuda(one.test)
+                and any(isinstance(inner, (ast.Return, ast.Raise)) for inner in one.body)
+                for one in ast.walk(up)
+            )
+    return False
+
+
+def _asks_for_cuda(test: ast.AST) -> bool:
+    for inner in ast.walk(test):
+        word = inner.id if isinstance(inner, ast.Name) else inner.attr if isinstance(inner, ast.Attribute) else ""
+        if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+            word = inner.value
+        if any(part in word.lower() for part in ("cuda", "gpu", "nvcc")) or word == "is_available":
+            return True
+    return False
+
+
+def _made_only_with_cuda(node: ast.Call, file: PythonFile) -> list[Edit] | None:
+    """Edits that put a condition around a call; None where it is no item of a list, nor of a call that adds to one."""
+    holder = file.parent(node)
+    home = _cuda_home(node.func, file)
+    if home is None:
+        return None
+    name, more = home
+    start, end = file.source.start(node), file.source.end(node)
+    condition = f" if {name} is not None else [])"
+    if isinstance(holder, ast.List) and node in holder.elts:
+        return [*more, file.edit(start, start, "*(["), file.edit(end, end, "]" + condition)]
+    if (
+        isinstance(holder, ast.Call)
+        and isinstance(holder.func, ast.Attribute)
+        and holder.func.attr == "append"
+        and holder.args == [node]
+    ):
+        span = file.source.attribute_span(holder.func)
+        if span is None:
+            return None
+        return [
+            *more,
+            file.edit(*span, "extend"),
+            file.edit(start, start, "(["),
+            file.edit(end, end, "]" + condition),
+        ]
+    return None
+
+
+def _cuda_home(function: ast.expr, file: PythonFile) -> tuple[str, list[Edit]] | None:
+    """How the file can say CUDA_HOME, with an edit of its import where it cannot yet."""
+    if isinstance(function, ast.Attribute):
+        return f"{file.source.code(function.value)}.CUDA_HOME", []
+    for statement in file.source.tree.body:
+        if isinstance(statement, ast.ImportFrom) and statement.module == _MODULE and not statement.level:
+            names = {alias.name: alias.asname for alias in statement.names}
+            if "CUDA_HOME" in names:
+                return names["CUDA_HOME"] or "CUDA_HOME", []
+            if "*" in names:
+                return "CUDA_HOME", []
+            if "CUDAExtension" in names:
+                first = file.source.start(statement.names[0])
+                return "CUDA_HOME", [file.edit(first, first, "CUDA_HOME, ")]
+    return None
+
+
+@rule(
+    "NPU632",
+    "cuda-extension-at-run-time",
+    Safety.MANUAL,
+    words=("load_inline", "cpp_extension"),
+    names=(f"{_MODULE}.load",),
+    evidence=Evidence.PACKAGE,
+    source="torch/utils/cpp_extension.py",
+)
+def cuda_extension_at_run_time(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
+    """torch.utils.cpp_extension.load and load_inline compile CUDA code when the program runs, which needs nvcc.
+
+    Code for the CPU alone compiles as before.
+    """
+    calls = [node] if isinstance(node, ast.Call) else []
+    if isinstance(node, ast.ImportFrom) and node.module == _MODULE and not node.level:
+        # Calls by a plain name stand on lines that hold no word of this rule.
+        for alias in node.names:
+            if alias.name in ("load", "load_inline"):
+                seen = file.nodes_on_lines_with(alias.asname or alias.name)
+                calls += [inner for inner in seen if isinstance(inner, ast.Call)]
+    for call in calls:
+        name = file.qualname(call.func)
+        if name in (f"{_MODULE}.load", f"{_MODULE}.load_inline") and not file.recall(("compiled", call)):
+            file.remember(("compiled", call), True)
+            yield from _compiled(call, name or "", file)
+
+
+def _compiled(node: ast.Call, name: str, file: PythonFile) -> Iterator[Finding]:
+    texts = [
+        inner.value for inner in ast.walk(node) if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
+    ]
+    given = {keyword.arg for keyword in node.keywords}
+    literal = "cuda_sources" in given or any(text.endswith((".cu", ".cuh")) or "__global__" in text for text in texts)
+    if not literal and "with_cuda" not in given and any(text.endswith((".cpp", ".cc", ".cxx")) for text in texts):
+        return
+    guarded = _is_guarded(node, file)
+    yield file.report(
+        node,
+        "CUDA code is compiled when this runs, which needs nvcc" if literal else "this may compile CUDA code",
+        severity=Severity.INFO if guarded or not literal else None,
+        subject=name,
+        advice="guard it by torch.utils.cpp_extension.CUDA_HOME and give what it computes another way: in PyTorch, as "
+        "a Triton kernel for triton-ascend, or in Ascend C",
+    )

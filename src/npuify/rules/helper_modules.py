@@ -1,0 +1,101 @@
+"""Where modules that npuify writes into a project lie, and how files import them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from npuify.helpers import CPU_FALLBACK, STAND_INS, helper_text
+from npuify.model import Edit, Finding, Position
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from npuify.rules.base import Rule
+    from npuify.rules.project_index import ProjectIndex
+    from npuify.source.python import PythonSource
+
+
+def home_of(relative: str, project: ProjectIndex) -> str:
+    """The folder, with a final slash or empty, in which a file's helper modules lie.
+
+    For a file of a package it is the package's own folder, the topmost one with an ``__init__.py``; for a script it is
+    the folder of the script, where Python looks first.
+    """
+    folders = relative.split("/")[:-1]
+    home = folders
+    files = frozenset(project.modules.values())
+    while folders and "/".join([*folders, "__init__.py"]) in files:
+        home = folders
+        folders = folders[:-1]
+    return "/".join(home) + "/" if home else ""
+
+
+def import_of(module: str, home: str, project: ProjectIndex) -> str:
+    """How a helper module in ``home`` is imported: by its package, or by its name alone."""
+    folder = home.rstrip("/")
+    if folder and f"{folder}/__init__.py" in project.modules.values():
+        return f"{folder.rpartition('/')[2]}.{module}"
+    return module
+
+
+def import_finding(source: PythonSource, rule: Rule, module: str, name: str, full: str) -> list[Finding]:
+    """``from full import name`` after the last import at the top of a file, unless the file has it.
+
+    Without a name the module itself is imported, under its own name.
+    """
+    tree = source.tree
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2] == module:
+            return []
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and any(alias.name == module for alias in node.names):
+            return []
+    after: ast.stmt | None = None
+    for statement in tree.body:
+        is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if isinstance(statement, (ast.Import, ast.ImportFrom)) or (is_text and after is None):
+            after = statement
+        elif not is_text:
+            break
+    newline = source.text.newline
+    package, _, _ = full.rpartition(".")
+    text = (
+        f"from {full} import {name}" if name else f"from {package} import {module}" if package else f"import {module}"
+    )
+    if after is None:
+        offset, text = 0, text + newline
+    else:
+        starts, line = source.text.line_starts, after.end_lineno or after.lineno
+        if line < len(starts):
+            offset, text = starts[line], text + newline
+        else:
+            offset, text = len(source.data), newline + text
+    return [
+        Finding(
+            code=rule.code,
+            name=rule.name,
+            severity=rule.severity,
+            safety=rule.safety,
+            file=source.relative,
+            start=Position(*source.text.position(offset)),
+            end=Position(*source.text.position(offset)),
+            message=f"{name or module} comes from {module}.py, which is written into the project",
+            evidence=rule.evidence,
+            source=rule.source,
+            subject=name or module,
+            edits=(Edit(offset, offset, "", text),),
+        )
+    ]
+
+
+def used_helpers(contents: Mapping[str, bytes], project: ProjectIndex) -> dict[str, bytes]:
+    """The helper modules that migrated files import, by the path at which each has to lie."""
+    wanted = {}
+    for relative, data in contents.items():
+        for module in (CPU_FALLBACK, STAND_INS):
+            if module.encode() in data and re.search(
+                rb"(?:from |import )(?:[\w.]+\.)?" + module.encode() + rb"\b", data
+            ):
+                wanted[f"{home_of(relative, project)}{module}.py"] = helper_text(module)
+    return wanted

@@ -1,0 +1,123 @@
+"""Which lines of a project's Python call the operators of its own extensions: a search of texts, module by module."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_NAME = rb"[A-Za-z_]\w*"
+
+
+class CallSearch:
+    """Looks for calls of operators.
+
+    Args:
+        names: module and name of each operator.
+    """
+
+    def __init__(self, names: Iterable[tuple[str, str]]) -> None:
+        self._by_module: dict[str, dict[bytes, str]] = {}
+        for module, name in names:
+            if module:
+                self._by_module.setdefault(module, {})[name.encode()] = name
+        self._words = {module: module.rpartition(".")[2].encode() for module in self._by_module}
+        self.words = tuple(sorted(set(self._words.values())))
+        """One of these stands in every file that calls an operator."""
+
+    def places(self, relative: str, data: bytes) -> list[tuple[tuple[str, str], str]]:
+        """The operators that a file calls, each with a place as ``file:line``."""
+        found: list[tuple[tuple[str, str], str]] = []
+        for module, names in self._by_module.items():
+            word = self._words[module]
+            lines = list(_lines_with(word, data))
+            if not lines:
+                continue
+            if module.startswith("torch.ops."):
+                holders = {word} if any(module.encode() in data[start:end] for start, end in lines) else set()
+                holders |= _aliases(word, lines, data) if holders else set()
+            else:
+                holders = {word, *_aliases(word, lines, data)}
+            for holder in holders:
+                for match in _use(holder).finditer(data):
+                    name = names.get(match.group(1))
+                    if name is not None and not _in_comment(data, match.start()):
+                        found.append(((module, name), _place(relative, data, match.start())))
+            for start, end in lines:
+                statement = _from(word).match(data, start, end)
+                if statement is not None:
+                    listed = data[statement.end() : _end_of_list(data, statement.end(), end)]
+                    imported = {names[part] for part in re.findall(_NAME, listed) if part in names}
+                    found += [((module, name), _place(relative, data, start)) for name in sorted(imported)]
+        return found
+
+
+@cache
+def _use(holder: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"\b" + re.escape(holder) + rb"[ \t]*\.[ \t]*(" + _NAME + rb")")
+
+
+@cache
+def _from(word: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"[ \t]*from[ \t]+(?:[\w.]*\.)?" + re.escape(word) + rb"[ \t]+import[ \t]+")
+
+
+def _end_of_list(data: bytes, start: int, end: int) -> int:
+    """The end of the names that an import lists, in brackets or on one line."""
+    if data[start : start + 1] == b"(":
+        close = data.find(b")", start)
+        return close if close >= 0 else end
+    return end
+
+
+def _lines_with(word: bytes, data: bytes) -> Iterator[tuple[int, int]]:
+    """The spans of the lines on which an identifier stands."""
+    at = data.find(word)
+    while at >= 0:
+        after = at + len(word)
+        start, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", after)
+        end = len(data) if end < 0 else end
+        if not _is_name(data[at - 1 : at] if at else b"") and not _is_name(data[after : after + 1]):
+            yield start, end
+            at = data.find(word, end)
+        else:
+            at = data.find(word, after)
+
+
+def _is_name(byte: bytes) -> bool:
+    return byte == b"_" or byte.isalnum()
+
+
+def _aliases(word: bytes, lines: Iterable[tuple[int, int]], data: bytes) -> set[bytes]:
+    """The other names that a file gives to the module whose last part is ``word``."""
+    found: set[bytes] = set()
+    for start, end in lines:
+        for pattern in _naming(word):
+            match = pattern.search(data, start, end)
+            if match is not None:
+                found.add(match.group(1))
+    return found
+
+
+@cache
+def _naming(word: bytes) -> tuple[re.Pattern[bytes], ...]:
+    """``import word as x``, ``x = load("word")`` and ``x = package.word``."""
+    quoted = re.escape(word)
+    return (
+        re.compile(rb"\b" + quoted + rb"[ \t]+as[ \t]+(" + _NAME + rb")"),
+        re.compile(rb"(" + _NAME + rb")[ \t]*=[^\n=]*[\"'](?:[\w.]*\.)?" + quoted + rb"[\"']"),
+        re.compile(rb"(" + _NAME + rb")[ \t]*=[ \t]*(?:[\w.]*\.)?" + quoted + rb"[ \t]*(?:#|$)", re.MULTILINE),
+    )
+
+
+def _place(relative: str, data: bytes, at: int) -> str:
+    line = data.count(b"\n", 0, at) + 1
+    return f"{relative}:{line}"
+
+
+def _in_comment(data: bytes, at: int) -> bool:
+    start = data.rfind(b"\n", 0, at) + 1
+    return b"#" in data[start:at]

@@ -1,0 +1,151 @@
+"""The project's own C++ and CUDA code as a whole: its operators, for the survey, and a finding for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from npuify.model import Evidence, Finding, Position, Safety, Severity
+from npuify.rules.base import Rule, list_rule
+from npuify.rules.cache import Entry, stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from npuify.model import NativeOperator
+    from npuify.project import ProjectFile
+    from npuify.rules.cache import ScanCache
+    from npuify.rules.extension_builds import Build
+    from npuify.source.native_file import NativeFile
+
+_LARGEST: Final = 4_000_000
+"""Bytes; larger files hold tables of numbers, or are made by a program."""
+
+_HOW: Final = {
+    "elementwise": "each thread computes for itself, so that PyTorch or Triton can say the same",
+    "cooperative": "threads work together through shared memory or warps",
+    "library": "it calls libraries of CUDA",
+    "tensor core": "it is written for tensor cores or in assembly",
+    "unknown": "what it runs on the device was not found in the project's files",
+}
+
+
+def _documentation(node: object, file: object) -> Iterator[object]:
+    """A function of the project's own CUDA code, handed to Python by pybind11 or TORCH_LIBRARY.
+
+    The finding says which kernels are behind it, what makes them hard, where Python calls it, and the ways to have it
+    on an NPU, the least work first: an equivalent in torch or torch_npu, the project's implementation for the CPU,
+    triton-ascend, Ascend C. It is an error where the project's Python calls it. The code is read, never compiled: what
+    macros or generators make is not seen.
+    """
+    raise NotImplementedError("operators are found for the whole project")
+
+
+RULE = list_rule(
+    Rule(
+        "NPU630",
+        "cuda-operator",
+        Safety.MANUAL,
+        Severity.ERROR,
+        Evidence.ASSUMED,
+        "the project's C++ and CUDA code, read without compiling it",
+        (),
+        (),
+        _documentation,
+    )
+)
+
+
+def native_operators(everything: Sequence[ProjectFile], cache: ScanCache) -> tuple[NativeOperator, ...]:
+    """What the project's own C++ and CUDA code hands to Python.
+
+    Args:
+        everything: the project's files, those of the kinds ``cuda``, ``native`` and ``python`` among them.
+        cache: holds what is known of files that have not changed.
+    """
+    native = [file for file in everything if file.kind in ("cuda", "native")]
+    python = [file for file in everything if file.kind == "python"]
+    if not native or not (any(file.kind == "cuda" for file in native) or _builds_extensions(python)):
+        return ()
+    # Most projects have none, and should not wait for what reads them.
+    from npuify.rules.extension_builds import builds_in
+    from npuify.rules.native_calls import CallSearch
+    from npuify.rules.native_operators import Operators
+
+    read = {file.relative: found for file in native if (found := _read(file, cache)) is not None}
+    if not any(file.bindings for file in read.values()):
+        return ()
+    builds: list[Build] = []
+    for file in python:
+        data = _bytes(file.location)
+        if b"xtension" in data:
+            builds += builds_in(file.relative, data)
+    operators = Operators(read, builds)
+    search = CallSearch(operators.names())
+    calls: dict[tuple[str, str], set[str]] = {}
+    for file in python:
+        data = _bytes(file.location)
+        if any(word in data for word in search.words):
+            for key, place in search.places(file.relative, data):
+                calls.setdefault(key, set()).add(place)
+    return operators.all({key: tuple(sorted(places, key=_by_line)) for key, places in calls.items()})
+
+
+def findings_of(operators: Sequence[NativeOperator]) -> list[Finding]:
+    """A finding for each operator that runs on a GPU."""
+    return [_finding(one) for one in operators if one.difficulty != "host"]
+
+
+def _finding(one: NativeOperator) -> Finding:
+    name = f"{one.module}.{one.name}" if one.module else one.name
+    kernels = f"{len(one.kernels)} kernel{'' if len(one.kernels) == 1 else 's'}" if one.kernels else "CUDA code"
+    uses = f" ({', '.join(one.uses)})" if one.uses else ""
+    called = f"; called in {one.calls[0]}" if one.calls else "; no Python of the project was seen to call it"
+    if len(one.calls) > 1:
+        called += f" and {len(one.calls) - 1} more places"
+    severity = Severity.ERROR if one.calls and not one.has_npu else Severity.INFO
+    return Finding(
+        code=RULE.code,
+        name=RULE.name,
+        severity=severity,
+        safety=Safety.MANUAL,
+        file=one.file,
+        start=Position(one.line, 1),
+        end=Position(one.line, 1),
+        message=f"{name} is {kernels} for NVIDIA GPUs: {_HOW[one.difficulty]}{uses}{called}",
+        evidence=RULE.evidence,
+        source=RULE.source,
+        subject=name,
+        advice="; or ".join(one.ways[:3]),
+    )
+
+
+def _builds_extensions(python: Sequence[ProjectFile]) -> bool:
+    """Whether a setup.py builds anything in C++."""
+    setups = [file for file in python if file.relative.rpartition("/")[2] == "setup.py"]
+    return any(b"Extension" in _bytes(file.location) for file in setups)
+
+
+def _read(file: ProjectFile, cache: ScanCache) -> NativeFile | None:
+    now = stamp(file.location)
+    if now is None or now[1] > _LARGEST:
+        return None
+    known = cache.entry(file.relative, now)
+    if known is None or known.native is None:
+        from npuify.source.native import read_native
+
+        known = Entry(now, False, False, native=read_native(_bytes(file.location)))
+    cache.remember(file.relative, known)
+    return known.native
+
+
+def _bytes(location: str) -> bytes:
+    try:
+        with open(location, "rb") as stream:  # noqa: PTH123 - asked of every file
+            return stream.read()
+    except OSError:
+        return b""
+
+
+def _by_line(place: str) -> tuple[str, int]:
+    file, _, line = place.rpartition(":")
+    return file, int(line)

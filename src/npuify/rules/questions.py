@@ -1,0 +1,41 @@
+"""Questions that people ask of a scan, and the codes of the findings that answer each."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from npuify.model import NpuifyError
+
+QUESTIONS: Final = {
+    "unsupported": ("NPU102", "NPU214", "NPU304", "NPU314", "NPU414", "NPU504", "NPU620", "NPU630", "NPU760"),
+    "doubtful": ("NPU104", "NPU112", "NPU133", "NPU417", "NPU418", "NPU640", "NPU641"),
+    "affinity": ("NPU501", "NPU502", "NPU503", "NPU508"),
+    "shapes": ("NPU412", "NPU413"),
+    "precision": ("NPU2", "NPU410", "NPU411", "NPU416", "NPU507", "NPU804"),
+    "performance": (
+        *("NPU310", "NPU401", "NPU402", "NPU403", "NPU414", "NPU506", "NPU508"),
+        *("NPU642", "NPU801", "NPU802", "NPU803"),
+    ),
+    "kernels": ("NPU630", "NPU631", "NPU632", "NPU633", "NPU640", "NPU641", "NPU642", "NPU650"),
+}
+"""What an NPU lacks; what it has, and may do otherwise; what has a better form there; shapes that depend on data;
+numbers that may differ; what costs time; the project's own kernels."""
+
+
+def codes_about(questions: list[str]) -> tuple[str, ...]:
+    """The codes, or beginnings of codes, that answer ``questions``; commas join several.
+
+    Raises:
+        NpuifyError: there is no such question.
+    """
+    codes: list[str] = []
+    for word in (part.strip() for question in questions for part in question.split(",")):
+        if word not in QUESTIONS:
+            raise NpuifyError(f"nothing is known about {word!r}", advice=f"one of {', '.join(QUESTIONS)}")
+        codes += QUESTIONS[word]
+    return tuple(dict.fromkeys(codes))
+
+
+def answers(question: str, code: str) -> bool:
+    """Whether a finding of this code belongs to the answer."""
+    return code.startswith(QUESTIONS[question])
