@@ -89,7 +89,7 @@ class _Builder:
             if name not in self.lazy:
                 sys.modules[name] = module
             parent, _, last = name.rpartition(".")
-            if parent and name not in self.lazy and last in self.tables.get(parent, {}):
+            if parent and name not in self.lazy and self.tables.get(parent, {}).get(last) == "M":
                 setattr(self.modules[parent], last, module)
         for name in self.modules:
             self._fill(name)
