@@ -14,9 +14,9 @@ from .nms import is_abstract
 from .table import DOCUMENTS, operator
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-_ACTIVATIONS = {
+_ACTIVATIONS: dict[int, Callable[[Any], Any]] = {
     1: functional.relu,
     2: lambda x: gelu(x, "tanh"),
     3: lambda x: gelu(x, "none"),
