@@ -67,14 +67,19 @@ def commands(text: str) -> Iterator[tuple[int, str, str]]:
 
     Lines that end in a backslash go on in the next one.
     """
+    if ".py" not in text and "-m" not in text:
+        return
     number, whole = 0, ""
     for at, line in enumerate(text.splitlines(), start=1):
+        # Nearly all lines end here.
+        if not whole and ".py" not in line and "-m" not in line and line[-1:] != "\\":
+            continue
         number = number if whole else at
         whole += line.rstrip("\\") + " " if line.endswith("\\") else line
         if line.endswith("\\"):
             continue
         command, whole = whole.strip(), ""
-        # Nearly all lines end here; asking for words costs a tenth of what the pattern costs.
+        # Asking for words costs a tenth of what the pattern costs.
         if (".py" in command or "-m" in command) and _STARTS.search(command):
             for part in re.split(r"&&|\|\||;", command):
                 start = _STARTS.search(part)
