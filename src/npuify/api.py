@@ -156,5 +156,8 @@ def migrate(
         left_out = skipped_entries(source) if source.is_dir() else ()
         scan = msgspec.structs.replace(result.scan, errors=(*result.scan.errors, *left_out))
         result = msgspec.structs.replace(result, scan=scan, destination=str(destination))
-        write_tree(source, destination, contents, report_files(result), force=force)
+        root = Path(result.scan.root)
+        changed = {name: data for name, data in contents.items() if (root / name).exists()}
+        added = {name: data for name, data in contents.items() if name not in changed}
+        write_tree(source, destination, changed, {**added, **report_files(result)}, force=force)
     return result

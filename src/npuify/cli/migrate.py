@@ -17,6 +17,7 @@ from npuify.cli.options import (
     JobsOption,
     NoCacheOption,
     OutputOption,
+    PlaceOption,
     SelectOption,
     StyleOption,
     TorchNpuOption,
@@ -49,6 +50,7 @@ def migrate(
     exclude: ExcludeOption = None,
     unsafe: UnsafeOption = None,
     style: StyleOption = None,
+    place_on_npu: PlaceOption = False,
     jobs: JobsOption = None,
     no_cache: NoCacheOption = False,
 ) -> int:
@@ -73,6 +75,7 @@ def migrate(
         exclude=exclude,
         unsafe=unsafe,
         style=style,
+        place_on_npu=place_on_npu,
         jobs=jobs,
         no_cache=no_cache,
     )

@@ -16,6 +16,7 @@ from npuify.cli.options import (
     JobsOption,
     NoCacheOption,
     OutputOption,
+    PlaceOption,
     SelectOption,
     StyleOption,
     TorchNpuOption,
@@ -34,6 +35,7 @@ def scan(
     exclude: ExcludeOption = None,
     unsafe: UnsafeOption = None,
     style: StyleOption = None,
+    place_on_npu: PlaceOption = False,
     jobs: JobsOption = None,
     no_cache: NoCacheOption = False,
 ) -> int:
@@ -55,6 +57,7 @@ def scan(
         exclude=exclude,
         unsafe=unsafe,
         style=style,
+        place_on_npu=place_on_npu,
         jobs=jobs,
         no_cache=no_cache,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .accelerator import accelerator_names
     from .describe import ReleaseSummary, describe_release, list_tables
     from .hand_written import environment, meanings, packages
     from .release import ReleaseTable, load
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from .versions import choose_release, releases
 
 _HOMES = {
+    "accelerator_names": "accelerator",
     "Counterpart": "schema",
     "EnvironmentFact": "schema",
     "Meaning": "schema",
@@ -45,6 +47,7 @@ __all__ = [
     "ReleaseSummary",
     "ReleaseTable",
     "Signature",
+    "accelerator_names",
     "choose_release",
     "describe_release",
     "environment",

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import difflib
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuify.model import FileError, MigrationResult, ScanResult
+from npuify.model import Change, FileError, MigrationResult, Position, ScanResult
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
 from npuify.rules.scan import prepare
+from npuify.rules.styles import helper
 from npuify.rules.worker import Worker, each_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from npuify.options import Options
+    from npuify.rules.scan import Work
     from npuify.rules.worker import Candidate
 
     Progress = Callable[[int, int], None]
@@ -32,6 +35,8 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
     task = partial(_migrate_one, unsafe=options.unsafe)
     done = sorted(each_file(task, worker, work.candidates, options.jobs, progress), key=lambda item: item.relative)
     contents = {item.relative: item.raw for item in done if item.raw is not None}
+    helpers = _helpers(work, contents)
+    contents |= dict.fromkeys(helpers, helper.text())
     errors = sorted((*work.errors, *(error for item in done for error in item.errors)), key=lambda error: error.file)
     scan = ScanResult(
         root=str(work.root),
@@ -42,10 +47,11 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
         files_parsed=len(work.candidates),
         bytes_seen=work.bytes_seen,
         survey=work.survey,
+        style=options.style,
     )
     result = MigrationResult(
         scan=scan,
-        changes=tuple(change for item in done for change in item.changes),
+        changes=(*(change for item in done for change in item.changes), *(_added(name) for name in helpers)),
         left=tuple(finding for item in done for finding in item.left),
         changed_files=tuple(sorted(contents)),
         diff="".join(_diff(relative, work.root, contents[relative]) for relative in sorted(contents)),
@@ -62,10 +68,35 @@ def _migrate_one(worker: Worker, candidate: Candidate, *, unsafe: bool) -> Migra
     return migrate_file(candidate.relative, raw, worker, unsafe=unsafe, kind=candidate.kind)
 
 
+def _helpers(work: Work, contents: dict[str, bytes]) -> list[str]:
+    """The helper modules that migrated files import and that are not there yet."""
+    plan = work.project.plan
+    used = set()
+    for relative, raw in contents.items():
+        if relative in plan.homes and re.search(rb"^[ \t]*(?:from|import) [^\n]*\b" + plan.helper.encode(), raw, re.M):
+            used.add(plan.homes[relative].helper)
+    return sorted(name for name in used if not (work.root / name).exists())
+
+
+def _added(relative: str) -> Change:
+    return Change(
+        file=relative,
+        code="NPU118",
+        name="device-helper-not-imported",
+        start=Position(1, 1),
+        end=Position(1, 1),
+        before="",
+        after="a new file",
+        message="the helper module that names the device",
+    )
+
+
 def _diff(relative: str, root: Path, new: bytes) -> str:
     """A unified diff that ``git apply`` and ``patch`` take."""
-    old = (root / relative).read_bytes()
-    lines = difflib.unified_diff(_lines(old), _lines(new), f"a/{relative}", f"b/{relative}")
+    there = (root / relative).exists()
+    old = (root / relative).read_bytes() if there else b""
+    before = f"a/{relative}" if there else "/dev/null"
+    lines = difflib.unified_diff(_lines(old), _lines(new), before, f"b/{relative}")
     text = ""
     for line in lines:
         text += line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

@@ -6,6 +6,7 @@ from importlib import import_module
 
 MODULES = (
     "imports",
+    "style_imports",
     "names",
     "methods",
     "device_strings",

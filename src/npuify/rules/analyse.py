@@ -141,6 +141,8 @@ def analyse(
                         continue
                     file.rule = rule
                     findings.extend(rule.check(node, file))
+    if file.left_out:
+        findings = [finding for finding in findings if id(finding) not in file.left_out]
     findings.sort(key=lambda finding: (finding.start, finding.end, finding.code))
     silenced = suppressed_codes(source.text, source.tree)
     return [finding for finding in findings if not silenced(finding)] if silenced else findings

@@ -44,6 +44,10 @@ class Rule(NamedTuple):
     needs_cuda: bool = False
     example_file: str = "program.py"
     """The name of a file that holds what stands under ``Before::``."""
+    style: str = ""
+    """The only style in which it says anything, which is that of its example; empty for all."""
+    placing: bool = False
+    """Whether it says something only where programs are to be placed on the NPU."""
 
     @property
     def documentation(self) -> str:
@@ -77,6 +81,8 @@ def rule(
     words: tuple[str, ...],
     names: tuple[str, ...] = (),
     needs_cuda: bool = False,
+    style: str = "",
+    placing: bool = False,
     evidence: Evidence = Evidence.PACKAGE,
     source: str = "torch_npu package",
 ) -> Callable[[Callable[[Any, Any], Iterator[Any]]], Callable[[Any, Any], Iterator[Any]]]:
@@ -90,6 +96,8 @@ def rule(
         words: lower-case words of which one must stand on a line.
         names: beginnings of qualified names, or attributes, that it is about; empty for all.
         needs_cuda: its words are too common to look at a file for; another rule's word has to be there, too.
+        style: the only style in which it says anything.
+        placing: it says something only with ``--place-on-npu``.
         evidence, source: how the fact behind the rule is known, unless a finding says it better.
 
     Raises:
@@ -106,7 +114,7 @@ def rule(
             raise RuleDefinitionError(f"{place}: {code} has no docstring")
         _registry[code] = Rule(
             code, name, safety, severity, evidence, source, words, _node_types(check, place), check, names, needs_cuda
-        )
+        )._replace(style=style, placing=placing)
         return check
 
     return register

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.rules.project_index import is_test
+from npuify.rules.styles.helper import is_helper
 
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
@@ -27,7 +28,13 @@ SUPPORT = re.compile(
 
 def supports_npu(relative: str, raw: bytes, lower: bytes) -> bool:
     """Whether a file, tests and examples aside, belongs to a program that supports the NPU beside CUDA by itself."""
-    if b"npu" not in lower or b"cuda" not in lower or is_test(relative) or relative.startswith(("docs/", "examples/")):
+    if (
+        is_helper(raw)
+        or b"npu" not in lower
+        or b"cuda" not in lower
+        or is_test(relative)
+        or relative.startswith(("docs/", "examples/"))
+    ):
         return False
     return SUPPORT.search(raw) is not None
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from npuify.rules.styles.plan import StylePlan
 from npuify.source.python import PythonSource
 from npuify.source.text import UnreadableText
 
@@ -73,12 +74,19 @@ class ProjectIndex:
         files: relative paths of its Python files.
         own_cuda_files: those whose text may define ``cuda`` in a class.
         supports_npu: those that ask whether they run on an NPU: the program is made for several kinds of device.
+        plan: the style of the run; the plain one for the NPU where none is given.
     """
 
     def __init__(
-        self, root: Path, files: list[str], own_cuda_files: list[str], supports_npu: list[str] | None = None
+        self,
+        root: Path,
+        files: list[str],
+        own_cuda_files: list[str],
+        supports_npu: list[str] | None = None,
+        plan: StylePlan | None = None,
     ) -> None:
         self.root = root
+        self.plan = plan or StylePlan()
         self.supports_npu = supports_npu or []
         self.own_cuda_files = own_cuda_files
         self._own_set = frozenset(own_cuda_files)
@@ -92,10 +100,10 @@ class ProjectIndex:
         """The top-level packages and modules of the project."""
         self._tops = {part for name in self.modules for part in name.split(".")} | _SOURCE_FOLDERS
 
-    def __getstate__(self) -> tuple[Path, list[str], list[str], list[str]]:
-        return self.root, list(self.modules.values()), self.own_cuda_files, self.supports_npu
+    def __getstate__(self) -> tuple[Path, list[str], list[str], list[str], StylePlan]:
+        return self.root, list(self.modules.values()), self.own_cuda_files, self.supports_npu, self.plan
 
-    def __setstate__(self, state: tuple[Path, list[str], list[str], list[str]]) -> None:
+    def __setstate__(self, state: tuple[Path, list[str], list[str], list[str], StylePlan]) -> None:
         self.__init__(*state)  # type: ignore[misc]
 
     # --- modules ---

@@ -6,6 +6,7 @@ import gc
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.model import FileError, Finding, NpuifyError, Release, ScanResult, Survey
+from npuify.options import check_style
 from npuify.project import common_root, find_files, torch_requirement
 from npuify.project.included import included_requirements
 from npuify.project.survey import KINDS, survey
@@ -17,6 +18,8 @@ from npuify.rules.cache import Entry, Outcome, ScanCache, Stamp, stamp
 from npuify.rules.packages import import_names
 from npuify.rules.prepared import supports_npu
 from npuify.rules.project_index import ProjectIndex, may_define_cuda
+from npuify.rules.styles import StylePlan
+from npuify.rules.styles.project import plan_style
 from npuify.rules.worker import Candidate, Worker, each_file
 
 if TYPE_CHECKING:
@@ -79,6 +82,7 @@ def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None =
         files_parsed=len(work.candidates),
         bytes_seen=work.bytes_seen,
         survey=work.survey,
+        style=options.style,
     )
 
 
@@ -121,8 +125,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     """Find and read the files of ``paths``; see :func:`scan`."""
     from npuify import knowledge
 
-    if options.style != "npu":
-        raise NpuifyError(f"the style {options.style!r} does not exist", advice="only `npu` exists so far")
+    check_style(options.style)
     for path in paths:
         if not path.exists():
             raise NpuifyError("there is no such file or folder", file=str(path))
@@ -132,7 +135,9 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     everything, files = _files(paths, options, errors)
     requirement = torch_requirement(root) if options.torch_npu is None else None
     release = knowledge.choose_release(options.torch_npu, requirement.specifier if requirement else None)
-    cache = ScanCache(root, selection, release.torch_npu, enabled=options.cache)
+    cache = ScanCache(
+        root, selection, release.torch_npu, enabled=options.cache, style=f"{options.style} {options.place_on_npu}"
+    )
     rules = RuleSet(selection)
     packages = import_names()
     candidates: list[Candidate] = []
@@ -177,12 +182,19 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
             if entry.supports_npu:
                 supporting.append(file.relative)
     names = [file.relative for file in files]
-    cache.settle([*names, "-", *supporting], [f"{name} {then}" for name, then in own_cuda.items()])
+    order = {name: index for index, name in enumerate(names)}
+    found = survey(everything, traces)
+    plan = StylePlan()
+    if options.style != "npu" or options.place_on_npu:
+        plan = plan_style(options, files, found, torch_requirement(root), knowledge.load(release.torch_npu))
+        known = {candidate.relative for candidate in candidates}
+        more = [file for file in files if file.relative in plan.entries and file.relative not in known]
+        candidates += [Candidate(file.relative, file.location, file.kind) for file in more]
+        candidates.sort(key=lambda candidate: order[candidate.relative])
+    cache.settle([*names, "-", *supporting, plan.digest()], [f"{name} {then}" for name, then in own_cuda.items()])
     modules = [file.relative for file in files if file.kind == "python"]
-    project = ProjectIndex(root, modules, list(own_cuda), supporting)
-    return Work(
-        root, release, selection, project, candidates, errors, len(files), total, cache, survey(everything, traces)
-    )
+    project = ProjectIndex(root, modules, list(own_cuda), supporting, plan)
+    return Work(root, release, selection, project, candidates, errors, len(files), total, cache, found)
 
 
 def _files(

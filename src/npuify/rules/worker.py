@@ -16,6 +16,7 @@ from npuify.project.kinds import kind_of_path
 from npuify.rules.analyse import RuleSet, analyse
 from npuify.rules.analysers import Analyser, analysers_for
 from npuify.rules.project_index import module_name
+from npuify.rules.styles import restyle_other
 from npuify.rules.unparsed import RULE as UNPARSED
 from npuify.rules.unparsed import search_tokens
 from npuify.source.python import PythonSource
@@ -97,7 +98,7 @@ class Worker:
             return [], [FileError(relative, error.message, error.line, "it was left as it is")]
         except Exception as error:  # one file's failure must not end the run
             return [], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
-        selected = [finding for finding in found if finding.code in self.rules.codes]
+        selected = [restyle_other(finding, self.project.plan) for finding in found if finding.code in self.rules.codes]
         silenced = suppressed_codes(text, None)
         return [finding for finding in selected if silenced is None or not silenced(finding)], []
 
@@ -109,7 +110,8 @@ class Worker:
                 warnings.simplefilter("ignore")
                 words = self.rules.words_in(raw)
                 # Whether and how torch_npu is imported already, only the whole file says.
-                parsed_for = None if whole or needs_torch_npu else self.rules.shortest(words)
+                started = relative in self.project.plan.entries
+                parsed_for = None if whole or needs_torch_npu or started else self.rules.shortest(words)
                 source = PythonSource(relative, module_name(relative), raw, parsed_for)
                 found = analyse(
                     source, self.rules, self.release, self.project, needs_torch_npu=needs_torch_npu, words=words
