@@ -136,12 +136,13 @@ class ImportPaths:
             top, folder = folder, posixpath.dirname(folder)
         return top
 
-    def home(self, relative: str, *, started: bool) -> tuple[str, str]:
+    def home(self, relative: str, *, started: bool, packages: frozenset[str] | None = None) -> tuple[str, str]:
         """Where a module may stand so that a file can import it, and by which package name.
 
         Args:
             relative: the file.
             started: whether it is run as a script, by its path.
+            packages: folders of packages that a file outside of them may take the module from; None for all.
 
         Returns:
             The folder, and the package as an import statement in the file has to say it (``pkg``, ``.``, ``..``);
@@ -163,7 +164,8 @@ class ImportPaths:
         if folder is None or (top and not inside):
             folder = posixpath.dirname(relative)
         for package in self._packages_said(relative, folder):
-            return posixpath.join(folder, package), package
+            if packages is None or posixpath.join(folder, package) in packages:
+                return posixpath.join(folder, package), package
         return folder, ""
 
     def _search_folder(self, relative: str) -> str | None:

@@ -110,8 +110,9 @@ class Worker:
                 warnings.simplefilter("ignore")
                 words = self.rules.words_in(raw)
                 # Whether and how torch_npu is imported already, only the whole file says.
-                started = relative in self.project.plan.entries
-                parsed_for = None if whole or needs_torch_npu or started else self.rules.shortest(words)
+                if needs_torch_npu or self.project.plan.needs_whole(relative, raw):
+                    whole = True
+                parsed_for = None if whole else self.rules.shortest(words)
                 source = PythonSource(relative, module_name(relative), raw, parsed_for)
                 found = analyse(
                     source, self.rules, self.release, self.project, needs_torch_npu=needs_torch_npu, words=words

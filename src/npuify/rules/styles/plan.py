@@ -35,6 +35,10 @@ class StylePlan(msgspec.Struct, frozen=True):
     library: str = ""
     """Auto: the file at which to say that the project has no entry point; empty where it has one."""
 
+    def needs_whole(self, relative: str, raw: bytes) -> bool:
+        """Whether something may be imported into a file that has no word of CUDA, or none any more."""
+        return relative in self.entries or (self.style == "portable" and f"{self.helper}.".encode() in raw)
+
     def digest(self) -> str:
         """A text that differs wherever findings may."""
         if self == StylePlan():

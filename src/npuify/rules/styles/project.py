@@ -92,9 +92,17 @@ def _portable(
     helper = _helper_name(code, written)
     paths = ImportPaths(code)
     started = _started_by_path(survey)
+    kept = {posixpath.dirname(relative) for relative in written}
     homes = {}
+    # A script takes the helper from a package that needs one itself, so that there are not two of them.
+    places = {relative: paths.home(relative, started=relative in started) for relative in code}
+    packages = frozenset(
+        folder
+        for relative, (folder, package) in places.items()
+        if package and folder == paths.top_package(relative) and (_says_cuda(code[relative]) or folder in kept)
+    )
     for relative in code:
-        folder, package = paths.home(relative, started=relative in started)
+        folder, package = paths.home(relative, started=relative in started, packages=packages)
         homes[relative] = Home(posixpath.join(folder, f"{helper}.py"), package)
     return StylePlan(
         style="portable",
@@ -128,7 +136,7 @@ def _started_by_path(survey: Survey) -> frozenset[str]:
 
 
 _COMMENT: Final = re.compile(rb"#[^\n]*")
-_SENTENCE: Final = re.compile(rb"\"\"\".*?\"\"\"|'''.*?'''|\"[^\"\n]*[ -][^\"\n]*\"|'[^'\n]*[ -][^'\n]*'", re.DOTALL)
+_STRING: Final = re.compile(rb"\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL)
 _CHOICE: Final = re.compile(
     rb"(?:torch\.device\()?([\"'])cuda(?::\d+)?\1\)?\s+if\s+torch\.cuda\.is_available\(\)\s+else"
 )
@@ -160,8 +168,7 @@ def _needs_no_helper(code: Mapping[str, bytes], accelerator: frozenset[str]) -> 
             continue
         if is_test(relative) and b"torch" not in raw:
             continue
-        text = _COMMENT.sub(b"", raw)
-        text = call.sub(b"", _CHOICE.sub(b"", _SENTENCE.sub(b'""', text)))
+        text = call.sub(b"", _CHOICE.sub(b"", _code(raw)))
         # What is left of a choice is its condition, which was taken with it.
         if _LEFT.search(text):
             return False
@@ -194,7 +201,12 @@ def _auto(options: Options, contents: Mapping[str, bytes], survey: Survey) -> St
 
 def _says_cuda(raw: bytes) -> bool:
     """Whether code, not only comments and sentences, says a word of CUDA."""
-    return _CUDA.search(_SENTENCE.sub(b'""', _COMMENT.sub(b"", raw))) is not None
+    return _CUDA.search(_code(raw)) is not None
+
+
+def _code(raw: bytes) -> bytes:
+    """A file's text without comments, and without strings that are sentences, options or paths."""
+    return _COMMENT.sub(b"", _STRING.sub(lambda one: b'""' if re.search(rb"[ /-]", one[0]) else one[0], raw))
 
 
 def _first_run(point: EntryPoint, paths: ImportPaths, torch: frozenset[str]) -> str:
