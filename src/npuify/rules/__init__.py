@@ -7,6 +7,7 @@ from importlib import import_module
 MODULES = (
     "imports",
     "style_imports",
+    "transfer",
     "names",
     "methods",
     "device_strings",

@@ -153,7 +153,7 @@ class PythonFile:
             draft = restyle(draft, node, self)
             if draft is not None:
                 chosen, message, advice, severity = draft.edits, draft.message, draft.advice, draft.severity
-                needs_torch_npu = draft.needs_torch_npu
+                needs_torch_npu, safety = draft.needs_torch_npu, draft.safety
         if not chosen:
             level = Safety.MANUAL
         else:

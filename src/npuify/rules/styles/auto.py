@@ -11,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING, Final
 
 from npuify.model import Severity
-from npuify.rules.device_use import is_device_expression
+from npuify.rules.device_use import is_device_expression, is_device_table
 from npuify.rules.styles.portable_strings import table_entry
 from npuify.rules.styles.spelling import literal
 
@@ -55,6 +55,9 @@ def _reached(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
         and (counterpart.npu or "").startswith("torch.")
         and ".npu" not in (counterpart.npu or "")
     )
+    if draft.subject == "torch.cuda.DoubleTensor" and draft.subject in file.release.transfer_patches:
+        message = "transfer_to_npu puts torch.npu.FloatTensor in place of torch.cuda.DoubleTensor: 32 bits for 64"
+        return draft._replace(message=message, edits=(), severity=Severity.WARNING, needs_torch_npu=False)
     return None if own or file.release.transfer_reaches(draft.subject) else draft
 
 
@@ -104,6 +107,8 @@ def _device(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
         return draft
     parent = file.parent(node)
     if isinstance(parent, ast.Dict) and isinstance(node, ast.Constant) and node in parent.keys:
+        if not is_device_table(parent):
+            return None
         entry = table_entry(node, parent, file)
         return draft.refused(entry) if isinstance(entry, str) else draft._replace(edits=tuple(entry))
     compared = _compared(draft, node, "npu", file)
@@ -345,6 +350,8 @@ KEPT: Final = frozenset(
         "NPU116",
         "NPU117",
         "NPU119",
+        "NPU122",
+        "NPU123",
         "NPU202",
         "NPU210",
         "NPU211",

@@ -32,6 +32,8 @@ class StylePlan(msgspec.Struct, frozen=True):
     """Portable: for each Python file, where it takes the helper from."""
     entries: frozenset[str] = frozenset()
     """Auto: the files that import ``transfer_to_npu``."""
+    has_cuda_paths: bool = False
+    """Auto: whether a file of the project says a path that has "cuda" in it."""
     library: str = ""
     """Auto: the file at which to say that the project has no entry point; empty where it has one."""
 
@@ -45,7 +47,9 @@ class StylePlan(msgspec.Struct, frozen=True):
             return ""
         homes = ",".join(f"{file}={home.helper}:{home.package}" for file, home in sorted(self.homes.items()))
         parts = [self.style, str(self.place_on_npu), self.torch, str(self.pure), self.helper, homes]
-        return "|".join([*parts, *sorted(self.accelerator), "|", *sorted(self.entries), self.library])
+        return "|".join(
+            [*parts, *sorted(self.accelerator), "|", *sorted(self.entries), self.library, str(self.has_cuda_paths)]
+        )
 
     def module_import(self, file: str) -> str:
         """The statement that binds the helper module in a file."""

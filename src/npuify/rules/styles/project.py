@@ -178,6 +178,11 @@ def _needs_no_helper(code: Mapping[str, bytes], accelerator: frozenset[str]) -> 
 # --- auto ------------------------------------------------------------------------------------------------------------
 
 _CUDA: Final = re.compile(rb"(?<![a-z])cuda(?![a-z])|nccl|(?<!npu\.amp\.)(?:gradscaler|autocast)", re.IGNORECASE)
+_CUDA_PATH: Final = re.compile(
+    rb"[\"'](?![^\"'\s]*://)[^\"'\s(){}]*cuda[^\"'\s(){}]*(?:/|\.(?:pt|pth|ckpt|bin|tar|pkl|npz)[\"'])"
+    rb"|[\"'][^\"'\s(){}:]*/[^\"'\s(){}:]*cuda[^\"'\s(){}]*[\"']"
+)
+"""A string that is a path with "cuda" in it; addresses in the net are none."""
 _SHOWS_TORCH: Final = re.compile(rb"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
 
 
@@ -196,7 +201,13 @@ def _auto(options: Options, contents: Mapping[str, bytes], survey: Survey) -> St
     library = ""
     if not entries and concerned:
         library = min(concerned, key=lambda file: (is_test(file), file.count("/"), file))
-    return StylePlan(style="auto", place_on_npu=options.place_on_npu, entries=frozenset(entries), library=library)
+    return StylePlan(
+        style="auto",
+        place_on_npu=options.place_on_npu,
+        entries=frozenset(entries),
+        has_cuda_paths=any(_CUDA_PATH.search(raw) for raw in contents.values()),
+        library=library,
+    )
 
 
 def _says_cuda(raw: bytes) -> bool:
