@@ -129,6 +129,10 @@ class ImportPaths:
                 if f"{path}/__init__.py" in self._files:
                     yield f"{path}/__init__.py"
 
+    def is_imported_by_none(self, relative: str) -> bool:
+        """Whether a file outside of packages is imported by no file of the project."""
+        return not self.top_package(relative) and not self._imported_from[relative]
+
     def top_package(self, relative: str) -> str:
         """The folder of the outermost package that a file belongs to; empty where it belongs to none."""
         folder, top = posixpath.dirname(relative), ""

@@ -8,6 +8,7 @@ MODULES = (
     "imports",
     "style_imports",
     "transfer",
+    "placement",
     "names",
     "methods",
     "device_strings",

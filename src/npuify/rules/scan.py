@@ -188,7 +188,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     if options.style != "npu" or options.place_on_npu:
         plan = plan_style(options, files, found, torch_requirement(root), knowledge.load(release.torch_npu))
         known = {candidate.relative for candidate in candidates}
-        more = [file for file in files if file.relative in plan.entries and file.relative not in known]
+        more = [file for file in files if file.relative in (plan.entries | plan.placed) and file.relative not in known]
         candidates += [Candidate(file.relative, file.location, file.kind) for file in more]
         candidates.sort(key=lambda candidate: order[candidate.relative])
     cache.settle([*names, "-", *supporting, plan.digest()], [f"{name} {then}" for name, then in own_cuda.items()])

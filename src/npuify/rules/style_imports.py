@@ -71,10 +71,11 @@ def _first_use(name: str, file: PythonFile) -> int | None:
     return min(lines, default=None)
 
 
-def put_import(statement: str, tree: ast.Module, before: int, file: PythonFile) -> Edit:
+def put_import(statement: str, tree: ast.Module, before: int, file: PythonFile, *, alone: bool = False) -> Edit:
     """An edit that puts ``statement`` behind the last import at the top of a module that ends above a line.
 
-    Where no import stands above that line, the statement goes behind the docstring.
+    Where no import stands above that line, the statement goes behind the docstring. ``alone``: with a blank line
+    before it, as what is no import stands.
     """
     after: ast.stmt | None = None
     for item in tree.body:
@@ -98,7 +99,7 @@ def put_import(statement: str, tree: ast.Module, before: int, file: PythonFile) 
         return file.edit(place, place, f"; {statement}")
     if line >= len(starts):
         return file.edit(end, end, newline + statement)
-    blank = newline if _is_docstring(after) or not _is_local(after, file) else ""
+    blank = newline if alone or _is_docstring(after) or not _is_local(after, file) else ""
     behind = file.source.data[end : end + 1]
     return file.edit(end, end, blank + statement + newline + (newline if blank and behind.strip() else ""))
 

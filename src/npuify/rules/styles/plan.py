@@ -20,6 +20,8 @@ class StylePlan(msgspec.Struct, frozen=True):
     style: str = "npu"
     place_on_npu: bool = False
     """Whether programs that name no device are given one."""
+    placed: frozenset[str] = frozenset()
+    """The files that may be such programs, or parts of one."""
     torch: str = ""
     """Portable: the lowest torch that the project admits; empty where it does not say."""
     accelerator: frozenset[str] = frozenset()
@@ -39,7 +41,9 @@ class StylePlan(msgspec.Struct, frozen=True):
 
     def needs_whole(self, relative: str, raw: bytes) -> bool:
         """Whether something may be imported into a file that has no word of CUDA, or none any more."""
-        return relative in self.entries or (self.style == "portable" and f"{self.helper}.".encode() in raw)
+        if relative in self.entries or relative in self.placed:
+            return True
+        return self.style == "portable" and f"{self.helper}.".encode() in raw
 
     def digest(self) -> str:
         """A text that differs wherever findings may."""
@@ -47,9 +51,8 @@ class StylePlan(msgspec.Struct, frozen=True):
             return ""
         homes = ",".join(f"{file}={home.helper}:{home.package}" for file, home in sorted(self.homes.items()))
         parts = [self.style, str(self.place_on_npu), self.torch, str(self.pure), self.helper, homes]
-        return "|".join(
-            [*parts, *sorted(self.accelerator), "|", *sorted(self.entries), self.library, str(self.has_cuda_paths)]
-        )
+        lists = [*sorted(self.accelerator), "|", *sorted(self.entries), "|", *sorted(self.placed)]
+        return "|".join([*parts, *lists, self.library, str(self.has_cuda_paths)])
 
     def module_import(self, file: str) -> str:
         """The statement that binds the helper module in a file."""

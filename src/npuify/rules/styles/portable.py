@@ -43,7 +43,7 @@ FORMS: Final[dict[str, Form]] = {
     "NPU303": portable_calls.is_nccl_available,
     "NPU701": portable_strings.environment_variable,
 }
-SAME: Final = frozenset(("NPU118", "NPU130", "NPU131", "NPU313", "NPU505"))
+SAME: Final = frozenset(("NPU118", "NPU125", "NPU126", "NPU130", "NPU131", "NPU313", "NPU505"))
 """Rules whose edits are right whatever the device is."""
 _APEX: Final = "apex stays for CUDA; on an NPU it has to be replaced, and the finding says by what"
 _ATTENTION: Final = (

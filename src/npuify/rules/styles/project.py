@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import posixpath
 import re
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from npuify.model import NpuifyError
 from npuify.options import check_style
 from npuify.project.import_paths import ImportPaths
 from npuify.project.requirements import lowest_torch
+from npuify.rules.placement import may_be_placed
 from npuify.rules.project_index import is_test
 from npuify.rules.styles.helper import NAMES, is_helper
 from npuify.rules.styles.plan import Home, StylePlan
@@ -44,8 +48,8 @@ def plan_style(
         NpuifyError: there is no such style.
     """
     check_style(options.style)
-    if options.style == "npu":
-        return StylePlan(place_on_npu=options.place_on_npu)
+    if options.style == "npu" and not options.place_on_npu:
+        return StylePlan()
     contents = {file.relative: _read(file.path) for file in files if file.kind == "python"}
     return plan_of(options, contents, survey, requirement, release)
 
@@ -59,10 +63,15 @@ def plan_of(
 ) -> StylePlan:
     """As :func:`plan_style`, with the content of the Python files given, by relative path."""
     if options.style == "portable":
-        return _portable(options, contents, survey, requirement, release)
-    if options.style == "auto":
-        return _auto(options, contents, survey)
-    return StylePlan(place_on_npu=options.place_on_npu)
+        plan = _portable(options, contents, survey, requirement, release)
+    elif options.style == "auto":
+        plan = _auto(options, contents, survey)
+    else:
+        plan = StylePlan(place_on_npu=options.place_on_npu)
+    if not options.place_on_npu:
+        return plan
+    placed = (name for name, raw in contents.items() if not is_test(name) and may_be_placed(raw))
+    return msgspec.structs.replace(plan, placed=frozenset(placed))
 
 
 def _read(path: Path) -> bytes:
@@ -198,6 +207,9 @@ def _auto(options: Options, contents: Mapping[str, bytes], survey: Survey) -> St
         if reached.isdisjoint(torch) or (reached.isdisjoint(concerned) and not options.place_on_npu):
             continue
         entries.add(_first_run(point, paths, torch))
+    for relative in concerned if not options.place_on_npu else torch:
+        if not is_test(relative) and paths.is_imported_by_none(relative) and _is_script(contents[relative]):
+            entries.add(relative)
     library = ""
     if not entries and concerned:
         library = min(concerned, key=lambda file: (is_test(file), file.count("/"), file))
@@ -218,6 +230,19 @@ def _says_cuda(raw: bytes) -> bool:
 def _code(raw: bytes) -> bytes:
     """A file's text without comments, and without strings that are sentences, options or paths."""
     return _COMMENT.sub(b"", _STRING.sub(lambda one: b'""' if re.search(rb"[ /-]", one[0]) else one[0], raw))
+
+
+def _is_script(raw: bytes) -> bool:
+    """Whether a file does something when it is run, besides defining and importing things."""
+    try:
+        tree = ast.parse(raw)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    return any(
+        isinstance(item, (ast.For, ast.While, ast.With))
+        or (isinstance(item, ast.Expr) and isinstance(item.value, ast.Call))
+        for item in tree.body
+    )
 
 
 def _first_run(point: EntryPoint, paths: ImportPaths, torch: frozenset[str]) -> str:

@@ -1,0 +1,10 @@
+import torch_npu  # noqa: F401
+from torch_npu.contrib import transfer_to_npu  # noqa: F401
+from helpers import *
+
+
+def torch():
+    return None
+
+
+print(torch().cuda.synchronize())
