@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 _DEVICE: Final = re.compile(
     rb"(?<![\w.])devices?\b|torch\.device|\.(?:cuda|npu)\(|[\"'](?:cuda|npu|mps|xpu|cpu)(?::\d+)?[\"']|map_location|"
-    rb"torch\.(?:cuda|npu|accelerator)\b"
+    rb"torch\.(?:cuda|npu|accelerator)\b|compute_device|npuify_device"
 )
+"""What names a device, the portable style's helper included."""
 _PLACES_ITSELF: Final = re.compile(
     rb"^[ \t]*(?:from|import)[ \t]+(?:lightning|pytorch_lightning|accelerate|deepspeed|fastai|ignite|mmengine|mmcv|"
     rb"detectron2|colossalai|ray)\b|from transformers import [^\n]*\bTrainer\b",
@@ -96,7 +97,7 @@ def not_placed_on_device(node: ast.Module, file: PythonFile) -> Iterator[Finding
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         train(model, DataLoader([(torch.ones(8), 1)]), optimizer)
     """
-    if not file.project.plan.place_on_npu or not may_be_placed(file.source.data):
+    if file.source.relative not in file.project.plan.placed or not may_be_placed(file.source.data):
         return
     if file.source.name_target("torch", file.source.scope) != "torch":
         return
@@ -258,7 +259,7 @@ def made_on_cpu_in_a_module(node: ast.Module, file: PythonFile) -> Iterator[Find
                 state = torch.zeros(x.shape[0], 8, device=x.device)
                 return x + state
     """
-    if not file.project.plan.place_on_npu or not may_be_placed(file.source.data):
+    if file.source.relative not in file.project.plan.placed or not may_be_placed(file.source.data):
         return
     for call, parameter in layers_made_elsewhere(Flow(file)):
         edit = _with_device(call, f"{parameter}.device", file) if parameter else None

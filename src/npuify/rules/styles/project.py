@@ -207,8 +207,10 @@ def _auto(options: Options, contents: Mapping[str, bytes], survey: Survey) -> St
         if reached.isdisjoint(torch) or (reached.isdisjoint(concerned) and not options.place_on_npu):
             continue
         entries.add(_first_run(point, paths, torch))
-    for relative in concerned if not options.place_on_npu else torch:
-        if not is_test(relative) and paths.is_imported_by_none(relative) and _is_script(contents[relative]):
+    for relative in concerned | (torch if options.place_on_npu else frozenset()):
+        if is_test(relative) or relative.endswith("setup.py") or not paths.is_imported_by_none(relative):
+            continue
+        if _is_script(contents[relative]) and not paths.reached(relative).isdisjoint(torch):
             entries.add(relative)
     library = ""
     if not entries and concerned:

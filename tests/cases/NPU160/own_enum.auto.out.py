@@ -1,7 +1,0 @@
-import torch_npu  # noqa: F401
-from torch_npu.contrib import transfer_to_npu  # noqa: F401
-class ProfilerActivity:
-    CUDA = 1
-
-
-print(ProfilerActivity.CUDA)

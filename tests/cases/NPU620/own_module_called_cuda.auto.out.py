@@ -1,6 +1,0 @@
-import torch_npu  # noqa: F401
-from torch_npu.contrib import transfer_to_npu  # noqa: F401
-import cuda
-from cuda import kernels
-
-kernels.run(cuda.device)
