@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from npuify.diagnosis.model import Diagnosis
+    from npuify.doctor.model import Report
     from npuify.model import Explanation, MigrationResult, ScanResult
     from npuify.options import Options
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "explain", "migrate", "scan"]
+__all__ = ["__version__", "check_environment", "diagnose", "explain", "migrate", "scan"]
 
 
 def scan(
@@ -54,3 +56,25 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
     from npuify.api import explain as run
 
     return run(what, torch_npu=torch_npu)
+
+
+def check_environment(
+    *,
+    project: Path | None = None,
+    capture: Path | None = None,
+    captured: Path | None = None,
+    root: Path | None = None,
+    python: str | None = None,
+    smoke: bool = True,
+) -> Report:
+    """Whether a machine can run programs on its NPUs; see :func:`npuify.doctor.examine.check_environment`."""
+    from npuify.doctor.examine import check_environment as run
+
+    return run(project=project, capture=capture, captured=captured, root=root, python=python, smoke=smoke)
+
+
+def diagnose(logs: Sequence[Path], *, project: Path | None = None) -> Diagnosis:
+    """Why a run failed, from its logs; see :func:`npuify.diagnosis.run.diagnose`."""
+    from npuify.diagnosis.run import diagnose as run
+
+    return run(logs, project=project)

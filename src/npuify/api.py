@@ -40,10 +40,11 @@ def rules() -> tuple[RuleInfo, ...]:
 
 
 def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
-    """What is known of a rule (by code or name), a CUDA name, an NPU name or an environment variable.
+    """What is known of a rule (by code or name), a CUDA or NPU name, an operator, an environment variable, or an error.
 
     Args:
-        what: ``NPU301``, ``nccl-backend``, ``torch.cuda.Event``, ``torch.npu.Event``, ``NCCL_DEBUG``.
+        what: ``NPU301``, ``nccl-backend``, ``torch.cuda.Event``, ``torch.npu.Event``, ``aten::lgamma``, ``NCCL_DEBUG``,
+            ``EI0006``, ``507015``, ``ERR00100``.
         torch_npu: only this release; None for all that are shipped.
 
     Raises:
@@ -53,6 +54,7 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
         if what.upper() == rule.code or what == rule.name:
             return _explain_rule(rule)
     from npuify import knowledge
+    from npuify.knowledge import failures
 
     fact = knowledge.environment().get(what)
     if fact is not None:
@@ -62,13 +64,17 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
         if fact.products:
             text.append(f"Holds for: {fact.products}")
         return Explanation(what, "environment variable", tuple(text), (), fact.source, fact.evidence)
+    failure = failures.explain_failure(what)
+    if failure is not None:
+        return failure
     wanted = knowledge.choose_release(torch_npu, None).torch_npu if torch_npu else None
     versions = [info.torch_npu for info in knowledge.releases() if info.has_table and wanted in (None, info.torch_npu)]
-    found = _explain_name(what, versions)
+    found = _explain_operator(what, versions) if what.startswith("aten::") else _explain_name(what, versions)
     if found is None:
         raise NpuifyError(
             f"nothing is known under {what!r}",
-            advice="give a rule's code (NPU301), a name with its module (torch.cuda.Event), or an environment variable",
+            advice="give a rule's code (NPU301), a name with its module (torch.cuda.Event), a variable, or the code "
+            "of an error (EI0006)",
         )
     return found
 
@@ -80,6 +86,32 @@ def _explain_rule(rule: RuleInfo) -> Explanation:
     return Explanation(
         f"{rule.code} {rule.name}", "rule", (head, *rule.documentation.splitlines()), (), rule.source, rule.evidence
     )
+
+
+_SERVED = {
+    "kernel": "NPU kernel",
+    "fallback": "runs on the CPU, with copies there and back",
+    "composite": "made of other operators",
+    "default": "leads to other operators",
+    "none": "raises",
+}
+
+
+def _explain_operator(name: str, versions: list[str]) -> Explanation | None:
+    """What serves an operator, ``aten::lgamma`` or ``aten::lgamma.out``, on the releases that were imported and asked."""
+    from npuify import knowledge
+
+    operator, _, overload = name.removeprefix("aten::").partition(".")
+    rows = []
+    for version in versions:
+        support = knowledge.load(version).operator_support.get(operator, {})
+        for each, how in sorted(support.items()):
+            if overload in ("", each):
+                rows.append(ReleaseRow(version, f"aten::{operator}.{each}".rstrip("."), _SERVED[how]))
+    if not rows:
+        return None
+    source = "the dispatch tables of the imported torch_npu packages"
+    return Explanation(name, "operator", (), tuple(rows), source, Evidence.LIVE)
 
 
 def _explain_name(name: str, versions: list[str]) -> Explanation | None:
@@ -100,11 +132,16 @@ def _explain_name(name: str, versions: list[str]) -> Explanation | None:
                 texts[counterpart.meaning.message] = None
                 if counterpart.meaning.advice:
                     texts[counterpart.meaning.advice] = None
-            source, evidence = source or counterpart.source, counterpart.evidence
+            if not source:
+                source, evidence = counterpart.source, counterpart.evidence
+            elif evidence is Evidence.LIVE and counterpart.evidence is not evidence:
+                rows[-1] = ReleaseRow(version, counterpart.npu or "", f"{note}; by its files")
         elif table.has(name):
             known = is_npu = True
             signature = table.signature(name)
             rows.append(ReleaseRow(version, name, signature.text if signature is not None else ""))
+            if not source:
+                source, evidence = "torch_npu packages", table.evidence(name)
         else:
             rows.append(ReleaseRow(version, "", "not there"))
     if not known:

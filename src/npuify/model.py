@@ -222,7 +222,8 @@ class ReleaseRow(msgspec.Struct, frozen=True):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """An answer to `npuify explain`. ``kind`` is ``rule``, ``cuda name``, ``npu name`` or ``environment variable``."""
+    """An answer to `npuify explain`. ``kind`` is ``rule``, ``cuda name``, ``npu name``,
+    ``operator`` or ``environment variable``."""
 
     title: str
     kind: str

@@ -31,6 +31,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         ignore: no findings whose code starts with one of these.
         exclude: patterns, as in .gitignore, of files not to look at.
         unsafe: also apply edits that are right in the usual case only.
+        normalize_newlines: give shell and Python files the line ends of Linux when migrating.
         jobs: worker processes; 0 means one a core.
         cache: keep results of unchanged files between runs.
     """
@@ -42,5 +43,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ignore: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     unsafe: bool = False
+    normalize_newlines: bool = False
     jobs: int = 0
     cache: bool = True

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import atexit
 import re
+import shutil
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,6 +27,20 @@ def _unsafe(name: str) -> bool:
     """Edits that need a look are shown by the examples as they come out with ``--unsafe``."""
     code = name.partition("/")[0]
     return (code in RULES and RULES[code].safety is Safety.REVIEW) or ".unsafe." in name
+
+
+@cache
+def _root(name: str) -> Path | None:
+    """A folder with the files that stand beside an example (``With train.py::``); None where it needs none."""
+    rule = RULES.get(name)
+    beside = re.findall(r"^With (\S+)::$", rule.documentation, re.MULTILINE) if rule is not None else []
+    if rule is None or not beside:
+        return None
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    for file in beside:
+        (folder / file).write_text(rule.example(f"With {file}") or "", "utf-8")
+    return folder
 
 
 def _file(name: str) -> str:
@@ -62,7 +80,9 @@ NAMES = [name for name, _, _ in EXAMPLES]
 
 
 def _output(name: str, text: str) -> str:
-    return output(text, unsafe=_unsafe(name), name=_file(name), style=_style(name), place=_places(name))
+    return output(
+        text, unsafe=_unsafe(name), root=_root(name), name=_file(name), style=_style(name), place=_places(name)
+    )
 
 
 @pytest.mark.parametrize("code", RULES)
@@ -86,7 +106,7 @@ def test_result(name: str, before: str, after: str) -> None:
 def test_rule_is_what_finds_it(name: str, before: str, after: str) -> None:
     code = name.partition("/")[0]
     if before != after and code != "NPU100" and not code.startswith("mixed"):
-        found = findings(before, name=_file(name), style=_style(name), place=_places(name))
+        found = findings(before, root=_root(name), name=_file(name), style=_style(name), place=_places(name))
         if _style(name) == "npu":
             assert code in [finding.code for finding in found]
 
@@ -95,15 +115,19 @@ def test_rule_is_what_finds_it(name: str, before: str, after: str) -> None:
 def test_output_parses_and_settles(name: str, before: str, after: str) -> None:
     if _file(name).endswith(".py"):
         ast.parse(after)
-    again = migrated(after, name=_file(name), style=_style(name), place=_places(name))
+    again = migrated(after, root=_root(name), name=_file(name), style=_style(name), place=_places(name))
     assert again.raw is None, "a second run changed something"
 
 
 @pytest.mark.parametrize(("name", "before", "after"), EXAMPLES, ids=NAMES)
 @pytest.mark.parametrize("newline", ["\r\n", "\r"])
 def test_line_ends_stay(name: str, before: str, after: str, newline: str) -> None:
+    if newline == "\r" and _file(name).endswith(".sh"):
+        return  # no end of a line to a shell
     raw = before.replace("\n", newline).encode()
-    result = migrated(raw, unsafe=_unsafe(name), name=_file(name), style=_style(name), place=_places(name))
+    result = migrated(
+        raw, unsafe=_unsafe(name), root=_root(name), name=_file(name), style=_style(name), place=_places(name)
+    )
     got = result.raw.decode() if result.raw is not None else before.replace("\n", newline)
     assert got == after.replace("\n", newline)
 
@@ -138,7 +162,9 @@ def _whole_statement(lines: list[str], number: int) -> bool:
 @pytest.mark.parametrize(("name", "before", "after"), EXAMPLES, ids=NAMES)
 def test_ignore_comment_silences(name: str, before: str, after: str) -> None:
     text = f"# npuify: ignore-file\n{before}"
-    assert output(text, unsafe=True, name=_file(name), style=_style(name), place=_places(name)) == text
+    assert (
+        output(text, unsafe=True, root=_root(name), name=_file(name), style=_style(name), place=_places(name)) == text
+    )
 
 
 NPU_NAME = re.compile(r"\b(torch\.npu(?:\.\w+)+|torch_npu(?:\.\w+)+)")

@@ -8,6 +8,7 @@ import pytest
 
 from npuify.source.outline import Outline
 from npuify.source.python import PythonSource
+from npuify.words import words_of
 
 from ..rules.harness import worker
 
@@ -66,15 +67,15 @@ def test_part_and_whole_agree(name: str) -> None:
 
 def test_what_holds_no_word_is_not_parsed() -> None:
     text = "import torch\n\n\ndef f():\n    pass\n\n\nclass A:\n    def g(self):\n        torch.cuda.init()\n\n    def h(self):\n        pass\n"
-    tree = PythonSource("a.py", "a", text.encode(), (b"cuda",)).tree
+    tree = PythonSource("a.py", "a", text.encode(), words_of(b"cuda")).tree
     assert [type(node) for node in tree.body] == [ast.Import, ast.ClassDef]
     assert [node.name for node in tree.body[1].body] == ["g"]  # type: ignore[attr-defined]
-    assert PythonSource("a.py", "a", b"# cuda\nx = 1\n", (b"cuda",)).tree.body == []
+    assert PythonSource("a.py", "a", b"# cuda\nx = 1\n", words_of(b"cuda")).tree.body == []
 
 
 def test_hidden_parts_come_when_asked_for() -> None:
     text = "x = 'cuda'\ndef f():\n    pass\n\n\nclass A:\n    def g(self):\n        pass\n"
-    source = PythonSource("a.py", "a", text.encode(), (b"cuda",))
+    source = PythonSource("a.py", "a", text.encode(), words_of(b"cuda"))
     assert [type(node) for node in source.tree.body] == [ast.Assign]
     function = source.definition("f")
     assert isinstance(function, ast.FunctionDef)

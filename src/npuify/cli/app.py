@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from npuify.cli.diagnose import diagnose
+from npuify.cli.doctor import doctor
 from npuify.cli.explain import explain
 from npuify.cli.guard import guarded
 from npuify.cli.knowledge import generate, list_releases, show
@@ -13,6 +15,8 @@ from npuify.cli.migrate import migrate
 from npuify.cli.rules import rules
 from npuify.cli.scan import scan
 from npuify.cli.schema import schema
+from npuify.cli.simulate import CONTEXT, simulate
+from npuify.cli.trace import trace
 
 # Without markup typer does not load rich, which would cost more than all the rest of --help.
 app = typer.Typer(
@@ -29,6 +33,10 @@ app.command()(guarded(scan))
 app.command()(guarded(migrate))
 app.command()(guarded(explain))
 app.command()(guarded(rules))
+app.command()(guarded(doctor))
+app.command()(guarded(diagnose))
+app.command(context_settings=CONTEXT)(guarded(simulate))
+app.command(context_settings=CONTEXT)(guarded(trace))
 app.add_typer(knowledge, name="knowledge")
 knowledge.command("list")(guarded(list_releases))
 knowledge.command()(guarded(show))

@@ -51,13 +51,24 @@ def generate(
     output: Annotated[
         Path, typer.Option("--output", metavar="FOLDER", help="Where to write VERSION.json; default: here.")
     ] = Path(),
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Make live/VERSION.json: import the real package with stand-ins for CANN, and ask it. "
+            "For developing npuify: needs its checkout, Linux, and g++.",
+        ),
+    ] = False,
 ) -> int:
     """Make the table of one release.
 
-    Reads the files of its packages; imports and runs nothing of them.
+    Reads the files of its packages; imports and runs nothing of them, unless --live asks for that.
     """
     from npuify.cli.output import put
-    from npuify.knowledge.generate import generate as make
 
+    if live:
+        from npuify.knowledge.generate.live import generate_live as make
+    else:
+        from npuify.knowledge.generate import generate as make
     put(f"{make(torch_npu, wheels=wheels, output=output)}\n", exact=False)
     return NOTHING_LEFT

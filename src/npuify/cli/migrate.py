@@ -51,6 +51,9 @@ def migrate(
     unsafe: UnsafeOption = None,
     style: StyleOption = None,
     place_on_npu: PlaceOption = False,
+    normalize_newlines: Annotated[
+        bool, typer.Option("--normalize-newlines", help="Give shell and Python files the line ends of Linux.")
+    ] = False,
     jobs: JobsOption = None,
     no_cache: NoCacheOption = False,
 ) -> int:
@@ -79,6 +82,7 @@ def migrate(
         jobs=jobs,
         no_cache=no_cache,
     )
+    options = msgspec.structs.replace(options, normalize_newlines=normalize_newlines)
     with progress("Migrating") as show:
         result = npuify.migrate(source, destination, options, mode=mode, force=force, progress=show)
     if mode == "in-place":

@@ -1,7 +1,7 @@
 """What is known about CUDA names, torch_npu releases, packages and environment variables, each fact with its source.
 
-Facts read from packages lie in ``data/releases/*.json`` and are made by :mod:`npuify.knowledge.generate`; facts
-written by hand lie in ``data/*.toml``. Nothing is read before it is asked for.
+Facts read from packages lie in ``data/releases/*.json``, what imported packages answered in ``data/live/*.json``; both are
+made by :mod:`npuify.knowledge.generate`. Facts written by hand lie in ``data/*.toml``. Nothing is read before it is asked for.
 """
 
 from __future__ import annotations

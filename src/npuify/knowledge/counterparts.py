@@ -43,12 +43,18 @@ def find_counterpart(table: ReleaseTable, name: str) -> Counterpart | None:
         status=status,
         missing_parameters=differences.missing,
         meaning=meaning,
-        evidence=meaning.evidence if meaning else Evidence.PACKAGE,
-        source=meaning.source if meaning else f"torch-npu {table.torch_npu} and torch {table.torch}, their wheels",
+        evidence=meaning.evidence if meaning else table.evidence(npu or "torch_npu.npu"),
+        source=meaning.source if meaning else _source(table, npu),
         message=meaning.message if meaning else _describe(table, name, npu, differences.missing),
         renamed_parameters=differences.renamed,
         moved_parameters=differences.moved,
     )
+
+
+def _source(table: ReleaseTable, npu: str | None) -> str:
+    if table.evidence(npu or "torch_npu.npu") is Evidence.LIVE:
+        return f"torch-npu {table.torch_npu}, imported without CANN"
+    return f"torch-npu {table.torch_npu} and torch {table.torch}, their wheels"
 
 
 def _npu_name(table: ReleaseTable, name: str, meaning: Meaning | None) -> str | None:

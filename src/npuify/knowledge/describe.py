@@ -30,12 +30,17 @@ class ReleaseSummary(msgspec.Struct, frozen=True):
     torch_wheel: str
     torch_sha256: str
     generator: str
+    live_wheel: str
+    """The wheel that was imported and asked; empty: none was, and all is known from files."""
+    live_sha256: str
     npu_names: int
     cuda_names: int
     cuda_names_by_status: dict[str, int]
     """Public functions, classes and values of ``torch.cuda``, by what becomes of them."""
     operators: int
     """ATen operators with at least one overload that has an NPU kernel."""
+    operators_on_cpu: int | None
+    """ATen operators of which at least one overload runs on the CPU, and none on the NPU; None: not asked."""
     custom_operators: int
     transfer_patches: int
 
@@ -61,13 +66,21 @@ def describe_release(torch_npu: str) -> ReleaseSummary:
         torch_wheel=content.torch.wheel,
         torch_sha256=content.torch.sha256,
         generator=content.generator,
+        live_wheel=table.live.torch_npu.wheel if table.live is not None else "",
+        live_sha256=table.live.torch_npu.sha256 if table.live is not None else "",
         npu_names=sum(len(names) for names in content.npu.values()),
         cuda_names=sum(len(names) for names in content.cuda.values()),
         cuda_names_by_status=_by_status(table),
-        operators=len(content.operators),
-        custom_operators=len(content.custom_operators),
-        transfer_patches=len(content.transfer_patches),
+        operators=len(table.operators),
+        operators_on_cpu=_on_cpu(table) if table.live is not None else None,
+        custom_operators=len(table.custom_operators),
+        transfer_patches=len(table.transfer_patches),
     )
+
+
+def _on_cpu(table: ReleaseTable) -> int:
+    ways = [set(overloads.values()) for overloads in table.operator_support.values()]
+    return sum("fallback" in way and "kernel" not in way for way in ways)
 
 
 def _by_status(table: ReleaseTable) -> dict[str, int]:

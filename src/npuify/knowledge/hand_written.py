@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+import tomli
 
 from npuify.model import NpuifyError
 
@@ -17,10 +17,6 @@ from .schema import EnvironmentFact, Meaning, PackageFact, ReleaseInfo
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # type: ignore[import-not-found,unused-ignore]
 
 DATA = Path(__file__).parent / "data"
 
@@ -36,10 +32,10 @@ def read_rows(path: Path, table: str, row_type: type[Row]) -> list[Row]:
     """
     try:
         text = path.read_text(encoding="utf-8")
-        content: dict[str, Any] = tomllib.loads(text)
+        content: dict[str, Any] = tomli.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise NpuifyError(f"cannot read the table: {error}", file=str(path)) from error
-    except tomllib.TOMLDecodeError as error:
+    except tomli.TOMLDecodeError as error:
         match = re.search(r"line (\d+)", str(error))
         raise NpuifyError(
             f"not valid TOML: {error}", file=str(path), line=int(match.group(1)) if match else 0

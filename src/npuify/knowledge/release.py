@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from npuify.model import NpuifyError
+from npuify.model import Evidence, NpuifyError
 
 from .hand_written import DATA, meanings
+from .live import LiveFile, correct, load_live
 from .schema import FORMAT, Counterpart, Meaning, NameKind, ReleaseFile, Signature
 from .signatures import parse_parameters, parse_schema
 
@@ -60,19 +61,21 @@ def load(torch_npu: str) -> ReleaseTable:
         from .versions import unknown_release
 
         raise unknown_release(torch_npu)
-    return ReleaseTable(read_release_file(path))
+    return ReleaseTable(read_release_file(path), load_live(torch_npu))
 
 
 class ReleaseTable:
     """Answers for one release.
 
     Names are given in full: ``torch.npu.Event``, ``torch_npu.npu.Event``, ``torch.cuda.Event``. ``torch.npu`` and
-    ``torch_npu.npu`` are the same module.
+    ``torch_npu.npu`` are the same module. Where the imported package was asked, its answer counts for more than its files.
     """
 
-    def __init__(self, content: ReleaseFile) -> None:
-        self._content = content
-        self._patched = frozenset(content.patched)
+    def __init__(self, content: ReleaseFile, live: LiveFile | None = None) -> None:
+        self._stored = content
+        self._live = live
+        self._content = content if live is None else correct(content, live)
+        self._patched = frozenset(self._content.patched)
         self._counterparts: dict[str, Counterpart | None] = {}
 
     @property
@@ -87,8 +90,38 @@ class ReleaseTable:
 
     @property
     def content(self) -> ReleaseFile:
-        """The table as it is stored."""
-        return self._content
+        """The table read from the files of the packages, as it is stored."""
+        return self._stored
+
+    @property
+    def live(self) -> LiveFile | None:
+        """What the imported package answered; None: it was not asked."""
+        return self._live
+
+    def evidence(self, name: str) -> Evidence:
+        """How it is known whether this NPU name exists."""
+        if self._live is None:
+            return Evidence.PACKAGE
+        module = npu_module_name(name)
+        if module in self._live.by_import or module.startswith("torch.ops.npu."):
+            return Evidence.LIVE
+        while module and module not in self._content.npu:
+            module = module.rpartition(".")[0]
+        return Evidence.LIVE if module in self._live.names else Evidence.PACKAGE
+
+    @cached_property
+    def operator_support(self) -> Mapping[str, Mapping[str, str]]:
+        """ATen operator → overload (``""``: the one without a name) → what serves it on an NPU tensor.
+
+        ``kernel``, ``fallback``, ``composite``, ``default``, ``none``, as :class:`LiveFile` says. Empty where the imported
+        package was not asked; :attr:`operators` then tells which have a kernel.
+        """
+        found: dict[str, dict[str, str]] = {}
+        for how, operators in (self._live.operators if self._live is not None else {}).items():
+            for name, overloads in operators.items():
+                for overload in overloads.split():
+                    found.setdefault(name, {})["" if overload == "-" else overload] = how
+        return found
 
     @cached_property
     def operators(self) -> Mapping[str, tuple[str, ...]]:
@@ -131,6 +164,14 @@ class ReleaseTable:
     def patched(self) -> frozenset[str]:
         """Names under ``torch`` that importing torch_npu adds or replaces."""
         return self._patched
+
+    def on_cpu(self, function: str) -> tuple[str, ...] | None:
+        """The operators that ran on the CPU when ``function`` (``torch.lgamma``) was called with NPU tensors.
+
+        Empty: none did. None: the call was not tried, or ended for want of a kernel before any did.
+        """
+        operators = self._live.calls.get(function) if self._live is not None else None
+        return None if operators is None else tuple(operators)
 
     def has(self, name: str) -> bool:
         """Whether this NPU name exists after ``import torch_npu``."""

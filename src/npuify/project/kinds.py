@@ -17,9 +17,12 @@ _BY_SUFFIX: Final = {
     ".ksh": "shell",
     ".slurm": "shell",
     ".sbatch": "shell",
+    ".pbs": "shell",
+    ".lsf": "shell",
     ".yaml": "yaml",
     ".yml": "yaml",
     ".json": "json",
+    ".jsonc": "json",
     ".toml": "toml",
     ".ini": "ini",
     ".cfg": "ini",
@@ -35,6 +38,8 @@ _BY_SUFFIX: Final = {
     ".hh": "native",
     ".hpp": "native",
     ".cmake": "cmake",
+    ".mk": "make",
+    ".just": "just",
     ".dockerfile": "docker",
     ".md": "text",
     ".rst": "text",
@@ -48,6 +53,8 @@ _BY_NAME: Final = {
     "makefile": "make",
     "gnumakefile": "make",
     "cmakelists.txt": "cmake",
+    "justfile": "just",
+    ".justfile": "just",
     "pipfile": "toml",
     ".env": "env",
     "license": "text",
@@ -72,6 +79,8 @@ def kind_of(name: str) -> str:
         return _BY_NAME[lower]
     if lower.startswith(("dockerfile.", "containerfile.")):
         return "docker"
+    if lower.startswith(".env."):
+        return "env"
     if kind == "text":
         return "requirements" if _is_requirements(lower) else "text"
     return _BY_SUFFIX.get(lower[dot:], "other") if dot > 0 else "other"

@@ -8,12 +8,20 @@ from typing import Final
 import msgspec
 
 from npuify.project.frameworks import FRAMEWORKS
+from npuify.words import Words, words_of
 
 _GUARD: Final = re.compile(
-    rb"""(?:^|\n)if[ \t(]+(?:__name__[ \t]*==[ \t]*["']__main__["']|["']__main__["'][ \t]*==[ \t]*__name__)"""
+    rb"""if[ \t(]+(?:__name__[ \t]*==[ \t]*["']__main__["']|["']__main__["'][ \t]*==[ \t]*__name__)"""
 )
-# The newline as a literal start keeps the search as quick as one for a word.
-_IMPORT: Final = re.compile(rb"\n[ \t]*(?:import|from)[ \t]+([A-Za-z_][\w.]*)([^\n]*)")
+_NAMES: Final = {
+    before + name.encode(): name
+    for name in FRAMEWORKS
+    for before in ((b"import ", b"from ") if "." in name else (b"import ", b"from ", b", ", b","))
+}
+"""The framework that a piece of an import statement names."""
+IMPORT_WORDS: Final = tuple(_NAMES)
+_COMMA: Final = ord(",")
+_IDENTIFIER: Final = frozenset(bytes([byte]) for byte in range(256) if byte == 95 or chr(byte).isalnum())
 
 
 class Trace(msgspec.Struct, array_like=True, frozen=True):
@@ -28,29 +36,28 @@ class Trace(msgspec.Struct, array_like=True, frozen=True):
 _NOTHING: Final = Trace()
 
 
-def trace(raw: bytes) -> Trace:
-    """What the file with the content ``raw`` shows. Searched as text: a quoted program counts too."""
+def trace(raw: bytes, words: Words | None = None) -> Trace:
+    """What the file with the content ``raw`` shows. Searched as text: a quoted program counts too.
+
+    Args:
+        raw: its bytes, as they are or in lower case.
+        words: finds ``IMPORT_WORDS``.
+    """
     guard = 0
-    if b"__main__" in raw:
-        match = _GUARD.search(raw)
-        guard = raw.count(b"\n", 0, match.start() + 1) + 1 if match else 0
+    at = raw.find(b"__main__")
+    while at >= 0 and not guard:
+        line = raw.rfind(b"\n", 0, at) + 1
+        if _GUARD.match(raw, line):
+            guard = raw.count(b"\n", 0, line) + 1
+        at = raw.find(b"__main__", at + 1)
     places: dict[str, int] = {}
-    for match in _IMPORT.finditer(b"\n" + raw):
-        names = [match[1], *re.findall(rb",\s*([A-Za-z_][\w.]*)", match[2])] if b"," in match[2] else [match[1]]
-        for name in names:
-            framework = _framework(name)
-            if framework and framework not in places:
-                places[framework] = match.start()
-            if match[0].lstrip().startswith(b"from"):
-                break
+    for start, end in (words or words_of(*IMPORT_WORDS)).places(raw):
+        name = _NAMES[raw[start:end]]
+        if name not in places and raw[end : end + 1] not in _IDENTIFIER:
+            line = raw.rfind(b"\n", 0, start) + 1
+            before = raw[line:start].lstrip()
+            # Only a list goes on behind a comma: ``import numpy, torch``.
+            if before.startswith(b"import ") and b"#" not in before if raw[start] == _COMMA else not before:
+                places[name] = line
     imports = tuple((name, raw.count(b"\n", 0, at) + 1) for name, at in places.items())
     return Trace(guard, imports) if guard or imports else _NOTHING
-
-
-_KNOWN: Final = {name.encode(): name for name in FRAMEWORKS}
-
-
-def _framework(module: bytes) -> str:
-    """The framework that a module belongs to, or nothing: ``nvidia.dali.ops`` belongs to ``nvidia.dali``."""
-    top = module.split(b".", 2)
-    return _KNOWN.get(top[0]) or (_KNOWN.get(b".".join(top[:2]), "") if len(top) > 1 else "")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Change, FileError, MigrationResult, Position, ScanResult
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
+from npuify.rules.line_ends import NORMALIZED, normalized
+from npuify.rules.line_ends import RULE as LINE_ENDS
 from npuify.rules.scan import prepare
 from npuify.rules.styles import helper
 from npuify.rules.worker import Worker, each_file
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from npuify.rules.worker import Candidate
 
     Progress = Callable[[int, int], None]
+
+
+_WINDOWS = b"\r\n"
 
 
 def plan(source: Path, options: Options, progress: Progress | None = None) -> tuple[MigrationResult, dict[str, bytes]]:
@@ -37,6 +42,7 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
     contents = {item.relative: item.raw for item in done if item.raw is not None}
     helpers = _helpers(work, contents)
     contents |= dict.fromkeys(helpers, helper.text())
+    mended = _normalize(work, contents) if options.normalize_newlines else []
     errors = sorted((*work.errors, *(error for item in done for error in item.errors)), key=lambda error: error.file)
     scan = ScanResult(
         root=str(work.root),
@@ -51,8 +57,17 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
     )
     result = MigrationResult(
         scan=scan,
-        changes=(*(change for item in done for change in item.changes), *(_added(name) for name in helpers)),
-        left=tuple(finding for item in done for finding in item.left),
+        changes=(
+            *(change for item in done for change in item.changes),
+            *(_added(name) for name in helpers),
+            *mended,
+        ),
+        left=tuple(
+            finding
+            for item in done
+            for finding in item.left
+            if not options.normalize_newlines or finding.code != LINE_ENDS.code
+        ),
         changed_files=tuple(sorted(contents)),
         diff="".join(_diff(relative, work.root, contents[relative]) for relative in sorted(contents)),
     )
@@ -89,6 +104,35 @@ def _added(relative: str) -> Change:
         after="a new file",
         message="the helper module that names the device",
     )
+
+
+def _normalize(work: Work, contents: dict[str, bytes]) -> list[Change]:
+    """Give the shell and Python files in ``contents``, and those of the project, the line ends of Linux."""
+    changes = []
+    for file in work.files:
+        if file.kind not in NORMALIZED:
+            continue
+        try:
+            old = contents.get(file.relative) or file.path.read_bytes()
+        except OSError:
+            continue
+        new = normalized(old)
+        if new == old:
+            continue
+        contents[file.relative] = new
+        changes.append(
+            Change(
+                file=file.relative,
+                code=LINE_ENDS.code,
+                name=LINE_ENDS.name,
+                start=Position(1, 1),
+                end=Position(1, 1),
+                before="\\r\\n",
+                after="\\n",
+                message=f"{old.count(_WINDOWS)} lines had Windows line ends",
+            )
+        )
+    return changes
 
 
 def _diff(relative: str, root: Path, new: bytes) -> str:

@@ -33,6 +33,13 @@ MODULES = (
     "training",
     "unparsed",
     "dependencies",
+    "variables",
+    "options",
+    "shell_commands",
+    "containers",
+    "settings",
+    "other_files",
+    "line_ends",
 )
 
 

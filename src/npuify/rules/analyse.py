@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
-import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.project.traces import IMPORT_WORDS
 from npuify.rules.base import Rule, Selection, all_rules
 from npuify.rules.context import PythonFile
+from npuify.rules.prepared import SUPPORT_WORDS
+from npuify.rules.project_index import OWN_CUDA_WORDS
 from npuify.source.suppressions import suppressed_codes
+from npuify.words import Words, together
 
 if TYPE_CHECKING:
+    from npuify.knowledge import ReleaseTable
     from npuify.model import Finding
     from npuify.rules.project_index import ProjectIndex
     from npuify.source.python import PythonSource
@@ -20,104 +24,114 @@ _FOLLOWED = (
     "torch.backends",
     "torch.profiler",
     "torch.autograd.profiler",
-    "torch.distributed",
     "flash_attn",
     "xformers",
 )
+"""Modules whose names matter wherever they are used, under whatever name."""
+_BY_WORD = frozenset(("torch", "torch.distributed"))
+"""Modules of whose names only those matter that hold a rule's word."""
 _LIBRARIES = ("torch", "flash_attn", "xformers")
 """Packages whose names rules ask for."""
 
 
-_WITHOUT_TORCH = frozenset(
-    (b"cuda", b"nccl", b"nvidia_", b"nvte_", b"cublas", b"cudnn", b"device-side assert", b"flash_attn", b"xformers")
+_WITHOUT_TORCH = (
+    *(b"cuda", b"nccl", b"nvidia_", b"nvte_", b"cublas", b"cudnn", b"device-side assert"),
+    *(b"flash_attn", b"xformers"),
 )
 """Words that matter also in a file that does not speak of torch."""
 
 
 class RuleSet:
-    """The rules that run, prepared for use on many files."""
+    """The rules that run, prepared for use on many files.
+
+    Attributes:
+        words: those that the rules look for.
+        imports, own_cuda, support: those that a scan looks for besides, in the same pass.
+    """
 
     def __init__(self, selection: Selection) -> None:
         self.rules = [rule for rule in all_rules().values() if selection.has(rule)]
         self.codes = frozenset(rule.code for rule in self.rules)
-        self.by_node: dict[type[ast.AST], list[Rule]] = {}
-        for rule in self.rules:
-            for node in rule.nodes:
-                self.by_node.setdefault(node, []).append(rule)
-        words = sorted({word for rule in self.rules for word in rule.words})
-        # A word that contains another is found with it.
-        self.words = [word for word in words if not any(other != word and other in word for other in words)]
-        self._short = [word.encode() for word in self.words]
-        self._longer = [
-            (word.encode(), tuple(short for short in self._short if short in word.encode()))
-            for word in words
-            if word not in self.words
+        self._asking = [
+            (rule, frozenset(map(str.encode, rule.words)), frozenset(map(str.encode, rule.beside)))
+            for rule in self.rules
         ]
-        alone = {word for rule in self.rules if not rule.needs_cuda for word in rule.words}
-        self._alone = sorted(word.encode() for word in alone if not any(o != word and o in word for o in alone))
-        self._plain = [word for word in self._alone if word in _WITHOUT_TORCH]
-        self._active: dict[frozenset[bytes], dict[type[ast.AST], list[Rule]]] = {}
+        own = (word for _, words, beside in self._asking for word in (*words, *beside))
+        self.words, self.imports, self.own_cuda, self.support = together(
+            own, IMPORT_WORDS, OWN_CUDA_WORDS, SUPPORT_WORDS
+        )
+        reasons = [(words, beside) for rule, words, beside in self._asking if not rule.needs_cuda]
+        self._reasons = frozenset(word for words, beside in reasons if not beside for word in words)
+        self._joint_reasons = [(words, beside) for words, beside in reasons if beside]
+        self._plain = frozenset(word for word in self._reasons if any(part in word for part in _WITHOUT_TORCH))
+        self._interests: dict[frozenset[bytes], Interest] = {}
 
     def may_concern(self, lower: bytes) -> bool:
         """Whether a file with these bytes, turned to lower case, can hold anything for these rules."""
-        words = self._alone if b"torch" in lower else self._plain
-        return any(word in lower for word in words)
+        there = self.words.in_text(lower)
+        if not there or not there.isdisjoint(self._plain):
+            return bool(there)
+        counts = not there.isdisjoint(self._reasons) or any(
+            not there.isdisjoint(words) and not there.isdisjoint(beside) for words, beside in self._joint_reasons
+        )
+        return counts and b"torch" in lower
 
-    def words_in(self, data: bytes) -> frozenset[bytes]:
-        """The words of these rules that a file holds, in any case."""
-        lower = data.lower()
-        short = [word for word in self._short if word in lower]
-        longer = [word for word, parts in self._longer if any(part in short for part in parts) and word in lower]
-        return frozenset((*short, *longer))
+    def interest(self, lower: bytes) -> Interest:
+        """What these rules want of a file with these bytes, turned to lower case."""
+        there = self.words.in_text(lower)
+        if there not in self._interests:
+            self._interests[there] = self._interest(there)
+        return self._interests[there]
 
-    def shortest(self, words: frozenset[bytes]) -> list[bytes]:
-        """Those of ``words`` on whose lines all the others stand as well."""
-        return [word for word in self._short if word in words]
+    def _interest(self, there: frozenset[bytes]) -> Interest:
+        by_node: dict[type[ast.AST], list[Rule]] = {}
+        wanted: set[bytes] = set()
+        for rule, words, beside in self._asking:
+            if (words and there.isdisjoint(words)) or (beside and there.isdisjoint(beside)):
+                continue
+            wanted |= words
+            for node in rule.nodes:
+                by_node.setdefault(node, []).append(rule)
+        return Interest(by_node, Words(there & wanted, of=self.words))
 
-    def pattern(self, words: frozenset[bytes]) -> re.Pattern[str]:
-        """Finds one of ``words``, in any case."""
-        shortest = self.shortest(words)
-        return re.compile("|".join(re.escape(word.decode()) for word in shortest) or "(?!)", re.IGNORECASE)
 
-    def active(self, there: frozenset[bytes]) -> dict[type[ast.AST], list[Rule]]:
-        """The rules for each node type, only those of which the file holds a word (or that ask for none)."""
-        if there not in self._active:
-            words = {word.decode() for word in there}
-            self._active[there] = {
-                node: chosen
-                for node, rules in self.by_node.items()
-                if (chosen := [rule for rule in rules if not rule.words or not words.isdisjoint(rule.words)])
-            }
-        return self._active[there]
+class Interest(NamedTuple):
+    """What the rules want of files that hold certain words.
+
+    ``by_node`` are the rules for each node type, ``words`` those on whose lines they look.
+    """
+
+    by_node: dict[type[ast.AST], list[Rule]]
+    words: Words
 
 
 def analyse(
     source: PythonSource,
     rules: RuleSet,
-    release: object,
+    release: ReleaseTable,
     project: ProjectIndex,
+    interest: Interest | None = None,
     *,
     needs_torch_npu: bool = False,
-    words: frozenset[bytes] | None = None,
 ) -> list[Finding]:
     """All findings of one file, in order of place, without those that a comment silences.
 
     A rule that fails on a file is a defect of ours; the exception goes to the caller, which reports the file
     and goes on.
     """
-    file = PythonFile(source, release, project, needs_torch_npu=needs_torch_npu)  # type: ignore[arg-type]
+    file = PythonFile(source, release, project, needs_torch_npu=needs_torch_npu)
     source.reexport = project.reexport
     source.class_named = project.class_named
+    # Nothing that the source holds may hold the file: such a ring would keep the trees of all files alive.
     source.star_has = lambda name: (
-        file.release.counterpart(name) is not None if name.startswith("torch.") else project.provides(name)
+        release.counterpart(name) is not None if name.startswith("torch.") else project.provides(name)
     )
     findings: list[Finding] = []
     shown: set[ast.AST] = set()
     pending: list[ast.AST] = []
-    if words is None:
-        words = rules.words_in(source.data)
-    by_node = rules.active(words)
-    short = rules.pattern(words)
+    if interest is None:
+        interest = rules.interest(source.data.lower())
+    by_node = interest.by_node
 
     def collect(node: ast.AST) -> None:
         if node not in shown:
@@ -125,20 +139,24 @@ def analyse(
             pending.append(node)
 
     collect(source.tree)
-    source.visit(source.lines_with_words(rules.shortest(words)), collect)
+    source.visit(source.lines_with_words(interest.words), collect)
     aliases: set[str] = set()
     while pending:
         batch, pending[:] = list(pending), []
-        fresh = _followed_names(file, batch) - aliases
+        fresh = _followed_names(file, batch, rules.words) - aliases
         if fresh:
             aliases |= fresh
             source.visit(source.lines_with_names(fresh), collect)
         for node in batch:
             interested = by_node.get(type(node))
-            if interested is not None and _may_matter(node, file, short):
+            if interested is not None and _may_matter(node, file, rules.words):
+                name: str | None = None
                 for rule in interested:
-                    if rule.names and not _named(node, rule, file):
-                        continue
+                    if rule.names and isinstance(node, _NAMES):
+                        if name is None:
+                            name = _denoted(node, file)
+                        if not name.startswith(rule.names) and getattr(node, "attr", None) not in rule.names:
+                            continue
                     file.rule = rule
                     findings.extend(rule.check(node, file))
     if file.left_out:
@@ -152,21 +170,20 @@ _MEMBERS = frozenset(("major", "minor", "multi_processor_count", "warp_size", "i
 """Attributes that rules ask for although they hold none of the rules' words."""
 
 
-def _may_matter(node: ast.AST, file: PythonFile, words: re.Pattern[str]) -> bool:
+def _may_matter(node: ast.AST, file: PythonFile, words: Words) -> bool:
     """Whether any rule can find something in a node: sorts most of them out before the rules are asked one by one.
 
     A string matters by its text; a name, attribute or call by being torch's, or by a word in it.
     """
-    if isinstance(node, ast.Constant):
-        if not isinstance(node.value, str):
-            return False
-        return words.search(node.value) is not None
+    kind = type(node)
+    if kind is ast.Name:
+        return (file.qualname(node) or "").startswith("torch")
     if isinstance(node, ast.Attribute):
-        if node.attr in _MEMBERS or words.search(node.attr) is not None:
+        if node.attr in _MEMBERS or words.within(node.attr):
             return True
         return (file.qualname(node) or "").startswith("torch")
-    if isinstance(node, ast.Name):
-        return (file.qualname(node) or "").startswith("torch")
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and words.within(node.value)
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr", "patch", "setattr"):
             return True
@@ -174,24 +191,27 @@ def _may_matter(node: ast.AST, file: PythonFile, words: re.Pattern[str]) -> bool
     return True
 
 
-def _named(node: ast.AST, rule: Rule, file: PythonFile) -> bool:
-    """Whether a name, attribute or call is of those that the rule is about; other nodes always are."""
-    if isinstance(node, ast.Attribute) and node.attr in rule.names:
-        return True
-    if isinstance(node, (ast.Attribute, ast.Name)):
-        return (file.qualname(node) or "").startswith(rule.names)
+_NAMES = (ast.Attribute, ast.Name, ast.Call)
+
+
+def _denoted(node: ast.AST, file: PythonFile) -> str:
+    """The qualified name of a name or attribute, or of what a call calls; nothing where it is unknown."""
     if isinstance(node, ast.Call):
-        return (file.qualname(node.func) or "").startswith(rule.names)
-    return True
+        return file.qualname(node.func) or ""
+    return file.qualname(node) or ""
 
 
-def _followed_names(file: PythonFile, nodes: list[ast.AST]) -> set[str]:
+def _followed_names(file: PythonFile, nodes: list[ast.AST], words: Words) -> set[str]:
     """Local names bound on the lines seen to things that rules care about, whose uses carry no word of interest."""
     names = set()
     for node in nodes:
         if isinstance(node, ast.ImportFrom):
             module = node.module or ""
-            if module == "torch" or module.startswith(_FOLLOWED):
+            if module in _BY_WORD:
+                # What is used as torch.nn is found by its words; as nn it is of no more interest.
+                chosen = [alias for alias in node.names if words.within(f"{module}.{alias.name}(")]
+                names |= {alias.asname or alias.name for alias in chosen}
+            elif module.startswith(_FOLLOWED):
                 names |= {alias.asname or alias.name for alias in node.names if alias.name != "*"}
         elif isinstance(node, ast.Import):
             names |= {alias.asname for alias in node.names if alias.asname and alias.name.startswith(_FOLLOWED)}

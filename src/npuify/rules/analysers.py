@@ -1,7 +1,7 @@
 """Who looks at the files of a project besides the rules for Python: a registry by kind of file.
 
-A module of ``MODULES`` has a variable ``ANALYSER``. Python files are shown to the rules in any case; one may be shown
-to an analyser as well, as setup.py is.
+A module of ``MODULES`` has a variable ``ANALYSER``, or several in ``ANALYSERS``. Python files are shown to the rules in
+any case; one may be shown to an analyser as well, as setup.py is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from npuify.rules.worker import Worker
     from npuify.source.text import Text
 
-MODULES = ("dependencies",)
+MODULES = ("dependencies", "other_files", "line_ends")
 
 
 class Analyser(Protocol):
@@ -43,7 +43,11 @@ class Analyser(Protocol):
 @cache
 def analysers() -> tuple[Analyser, ...]:
     """Every analyser."""
-    return tuple(import_module(f"npuify.rules.{name}").ANALYSER for name in MODULES)
+    found: list[Analyser] = []
+    for name in MODULES:
+        module = import_module(f"npuify.rules.{name}")
+        found += getattr(module, "ANALYSERS", None) or [module.ANALYSER]
+    return tuple(found)
 
 
 def analysers_for(relative: str, kind: str = "") -> list[Analyser]:

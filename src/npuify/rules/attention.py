@@ -222,6 +222,7 @@ _ADDITIVE = ("-inf", "torch.finfo", "NEG_INF")
     Safety.MANUAL,
     Severity.INFO,
     words=("scaled_dot_product_attention",),
+    beside=tuple(word.lower() for word in _ADDITIVE),
     evidence=Evidence.DOCUMENTED,
     source="op-plugin: ScaledDotProductAttentionKernelNpuOpApi.cpp",
 )

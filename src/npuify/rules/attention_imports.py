@@ -172,12 +172,11 @@ def _may_go(names: list[tuple[str, str]], file: PythonFile) -> bool:
     bound = [name.encode() for name, _ in names]
     pattern = re.compile(rb"\b(?:" + b"|".join(re.escape(name) for name in bound) + rb")\b")
     importing = re.compile(rb"\bimport\b[^\n]*\b" + re.escape(own) + rb"\b|\bfrom\b[^\n]*\b" + re.escape(own) + rb"\b")
-    for other in file.project.modules.values():
-        if other == relative:
-            continue
-        file.project.looked_at.add(other)
+    file.project.looked_at.update(file.project.modules.values())
+    project = file.project
+    for other in sorted({other for word in (*bound, b"import *") for other in project.files_with(word)} - {relative}):
         try:
-            data = (file.project.root / other).read_bytes()
+            data = (project.root / other).read_bytes()
         except OSError:
             return False
         if importing.search(data) and (pattern.search(data) or b"import *" in data):

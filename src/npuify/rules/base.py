@@ -28,7 +28,8 @@ class Rule(NamedTuple):
     ``nodes`` are the node types that ``check`` wants; ``words`` are lower-case words, one of which a line must contain
     (in any case) for its nodes to be shown to the rule. ``names`` are what the qualified names of names, attributes and
     calls must begin with to be shown to it, or attributes whatever they belong to; empty means all. A rule that
-    ``needs_cuda`` is asked only in files that another rule's word makes worth looking at.
+    ``needs_cuda`` is asked only in files that another rule's word makes worth looking at; one with words ``beside``
+    only in files that hold one of these, too.
     """
 
     code: str
@@ -48,6 +49,7 @@ class Rule(NamedTuple):
     """The only style in which it says anything, which is that of its example; empty for all."""
     placing: bool = False
     """Whether it says something only where programs are to be placed on the NPU."""
+    beside: tuple[str, ...] = ()
 
     @property
     def documentation(self) -> str:
@@ -83,6 +85,7 @@ def rule(
     needs_cuda: bool = False,
     style: str = "",
     placing: bool = False,
+    beside: tuple[str, ...] = (),
     evidence: Evidence = Evidence.PACKAGE,
     source: str = "torch_npu package",
 ) -> Callable[[Callable[[Any, Any], Iterator[Any]]], Callable[[Any, Any], Iterator[Any]]]:
@@ -98,6 +101,7 @@ def rule(
         needs_cuda: its words are too common to look at a file for; another rule's word has to be there, too.
         style: the only style in which it says anything.
         placing: it says something only with ``--place-on-npu``.
+        beside: lower-case words of which one must stand anywhere in the file.
         evidence, source: how the fact behind the rule is known, unless a finding says it better.
 
     Raises:
@@ -113,8 +117,21 @@ def rule(
         if not check.__doc__:
             raise RuleDefinitionError(f"{place}: {code} has no docstring")
         _registry[code] = Rule(
-            code, name, safety, severity, evidence, source, words, _node_types(check, place), check, names, needs_cuda
-        )._replace(style=style, placing=placing)
+            code,
+            name,
+            safety,
+            severity,
+            evidence,
+            source,
+            words,
+            _node_types(check, place),
+            check,
+            names,
+            needs_cuda,
+            beside=beside,
+            style=style,
+            placing=placing,
+        )
         return check
 
     return register

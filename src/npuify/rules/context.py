@@ -13,7 +13,7 @@ from npuify.rules.styles import restyle
 from npuify.rules.styles.draft import Draft
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from npuify.knowledge import ReleaseTable
     from npuify.rules.base import Rule
@@ -44,16 +44,14 @@ class PythonFile:
         self.release = release
         self.project = project
         self.needs_torch_npu = needs_torch_npu
+        self.qualname: Callable[[ast.AST | None], str | None] = source.qualname
+        """See :meth:`npuify.source.python.PythonSource.qualname`. Asked so often that a call more would show."""
         self.rule: Rule
         self.left_out: set[int] = set()
         """Ids of findings that say nothing in the style of the run."""
         self._memory: dict[Any, Any] = {}
 
     # --- the tree ---
-
-    def qualname(self, node: ast.AST | None) -> str | None:
-        """See :meth:`npuify.source.python.PythonSource.qualname`."""
-        return self.source.qualname(node)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         return self.source.parent(node)

@@ -73,7 +73,7 @@ def nccl_backend(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
     )
 
 
-_BACKEND_WORD = re.compile(
+BACKEND_WORD = re.compile(
     r"backend|process_group|init_distributed|new_group|dist_type|setup_dist|init_dist", re.IGNORECASE
 )
 _BACKENDS = frozenset(("gloo", "mpi", "ucc", "ccl", "fake", "hccl", "xccl"))
@@ -85,35 +85,35 @@ def _reaches_backend(node: ast.Constant, file: PythonFile) -> bool:
         if isinstance(up, ast.keyword):
             if up.arg in ("default", "choices"):
                 continue
-            return up.arg is not None and _BACKEND_WORD.search(up.arg) is not None
+            return up.arg is not None and BACKEND_WORD.search(up.arg) is not None
         if isinstance(up, ast.Call):
             first = up.args[0] if up.args else None
             option = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
             name = file.qualname(up.func) or ""
             if name.startswith("torch.distributed._symmetric_memory"):
                 return False
-            return name.startswith("torch.distributed.") or bool(_BACKEND_WORD.search(f"{file.code(up.func)} {option}"))
+            return name.startswith("torch.distributed.") or bool(BACKEND_WORD.search(f"{file.code(up.func)} {option}"))
         if isinstance(up, ast.Compare):
             sides = [side for side in (up.left, *up.comparators)]
-            return any(_BACKEND_WORD.search(file.code(side)) or _names_backends(side) for side in sides)
+            return any(BACKEND_WORD.search(file.code(side)) or _names_backends(side) for side in sides)
         if isinstance(up, (ast.List, ast.Tuple, ast.Set, ast.IfExp)) and _names_backends(up):
             return True
         if isinstance(up, (ast.Assign, ast.AnnAssign)):
             targets = up.targets if isinstance(up, ast.Assign) else [up.target]
-            return any(_BACKEND_WORD.search(file.code(target)) for target in targets)
+            return any(BACKEND_WORD.search(file.code(target)) for target in targets)
         if isinstance(up, ast.arguments):
             pairs = [*zip(reversed([*up.posonlyargs, *up.args]), reversed(up.defaults), strict=False)]
             pairs += [(arg, default) for arg, default in zip(up.kwonlyargs, up.kw_defaults, strict=True) if default]
-            return any(default is node and _BACKEND_WORD.search(arg.arg) for arg, default in pairs)
+            return any(default is node and BACKEND_WORD.search(arg.arg) for arg, default in pairs)
         if isinstance(up, ast.Dict):
             keys = [key for key, value in zip(up.keys, up.values, strict=True) if value is node]
-            return any(isinstance(key, ast.Constant) and _BACKEND_WORD.search(str(key.value)) for key in keys)
+            return any(isinstance(key, ast.Constant) and BACKEND_WORD.search(str(key.value)) for key in keys)
         if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return _BACKEND_WORD.search(up.name) is not None
+            return BACKEND_WORD.search(up.name) is not None
         if isinstance(up, ast.MatchValue):
             continue
         if isinstance(up, ast.Match):
-            return _BACKEND_WORD.search(file.code(up.subject)) is not None
+            return BACKEND_WORD.search(file.code(up.subject)) is not None
     return False
 
 

@@ -12,8 +12,7 @@ from npuify.rules.base import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.knowledge import EnvironmentFact
-    from npuify.model import Finding
+    from npuify.model import Edit, Finding
     from npuify.rules.context import PythonFile
 
 _ENVIRON_METHODS = ("get", "pop", "setdefault", "setenv", "delenv", "putenv", "getenv", "unsetenv")
@@ -25,8 +24,8 @@ _WORDS = ("cuda_", "nccl_", "nvidia_", "cublas_", "cudnn_", "_cuda", "nvte_", "t
 def cuda_environment_variable(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
     """Code sets or reads an environment variable that CUDA or NCCL knows and Ascend does not.
 
-    A variable whose values mean the same is renamed. One whose values have to be translated, or that has no
-    counterpart, is left for a person, with what to do.
+    A variable whose values mean the same is renamed. A value that has to be translated is translated where it is
+    written there, with ``--unsafe``; what has no counterpart is left for a person, with what to do.
 
     Before::
 
@@ -43,29 +42,45 @@ def cuda_environment_variable(node: ast.Constant, file: PythonFile) -> Iterator[
     name = node.value
     if not isinstance(name, str) or not _VARIABLE.fullmatch(name):
         return
-    from npuify.knowledge import environment
+    from npuify.knowledge.variables import fact_of, translate
 
-    fact = environment().get(name)
-    if fact is None or fact.action == "keep":
+    fact = fact_of(name)
+    if fact is None:
         return
     parent = file.parent(node)
     value, known = _context(node, parent, file)
     if isinstance(parent, ast.Expr):
         return
-    if fact.action == "rename" and fact.npu is not None:
-        edit = file.edit(file.source.start(node), file.source.end(node), file.code(node).replace(name, fact.npu))
-        problem = _value_problem(name, value, fact)
+    literal = value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
+    done = translate(fact, literal)
+    problem = done.problem if value is not None else ""
+    if done.name:
         if file.code(node).count(name) != 1:
             return
+        edits = [file.edit(file.source.start(node), file.source.end(node), file.code(node).replace(name, done.name))]
+        if done.value is not None:
+            edits += _new_value(value, done.value, file)
+        whole = len(edits) == (1 if done.value is None else 2)
+        shown = done.name if done.value is None else f"{done.name}={done.value}"
         yield file.report(
             node,
-            f"{name} is {fact.npu} on Ascend" + (f"; {problem}" if problem else ""),
-            edits=[edit] if not problem else (),
-            safety=Safety.SAFE if known else Safety.REVIEW,
+            f"{name} is {shown} on Ascend" + (f"; {problem}" if problem else ""),
+            edits=edits if whole else (),
+            safety=Safety.SAFE if known and done.safety is Safety.SAFE else Safety.REVIEW,
             subject=name,
             evidence=fact.evidence,
             source=fact.source,
             advice=fact.message if problem or not known else "",
+        )
+        return
+    if fact.action == "rename":
+        yield file.report(
+            node,
+            f"{name} is {fact.npu} on Ascend; {problem}",
+            subject=name,
+            evidence=fact.evidence,
+            source=fact.source,
+            advice=fact.message,
         )
         return
     yield file.report(
@@ -105,40 +120,11 @@ def _context(node: ast.Constant, parent: ast.AST | None, file: PythonFile) -> tu
     return None, False
 
 
-_VISIBLE = re.compile(r"\d+(?:,\d+)*")
-_ALLOCATOR_KEYS = (
-    "max_split_size_mb",
-    "garbage_collection_threshold",
-    "expandable_segments",
-    "roundup_power2_divisions",
-)
-
-
-def _value_problem(name: str, value: ast.expr | None, fact: EnvironmentFact) -> str:
-    """Why a value that the code sets does not mean the same on Ascend; empty where it does, or is not known here."""
-    if value is None:
-        return ""
-    literal = value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
-    if name == "CUDA_VISIBLE_DEVICES":
-        if literal is None:
-            return ""
-        if literal == "":
-            return ""
-        if not _VISIBLE.fullmatch(literal):
-            return f"the value {literal!r} has another form there"
-        numbers = [int(part) for part in literal.split(",")]
-        return "" if numbers == sorted(set(numbers)) else "device numbers must ascend there"
-    if name.endswith("ALLOC_CONF"):
-        if literal is None:
-            return ""
-        keys = [part.partition(":")[0].strip() for part in literal.split(",")]
-        wrong = [key for key in keys if key not in _ALLOCATOR_KEYS]
-        return f"the key {wrong[0]} is not known there" if wrong else ""
-    return (
-        "its values have to be translated" if fact.values and literal is not None and not _same(literal, fact) else ""
-    )
-
-
-def _same(literal: str, fact: EnvironmentFact) -> bool:
-    """Whether the fact's own text says that this very value stays as it is."""
-    return any(token in fact.values for token in (f"{literal}->{literal}", f"{literal} stays", "unchanged"))
+def _new_value(value: ast.expr | None, text: str, file: PythonFile) -> list[Edit]:
+    """The edit that writes another text into a plain string; none where the string is not plain."""
+    if not isinstance(value, ast.Constant):
+        return []
+    code = file.code(value)
+    if len(code) < 2 or code[0] not in "\"'" or code[1:-1] != value.value:
+        return []
+    return [file.replace(value, f"{code[0]}{text}{code[0]}")]

@@ -22,7 +22,7 @@ _SILU = ("torch.nn.functional.silu", "torch.nn.functional.swish")
     "fused-operator",
     Safety.MANUAL,
     Severity.INFO,
-    words=("rsqrt", "rotate_half", "silu"),
+    words=("rsqrt", "def rotate_half", "f.silu(", "functional.silu(", " silu(", "(silu(", "f.swish("),
     evidence=Evidence.DOCUMENTED,
     source="torch_npu/_op_plugin_docs.py: npu_rms_norm, npu_rotary_mul, npu_swiglu",
 )

@@ -207,25 +207,20 @@ def _fixed_repeats(node: ast.Call, method: bool) -> bool:
     "boolean-mask-index",
     Safety.MANUAL,
     Severity.INFO,
-    words=("cuda",),
+    words=("[mask]",),
+    needs_cuda=True,
     evidence=Evidence.DOCUMENTED,
     source="PyTorch indexes by a boolean tensor through nonzero, which waits for the device",
 )
-def boolean_mask_index(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+def boolean_mask_index(node: ast.Subscript, file: PythonFile) -> Iterator[Finding]:
     """In a model's step a tensor is indexed by a boolean mask, so that the result's shape depends on the data.
 
     Reported only where the mask is made by a comparison beside it. Looked for in files that are of interest anyway.
     """
-    if b"[mask]" not in file.source.data or not imports_torch(file):
-        return
-    for item in file.nodes_on_lines_with("mask"):
-        if isinstance(item, ast.Subscript):
-            yield from _indexed(item, file)
-
-
-def _indexed(node: ast.Subscript, file: PythonFile) -> Iterator[Finding]:
     mask = node.slice
-    if not isinstance(mask, ast.Name) or not isinstance(node.ctx, ast.Load) or not in_module_class(node, file):
+    if not isinstance(mask, ast.Name) or not isinstance(node.ctx, ast.Load) or not imports_torch(file):
+        return
+    if mask.id != "mask" or not in_module_class(node, file):
         return
     found = file.scope(node).lookup(mask.id)
     if found is None or not found[1] or not all(_is_mask(binding.value, file) for binding in found[1]):
@@ -304,7 +299,23 @@ def _table() -> dict[str, tuple[str, ...]]:
 
 
 _BEHIND = _table()
-_METHODS = frozenset(("lgamma", "digamma", "cholesky_inverse", "logdet", "matrix_exp"))
+_METHODS = frozenset(
+    "lgamma digamma polygamma igamma cholesky cholesky_inverse logdet det matrix_exp histogram copysign heaviside hypot "
+    "nextafter frexp index_reduce cauchy_ geometric_ log_normal_ geqrf ormqr logcumsumexp nonzero_static".split()
+)
+_MODULES = {
+    "torch.nn.HuberLoss": "torch.nn.functional.huber_loss",
+    "torch.nn.MultiMarginLoss": "torch.nn.functional.multi_margin_loss",
+    "torch.nn.FractionalMaxPool2d": "torch.nn.functional.fractional_max_pool2d",
+    "torch.nn.FractionalMaxPool3d": "torch.nn.functional.fractional_max_pool3d",
+}
+"""Module of torch.nn → the function that it calls."""
+_WORDS_BEHIND = (
+    *(f"from torch{form}" for form in (" import linalg", ".linalg import", " import special", ".special import")),
+    "torch.distributions",
+    *(f".{name}(" for name in sorted(_METHODS)),
+    *(name.lower() for name in _BEHIND if not name.startswith("torch.distributions")),
+)
 
 
 @rule(
@@ -312,11 +323,11 @@ _METHODS = frozenset(("lgamma", "digamma", "cholesky_inverse", "logdet", "matrix
     "no-npu-kernel",
     Safety.MANUAL,
     Severity.INFO,
-    words=("linalg", "gamma(", "cholesky", "det(", "matrix_exp", "torch.special", "torch.distributions"),
+    words=_WORDS_BEHIND,
     source="the wheel's list of operators with a kernel, against the operator that the call leads to in torch",
 )
 def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
-    """A function for whose operator the release lists no NPU kernel, so that it falls back to the CPU.
+    """A function for whose operator the release has no NPU kernel, so that it falls back to the CPU.
 
     torch_npu then copies the arguments to the host and the result back, with a warning. That is slow in a model's step
     and harmless in a preparation. Functions that torch composes of other operators are not reported.
@@ -335,19 +346,34 @@ def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator
         yield from _fallback(node, name, file)
 
 
+def _operator_on_cpu(function: str, file: PythonFile) -> tuple[str, Evidence] | None:
+    """The operator of ``function`` that has no kernel on the release, and how that is known."""
+    release = file.release
+    for spelling in (function, function.replace("torch.", "torch.Tensor.", 1)):
+        tried = release.on_cpu(spelling)
+        if tried is not None:
+            return (tried[0], Evidence.LIVE) if tried else None
+    behind = _BEHIND.get(function)
+    if behind is None or any(op in release.operators or op in release.custom_operators for op in behind):
+        return None
+    return behind[-1], Evidence.PACKAGE
+
+
 def _fallback(node: ast.AST, name: str, file: PythonFile) -> Iterator[Finding]:
     parts = name.split(".")
     if name.startswith("torch.distributions.") and len(parts) == 4:
         name = f"torch.distributions.{parts[-1]}"
-    behind = _BEHIND.get(name.replace("torch.Tensor.", "torch."))
-    release = file.release
-    if behind is None or any(op in release.operators or op in release.custom_operators for op in behind):
+    found = _operator_on_cpu(_MODULES.get(name, name.replace("torch.Tensor.", "torch.")), file)
+    if found is None:
         return
+    operator, evidence = found
     what = f"sampling from {name}" if name.startswith("torch.distributions") else name
     yield file.report(
         node,
-        f"torch_npu {release.torch_npu} lists no kernel for {behind[-1]}: {what} runs on the CPU, "
+        f"torch_npu {file.release.torch_npu} has no kernel for {operator}: {what} runs on the CPU, "
         "with copies there and back",
+        evidence=evidence,
+        source="the call, made with the imported torch_npu" if evidence is Evidence.LIVE else None,
         subject=name,
         advice="keep it out of the training step, or compose it of other operators; "
         "TORCH_NPU_FALLBACK_CPU_DISABLE=1 makes such calls fail, and so shows them",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from typing import TYPE_CHECKING
 
 from npuify.knowledge import packages
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 _OWN_RULES = frozenset(("flash_attn", "xformers"))
 """Packages of which other rules say more, name by name."""
-_SHORT = 6
-"""Module names below this length stand in too many other words to be searched for alone."""
 
 
 def _words() -> tuple[str, ...]:
@@ -30,7 +29,7 @@ def _words() -> tuple[str, ...]:
             words.add(name.rpartition(".")[2].rstrip("*").lower())
             continue
         top = name.partition(".")[0].lower()
-        words |= {top} if len(top) >= _SHORT else {f"import {top}", f"from {top}"}
+        words |= {f"{before}{top}" for before in ("import ", "from ", ", ")}
     return tuple(sorted(words))
 
 
@@ -94,10 +93,15 @@ def _member(name: str) -> PackageFact | None:
     row = packages().get(name)
     if row is not None:
         return row if name in row.names else None
-    for pattern, other in packages().items():
-        if pattern.endswith("*") and name.startswith(pattern[:-1]):
+    for beginning, other in _beginnings():
+        if name.startswith(beginning):
             return other
     return None
+
+
+@cache
+def _beginnings() -> tuple[tuple[str, PackageFact], ...]:
+    return tuple((pattern[:-1], row) for pattern, row in packages().items() if pattern.endswith("*"))
 
 
 def _own_module(name: str, file: PythonFile) -> bool:

@@ -14,9 +14,9 @@ from npuify.rules.styles.helper import is_helper
 
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
+    from npuify.words import Words
 
 _NPU = re.compile(rb"(?<![a-z])(?:torch_)?npu(?![a-z])|NPU(?![A-Z])|[Aa]scend|hccl|HCCL")
-_DEVICE_WORDS = re.compile(rb"npu(?!t)|NPU|hccl|HCCL|scend")
 
 
 SUPPORT = re.compile(
@@ -26,24 +26,36 @@ SUPPORT = re.compile(
 """Text of a program that asks whether it runs on an NPU, as programs for several kinds of device do."""
 
 
-def supports_npu(relative: str, raw: bytes, lower: bytes) -> bool:
-    """Whether a file, tests and examples aside, belongs to a program that supports the NPU beside CUDA by itself."""
+SUPPORT_WORDS = (b"is_npu", b"is_torch_npu", b"hasattr(torch,", b"class npu_accelerator")
+"""What such text begins with, in lower case."""
+
+
+def supports_npu(relative: str, raw: bytes, lower: bytes, words: Words) -> bool:
+    """Whether a file, tests and examples aside, belongs to a program that supports the NPU beside CUDA by itself.
+
+    Args:
+        relative: its path in the project.
+        raw: its bytes.
+        lower: the same in lower case.
+        words: finds ``SUPPORT_WORDS``.
+    """
+    places = words.places(lower)
     if (
-        is_helper(raw)
-        or b"npu" not in lower
+        not places
+        or is_helper(raw)
         or b"cuda" not in lower
         or is_test(relative)
         or relative.startswith(("docs/", "examples/"))
     ):
         return False
-    return SUPPORT.search(raw) is not None
+    return any(SUPPORT.match(raw, start) for start, _ in places)
 
 
 def prepared_for_npu(node: ast.AST, file: PythonFile) -> bool:
     """Whether the code around ``node`` treats the NPU beside CUDA already."""
     says_npu = file.recall("says npu")
     if says_npu is None:
-        says_npu = file.remember("says npu", _DEVICE_WORDS.search(file.source.data) is not None)
+        says_npu = file.remember("says npu", _names_device(file.source.data.lower()))
     if not says_npu:
         return False
     current = node
@@ -68,6 +80,11 @@ def prepared_for_npu(node: ast.AST, file: PythonFile) -> bool:
             return False
         current = up
     return False
+
+
+def _names_device(lower: bytes) -> bool:
+    """Whether a text speaks of the NPU; "input" does not."""
+    return b"hccl" in lower or b"scend" in lower or lower.count(b"npu") > lower.count(b"input")
 
 
 def _names_npu(elements: list[ast.expr]) -> bool:

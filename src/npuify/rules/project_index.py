@@ -12,19 +12,43 @@ import msgspec
 from npuify.rules.styles.plan import StylePlan
 from npuify.source.python import PythonSource
 from npuify.source.text import UnreadableText
+from npuify.words import words_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from npuify.source.scopes import Binding
+    from npuify.words import Words
 
-_OWN_CUDA = re.compile(rb"\bdef[ \t]+(?:is_)?cuda\b|(?:self\.|[\r\n][ \t]+)(?:is_)?cuda[ \t]*(?::|=[^=])")
+_OWN_CUDA = re.compile(
+    rb"(?<!\w)def[ \t]+(?:is_)?cuda\b|self\.(?:is_)?cuda[ \t]*(?::|=[^=])|[ \t](?:is_)?cuda[ \t]*(?::|=[^=])"
+)
+OWN_CUDA_WORDS = (
+    b"def cuda",
+    b"def is_cuda",
+    *(
+        before + b"cuda" + after
+        for before in (b"self.", b"self.is_", b" ", b"\t", b" is_")
+        for after in (b" =", b":", b"=")
+    ),
+)
 
 
-def may_define_cuda(raw: bytes, lower: bytes) -> bool:
-    """Whether a file's text may hold a class with a ``cuda`` or ``is_cuda`` of its own."""
-    if b"def cuda" in lower or b"def is_cuda" in lower or b"cuda =" in lower or b"cuda:" in lower or b"cuda=" in lower:
-        return _OWN_CUDA.search(raw) is not None
+def may_define_cuda(raw: bytes, lower: bytes, words: Words | None = None) -> bool:
+    """Whether a file's text may hold a class with a ``cuda`` or ``is_cuda`` of its own.
+
+    Args:
+        raw: the file's bytes.
+        lower: the same in lower case.
+        words: finds ``OWN_CUDA_WORDS``.
+    """
+    words = words or words_of(*OWN_CUDA_WORDS)
+    for start, _ in words.places(lower):
+        if _OWN_CUDA.match(raw, start):
+            line = max(raw.rfind(b"\n", 0, start), raw.rfind(b"\r", 0, start)) + 1
+            if not raw[start : start + 1].isspace() or not raw[line:start].strip():
+                return True
     return False
 
 
@@ -94,8 +118,9 @@ class ProjectIndex:
         self.looked_at: set[str] = set()
         """Files that were loaded since this was last emptied."""
         self._own_cuda: tuple[OwnCuda, ...] | None = None
-        self._load = lru_cache(maxsize=64)(self._load_uncached)
+        self._load = lru_cache(maxsize=256)(self._load_uncached)
         self._suffixes: dict[str, str] | None = None
+        self._files_with: dict[bytes, list[str]] = {}
         self.packages = frozenset(name.partition(".")[0] for name in self.modules)
         """The top-level packages and modules of the project."""
         self._tops = {part for name in self.modules for part in name.split(".")} | _SOURCE_FOLDERS
@@ -107,6 +132,19 @@ class ProjectIndex:
         self.__init__(*state)  # type: ignore[misc]
 
     # --- modules ---
+
+    def files_with(self, word: bytes) -> list[str]:
+        """The Python files in whose text a word stands, as their relative paths; ones that cannot be read, too."""
+        if word not in self._files_with:
+            found = []
+            for relative in self.modules.values():
+                try:
+                    if word in (self.root / relative).read_bytes():
+                        found.append(relative)
+                except OSError:
+                    found.append(relative)
+            self._files_with[word] = found
+        return self._files_with[word]
 
     def file_of(self, module: str) -> str | None:
         """The file of a module, also where the import path starts below the project's root (scripts in a folder)."""
@@ -128,7 +166,9 @@ class ProjectIndex:
     def _load_uncached(self, relative: str) -> PythonSource | None:
         try:
             raw = (self.root / relative).read_bytes()
-            return PythonSource(relative, module_name(relative), raw, (b"cuda",) if relative in self._own_set else ())
+            return PythonSource(
+                relative, module_name(relative), raw, words_of(b"cuda") if relative in self._own_set else words_of()
+            )
         except (OSError, UnreadableText, SyntaxError):
             return None
 
@@ -247,18 +287,33 @@ class ProjectIndex:
         ]
 
 
+_SELF_CUDA = re.compile(rb"self\.(?:is_)?cuda\b")
+
+
+def _classes(tree: ast.Module) -> Iterator[ast.ClassDef]:
+    """The classes of a file, in no certain order; expressions hold none."""
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.ClassDef):
+            yield node
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, field, None)
+            if isinstance(inner, list):  # the body of a lambda is an expression
+                pending += inner
+
+
 def _own_cuda_in(source: PythonSource) -> list[OwnCuda]:
     found = []
-    for node in ast.walk(source.tree):
-        if not isinstance(node, ast.ClassDef):
-            continue
+    for node in _classes(source.tree):
         methods: set[str] = set()
         attributes: set[str] = set()
         for item in node.body:
             if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 is_property = any("property" in ast.dump(decorator) for decorator in item.decorator_list)
                 (attributes if is_property else methods).add(item.name)
-                attributes |= _self_attributes(item)
+                if _SELF_CUDA.search(source.data, source.start(item), source.end(item)):
+                    attributes |= _self_attributes(item)
             elif isinstance(item, (ast.Assign, ast.AnnAssign)):
                 targets = item.targets if isinstance(item, ast.Assign) else [item.target]
                 attributes |= {target.id for target in targets if isinstance(target, ast.Name)}

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
 
 
+_LARGEST = {"json": 300_000, **dict.fromkeys(("yaml", "toml", "ini", "env"), 1_000_000)}
+"""Bytes, by kind. A longer file of settings is data, and is not read."""
+
+
 class Work(NamedTuple):
     """What a scan has to do, and what it already knows."""
 
@@ -45,6 +49,8 @@ class Work(NamedTuple):
     bytes_seen: int
     cache: ScanCache
     survey: Survey
+    files: tuple[ProjectFile, ...] = ()
+    """All files that were looked at."""
 
 
 def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None = None) -> ScanResult:
@@ -147,6 +153,8 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     total = 0
     for file in files:
         now = stamp(file.location)
+        if now is not None and now[1] > _LARGEST.get(file.kind, now[1]):
+            continue
         entry = cache.entry(file.relative, now) if now is not None else None
         if entry is None:
             try:
@@ -157,7 +165,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
                 continue
             lower = raw.lower()
             others = analysers_for(file.relative, file.kind)
-            seen = trace(raw) if file.kind == "python" else Trace()
+            seen = trace(lower, rules.imports) if file.kind == "python" else Trace()
             python = file.kind == "python" and (
                 rules.may_concern(lower) or any(name.partition(".")[0] in packages for name, _ in seen.imports)
             )
@@ -168,8 +176,8 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
             entry = Entry(
                 now or (0, len(raw)),
                 concerns,
-                python and may_define_cuda(raw, lower),
-                python and supports_npu(file.relative, raw, lower),
+                python and may_define_cuda(raw, lower, rules.own_cuda),
+                python and supports_npu(file.relative, raw, lower, rules.support),
                 seen,
             )
         cache.remember(file.relative, entry)
@@ -194,7 +202,19 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     cache.settle([*names, "-", *supporting, plan.digest()], [f"{name} {then}" for name, then in own_cuda.items()])
     modules = [file.relative for file in files if file.kind == "python"]
     project = ProjectIndex(root, modules, list(own_cuda), supporting, plan)
-    return Work(root, release, selection, project, candidates, errors, len(files), total, cache, found)
+    return Work(
+        root,
+        release,
+        selection,
+        project,
+        candidates,
+        errors,
+        len(files),
+        total,
+        cache,
+        found,
+        tuple(files),
+    )
 
 
 def _files(

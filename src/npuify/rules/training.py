@@ -50,7 +50,6 @@ def _body(node: ast.AST, file: PythonFile) -> tuple[list[ast.stmt], ast.stmt | N
     return [], None, None
 
 
-_CLOCK_WORDS = {"time": b"time.time()", "perf_counter": b"perf_counter()"}
 _CLOCKS = ("time.time", "time.perf_counter", "timeit.default_timer")
 _WAITING = frozenset(("synchronize", "item", "cpu", "tolist", "numpy", "print", "barrier", "wait"))
 _STEPS = frozenset(("backward", "forward", "model", "net", "network"))
@@ -63,28 +62,18 @@ _KNOWN = _STEPS | {"criterion", "loss_fn", "loss", "loss_function"}
     "timed-without-synchronize",
     Safety.MANUAL,
     Severity.INFO,
-    words=("cuda",),
+    words=("= time.time()", "= perf_counter()", "= time.perf_counter()", "= timeit.default_timer()"),
+    needs_cuda=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} on asynchronous execution; torch_npu queues operators as CUDA does",
 )
-def timed_without_synchronize(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+def timed_without_synchronize(node: ast.Assign, file: PythonFile) -> Iterator[Finding]:
     """A clock is read before and after work on the device, and nothing waits for the device.
 
     What is measured is how fast the host queues operators. That differs between devices more than the work itself does.
     """
-    data = file.source.data
-    words = [word for word, text in _CLOCK_WORDS.items() if text in data]
-    if not words or not imports_torch(file):
+    if len(node.targets) != 1 or not imports_torch(file):
         return
-    seen: set[ast.AST] = set()
-    for word in words:
-        for item in file.nodes_on_lines_with(word):
-            if isinstance(item, ast.Assign) and len(item.targets) == 1 and item not in seen:
-                seen.add(item)
-                yield from _timed(item, file)
-
-
-def _timed(node: ast.Assign, file: PythonFile) -> Iterator[Finding]:
     value = node.value
     if not isinstance(value, ast.Call) or file.qualname(value.func) not in _CLOCKS:
         return
@@ -153,23 +142,16 @@ def _is_loader(node: ast.Call, file: PythonFile) -> bool:
     "collate-to-device",
     Safety.MANUAL,
     Severity.WARNING,
-    words=("cuda",),
+    words=("collate_fn=",),
+    needs_cuda=True,
     evidence=Evidence.REPORTED,
     source="users' reports: 'Cannot re-initialize NPU in forked subprocess'",
 )
-def collate_to_device(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+def collate_to_device(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     """A collate function puts tensors on the device, and runs in worker processes.
 
     Workers are forked from a process that uses the NPU already, and cannot use it themselves.
     """
-    if b"collate_fn=" not in file.source.data or not imports_torch(file):
-        return
-    for item in file.nodes_on_lines_with("collate_fn"):
-        if isinstance(item, ast.Call):
-            yield from _collated(item, file)
-
-
-def _collated(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     if not _is_loader(node, file):
         return
     workers = argument(node, 5, "num_workers")
@@ -203,6 +185,7 @@ def _collated(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     Safety.MANUAL,
     Severity.WARNING,
     words=("clip_grad_norm",),
+    beside=("scaler",),
     needs_cuda=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION}, automatic mixed precision examples: unscale before clipping",
@@ -374,24 +357,19 @@ _GUARDS = ("rank", "main", "master", "primary", "chief", "zero", "leader", "save
     "saved-by-every-rank",
     Safety.MANUAL,
     Severity.WARNING,
-    words=("distributeddataparallel",),
+    words=("torch.save(",),
+    beside=("distributeddataparallel",),
     needs_cuda=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} of DistributedDataParallel: save in one process",
 )
-def saved_by_every_rank(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+def saved_by_every_rank(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     """All processes of a distributed program write one checkpoint file at once.
 
     Reported where the function that trains under DistributedDataParallel saves with nothing that asks for the rank.
     """
-    if b"torch.save(" not in file.source.data:
+    if len(node.args) < 2 or file.qualname(node.func) != "torch.save":
         return
-    for item in file.nodes_on_lines_with("save"):
-        if isinstance(item, ast.Call) and len(item.args) >= 2 and file.qualname(item.func) == "torch.save":
-            yield from _unguarded(item, file)
-
-
-def _unguarded(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     function = _function(node, file)
     if not isinstance(function, _FUNCTIONS):
         return
@@ -422,6 +400,7 @@ def _unguarded(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     Safety.MANUAL,
     Severity.WARNING,
     words=(".train()",),
+    beside=(".eval()",),
     needs_cuda=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} of Module.eval",

@@ -8,7 +8,6 @@ import os
 import signal
 import threading
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from npuify.model import FileError, Finding
@@ -28,12 +27,15 @@ if TYPE_CHECKING:
 
     from npuify.knowledge import ReleaseTable
     from npuify.rules.base import Selection
+    from npuify.rules.program_options import ProgramOptions
     from npuify.rules.project_index import ProjectIndex
 
     Progress = Callable[[int, int], None]
 
 Outcome = TypeVar("Outcome")
 
+_HEAD = 1000
+"""Bytes of a Python file that tell whether an analyser of other kinds of files is to see it as well."""
 _WORTH_A_PROCESS = 150
 """Files to parse for each further process: starting one costs about as much as parsing this many."""
 
@@ -57,11 +59,14 @@ class Worker:
         self.project = project
         self.rules = RuleSet(selection)
         self.release: ReleaseTable = knowledge.load(torch_npu)
+        self.program_options: ProgramOptions | None = None
+        """The options that the project's programs declare, once a launcher was looked at."""
 
     def findings(self, candidate: Candidate) -> tuple[list[Finding], list[FileError]]:
         """The findings of one file; a failure of any kind becomes an error of that file."""
         try:
-            raw = Path(candidate.location).read_bytes()
+            with open(candidate.location, "rb") as stream:  # noqa: PTH123 - pathlib costs more than reading
+                raw = stream.read()
         except OSError as error:
             return [], [FileError(candidate.relative, f"cannot be read: {error.strerror or error}")]
         return self.findings_of_bytes(candidate.relative, raw, whole=False, kind=candidate.kind)
@@ -76,6 +81,10 @@ class Worker:
         if kind == "python":
             found, errors = self._python(relative, raw, needs_torch_npu=needs_torch_npu, whole=whole)
         others = analysers_for(relative, kind) if not errors else []
+        if kind == "python":
+            # Few of them have anything to do with those that take them; their beginning tells.
+            head = raw[:_HEAD].lower()
+            others = [analyser for analyser in others if analyser.may_concern(head)]
         for analyser in others:
             more, failed = self._other(analyser, relative, kind, raw)
             found, errors = [*found, *more], [*errors, *failed]
@@ -108,14 +117,14 @@ class Worker:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                words = self.rules.words_in(raw)
+                interest = self.rules.interest(raw.lower())
                 # Whether and how torch_npu is imported already, only the whole file says.
                 if needs_torch_npu or self.project.plan.needs_whole(relative, raw):
                     whole = True
-                parsed_for = None if whole else self.rules.shortest(words)
+                parsed_for = None if whole else interest.words
                 source = PythonSource(relative, module_name(relative), raw, parsed_for)
                 found = analyse(
-                    source, self.rules, self.release, self.project, needs_torch_npu=needs_torch_npu, words=words
+                    source, self.rules, self.release, self.project, interest, needs_torch_npu=needs_torch_npu
                 )
                 return found, []
         except UnreadableText as error:

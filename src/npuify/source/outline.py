@@ -12,7 +12,10 @@ from bisect import bisect_right
 from functools import lru_cache
 from typing import NamedTuple
 
-_QUOTES = re.compile(rb"\"\"\"|'''")
+from npuify.words import Words
+
+_DOUBLE = b'"""'
+_SINGLE = b"'''"
 _F_PREFIX = (b"f", b"F", b"t", b"T")
 _FIRST_METHOD = re.compile(rb"^([ \t]+)(?:(?:async[ \t]+)?def[ \t]|@)", re.MULTILINE)
 
@@ -87,11 +90,14 @@ class Outline:
             return []
         data = self.data
         head = _patterns(indent)[0]
+        places = [begin + start + 1 for start, _ in _heads(indent).places(data[begin:limit] if begin else data)]
         starts: list[tuple[int, str, bool]] = []
         decorated = -1
         literal = 0
-        for match in head.finditer(data, begin, limit):
-            place = match.start()
+        for place in (begin, *places):
+            match = head.match(data, place, limit)
+            if match is None:
+                continue
             while literal < len(literals) and literals[literal][1] <= place:
                 literal += 1
             if literal < len(literals) and literals[literal][0] < place:
@@ -135,6 +141,14 @@ class Outline:
 
 
 @lru_cache(maxsize=16)
+def _heads(indent: bytes) -> Words:
+    """What the heads of parts of this indentation begin with."""
+    return Words(
+        b"\n" + indent + word for word in (b"def ", b"def\t", b"class ", b"class\t", b"async ", b"async\t", b"@")
+    )
+
+
+@lru_cache(maxsize=16)
 def _patterns(indent: bytes) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     """What begins a part of this indentation, and what begins any statement of it or of one further out."""
     margin = rb"^" + re.escape(indent)
@@ -148,16 +162,21 @@ def _triple_quoted(data: bytes) -> list[tuple[int, int]] | None:
     """The spans of all triple-quoted literals; None where one may stand inside a comment or another string."""
     spans: list[tuple[int, int]] = []
     position = 0
+    double, single = data.find(_DOUBLE), data.find(_SINGLE)
     while True:
-        match = _QUOTES.search(data, position)
-        if match is None:
+        # Two searches for a word are many times quicker than one for an alternative.
+        if 0 <= double < position:
+            double = data.find(_DOUBLE, position)
+        if 0 <= single < position:
+            single = data.find(_SINGLE, position)
+        if double < 0 and single < 0:
             return spans
-        line_start = data.rfind(b"\n", 0, match.start()) + 1
-        before = data[max(line_start, position) : match.start()]
+        start, quotes = (single, _SINGLE) if double < 0 or 0 <= single < double else (double, _DOUBLE)
+        line_start = data.rfind(b"\n", 0, start) + 1
+        before = data[max(line_start, position) : start]
         if b"#" in before or b'"' in before or b"'" in before:
             return None
-        quotes = match.group()
-        end = match.end()
+        end = start + 3
         while True:
             end = data.find(quotes, end)
             if end < 0:
@@ -168,5 +187,5 @@ def _triple_quoted(data: bytes) -> list[tuple[int, int]] | None:
             if backslashes % 2 == 0:
                 break
             end += 1
-        spans.append((match.start(), end + 3))
+        spans.append((start, end + 3))
         position = end + 3

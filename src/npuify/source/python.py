@@ -17,11 +17,14 @@ from npuify.source.scopes import ComprehensionNode, FunctionNode, Scope, ScopeNo
 from npuify.source.text import Text, UnreadableText
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
+
+    from npuify.words import Words
 
 _NAME_BYTES = frozenset(bytes([byte]) for byte in range(256) if byte == 95 or byte > 127 or chr(byte).isalnum())
 _WALRUS = re.compile(rb":=")
-_GLOBAL = re.compile(rb"\bglobal[ \t]+([\w \t,]+)")
+_GLOBAL = re.compile(rb"global[ \t]+([\w \t,]+)")
+_NAMING = (ast.Name, ast.Attribute, ast.Call, ast.NamedExpr)
 _MAX_HOPS = 24
 """How many assignments and re-exports a name is followed through."""
 
@@ -33,21 +36,21 @@ class PythonSource:
         relative: path in the project, with forward slashes.
         module: its dotted module name in the project.
         raw: the file's bytes.
-        words: lower-case words; top-level functions and classes that hold none of them, in any case, are parsed only
-            when something asks for them. None parses the whole file.
+        words: top-level functions and classes that hold none of them, in any case, are parsed only when something asks
+            for them. None parses the whole file.
 
     Raises:
         UnreadableText: it cannot be decoded.
         SyntaxError: the running Python cannot parse it (``MemoryError`` and ``RecursionError`` are turned into this).
     """
 
-    def __init__(self, relative: str, module: str, raw: bytes, words: Sequence[bytes] | None = None) -> None:
+    def __init__(self, relative: str, module: str, raw: bytes, words: Words | None = None) -> None:
         self.relative = relative
         self.module = module
         self.text = Text(raw)
         self.data = self.text.data
         self._outline = Outline(self.data)
-        self._word_lines: dict[tuple[bytes, ...], set[int]] = {}
+        self._word_lines: dict[Words, set[int]] = {}
         self._skipped: list[Part] = []
         self.tree = self._parse_words(words) if words is not None else _parse(self.text.string)
         self.tree.is_package = relative.rpartition("/")[2] == "__init__.py"  # type: ignore[attr-defined]
@@ -68,6 +71,7 @@ class PythonSource:
         self.self_assignments: dict[ast.ClassDef, dict[str, list[tuple[ast.AST, ast.expr | None]]]] = {}
         self._targets: dict[tuple[Scope, str], str | None] = {}
         self._names: dict[tuple[ast.AST, Scope], str | None] = {}
+        self._own_names: dict[ast.AST | None, str | None] = {}
         self.reexport: Callable[[str], str | None] | None = None
         """Follows a qualified name that belongs to another module of the project; None where nothing is known."""
         self.star_has: Callable[[str], bool] | None = None
@@ -77,9 +81,9 @@ class PythonSource:
 
     # --- parsing only what is asked for ---------------------------------------------------------------------------
 
-    def _parse_words(self, words: Sequence[bytes]) -> ast.Module:
+    def _parse_words(self, words: Words) -> ast.Module:
         lines = sorted(self.lines_with_words(words))
-        if words and not lines:
+        if words.words and not lines:
             return ast.Module([], [])
         cutter = self._outline
         parts = cutter.top_level()
@@ -170,18 +174,18 @@ class PythonSource:
         """
         if b"global " not in self.data:
             return set()
-        lines = set()
+        declared: dict[str, set[int]] = {}
         for match in _GLOBAL.finditer(self.data):
-            names = [name.strip().decode() for name in match.group(1).split(b",")]
-            if any(self._is_bound_to_library(name) for name in names if name):
-                lines.add(self.text.line_of(match.start()))
-        return lines
+            line = self.text.line_of(match.start())
+            for name in match.group(1).split(b","):
+                declared.setdefault(name.strip().decode(), set()).add(line)
+        return {line for name, lines in declared.items() if name and self._is_bound_to_library(name) for line in lines}
 
     def _is_bound_to_library(self, name: str) -> bool:
         """Whether an identifier stands on a line that imports something, or that speaks of torch."""
-        starts = [*self.text.line_starts, len(self.data)]
+        starts = self.text.line_starts
         for number in self.lines_with_names((name,)):
-            line = self.data[starts[number - 1] : starts[number]]
+            line = self.data[starts[number - 1] : starts[number] if number < len(starts) else None]
             if b"import" in line or b"torch" in line:
                 return True
         return False
@@ -208,28 +212,20 @@ class PythonSource:
                 place = data.find(word, end)
         return lines
 
-    def lines_with_words(self, words: Iterable[bytes]) -> set[int]:
-        """The lines, from 1, that hold one of the lower-case ``words`` in any case, comments and prose left out."""
-        words = tuple(words)
+    def lines_with_words(self, words: Words) -> set[int]:
+        """The lines, from 1, that hold one of the words in any case, comments and prose left out."""
         known = self._word_lines.get(words)
         if known is not None:
             return known
-        lower = self.data.lower()
         line_of = self.text.line_of
-        starts = self.text.line_starts
         is_text = self._outline.is_text
         lines: set[int] = set()
-        for word in words:
-            place = lower.find(word)
-            while place >= 0:
-                line = line_of(place)
-                if line not in lines and is_text(place):
-                    place = lower.find(word, place + len(word))
-                    continue
+        last = 0
+        for start, _ in words.places(self.data.lower()):
+            line = line_of(start)
+            if line != last and not is_text(start):
                 lines.add(line)
-                if line >= len(starts):
-                    break
-                place = lower.find(word, starts[line])
+                last = line
         self._word_lines[words] = lines
         return lines
 
@@ -243,41 +239,63 @@ class PythonSource:
             return
         if self._skipped:
             for part in list(self._skipped):
-                first, last = self.text.line_of(part.start), self.text.line_of(part.end - 1)
-                if bisect_left(ordered, first) < bisect_right(ordered, last):
+                top, bottom = self.text.line_of(part.start), self.text.line_of(part.end - 1)
+                if bisect_left(ordered, top) < bisect_right(ordered, bottom):
                     self._parse_part(part)
-        parents, scopes = self.parents, self._scopes
-        stack: list[tuple[ast.AST, Scope, int, int]] = [(self.tree, self.scope, 0, len(ordered))]
+        parents, scopes, module_scope = self.parents, self._scopes, self.scope
+        fields_of = _CHILD_FIELDS
+        stack: list[tuple[ast.AST, Scope, int, int]] = [(self.tree, module_scope, 0, len(ordered))]
         while stack:
             node, scope, low, high = stack.pop()
-            if isinstance(node, ScopeNode) and node is not self.tree:
-                inner = scopes.get(node)
-                if inner is None:
-                    inner = scopes[node] = Scope(node, scope, self.module)
-            else:
-                inner = scope
             wanted(node)
+            inner = scope
+            children: Iterable[tuple[ast.AST, Scope]]
+            if isinstance(node, ScopeNode) or type(node) is ast.comprehension:
+                if type(node) is not ast.comprehension and node is not self.tree:
+                    known = scopes.get(node)
+                    if known is None:
+                        known = scopes[node] = Scope(node, scope, self.module)
+                    inner = known
+                children = _children(node, scope, inner)
+            else:
+                plain: list[tuple[ast.AST, Scope]] = []
+                for name in fields_of.get(type(node)) or _child_fields(type(node)):
+                    value = getattr(node, name, None)
+                    if type(value) is list:
+                        for item in value:
+                            if isinstance(item, ast.AST):
+                                plain.append((item, scope))
+                    elif isinstance(value, ast.AST):
+                        plain.append((value, scope))
+                children = plain
             pending = []
-            for child, child_scope in _children(node, scope, inner):
+            for child, child_scope in children:
                 line: int | None = getattr(child, "lineno", None)
                 if line is None:
                     span = (low, high)
                 else:
+                    last: int = child.end_lineno  # type: ignore[attr-defined]
                     decorators = getattr(child, "decorator_list", None)
-                    first = min(line, decorators[0].lineno) if decorators else line
-                    last = child.end_lineno  # type: ignore[attr-defined]
-                    begin = bisect_left(ordered, first, low, high)
-                    end = bisect_right(ordered, last, begin, high)
-                    if begin == end:
-                        continue
-                    span = (begin, end)
+                    if decorators:
+                        line = min(line, decorators[0].lineno)
+                    if high - low == 1:
+                        if not line <= ordered[low] <= last:
+                            continue
+                        span = (low, high)
+                    else:
+                        begin = bisect_left(ordered, line, low, high)
+                        end = bisect_right(ordered, last, begin, high)
+                        if begin == end:
+                            continue
+                        span = (begin, end)
                 parents[child] = node
                 if isinstance(child, ScopeNode):
                     self._around[child] = child_scope
-                elif child_scope is not self.scope:
+                elif child_scope is not module_scope:
                     scopes[child] = child_scope
                 pending.append((child, child_scope, *span))
-            stack.extend(reversed(pending))
+            pending.reverse()
+            stack += pending
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The scope in which ``node`` is evaluated. The node must have been visited."""
@@ -376,9 +394,19 @@ class PythonSource:
         Follows imports, aliases, simple assignments, ``getattr`` with a literal name, and re-exports of the project's
         own modules. None also where bindings disagree.
         """
-        if not isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.NamedExpr)):
+        if scope is None:
+            try:
+                return self._own_names[node]
+            except KeyError:
+                if not isinstance(node, _NAMING):
+                    return None
+                name = self._qualname(node, self.scope_of(node), _MAX_HOPS)
+                if node in self.parents:
+                    # Else its scope is not known for certain yet.
+                    self._own_names[node] = name
+                return name
+        if not isinstance(node, _NAMING):
             return None
-        scope = scope or self.scope_of(node)
         key = (node, scope)
         try:
             return self._names[key]
@@ -507,12 +535,15 @@ _NO_CHILDREN = frozenset(("ctx", "op", "ops", "id", "attr", "arg", "kind", "name
 _CHILD_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
 
 
+def _child_fields(kind: type[ast.AST]) -> tuple[str, ...]:
+    fields = _CHILD_FIELDS[kind] = tuple(name for name in kind._fields if name not in _NO_CHILDREN)
+    return fields
+
+
 def _children(node: ast.AST, outer: Scope, inner: Scope) -> Iterator[tuple[ast.AST, Scope]]:
     """The child nodes with the scope that each is evaluated in."""
     kind = type(node)
-    fields = _CHILD_FIELDS.get(kind)
-    if fields is None:
-        fields = _CHILD_FIELDS[kind] = tuple(name for name in node._fields if name not in _NO_CHILDREN)
+    fields = _CHILD_FIELDS.get(kind) or _child_fields(kind)
     if outer is inner:
         around = outer.node
         if kind is ast.comprehension and isinstance(around, ComprehensionNode) and around.generators[0] is node:

@@ -6,10 +6,10 @@ Only statements are walked, and only those of a scope that is asked for: most sc
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 FunctionNode = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 ComprehensionNode = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -109,6 +109,21 @@ def absolute_module(node: ast.ImportFrom, module_name: str, is_package: bool) ->
     return ".".join([*base, node.module] if node.module else base)
 
 
+def _functions_at(tree: ast.Module, lines: set[int]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The functions, outer ones first, that hold one of ``lines``; other statements are not looked into."""
+    pending: list[ast.AST] = [tree]
+    while pending:
+        for child in ast.iter_child_nodes(pending.pop(0)):
+            if isinstance(child, (ast.stmt, ast.ExceptHandler)):
+                last = child.end_lineno or 0
+                if any(child.lineno <= line <= last for line in lines):
+                    pending.append(child)
+                    if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                        yield child
+            elif isinstance(child, ast.match_case):
+                pending.append(child)
+
+
 class _Collector:
     def __init__(self, scope: Scope, names: dict[str, list[Binding]]) -> None:
         self.scope = scope
@@ -138,11 +153,7 @@ class _Collector:
         lines: set[int] = getattr(tree, "global_lines", set())
         if not lines:
             return
-        for node in ast.walk(tree):
-            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                continue
-            if not any(node.lineno <= line <= (node.end_lineno or 0) for line in lines):
-                continue
+        for node in _functions_at(tree, lines):
             inner = Scope(node, self.scope, self.scope.module_name)
             names = inner.names
             for name in sorted(inner.outward.intersection(names)):
@@ -202,9 +213,9 @@ class _Collector:
         for statement in body:
             if walrus_lines:
                 self.walruses_of(statement, walrus_lines)
-            handler = getattr(self, "on_" + type(statement).__name__, None)
+            handler = _HANDLERS.get(type(statement))
             if handler is not None:
-                handler(statement)
+                handler(self, statement)
 
     def on_Import(self, node: ast.Import) -> None:  # noqa: N802
         for alias in node.names:
@@ -293,3 +304,11 @@ class _Collector:
         self.scope.outward.update(node.names)
 
     on_Nonlocal = on_Global  # noqa: N815
+
+
+_HANDLERS: dict[type[ast.AST], Callable[[_Collector, Any], None]] = {
+    getattr(ast, name[3:]): method
+    for name, method in vars(_Collector).items()
+    if name.startswith("on_") and hasattr(ast, name[3:])
+}
+"""What each kind of statement binds."""

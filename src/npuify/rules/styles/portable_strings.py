@@ -158,12 +158,7 @@ def backend(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str |
 
 def environment_variable(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
     """A variable that is set for CUDA is set for the NPU as well; each machine passes over the other's."""
-    from npuify.knowledge import environment
-
-    fact = environment().get(draft.subject)
-    if fact is None or fact.npu is None or not isinstance(node, ast.Constant):
-        return _ODD
-    read = f"on an NPU {fact.npu} is the one to look at"
+    read = "what an NPU reads is another variable; look at both"
     parent = file.parent(node)
     statement = file.parent(parent) if parent is not None else None
     if isinstance(parent, ast.Call) and _last(parent.func) in ("setdefault", "putenv") and parent.args[0] is node:
@@ -175,15 +170,20 @@ def environment_variable(node: ast.AST, draft: Draft, file: PythonFile) -> list[
     else:
         return read
     assert isinstance(statement, (ast.Assign, ast.Expr))
-    text = file.code(statement).replace(draft.subject, fact.npu, 1)
-    if file.code(statement).count(draft.subject) != 1 or "\n" in text or "#" in text:
+    start, end = file.source.start(statement), file.source.end(statement)
+    if any(edit.start < start or edit.end > end for edit in draft.edits) or indentation(statement, file) is None:
         return read
-    if indentation(statement, file) is None:
+    pieces, position = [], start
+    for edit in sorted(draft.edits):
+        pieces += [file.source.segment(position, edit.start), edit.after]
+        position = edit.end
+    text = "".join([*pieces, file.source.segment(position, end)])
+    if "\n" in text or "#" in text:
         return read
     if _is_next(text, statement, file):
         return None
-    edit = line_after(statement, text, file)
-    return [edit] if edit is not None else read
+    edit_after = line_after(statement, text, file)
+    return [edit_after] if edit_after is not None else read
 
 
 def _repeatable(node: ast.expr) -> bool:

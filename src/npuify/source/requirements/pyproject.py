@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import TYPE_CHECKING
+
+import tomli
 
 from npuify.source.requirements.entry import (
     Dialect,
@@ -19,11 +20,6 @@ from npuify.source.requirements.entry import (
 )
 from npuify.source.requirements.items import quoted_item
 from npuify.source.requirements.toml_spans import String, strings
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # type: ignore[import-not-found,unused-ignore]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,9 +40,9 @@ def read_pipfile(text: str) -> Document:
 
 def _strings(text: str) -> list[String]:
     try:
-        tomllib.loads(text.encode("latin-1").decode("utf-8", "replace"))
+        tomli.loads(text.encode("latin-1").decode("utf-8", "replace"))
         return list(strings(text))
-    except tomllib.TOMLDecodeError as error:
+    except tomli.TOMLDecodeError as error:
         line = re.search(r"line (\d+)", str(error))
         raise UnreadableRequirements(f"is not valid TOML: {error}", int(line.group(1)) if line else 0) from None
     except (ValueError, IndexError, RecursionError):

@@ -1,0 +1,47 @@
+"""``npuify diagnose``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.options import OutputOption, ShortFormat, ShortFormatOption
+
+if TYPE_CHECKING:
+    from npuify.diagnosis.model import Diagnosis
+
+
+def diagnose(
+    logs: Annotated[
+        list[Path],
+        typer.Argument(metavar="LOG...", help="Files, .gz among them, and folders; - is the standard input."),
+    ],
+    project: Annotated[
+        Path | None,
+        typer.Option("--project", metavar="DIR", help="Also name the project's findings that belong to it."),
+    ] = None,
+    format: ShortFormatOption = ShortFormat.TEXT,
+    output: OutputOption = None,
+) -> int:
+    """Say why a run failed, from its logs, and what to do.
+
+    Give the logs of all ranks: the first cause is often not on the rank that complains. From the standard input
+    (tail -f LOG | npuify diagnose -) it tells what it knows as soon as it knows it. Exit code: 1 where an error was
+    found, and 0 where there is none.
+    """
+    from npuify.cli.output import put
+    from npuify.diagnosis.model import Confidence
+    from npuify.diagnosis.run import diagnose as run
+    from npuify.diagnosis.text import render_brief, render_json, render_text
+
+    def tell(so_far: Diagnosis) -> None:
+        put(render_brief(so_far), None, exact=False)
+
+    live = any(str(log) == "-" for log in logs) and format is ShortFormat.TEXT and output is None
+    found = run(logs, project=project, watch=tell if live else None)
+    exact = format is not ShortFormat.TEXT
+    put(render_json(found) if exact else render_text(found), output, exact=exact)
+    return NOTHING_LEFT if found.confidence is Confidence.NOTHING else FINDINGS_REMAIN

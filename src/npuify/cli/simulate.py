@@ -1,0 +1,90 @@
+"""``npuify simulate``."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+
+class Policy(str, Enum):
+    """What happens at an operator that the release has no NPU kernel for."""
+
+    WARN = "warn"
+    ERROR = "error"
+    OFF = "off"
+
+
+class Engine(str, Enum):
+    """How the device is made."""
+
+    AUTO = "auto"
+    NATIVE = "native"
+    PYTHON = "python"
+
+
+CONTEXT = {"allow_interspersed_args": False, "ignore_unknown_options": True, "allow_extra_args": True}
+
+
+def simulate(
+    program: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PROGRAM [ARGS]...", help="A Python file, torchrun, or a command, with its arguments."),
+    ] = None,
+    module: Annotated[str | None, typer.Option("-m", metavar="MODULE", help="Run a module, as python -m does.")] = None,
+    devices: Annotated[int, typer.Option(min=1, max=64, help="How many NPUs the machine has.")] = 8,
+    memory: Annotated[str, typer.Option(help="Memory of each NPU, such as 32GiB.")] = "64GiB",
+    soc: Annotated[str, typer.Option(help="The chip, such as Ascend910B1 or Ascend910A.")] = "Ascend910B1",
+    torch_npu: Annotated[
+        str,
+        typer.Option(
+            metavar="VERSION", help="The torch_npu release to stand for; default: the one of the installed torch."
+        ),
+    ] = "",
+    policy: Annotated[
+        Policy, typer.Option(help="At an operator without an NPU kernel in that release: warn, error, or off.")
+    ] = Policy.WARN,
+    engine: Annotated[
+        Engine, typer.Option(help="The device in C++ (native), the one in Python, or what can be had.")
+    ] = Engine.AUTO,
+    cpu_random: Annotated[
+        bool,
+        typer.Option("--cpu-random", help="Draw the NPU's random numbers from the CPU's generator, to compare runs."),
+    ] = False,
+    python: Annotated[str, typer.Option(metavar="PATH", help="The Python to run the program with.")] = "",
+) -> int:
+    """Run a program on simulated NPUs, on any machine with PyTorch for the CPU.
+
+    The program sees torch_npu, torch.device("npu"), torch.npu, and the backend hccl; the CPU computes. This shows that a
+    migrated program runs. It does not show an NPU's numbers, speed or limits. The program's exit code is given back.
+
+    Examples: npuify simulate train.py --epochs 1; npuify simulate --devices 2 torchrun --nproc_per_node 2 train.py
+    """
+    from npuify.simulator.launch import run
+    from npuify.simulator.settings import Settings
+
+    settings = Settings(
+        devices=devices,
+        memory=_bytes(memory),
+        torch_npu=torch_npu,
+        soc=soc,
+        policy=policy.value,
+        engine=engine.value,
+        cpu_random=cpu_random,
+    )
+    arguments = list(program or [])
+    return run(settings, [module, *arguments] if module else arguments, module=bool(module), python=python)
+
+
+def _bytes(text: str) -> int:
+    """``64GiB``, ``512 MiB``, ``8G`` or plain bytes as a number of bytes."""
+    import re
+
+    from npuify.model import NpuifyError
+
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?B)?\s*", text, re.IGNORECASE)
+    if match is None or float(match[1]) <= 0:
+        raise NpuifyError(f"not a size of memory: {text}", advice="write it like 64GiB or 512MiB")
+    power = " KMGT".index(match[2].upper() or " ")
+    return int(float(match[1]) * 1024**power)

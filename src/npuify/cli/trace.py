@@ -1,0 +1,99 @@
+"""``npuify trace``."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.options import OutputOption  # noqa: TC001  typer reads it
+
+
+class TraceFormat(str, Enum):
+    """How a trace is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    HTML = "html"
+
+
+class FailOn(str, Enum):
+    """What makes the exit code 1."""
+
+    FALLBACK = "fallback"
+    UNSUPPORTED = "unsupported"
+
+
+def trace(
+    program: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PROGRAM [ARGS]...", help="A Python file with its arguments."),
+    ] = None,
+    module: Annotated[
+        str | None, typer.Option("-m", metavar="MODULE", help="Trace a module, as python -m does.")
+    ] = None,
+    steps: Annotated[
+        int, typer.Option(min=0, help="Stop after so many steps of the optimizer; 0: run to the end.")
+    ] = 1,
+    fail_on: Annotated[
+        FailOn | None,
+        typer.Option(
+            "--fail-on", help="Exit with 1 at operators that run on the CPU (or worse), or are not supported."
+        ),
+    ] = None,
+    format: Annotated[TraceFormat, typer.Option("--format", help="How to write the result.")] = TraceFormat.TEXT,
+    output: OutputOption = None,
+    torch_npu: Annotated[
+        str,
+        typer.Option(
+            metavar="VERSION", help="The torch_npu release to compare with; default: that of the installed torch."
+        ),
+    ] = "",
+    transfer: Annotated[
+        bool | None,
+        typer.Option(
+            "--transfer/--no-transfer",
+            help="Let CUDA names mean the NPU, by transfer_to_npu; default: in files that name CUDA and not torch_npu.",
+            show_default=False,
+        ),
+    ] = None,
+    compute_limit: Annotated[
+        str, typer.Option(metavar="SIZE", help="Memory to fill at most to compute a value that the program reads.")
+    ] = "512MiB",
+    python: Annotated[str, typer.Option(metavar="PATH", help="The Python to run the program with.")] = "",
+) -> int:
+    """List the operators of a program's step, without computing it, and what the NPU has for each.
+
+    The program runs on fake tensors, which have types and shapes but no memory. What it prints goes to the error
+    stream. Exits with 0, with 1 where --fail-on finds something or the program failed, with 2 where something else
+    went wrong.
+
+    Examples: npuify trace train.py --epochs 1; npuify trace --fail-on fallback --format html --output o.html train.py
+    """
+    from npuify.cli.output import put
+    from npuify.cli.simulate import _bytes
+    from npuify.model import NpuifyError
+    from npuify.simulator.trace.launch import trace as run
+    from npuify.simulator.trace.render import render
+    from npuify.simulator.trace.summary import fails
+
+    arguments = list(program or [])
+    if module is None and not arguments:
+        raise NpuifyError("nothing to trace", advice="for example: npuify trace train.py --epochs 1")
+    script = module if module is not None else arguments.pop(0)
+    result = run(
+        script,
+        arguments,
+        module=module is not None,
+        torch_npu=torch_npu,
+        steps=steps,
+        compute_limit=_bytes(compute_limit),
+        transfer=transfer,
+        python=python,
+    )
+    put(render(result, format.value), output, exact=format is not TraceFormat.TEXT)
+    if result.failure is not None or fails(result, fail_on.value if fail_on else ""):
+        return FINDINGS_REMAIN
+    return NOTHING_LEFT

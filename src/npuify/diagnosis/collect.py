@@ -1,0 +1,450 @@
+"""Goes through logs once, line by line, and keeps what is known of each rank; memory does not grow with the logs.
+
+Most lines of a log differ from others in digits only. Such a shape is looked at once; whether its lines can matter is
+remembered, so that the rest of them costs one look-up.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from .lines import rank_and_pid, split_head, time_of
+from .model import Event, Frame, Place
+from .signatures import matches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SHAPES: Final = 60_000
+"""Shapes remembered; when there are more, all are forgotten."""
+EVENTS: Final = 200
+"""Different events kept for a rank."""
+RANKS: Final = 20_000
+TRACEBACKS: Final = 200
+"""Tracebacks followed for a rank; later ones only count."""
+LONGEST: Final = 8_000
+"""Bytes of a line that are looked at, from both ends where it is longer."""
+SHOWN: Final = 600
+"""Characters of a line that are kept."""
+_BACK: Final = 60
+"""Lines looked back for a time."""
+
+_DIGITS: Final = b"0123456789"
+
+STEMS: Final = (
+    b"rror",
+    b"RROR",
+    b"xcept",
+    b"raceback",
+    b'File "',
+    b"ailed",
+    b"imeout",
+    b"annot",
+    b"ignal",
+    b"illed",
+    b"CAUTION",
+    b"fault",
+    b"ot support",
+    b"ot match",
+    b"arning:",
+    b"oneType",
+    b"undefined sym",
+)
+"""A line without any of these, and without a code of CANN, is not looked at. Each is searched in a whole piece at once;
+a test demands that every row of the tables has one."""
+
+_HEXADECIMAL: Final = re.compile(rb"0x[0-9a-fA-F]+")
+_CODE: Final = re.compile(rb"E[A-Z]\d{4}")
+_CODE_SHAPE: Final = re.compile(rb"E[A-Z](?![A-Za-z])")
+"""A code of CANN without its digits."""
+_HAS_CODE: Final = re.compile(rb"E[A-Z]?(?![A-Za-z])|ERR(?!O)|code|result|errno|Code")
+_NUMBERS: Final = re.compile(rb"E[A-Z0-9R]{1,2}\d{4,5}|\d{6}")
+_FRAME: Final = re.compile(
+    r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+?))?\s*(?:\[repeated.*)?$'
+)
+_EXCEPTION: Final = re.compile(
+    r"^(?:\w+:)?\s*(?P<kind>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*"
+    r"(?:Error|Exception|Interrupt|Exit|Warning|Refused|Timeout|Missing|NotFound))(?::\s*(?P<text>.*))?$"
+)
+_OPERATOR: Final = re.compile(
+    r"call (aclnn\w+) failed|[oO]pType:?\s*(?:\d+,\s*)?\[?(\w+)|Op (\w+) (?:does not|not support)|\bop\[(\w+)\]"
+    r"|operator '([\w:.]+)'|Current working aclop is (\w+)|OPS function error: (\w+)"
+)
+_WAITED_FOR: Final = re.compile(r"remote rank:?\s*\[(\d+)\]")
+_FIRST_FAILED: Final = re.compile(r"first observed failure[\s\S]*?rank\s*:\s*(\d+) \(local_rank: \d+\)")
+_LIBRARIES: Final = re.compile(
+    r"/(?:site|dist)-packages/|^<|/lib(?:64)?/python\d|\\lib\\|/runpy\.py$|/torch_npu/|/multiprocessing/|/importlib/"
+)
+
+
+class Rank:
+    """What one rank, or one process, has said so far."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.number = ""
+        self.pids: set[str] = set()
+        self.events: dict[tuple[str, str], Event] = {}
+        self.order: dict[tuple[str, str], float] = {}
+        self.open_frames: list[Frame] = []
+        self.tracebacks = 0
+        self.exceptions: list[tuple[Place, str, Frame | None, float]] = []
+        """The first two and the last of the exceptions that ended a traceback."""
+        self.suspects: list[Place] = []
+        """Lines with errors that nothing is known of."""
+        self.operator = ""
+        self.waits_for: set[str] = set()
+        self.lines = 0
+
+    def name(self) -> str:
+        """How the rank is called in a report."""
+        return self.number or self.key
+
+
+class _Said:
+    """A message of a rank, and how often it came again."""
+
+    __slots__ = ("again", "events", "rank")
+
+    def __init__(self) -> None:
+        self.again = 0
+        self.rank: Rank | None = None
+        self.events: list[tuple[str, str]] = []
+
+
+class Collector:
+    """Takes pieces of logs and keeps what matters.
+
+    ``ranks`` holds what was found by process; ``lines`` and ``bytes`` count what was seen.
+    """
+
+    def __init__(self) -> None:
+        self.ranks: dict[str, Rank] = {}
+        self.lines = 0
+        self.bytes = 0
+        self.files = 0
+        self.first_failed = ""
+        """The rank that torchrun says failed first."""
+        self.changed = False
+        """Whether anything was learnt since it was last set to False."""
+        self._known: set[bytes] = set()
+        self._interesting: dict[bytes, bool] = {}
+        """Shapes that can matter; True where a code may stand in their lines."""
+        self._said: dict[tuple[bytes, bytes, bytes], _Said] = {}
+        self._unlike = 0
+        """Pieces for which shapes are not remembered, since text does not repeat."""
+        self._open: set[str] = set()
+        """Ranks whose traceback has not ended."""
+        self._file = ""
+        self._file_rank = ""
+        self._file_pid = ""
+        self._number = 0
+        self._rest = b""
+        self._before: list[bytes] = []
+        """The last lines before the piece that is looked at."""
+        self._failed_text: list[bytes] | None = None
+        """Torchrun's table, as far as it was read."""
+
+    def start_file(self, name: str, rank: str = "", pid: str = "") -> None:
+        """What comes next is the file ``name``, of ``rank`` or of the process ``pid`` where its name says so."""
+        self.end_file()
+        self.files += 1
+        self._file, self._file_rank, self._file_pid, self._number = name, rank, pid, 0
+        self._before, self._failed_text = [], None
+
+    def end_file(self) -> None:
+        """Take the last line, which may lack its end."""
+        if self._rest:
+            rest, self._rest = self._rest, b""
+            self._take(rest)
+        self._open.clear()
+        self._count()
+
+    def feed(self, piece: bytes) -> None:
+        """The next piece of the file; it may end inside a line."""
+        self.bytes += len(piece)
+        end = piece.rfind(b"\n")
+        if end < 0:
+            self._rest += piece
+            if len(self._rest) > 4 * LONGEST:
+                # A progress bar without a line end: only its newest part can matter.
+                self._rest = self._rest[-LONGEST:]
+            return
+        whole = self._rest + piece[:end] if self._rest else piece[:end]
+        self._rest = piece[end + 1 :]
+        self._take(whole)
+
+    def _take(self, whole: bytes) -> None:
+        """Whole lines, without the last line end."""
+        if self._failed_text is not None:
+            self._look_for_first_failed(whole[:8000].split(b"\n"))
+        self._take_lines(whole)
+        self._before = [*self._before, *whole[-16000:].split(b"\n")][-_BACK:]
+
+    def _take_lines(self, whole: bytes) -> None:
+        if self._unlike > 0:
+            self._unlike -= 1
+            self._take_unlike(whole)
+            return
+        shapes = whole.translate(None, _DIGITS).split(b"\n")
+        different = set(shapes)
+        unknown = different - self._known
+        if len(unknown) * 2 > len(shapes) > 1000:
+            # Text that never repeats: remembering its shapes costs more than it saves.
+            self._unlike = 16
+        if unknown:
+            if len(self._known) + len(unknown) > SHAPES:
+                self._known.clear()
+                self._interesting.clear()
+                unknown = different
+            for shape in _with_stems(b"\n".join(unknown), _CODE_SHAPE):
+                self._interesting[shape] = _HAS_CODE.search(shape) is not None
+            self._known |= unknown
+        if not different.isdisjoint(self._interesting):
+            lines = whole.split(b"\n")
+            interesting, number = self._interesting, self._number
+            for index, shape in enumerate(shapes):
+                if shape in interesting:
+                    self._look(lines[index], shape, number + index + 1, lines, index)
+        self._number += len(shapes)
+        self.lines += len(shapes)
+
+    def _take_unlike(self, whole: bytes) -> None:
+        """The same for lines of which each has its own shape."""
+        count = whole.count(b"\n") + 1
+        starts = _starts_with_stems(whole, _CODE)
+        if starts:
+            lines = whole.split(b"\n")
+            index = before = 0
+            for start in sorted(starts):
+                index += whole.count(b"\n", before, start)
+                before = start
+                shape = lines[index].translate(None, _DIGITS)
+                if shape not in self._interesting:
+                    if len(self._interesting) > SHAPES:
+                        self._interesting.clear()
+                        self._known.clear()
+                    self._interesting[shape] = _HAS_CODE.search(shape) is not None
+                self._look(lines[index], shape, self._number + index + 1, lines, index)
+        self._number += count
+        self.lines += count
+
+    def _look(self, line: bytes, shape: bytes, number: int, lines: list[bytes], index: int) -> None:
+        frame_line = b'File "' in line or b"Traceback" in line
+        # The same message again: only the first of a rank can be its first cause.
+        codes = b" ".join(_NUMBERS.findall(line)) if self._interesting[shape] else b""
+        if b"0x" in line:
+            # Addresses have letters that differ as well.
+            shape = _HEXADECIMAL.sub(b"", line).translate(None, _DIGITS)
+        key = (_process(line), shape, codes)
+        said = self._said.get(key)
+        if said is not None and not frame_line and not self._open:
+            said.again += 1
+            return
+        if said is None:
+            if len(self._said) >= SHAPES:
+                self._count()
+            said = self._said[key] = _Said()
+        if len(line) > LONGEST:
+            line = line[: LONGEST // 2] + b" ... " + line[-LONGEST // 2 :]
+        if b"\r" in line:
+            line = line.rstrip(b"\r").rpartition(b"\r")[2] if b"rror" not in line else line.replace(b"\r", b" ")
+        head = split_head(line.decode("utf-8", "replace"))
+        rank = self._rank(head.key, head.rank)
+        self._learn(rank, said, head.message, head.time, number, lines, index)
+
+    def _count(self) -> None:
+        """Add what was said again to the events, and forget it."""
+        for said in self._said.values():
+            if said.again and said.rank is not None:
+                for key in said.events:
+                    event = said.rank.events.get(key)
+                    if event is not None:
+                        said.rank.events[key] = _counted(event, said.again)
+        self._said.clear()
+
+    def _rank(self, key: str, number: str) -> Rank:
+        if not key:
+            key = f"rank {self._file_rank}" if self._file_rank else f"pid {self._file_pid}" if self._file_pid else ""
+            number = number or self._file_rank
+            if not key and self.files > 1:
+                key = self._file
+        rank = self.ranks.get(key)
+        if rank is None:
+            if len(self.ranks) >= RANKS:
+                return next(reversed(self.ranks.values()))
+            rank = self.ranks[key] = Rank(key)
+            rank.number = number
+        rank.lines += 1
+        return rank
+
+    def _learn(
+        self, rank: Rank, said: _Said, message: str, time: str, number: int, lines: list[bytes], index: int
+    ) -> None:
+        text = message.strip()
+        told_rank, pid = rank_and_pid(message)
+        if told_rank and not rank.number:
+            rank.number = told_rank
+        if pid:
+            rank.pids.add(pid)
+        if self._traceback(rank, message, text, number, lines, index):
+            return
+        if "ChildFailedError" in message and not self.first_failed:
+            self._failed_text = []
+            self._look_for_first_failed(lines[index : index + 60])
+        found = matches(text)
+        operator = _OPERATOR.search(text)
+        if operator and not rank.operator:
+            rank.operator = next(part for part in operator.groups() if part)
+        rank.waits_for.update(number for number in _WAITED_FOR.findall(text) if int(number) < 1_000_000)
+        if not found:
+            if len(rank.suspects) < 12 and re.search(r"\[ERROR\]|\bERROR\b|\bE\d{4}\b|\bFATAL\b|CRITICAL", message):
+                rank.suspects.append(self._place(number, text))
+            return
+        shown, when = self._time(message, time, lines, index)
+        self.changed = True
+        said.rank = rank
+        for one in found:
+            key = (one.name, one.cause)
+            said.events.append(key)
+            if key in rank.events:
+                rank.events[key] = _counted(rank.events[key])
+                continue
+            if len(rank.events) >= EVENTS:
+                return
+            rank.events[key] = Event(
+                rank=rank.name(),
+                time=shown,
+                place=self._place(number, text),
+                name=one.name,
+                meaning=one.meaning,
+                cause=one.cause,
+                role=one.role,
+                weight=one.weight,
+                evidence=one.evidence,
+                source=one.source,
+            )
+            rank.order[key] = when
+
+    def _traceback(self, rank: Rank, message: str, text: str, number: int, lines: list[bytes], index: int) -> bool:
+        """Follow Python tracebacks; True where the line is a part of one that says nothing by itself."""
+        if "Traceback (most recent call last)" in message and "TraceBack" not in message:
+            self._open.add(rank.key)
+            rank.tracebacks += 1
+            rank.open_frames = []
+            return True
+        frame = _FRAME.match(message)
+        if frame:
+            self._open.add(rank.key)
+            if rank.tracebacks <= TRACEBACKS:
+                rank.open_frames.append(Frame(frame["file"], int(frame["line"]), frame["function"] or ""))
+                del rank.open_frames[:-60]
+            return True
+        exception = _EXCEPTION.match(text)
+        if exception and not exception["kind"].endswith("Warning"):
+            own = next((one for one in reversed(rank.open_frames) if not _LIBRARIES.search(one.file)), None)
+            _, when = self._time(message, "", lines, index)
+            entry = (self._place(number, text), text[:SHOWN], own, when)
+            if len(rank.exceptions) < 3:
+                rank.exceptions.append(entry)
+            else:
+                rank.exceptions[2] = entry
+            self._open.discard(rank.key)
+            rank.open_frames = []
+            self.changed = True
+        return False
+
+    def _place(self, number: int, text: str) -> Place:
+        shown = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+        return Place(self._file, number, shown)
+
+    def _time(self, message: str, given: str, lines: list[bytes], index: int) -> tuple[str, float]:
+        """The time of a line: its own, the launcher's, or the nearest before it."""
+        shown, when = time_of(message)
+        if when >= 0:
+            return shown, when
+        if given:
+            shown, when = time_of(given)
+            if when >= 0:
+                return given, when
+        near = lines[max(0, index - _BACK) : index]
+        if len(near) < _BACK:
+            near = [*self._before[len(near) - _BACK :], *near]
+        for line in reversed(near):
+            shown, when = time_of(line[:400].decode("utf-8", "replace"))
+            if when >= 0:
+                return shown, when
+        return "", -1.0
+
+    def _look_for_first_failed(self, lines: list[bytes]) -> None:
+        """Torchrun names the rank that failed first in a table after its own error; it may go on in the next piece."""
+        assert self._failed_text is not None
+        self._failed_text += lines
+        text = b"\n".join(self._failed_text[:80]).decode("utf-8", "replace")
+        found = _FIRST_FAILED.search(text)
+        if found:
+            self.first_failed = found[1]
+        if found or len(self._failed_text) >= 80:
+            self._failed_text = None
+
+    def joined(self) -> Iterator[Rank]:
+        """The ranks, with processes that are known to be one rank put together: a plog file belongs to a process."""
+        by_pid = {pid: rank for rank in self.ranks.values() if rank.number for pid in rank.pids}
+        for rank in list(self.ranks.values()):
+            if rank.key.startswith("pid ") and not rank.number:
+                owner = by_pid.get(rank.key[4:])
+                if owner is not None and owner is not rank:
+                    _merge(owner, rank)
+                    continue
+            yield rank
+
+
+def _merge(owner: Rank, part: Rank) -> None:
+    for key, event in part.events.items():
+        older = key in owner.order and owner.order[key] <= part.order[key]
+        if not older:
+            owner.events[key] = event
+            owner.order[key] = part.order[key]
+    owner.suspects += part.suspects
+    owner.waits_for |= part.waits_for
+    owner.operator = owner.operator or part.operator
+
+
+def _counted(event: Event, more: int = 1) -> Event:
+    return msgspec.structs.replace(event, count=event.count + more)
+
+
+def _process(line: bytes) -> bytes:
+    """What tells a line's process apart, without reading it: the beginning that a launcher writes."""
+    first = line[:1]
+    if first == b"(":
+        return line[: line.find(b")")]
+    if first == b"[" and line[1:2] in b"rd123456789":
+        return line[:12]
+    return line[:5] if first.isdigit() else b""
+
+
+def _starts_with_stems(text: bytes, code: re.Pattern[bytes]) -> set[int]:
+    """Where lines begin that hold a stem or a code."""
+    starts = set()
+    for stem in STEMS:
+        at = text.find(stem)
+        while at >= 0:
+            starts.add(text.rfind(b"\n", 0, at) + 1)
+            end = text.find(b"\n", at)
+            at = text.find(stem, end) if end >= 0 else -1
+    for found in code.finditer(text):
+        starts.add(text.rfind(b"\n", 0, found.start()) + 1)
+    return starts
+
+
+def _with_stems(text: bytes, code: re.Pattern[bytes]) -> set[bytes]:
+    """Lines that hold a stem or a code."""
+    found = set()
+    for start in _starts_with_stems(text, code):
+        end = text.find(b"\n", start)
+        found.add(text[start:] if end < 0 else text[start:end])
+    return found

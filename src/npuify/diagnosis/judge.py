@@ -1,0 +1,300 @@
+"""From what the ranks said to the first cause.
+
+A rank that waited for another says so loudly, and often first; it is not the cause. So what counts is, in this order:
+does the text name a cause or a consequence, how surely, and, among ranks that name causes, which was first in time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from npuify import __version__
+from npuify.knowledge.failures import causes
+from npuify.model import Evidence
+
+from .model import Confidence, Diagnosis, Event, Frame, Place, RankStory
+
+if TYPE_CHECKING:
+    from .collect import Collector, Rank
+
+_CLOSE: Final = 15
+"""Weights that differ by less are alike, and time decides."""
+
+COLLECT: Final = (
+    "the whole output of every rank, not only of rank 0: torchrun --log-dir DIR --redirects 3",
+    "CANN's own logs: the newest files in ~/ascend/log/debug/plog, or where ASCEND_PROCESS_LOG_PATH points",
+    "the same run with ASCEND_LAUNCH_BLOCKING=1 and, if that says nothing, ASCEND_GLOBAL_LOG_LEVEL=1",
+    "what the machine is: npuify doctor --capture machine.json",
+)
+
+
+def judge(collector: Collector) -> Diagnosis:
+    """The diagnosis of everything that was collected so far."""
+    ranks = list(collector.joined())
+    best = _best(ranks, collector.first_failed)
+    if best is None:
+        return _without_event(collector, ranks)
+    rank, key = best
+    event = rank.events[key]
+    known = causes()
+    fact = known.get(event.cause)
+    exception, frame = _exception(rank, event)
+    if event.role in ("wrapper", "hint") and event.weight <= 30 and exception and not _only_repeats(exception):
+        # The log ends in an exception that nothing is known of; a warning before it is not its cause.
+        return _script_error(collector, ranks, rank)
+    also = tuple(
+        sorted(
+            (one for other, one in rank.events.items() if other != key and one.role in ("cause", "wrapper")),
+            key=lambda one: -one.weight,
+        )[:6]
+    )
+    waited = sorted({number for one in ranks for number in one.waits_for}, key=int)
+    given = {one.number for one in ranks if one.number}
+    silent = tuple(one for one in waited if one in given and not any(r.number == one and _loudest(r) for r in ranks))
+    title = fact.title if fact is not None else event.meaning
+    return Diagnosis(
+        tool=__version__,
+        confidence=_confidence(event, bool(fact is not None and fact.question)),
+        cause=event.cause,
+        title=title,
+        why=fact.why if fact is not None else "",
+        fix=fact.fix if fact is not None else "",
+        commands=fact.commands if fact is not None else (),
+        evidence=event.evidence,
+        source=event.source,
+        first=_named(event, rank),
+        also=tuple(_named(one, rank) for one in also),
+        exception=exception,
+        frame=frame,
+        operator=rank.operator,
+        late_stack=bool(fact is not None and fact.late),
+        question=fact.question if fact is not None else "",
+        answers=fact.answers if fact is not None else (),
+        ranks=_stories(ranks, rank, event),
+        waited_for=tuple(waited),
+        silent=silent,
+        findings=(),
+        excerpt=(),
+        collect=COLLECT if event.role in ("wrapper", "consequence") else (),
+        notes=_notes(collector, event, waited, silent, given),
+        files=collector.files,
+        lines=collector.lines,
+        bytes=collector.bytes,
+    )
+
+
+def _best(ranks: list[Rank], first_failed: str) -> tuple[Rank, tuple[str, str]] | None:
+    """The rank and event that the diagnosis rests on."""
+    candidates = []
+    for order, rank in enumerate(ranks):
+        key = _loudest(rank)
+        if key is not None:
+            candidates.append((rank, key, order))
+    if not candidates:
+        return None
+
+    def tier(item: tuple[Rank, tuple[str, str], int]) -> int:
+        event = item[0].events[item[1]]
+        if event.role == "cause":
+            return 0 if event.weight > 30 else 1
+        return {"consequence": 2, "wrapper": 3}.get(event.role, 4)
+
+    best_tier = min(map(tier, candidates))
+    chosen = [item for item in candidates if tier(item) == best_tier]
+    if len(chosen) > 1:
+        named = [item for item in chosen if item[0].number == first_failed and first_failed]
+        timed = [item for item in chosen if item[0].order[item[1]] >= 0]
+        if len(timed) == len(chosen):
+            # The weakest causes (an unclear code) yield to a clear one unless they were first by far.
+            chosen.sort(key=lambda item: (item[0].order[item[1]], -item[0].events[item[1]].weight, item[2]))
+        elif named:
+            chosen = named
+        else:
+            chosen.sort(key=lambda item: (-item[0].events[item[1]].weight, item[2]))
+    return chosen[0][0], chosen[0][1]
+
+
+def _loudest(rank: Rank) -> tuple[str, str] | None:
+    """The event of a rank that says most: a cause rather than a consequence, the surest, and of those the first."""
+    if not rank.events:
+        return None
+    roles = {"cause": 0, "consequence": 1, "wrapper": 2, "hint": 3}
+
+    def value(key: tuple[str, str]) -> tuple[int, int, float, int]:
+        event = rank.events[key]
+        when = rank.order[key]
+        role = roles[event.role]
+        if event.role == "hint" and event.weight >= 40:
+            role = 1
+        return role, -(event.weight // _CLOSE), when if when >= 0 else 0.0, event.place.line
+
+    return min(rank.events, key=value)
+
+
+def _confidence(event: Event, has_question: bool) -> Confidence:
+    if event.role in ("wrapper", "hint"):
+        return Confidence.LIKELY if event.weight >= 30 else Confidence.OPEN
+    if has_question:
+        return Confidence.OPEN
+    return Confidence.CLEAR if event.weight >= 75 else Confidence.LIKELY
+
+
+def _exception(rank: Rank, event: Event) -> tuple[str, Frame | None]:
+    """The exception that belongs to the event: the nearest one, else the first."""
+    if not rank.exceptions:
+        return "", None
+    same = [one for one in rank.exceptions if one[0].file == event.place.file]
+    nearest = min(same or rank.exceptions, key=lambda one: abs(one[0].line - event.place.line))
+    if nearest[2] is None:
+        with_frame = next((one for one in rank.exceptions if one[2] is not None), None)
+        return nearest[1], with_frame[2] if with_frame is not None else None
+    return nearest[1], nearest[2]
+
+
+def _only_repeats(exception: str) -> bool:
+    return exception.startswith(("torch.distributed.elastic", "subprocess.CalledProcessError", "KeyboardInterrupt"))
+
+
+def _named(event: Event, rank: Rank) -> Event:
+    import msgspec
+
+    return msgspec.structs.replace(event, rank=rank.name())
+
+
+def _stories(ranks: list[Rank], first: Rank, event: Event) -> tuple[RankStory, ...]:
+    if len(ranks) < 2:
+        return ()
+    stories = []
+    for rank in ranks:
+        key = _loudest(rank)
+        if key is None and not rank.name() and not rank.exceptions:
+            continue  # lines of the launcher
+        one = rank.events[key] if key is not None else None
+        if rank is first:
+            said = "first cause" if event.role == "cause" else "consequence"
+        elif one is None:
+            said = "other error" if rank.exceptions else "no error"
+        elif one.cause == event.cause:
+            said = "same cause" if one.role == "cause" else "consequence"
+        elif one.role == "consequence" or (one.role in ("wrapper", "hint") and event.role == "cause"):
+            said = "consequence"
+        else:
+            said = "other error"
+        stories.append(RankStory(rank=rank.name(), first=_named(one, rank) if one is not None else None, said=said))
+    return tuple(sorted(stories, key=lambda story: (story.said != "first cause", _order(story.rank))))
+
+
+def _order(name: str) -> tuple[int, str]:
+    return (int(name), "") if name.isdigit() else (1 << 30, name)
+
+
+def _notes(
+    collector: Collector, event: Event, waited: list[str], silent: tuple[str, ...], given: set[str]
+) -> tuple[str, ...]:
+    notes = []
+    if event.role == "consequence":
+        missing = [one for one in waited if one not in given]
+        if silent:
+            notes.append(
+                f"Rank {', '.join(silent)} was waited for and shows no error: it hangs or was ended. Look there."
+            )
+        elif missing and given:
+            notes.append(f"Rank {', '.join(missing)} was waited for, and its log is not among these: look there.")
+        elif not given or len(given) == 1:
+            notes.append("This is the view of one rank; the cause is usually on another. Give the logs of all ranks.")
+        if collector.first_failed:
+            notes.append(f"The launcher says that rank {collector.first_failed} failed first.")
+    return tuple(notes)
+
+
+def _without_event(collector: Collector, ranks: list[Rank]) -> Diagnosis:
+    failed = next((rank for rank in ranks if rank.number == collector.first_failed and rank.exceptions), None)
+    with_exception = failed or next((rank for rank in ranks if rank.exceptions), None)
+    if with_exception is not None:
+        return _script_error(collector, ranks, with_exception)
+    suspects = tuple(place for rank in ranks for place in rank.suspects[:6])[:12]
+    return _empty(
+        collector,
+        Confidence.UNKNOWN if suspects else Confidence.NOTHING,
+        "Nothing in these logs is known to npuify" if suspects else "The logs hold no error",
+        excerpt=suspects,
+        collect=COLLECT,
+    )
+
+
+def _script_error(collector: Collector, ranks: list[Rank], rank: Rank) -> Diagnosis:
+    """An exception of which nothing more is known: the program's own, as far as anybody can tell."""
+    import msgspec
+
+    ordered = [
+        (one[3] if one[3] >= 0 else float("inf"), order, owner, one)
+        for order, owner in enumerate(ranks)
+        for one in owner.exceptions
+        if not _only_repeats(one[1])
+    ] or [(0.0, 0, rank, rank.exceptions[0])]
+    _, _, owner, (place, text, frame, _) = min(ordered, key=lambda item: item[:2])
+    fact = causes()["script-error"]
+    base = _empty(
+        collector,
+        Confidence.UNKNOWN,
+        fact.title,
+        excerpt=(place, *owner.suspects[:5]),
+        collect=COLLECT,
+    )
+    stories = tuple(
+        RankStory(
+            rank=one.name(),
+            first=None,
+            said="first cause" if one is owner else "other error" if one.exceptions or one.events else "no error",
+        )
+        for one in ranks
+    )
+    return msgspec.structs.replace(
+        base,
+        cause=fact.id,
+        why=fact.why,
+        fix=fact.fix,
+        exception=text,
+        frame=frame,
+        operator=owner.operator,
+        ranks=stories if len(stories) > 1 else (),
+    )
+
+
+def _empty(
+    collector: Collector,
+    confidence: Confidence,
+    title: str,
+    *,
+    excerpt: tuple[Place, ...] = (),
+    collect: tuple[str, ...] = (),
+) -> Diagnosis:
+    return Diagnosis(
+        tool=__version__,
+        confidence=confidence,
+        cause="",
+        title=title,
+        why="",
+        fix="",
+        commands=(),
+        evidence=Evidence.ASSUMED,
+        source="",
+        first=None,
+        also=(),
+        exception="",
+        frame=None,
+        operator="",
+        late_stack=False,
+        question="",
+        answers=(),
+        ranks=(),
+        waited_for=(),
+        silent=(),
+        findings=(),
+        excerpt=excerpt,
+        collect=collect if confidence is not Confidence.NOTHING else (),
+        notes=(),
+        files=collector.files,
+        lines=collector.lines,
+        bytes=collector.bytes,
+    )

@@ -1,0 +1,103 @@
+"""What stands around the message of a line: launchers' prefixes, ranks, times, codes."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+_ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_PREFIXES: Final = (
+    # torch: [rank3]:   torchrun --tee: [default3]:   mpirun --tag-output: [1,3]<stderr>:   srun -l: 3:
+    re.compile(r"\[(?:rank|default)(?P<rank>\d+)\]:\s?"),
+    re.compile(r"\[\d+,(?P<rank>\d+)\]<std(?:err|out|diag)>:\s?"),
+    re.compile(r"(?P<rank>\d{1,5}): (?=\S)"),
+    # pdsh, DeepSpeed: host:
+    re.compile(r"(?P<name>(?:worker|node|host)[\w.-]*): "),
+    # Ray, vLLM: (Worker_TP3 pid=465), repeated once by another process
+    re.compile(r"\((?P<name>[A-Za-z][\w ]*?pid=\d+(?:, ip=[\d.]+)?)\)\s?"),
+    # vLLM: ERROR 03-25 06:14:02 [core.py:708]
+    re.compile(r"(?:INFO|WARNING|ERROR|DEBUG|CRITICAL) (?P<time>\d\d-\d\d \d\d:\d\d:\d\d) \[?[\w./]+:\d+\]\s?"),
+)
+_TORCH_NPU: Final = re.compile(r"\(PID:(?P<pid>\d+), Device:-?\d+, RankID:(?P<rank>-?\d+)\)")
+_PID: Final = re.compile(r"\[PID: (\d+)\]|(?:^|\s)\w+\((\d+),[^)]*\):\d{4}-")
+_TIMES: Final = (
+    re.compile(
+        r"(?P<y>20\d\d)-(?P<mo>\d\d)-(?P<d>\d\d)[-T ](?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)(?P<f>[.,]\d+(?:\.\d+)*)?"
+    ),
+    re.compile(r"(?P<y>20\d\d)/(?P<mo>\d\d)/(?P<d>\d\d) (?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)(?P<f>[.,]\d+)?"),
+    re.compile(r"(?P<mo>\d\d)/(?P<d>\d\d)/(?P<y>20\d\d) (?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)(?P<f>[.,]\d+)?"),
+    re.compile(r"\[[EWIF](?P<mo>\d{1,2})(?P<d>\d\d) (?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)(?P<f>\.\d+)?"),
+    re.compile(r"(?<!\d)(?P<mo>\d\d)-(?P<d>\d\d) (?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)(?P<f>[.,]\d+)?"),
+)
+CODES: Final = re.compile(
+    r"\bERR\d{5}\b|\bE[A-Z]\d{4}\b|\bE[1-9]\d{4}\b"
+    r"|(?:error code|runtime result|ErrCode|errno|failed|result|ret)\s*(?:is|=)?\s*:?\s*(?P<number>[1-5]\d{5})\b"
+)
+
+
+class Head(NamedTuple):
+    """What was before the message, and the message."""
+
+    key: str
+    """What tells the line's process apart: ``rank 3``, ``Worker_TP3 pid=465``; empty: nothing does."""
+    rank: str
+    time: str
+    message: str
+
+
+def split_head(line: str) -> Head:
+    """Take launchers' prefixes off; several may stand before one another."""
+    text = _ANSI.sub("", line)
+    key = rank = time = ""
+    for _ in range(6):
+        for pattern in _PREFIXES:
+            found = pattern.match(text)
+            if found:
+                names = found.groupdict()
+                if names.get("rank") is not None and not rank:
+                    rank, key = str(int(names["rank"])), f"rank {int(names['rank'])}"
+                elif names.get("name") is not None and not key:
+                    key = names["name"]
+                elif names.get("time") is not None:
+                    time = time or names["time"]
+                text = text[found.end() :]
+                break
+        else:
+            break
+    return Head(key, rank, time, text)
+
+
+def rank_and_pid(text: str) -> tuple[str, str]:
+    """The rank and process that torch_npu or CANN write into a message; empty where they do not."""
+    found = _TORCH_NPU.search(text)
+    if found:
+        rank = found["rank"]
+        return ("" if rank.startswith("-") else str(int(rank))), found["pid"]
+    pid = _PID.search(text)
+    return "", (pid[1] or pid[2]) if pid else ""
+
+
+def time_of(text: str) -> tuple[str, float]:
+    """The first time in ``text`` as it stands there, and as seconds that order lines of one run; -1.0 for none.
+
+    Logs that leave the year out are taken to be of one year.
+    """
+    for pattern in _TIMES:
+        found = pattern.search(text)
+        if found:
+            parts = found.groupdict()
+            month, day = int(parts["mo"]), int(parts["d"])
+            year = int(parts.get("y") or 0)
+            fraction = re.sub(r"\D", "", parts["f"] or "")
+            seconds = int(parts["h"]) * 3600 + int(parts["m"]) * 60 + int(parts["s"])
+            days = year * 372 + month * 31 + day
+            return found[0].lstrip("["), days * 86400.0 + seconds + (float(f"0.{fraction}") if fraction else 0.0)
+    return "", -1.0
+
+
+def codes_in(text: str) -> list[str]:
+    """Codes of the three grammars, each once, as they come."""
+    found: dict[str, None] = {}
+    for match in CODES.finditer(text):
+        found[match["number"] or match[0]] = None
+    return list(found)

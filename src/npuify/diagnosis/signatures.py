@@ -1,0 +1,67 @@
+"""The tables as something that can be asked of a line quickly: words first, then patterns."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from npuify.knowledge.failures import code_fact, text_facts
+
+from .lines import codes_in
+
+if TYPE_CHECKING:
+    from npuify.model import Evidence
+
+WEIGHT_OF_CODE: Final = {"cann": 75, "acl": 60, "aclnn": 55, "torch_npu": 35, "hccl": 30}
+"""How surely a code names its cause, where no text does: those of CANN most, those of torch_npu least."""
+
+_ROLE_LIMIT: Final = {"wrapper": 12, "hint": 45}
+
+
+class Match(NamedTuple):
+    """One thing that a line says."""
+
+    name: str
+    meaning: str
+    cause: str
+    role: str
+    weight: int
+    evidence: Evidence
+    source: str
+
+
+class _Row(NamedTuple):
+    pattern: re.Pattern[str]
+    match: Match
+
+
+@cache
+def _by_word() -> tuple[tuple[str, tuple[_Row, ...]], ...]:
+    words: dict[str, list[_Row]] = {}
+    for fact in text_facts():
+        meaning = fact.name.replace("-", " ")
+        weight = min(fact.weight, _ROLE_LIMIT.get(fact.role, 100))
+        row = _Row(
+            re.compile(fact.pattern),
+            Match(fact.name, meaning, fact.cause, fact.role, weight, fact.evidence, fact.source),
+        )
+        for word in fact.words:
+            words.setdefault(word, []).append(row)
+    return tuple((word, tuple(rows)) for word, rows in words.items())
+
+
+def matches(text: str) -> list[Match]:
+    """Everything that is known of a line, texts before codes."""
+    found: dict[str, Match] = {}
+    for word, rows in _by_word():
+        if word in text:
+            for row in rows:
+                if row.match.name not in found and row.pattern.search(text):
+                    found[row.match.name] = row.match
+    for code in codes_in(text):
+        fact = code_fact(code)
+        if fact is not None:
+            weight = min(WEIGHT_OF_CODE[fact.grammar], _ROLE_LIMIT.get(fact.role, 100))
+            found[code] = Match(code, fact.meaning, fact.cause, fact.role, weight, fact.evidence, fact.source)
+    return list(found.values())

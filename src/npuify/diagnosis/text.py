@@ -1,0 +1,121 @@
+"""A diagnosis for a person, and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from npuify.report import printable
+
+from .model import Confidence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .model import Diagnosis, Event
+
+_SURE: Final = {
+    Confidence.CLEAR: "the log names it",
+    Confidence.LIKELY: "the usual cause of what the log says",
+    Confidence.OPEN: "several reasons fit; the question below tells them apart",
+    Confidence.UNKNOWN: "not known to npuify",
+}
+_RANKS_SHOWN: Final = 12
+
+
+def render_json(diagnosis: Diagnosis) -> str:
+    """The diagnosis as JSON; ``version`` says which form."""
+    return printable(msgspec.json.format(msgspec.json.encode(diagnosis), indent=2).decode("utf-8") + "\n")
+
+
+def render_brief(diagnosis: Diagnosis) -> str:
+    """One line, for a log that is still being written."""
+    first = diagnosis.first
+    where = f" (rank {first.rank})" if first is not None and first.rank else ""
+    at = f", line {first.place.line}" if first is not None else ""
+    return printable(f"so far{at}: {diagnosis.title}{where} [{diagnosis.cause}]\n")
+
+
+def render_text(diagnosis: Diagnosis) -> str:
+    """The cause first, then the evidence, then what to do."""
+    return printable("\n".join(_lines(diagnosis)) + "\n")
+
+
+def _lines(d: Diagnosis) -> Iterator[str]:
+    size = f"{d.lines} lines in {d.files} {'file' if d.files == 1 else 'files'}"
+    if d.confidence is Confidence.NOTHING:
+        yield f"The logs hold no error that npuify knows ({size})."
+        return
+    yield f"{d.title}."
+    yield f"  {d.cause or 'unknown'}: {_SURE[d.confidence]}"
+    if d.why:
+        yield f"  {d.why}"
+    if d.first is not None:
+        yield ""
+        yield "What the log says"
+        yield from _event(d.first)
+        for event in d.also[:3]:
+            yield f"  also: {event.name}: {event.meaning}"
+    if d.exception or d.frame is not None or d.operator:
+        yield ""
+        yield "Where"
+        if d.frame is not None:
+            yield f"  {d.frame.file}:{d.frame.line}" + (f" in {d.frame.function}" if d.frame.function else "")
+        if d.exception:
+            yield f"  {d.exception}"
+        if d.operator:
+            yield f"  operator: {d.operator}"
+        if d.late_stack and (d.frame is not None or d.exception):
+            yield "  This is where the program waited: launches are asynchronous, so the operator was called before."
+            yield "  Run again with ASCEND_LAUNCH_BLOCKING=1 for its true place."
+    if d.ranks:
+        yield ""
+        yield "Ranks"
+        for story in d.ranks[:_RANKS_SHOWN]:
+            first = story.first
+            said = f": {first.name}, {first.meaning}" + (f", {first.time}" if first.time else "") if first else ""
+            yield f"  {story.rank or '-'}: {story.said}{said}"
+        if len(d.ranks) > _RANKS_SHOWN:
+            yield f"  and {len(d.ranks) - _RANKS_SHOWN} more"
+    for note in d.notes:
+        yield ""
+        yield note
+    if d.question:
+        yield ""
+        yield d.question
+        for answer, todo in d.answers:
+            yield f"  - {answer}: {todo}"
+    if d.fix:
+        yield ""
+        yield "What to do"
+        yield f"  {d.fix}"
+        for command in d.commands:
+            yield f"    {command}"
+    if d.findings:
+        yield ""
+        yield "In the project"
+        for finding in d.findings:
+            yield f"  {finding.file}:{finding.line}: {finding.code} {finding.message}"
+    if d.excerpt:
+        yield ""
+        yield "The lines that say most"
+        for place in d.excerpt:
+            yield f"  {place.file}:{place.line}: {place.text}"
+    if d.collect:
+        yield ""
+        yield "To find out more, collect"
+        for item in d.collect:
+            yield f"  - {item}"
+    yield ""
+    if d.source:
+        yield f"Known from: {d.source} ({d.evidence.value})"
+    yield f"Read: {size}"
+
+
+def _event(event: Event) -> Iterator[str]:
+    rank = f"rank {event.rank}, " if event.rank else ""
+    time = f", {event.time}" if event.time else ""
+    times = f", {event.count} times" if event.count > 1 else ""
+    yield f"  {rank}{event.place.file}:{event.place.line}{time}{times}"
+    yield f"  {event.place.text}"

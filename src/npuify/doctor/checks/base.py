@@ -1,0 +1,80 @@
+"""A check is one function with a stable name; being in ``checks/`` registers it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from npuify.doctor.model import Result, Status
+from npuify.model import Evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from npuify.doctor.facts import Facts
+    from npuify.doctor.model import Mend
+
+    Judge = Callable[[Facts], Iterator[Result]]
+
+
+class Registered(NamedTuple):
+    """A check as it is run."""
+
+    name: str
+    title: str
+    after: tuple[str, ...]
+    judge: Judge
+
+
+_checks: dict[str, Registered] = {}
+
+
+def check(name: str, title: str, *, after: tuple[str, ...] = ()) -> Callable[[Judge], Judge]:
+    """Register a function that yields a result for each thing that is wrong, and nothing where all is well.
+
+    Args:
+        name: stable: scripts filter by it.
+        title: what is checked, for people.
+        after: checks whose errors make this one senseless: it is then skipped, so that one fault is told once.
+    """
+
+    def register(judge: Judge) -> Judge:
+        if name in _checks:
+            raise ValueError(f"two checks are called {name}")
+        _checks[name] = Registered(name, title, after, judge)
+        return judge
+
+    return register
+
+
+def all_checks() -> tuple[Registered, ...]:
+    """Every check, in the order in which they are run: those that others wait for come first."""
+    from npuify.doctor.checks import cann, cards, container, environment, hccl, host, packages  # noqa: F401
+
+    ordered: dict[str, Registered] = {}
+
+    def add(name: str) -> None:
+        if name in ordered or name not in _checks:
+            return
+        for earlier in _checks[name].after:
+            add(earlier)
+        ordered[name] = _checks[name]
+
+    for name in _checks:
+        add(name)
+    return tuple(ordered.values())
+
+
+def result(
+    check: str,
+    status: Status,
+    message: str,
+    *,
+    advice: str = "",
+    mend: Mend | None = None,
+    evidence: Evidence = Evidence.DOCUMENTED,
+    source: str = "",
+) -> Result:
+    """A result; a short name for what every check writes."""
+    return Result(
+        check=check, status=status, message=message, advice=advice, mend=mend, evidence=evidence, source=source
+    )

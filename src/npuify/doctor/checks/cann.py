@@ -1,0 +1,219 @@
+"""CANN: installed, loaded once, with operators for this chip, and with the Python packages that it imports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npuify.doctor.model import Mend, Result, Status
+from npuify.doctor.probes.versions import same
+from npuify.knowledge.machines import cann_packages
+from npuify.model import Evidence
+
+from .base import check, result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.doctor.facts import Facts
+
+_LAYOUT = "facts of public CANN installations; torch_npu/utils/collect_env.py reads ASCEND_HOME_PATH"
+
+
+@check("cann.installed", "CANN is installed")
+def cann_installed(facts: Facts) -> Iterator[Result]:
+    """At least one installation is found in the places where installers put it."""
+    if facts.cann.installed:
+        return
+    chip = facts.chip.package if facts.chip is not None else "<chip>"
+    yield result(
+        "cann.installed",
+        Status.ERROR,
+        "CANN is not found in /usr/local/Ascend, in ~/Ascend, or where ASCEND_HOME_PATH points",
+        advice="install the toolkit and the operator package for this chip, or use an image that has them",
+        mend=Mend(
+            (
+                f"# ./Ascend-cann-toolkit_<version>_linux-{facts.host.architecture or '<arch>'}.run --install",
+                f"# and its operators: Ascend-cann-kernels-{chip} before CANN 8.5, Ascend-cann-{chip}-ops since",
+            ),
+            root=True,
+        ),
+        source=_LAYOUT,
+    )
+
+
+@check("cann.environment", "CANN is loaded in this shell", after=("cann.installed",))
+def cann_environment(facts: Facts) -> Iterator[Result]:
+    """``set_env.sh`` was sourced, and points at an installation that is there."""
+    loaded = facts.cann.loaded
+    best = max(facts.cann.installed, key=lambda one: one.path)
+    script = best.set_env or f"{best.shown}/set_env.sh"
+    if not loaded.home:
+        yield result(
+            "cann.environment",
+            Status.ERROR,
+            f"CANN {best.version} is installed in {best.shown}, but not loaded: ASCEND_HOME_PATH is not set",
+            advice="source its script in the shell that starts the program, and put that into ~/.bashrc or the image",
+            mend=Mend((f"source {script}",), place="shell"),
+            source=_LAYOUT,
+        )
+    elif facts.cann.active is None:
+        what = "which is not there" if not loaded.home_exists else "which is no whole installation"
+        yield result(
+            "cann.environment",
+            Status.ERROR,
+            f"ASCEND_HOME_PATH is {loaded.home}, {what}; CANN {best.version} lies in {best.shown}",
+            advice="open a new shell and source the script of the installation that is there",
+            mend=Mend((f"source {script}",), place="shell"),
+            source=_LAYOUT,
+        )
+    elif facts.cann.active.path not in loaded.homes:
+        yield result(
+            "cann.environment",
+            Status.ERROR,
+            f"ASCEND_HOME_PATH is {loaded.home}, but LD_LIBRARY_PATH holds none of its libraries",
+            advice="something replaced LD_LIBRARY_PATH after CANN was loaded; source the script again, last",
+            mend=Mend((f"source {facts.cann.active.set_env or script}",), place="shell"),
+            source=_LAYOUT,
+        )
+
+
+@check("cann.loaded-twice", "CANN is loaded once", after=("cann.environment",))
+def cann_loaded_twice(facts: Facts) -> Iterator[Result]:
+    """``LD_LIBRARY_PATH`` holds one installation, once."""
+    loaded, active = facts.cann.loaded, facts.cann.active
+    if active is None:
+        return
+    others = [one for one in facts.cann.installed if one.path in loaded.homes and one.path != active.path]
+    if others:
+        yield result(
+            "cann.loaded-twice",
+            Status.ERROR,
+            f"libraries of two CANN installations are in LD_LIBRARY_PATH: {active.version} and "
+            + ", ".join(one.version for one in others),
+            advice="open a new shell and source one set_env.sh only; look for another in ~/.bashrc and /etc/profile.d",
+            mend=Mend(("grep -rn set_env.sh ~/.bashrc ~/.profile ~/.bash_profile /etc/profile.d 2>/dev/null",)),
+            evidence=Evidence.ASSUMED,
+        )
+    elif loaded.repeated > 1:
+        yield result(
+            "cann.loaded-twice",
+            Status.WARNING,
+            f"set_env.sh was sourced {loaded.repeated} times: its folders stand in LD_LIBRARY_PATH as often",
+            advice="harmless, but every start searches them all; source it in one place only",
+            mend=Mend(("grep -rn set_env.sh ~/.bashrc ~/.profile ~/.bash_profile /etc/profile.d 2>/dev/null",)),
+            evidence=Evidence.ASSUMED,
+        )
+
+
+@check("cann.several", "One CANN is installed", after=("cann.installed",))
+def cann_several(facts: Facts) -> Iterator[Result]:
+    """Only told; that several lie side by side is usual."""
+    if len(facts.cann.installed) > 1:
+        shown = ", ".join(f"{one.version} ({one.path})" for one in facts.cann.installed)
+        used = facts.cann.active.version if facts.cann.active is not None else "none"
+        yield result(
+            "cann.several", Status.INFO, f"several are installed: {shown}; loaded: {used}", evidence=Evidence.ASSUMED
+        )
+
+
+@check("cann.kernels", "Operators for this chip are installed", after=("cann.environment", "cards.seen"))
+def cann_kernels(facts: Facts) -> Iterator[Result]:
+    """The active CANN has compiled operators for the chip."""
+    active, chip = facts.cann.active, facts.chip
+    if active is None or not active.opp:
+        if active is not None:
+            yield result(
+                "cann.kernels",
+                Status.ERROR,
+                f"CANN in {active.shown} has no opp folder, so no operators at all",
+                advice="install the whole toolkit, not the runtime alone",
+                source=_LAYOUT,
+            )
+        return
+    if chip is None or not chip.kernels or chip.kernels in active.kernels:
+        return
+    there = ", ".join(active.kernels) or "none"
+    package = (
+        f"Ascend-cann-{chip.package}-ops_{active.version}_linux-{facts.host.architecture or '<arch>'}.run"
+        if _new_layout(active.version)
+        else f"Ascend-cann-kernels-{chip.package}_{active.version}_linux-{facts.host.architecture or '<arch>'}.run"
+    )
+    yield result(
+        "cann.kernels",
+        Status.ERROR,
+        f"CANN {active.version} has no compiled operators for {chip.product} ({chip.kernels}); there: {there}",
+        advice=f"install the operator package for {chip.package} of exactly CANN {active.version}",
+        mend=Mend((f"# ./{package} --install",), root=True),
+        evidence=Evidence.REPORTED,
+        source="hiyouga/LlamaFactory#3779, #5189: Op Cast does not has any binary",
+    )
+
+
+def _new_layout(version: str) -> bool:
+    from npuify.doctor.probes.versions import key
+
+    return key(version) >= key("8.5.0")
+
+
+@check("cann.parts", "Parts of CANN are of one version", after=("cann.environment",))
+def cann_parts(facts: Facts) -> Iterator[Result]:
+    """The operator package belongs to the toolkit."""
+    active = facts.cann.active
+    if active is None:
+        return
+    kernels = active.parts.get("opp_kernel", "")
+    if kernels and active.version and not same(kernels, active.version):
+        yield result(
+            "cann.parts",
+            Status.ERROR,
+            f"the operator package is of CANN {kernels}, the toolkit of {active.version}",
+            advice="install both of one version",
+            source="version.cfg of the installation",
+            evidence=Evidence.PACKAGE,
+        )
+
+
+@check("cann.python-packages", "CANN's Python packages are there", after=("cann.installed", "python.found"))
+def python_packages(facts: Facts) -> Iterator[Result]:
+    """The operator compiler finds what it imports."""
+    packages = facts.python.packages
+    missing = [row for row in cann_packages() if row.name not in packages]
+    if missing and packages:
+        names = [row.name for row in missing]
+        pins = ["numpy<2" if name == "numpy" else name for name in names]
+        yield result(
+            "cann.python-packages",
+            Status.ERROR,
+            f"the Python of the program lacks packages that CANN imports: {', '.join(names)}",
+            advice="install them into the same environment as torch",
+            mend=Mend(("pip install " + " ".join(f"'{pin}'" if "<" in pin else pin for pin in pins),)),
+            evidence=missing[0].evidence,
+            source=missing[0].source,
+        )
+
+
+@check("nnal.environment", "The acceleration library fits", after=("cann.environment", "python.found"))
+def nnal_environment(facts: Facts) -> Iterator[Result]:
+    """Where nnal is loaded, it is the build for torch's C++ ABI."""
+    loaded = facts.cann.loaded.nnal
+    built = f"cxx_abi_{facts.python.torch_abi}"
+    if loaded and facts.python.torch_abi and "cxx_abi_" in loaded and built not in loaded:
+        yield result(
+            "nnal.environment",
+            Status.ERROR,
+            f"torch is built with the C++11 ABI {facts.python.torch_abi}, but nnal is loaded from {loaded}",
+            advice="source its script again after the environment with torch is active, or name the ABI",
+            mend=Mend(
+                (f"source /usr/local/Ascend/nnal/atb/set_env.sh --cxx_abi={facts.python.torch_abi}",), place="shell"
+            ),
+            evidence=Evidence.REPORTED,
+            source="vllm-project/vllm-ascend#117",
+        )
+    elif facts.cann.nnal and not loaded:
+        yield result(
+            "nnal.environment",
+            Status.INFO,
+            f"nnal is installed in {facts.cann.nnal[0]}, but not loaded; only vLLM and ATB operators need it",
+            mend=Mend((f"source {facts.cann.nnal[0]}/set_env.sh",), place="shell"),
+            source="vllm-ascend installation.md",
+        )

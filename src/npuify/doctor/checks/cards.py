@@ -1,0 +1,294 @@
+"""Cards and their driver: seen, well, free, reachable, and with firmware that fits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from npuify.doctor.model import Mend, Result, Status
+from npuify.doctor.probes.host import CONTROL_DEVICES
+from npuify.doctor.probes.versions import between, family, same
+from npuify.knowledge.machines import driver_pairs
+from npuify.model import Evidence
+
+from .base import check, result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.doctor.facts import Facts
+
+_CODES = {
+    -8005: (
+        "npu-smi cannot open the driver",
+        "another container holds the cards, the machine was not restarted since the driver came, or access is denied",
+    ),
+    -8020: (
+        "another container or virtual machine holds the cards",
+        "stop the other one, or give this one other cards; a card belongs to one container at a time",
+    ),
+}
+_CODES_SOURCE = "vllm-project/vllm-ascend#2698, #632; Ascend/cann-container-image#46"
+
+
+@check("cards.seen", "Cards are seen")
+def cards_seen(facts: Facts) -> Iterator[Result]:
+    """``npu-smi info`` shows at least one chip, and as many as the PCI bus has."""
+    smi, host = facts.smi, facts.host
+    if smi.cards:
+        if not host.container and host.pci_cards > len({card.bus or str(card) for card in smi.cards}) > 0:
+            yield result(
+                "cards.seen",
+                Status.WARNING,
+                f"npu-smi shows {len(smi.cards)} chips, but {host.pci_cards} are on the PCI bus",
+                advice="look for failed cards in the kernel's log: dmesg | grep -i davinci",
+                evidence=Evidence.ASSUMED,
+                source="vendor 19e5 on the PCI bus",
+            )
+        return
+    if host.container and not (host.davinci() and set(CONTROL_DEVICES) <= set(host.devices)):
+        return  # the complaint follows from what the container lacks, which container.mounts tells
+    if smi.problem_code in _CODES:
+        what, why = _CODES[smi.problem_code]
+        yield result(
+            "cards.seen",
+            Status.ERROR,
+            f"{what}: {smi.problem!r}",
+            advice=why,
+            mend=Mend(("ls -l /dev/davinci*", "dmesg | tail -50"), root=True),
+            evidence=Evidence.REPORTED,
+            source=_CODES_SOURCE,
+        )
+    elif facts.smi_answered:
+        said = f": {smi.problem!r}" if smi.problem else ""
+        yield result(
+            "cards.seen",
+            Status.ERROR,
+            f"npu-smi shows no cards{said}",
+            advice="see whether the driver is loaded: lsmod | grep drv; start the machine again after an installation",
+            mend=Mend(("npu-smi info", "lsmod | grep drv_"), root=True),
+        )
+    elif host.davinci():
+        yield result(
+            "cards.seen",
+            Status.ERROR,
+            "there are device files of cards, but no npu-smi",
+            advice="add the driver's tools to PATH, or install the driver again",
+            mend=Mend(("ls /usr/local/sbin/npu-smi /usr/local/bin/npu-smi",)),
+        )
+    else:
+        on_bus = f", although {host.pci_cards} are on the PCI bus" if host.pci_cards > 0 else ""
+        yield result(
+            "cards.seen",
+            Status.ERROR,
+            f"no Ascend card is seen here{on_bus}: there is no npu-smi and no /dev/davinci* file",
+            advice="install the driver and the firmware of the card, then start the machine again",
+        )
+
+
+@check("cards.health", "Cards are well", after=("cards.seen",))
+def cards_health(facts: Facts) -> Iterator[Result]:
+    """Every chip says OK."""
+    for card in facts.smi.cards:
+        health = card.health.upper()
+        if health == "OK":
+            continue
+        command = f"npu-smi info -t health -i {card.npu} -c {card.chip}"
+        yield result(
+            "cards.health",
+            Status.WARNING if health == "WARNING" else Status.ERROR,
+            f"NPU {card.npu} chip {card.chip} ({card.name}) says {card.health!r}",
+            advice="ask for the error code; a card with a fault of its memory has to be taken out of use",
+            mend=Mend((command, f"npu-smi info -t ecc -i {card.npu} -c {card.chip}"), root=True),
+        )
+
+
+@check("cards.processes", "Cards are free", after=("cards.seen",))
+def cards_processes(facts: Facts) -> Iterator[Result]:
+    """No other process works on the cards."""
+    by_card: dict[int, list[str]] = {}
+    for process in facts.smi.processes:
+        by_card.setdefault(process.npu, []).append(f"{process.name} ({process.pid}, {process.memory_mib} MB)")
+    for npu, names in by_card.items():
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        yield result(
+            "cards.processes",
+            Status.WARNING,
+            f"other processes use NPU {npu}: {shown}",
+            advice="use other cards with ASCEND_RT_VISIBLE_DEVICES, or end what is left over",
+            mend=Mend((f"npu-smi info -t proc-mem -i {npu}",)),
+        )
+
+
+@check("cards.memory", "Cards have memory left", after=("cards.seen", "cards.processes"))
+def cards_memory(facts: Facts) -> Iterator[Result]:
+    """No card is more than a fifth full without a process that would explain it."""
+    explained = {process.npu for process in facts.smi.processes}
+    for card in facts.smi.cards:
+        used, total = card.memory
+        if total <= 0 or card.npu in explained or used / total <= 0.2:
+            continue
+        yield result(
+            "cards.memory",
+            Status.WARNING,
+            f"NPU {card.npu} chip {card.chip}: {used} of {total} MiB are in use, by nothing that is visible here",
+            advice="a process outside this container, or one that was killed and has not gone, holds them",
+            mend=Mend((f"npu-smi info -t proc-mem -i {card.npu} -c {card.chip}",), place="host"),
+            evidence=Evidence.ASSUMED,
+            source="a fifth is our threshold; idle cards of public logs use up to a tenth",
+        )
+
+
+@check("cards.same", "Cards are of one kind", after=("cards.seen",))
+def cards_same(facts: Facts) -> Iterator[Result]:
+    """All cards of a machine carry the same name, and it is known."""
+    names = Counter(card.name for card in facts.smi.cards)
+    if len(names) > 1:
+        yield result(
+            "cards.same",
+            Status.WARNING,
+            "cards of several kinds: " + ", ".join(f"{count} × {name}" for name, count in names.items()),
+            advice="choose those of one kind with ASCEND_RT_VISIBLE_DEVICES",
+            evidence=Evidence.ASSUMED,
+        )
+    elif names and facts.chip is None:
+        yield result(
+            "cards.same",
+            Status.INFO,
+            f"npuify does not know the chip {next(iter(names))!r}; what depends on the chip is not checked",
+            evidence=Evidence.ASSUMED,
+        )
+
+
+@check("devices.files", "Device files are there", after=("cards.seen", "container.mounts"))
+def device_files(facts: Facts) -> Iterator[Result]:
+    """Each card and each of the three control devices has its file below ``/dev``."""
+    if not facts.smi.cards:
+        return
+    missing = [name for name in CONTROL_DEVICES if name not in facts.host.devices]
+    missing += [f"davinci{card.physical}" for card in facts.smi.cards if card.physical not in facts.host.davinci()]
+    if missing:
+        paths = [f"/dev/{name}" for name in missing]
+        inside = bool(facts.host.container)
+        yield result(
+            "devices.files",
+            Status.ERROR,
+            "missing: " + ", ".join(paths),
+            advice="start the container with a --device option for each of them" if inside else "load the driver again",
+            mend=Mend(
+                ("# docker run " + " ".join(f"--device {path}" for path in paths) + " …",)
+                if inside
+                else ("ls -l /dev | grep -E 'davinci|devmm|hisi'",),
+                place="host" if inside else "machine",
+            ),
+            source="vllm-ascend installation.md",
+        )
+
+
+@check("devices.permission", "Device files may be used", after=("devices.files", "container.mounts"))
+def device_permission(facts: Facts) -> Iterator[Result]:
+    """The user may read and write the device files."""
+    host = facts.host
+    if host.is_root or not host.user:
+        return
+    closed = []
+    for name, node in host.devices.items():
+        bits = node.mode & 0o006
+        if node.group in host.groups:
+            bits |= (node.mode & 0o060) >> 3
+        if node.owner == host.user:
+            bits |= (node.mode & 0o600) >> 6
+        if bits != 0o006:
+            closed.append((name, node))
+    if closed:
+        name, node = closed[0]
+        group = node.group if node.mode & 0o060 == 0o060 and node.group != "root" else "HwHiAiUser"
+        yield result(
+            "devices.permission",
+            Status.ERROR,
+            f"the user may not use {len(closed)} device files: /dev/{name} is {node.mode & 0o777:04o} "
+            f"{node.owner}:{node.group}",
+            advice=f"put the user into the group {group}, or install the driver with --install-for-all",
+            mend=Mend((f'usermod -a -G {group} "$SUDO_USER"',), root=True),
+            evidence=Evidence.DOCUMENTED,
+            source="ACL error 207006; the vendor's installation guide",
+        )
+
+
+@check("driver.version", "The driver is installed", after=("cards.seen", "container.mounts"))
+def driver_version(facts: Facts) -> Iterator[Result]:
+    """The driver's version file is there and says what ``npu-smi`` says."""
+    driver, told = facts.driver, facts.smi.driver
+    if not driver.version:
+        if facts.smi.cards and not facts.host.container:
+            yield result(
+                "driver.version",
+                Status.WARNING,
+                f"{driver.root}/driver/version.info is missing; the driver's version is known from npu-smi only",
+                evidence=Evidence.ASSUMED,
+            )
+        return
+    if told and not same(told, driver.version):
+        yield result(
+            "driver.version",
+            Status.ERROR,
+            f"version.info says driver {driver.version}, but {told} is running",
+            advice="start the machine again, so that it runs the installed driver",
+            mend=Mend(("reboot",), root=True, place="host" if facts.host.container else "machine"),
+            evidence=Evidence.ASSUMED,
+        )
+
+
+@check("driver.firmware", "Driver and firmware go together", after=("driver.version",))
+def driver_firmware(facts: Facts) -> Iterator[Result]:
+    """The firmware lies in the range that the driver's version file names."""
+    driver = facts.driver
+    lowest, highest = driver.firmware_range
+    if driver.firmware and lowest and not between(driver.firmware, lowest, highest):
+        yield result(
+            "driver.firmware",
+            Status.ERROR,
+            f"driver {driver.version} goes with firmware {lowest} to {highest}, but {driver.firmware} is installed",
+            advice="install driver and firmware of one release; when upgrading, the firmware first, then the driver, "
+            "then start the machine again",
+            mend=Mend(
+                (
+                    f"# get the firmware that belongs to driver {driver.version} for this card from the vendor",
+                    "# ./Ascend-hdk-<card>-npu-firmware_<version>.run --full",
+                    "reboot",
+                ),
+                root=True,
+                place="host" if facts.host.container else "machine",
+            ),
+            source="compatible_version_fw in the driver's version.info",
+            evidence=Evidence.PACKAGE,
+        )
+
+
+@check("driver.cann", "Driver and CANN go together", after=("driver.version", "cann.environment"))
+def driver_cann(facts: Facts) -> Iterator[Result]:
+    """The driver is one that the release notes of CANN list."""
+    driver = facts.driver.version or facts.smi.driver
+    cann = facts.cann.active
+    if not driver or cann is None:
+        return
+    for pair in driver_pairs():
+        if pair.cann != family(cann.version) or family(driver) in pair.drivers:
+            continue
+        yield result(
+            "driver.cann",
+            Status.ERROR if all(_older(driver, listed) for listed in pair.drivers) else Status.WARNING,
+            f"CANN {cann.version} goes with drivers {', '.join(pair.drivers)}, but {driver} is installed",
+            advice="install a driver and firmware from that list, or a CANN that goes with this driver",
+            mend=Mend(
+                (f"# install driver and firmware {pair.drivers[-1]} on the host, then start it again",),
+                root=True,
+                place="host" if facts.host.container else "machine",
+            ),
+            evidence=pair.evidence,
+            source=pair.source,
+        )
+
+
+def _older(version: str, listed: str) -> bool:
+    return tuple(map(int, family(version).split("."))) < tuple(map(int, listed.split(".")))

@@ -1,0 +1,64 @@
+"""Environment variables that choose cards."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from npuify.doctor.model import Mend, Result, Status
+from npuify.model import Evidence
+
+from .base import check, result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.doctor.facts import Facts
+
+VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
+
+
+@check("environment.visible-devices", "The choice of cards is well formed", after=("cards.seen",))
+def visible_devices(facts: Facts) -> Iterator[Result]:
+    """``ASCEND_RT_VISIBLE_DEVICES`` is a list of card numbers that are there, each once."""
+    value = facts.environment.get(VISIBLE)
+    cuda = facts.environment.get("CUDA_VISIBLE_DEVICES")
+    if value is None:
+        if cuda:
+            yield result(
+                "environment.visible-devices",
+                Status.WARNING,
+                f"CUDA_VISIBLE_DEVICES={cuda} has no effect on an NPU, so the program sees all cards",
+                advice=f"set {VISIBLE} instead",
+                mend=Mend((f"export {VISIBLE}={cuda}",), place="shell"),
+                source="torch_npu reads ASCEND_RT_VISIBLE_DEVICES",
+            )
+        return
+    problem = _problem(value, len(facts.smi.cards))
+    if problem:
+        yield result(
+            "environment.visible-devices",
+            Status.ERROR,
+            f"{VISIBLE}={value!r}: {problem}",
+            advice="write the numbers of cards with commas between them, such as 0,1,2,3; numbers count from 0 within "
+            "the container",
+            mend=Mend((f"unset {VISIBLE}",), place="shell"),
+            evidence=Evidence.REPORTED,
+            source="CANN error EE2002; gpustack/gpustack#3352 (input data rang[0-2))",
+        )
+
+
+def _problem(value: str, cards: int) -> str:
+    if not value.strip():
+        return "it is empty, so no card is seen"
+    parts = value.split(",")
+    for part in parts:
+        if not re.fullmatch(r"\d+", part):
+            return f"{part!r} is not the number of a card"
+    numbers = [int(part) for part in parts]
+    if len(set(numbers)) < len(numbers):
+        twice = next(number for number in numbers if numbers.count(number) > 1)
+        return f"card {twice} stands there twice"
+    if cards and max(numbers) >= cards:
+        return f"there is no card {max(numbers)}: they count from 0 to {cards - 1}"
+    return ""

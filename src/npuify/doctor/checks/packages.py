@@ -1,0 +1,167 @@
+"""Python and its packages: torch, torch_npu, CANN and Python as one set, and what does not belong here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npuify.doctor.model import Mend, Result, Status
+from npuify.doctor.probes.versions import key
+from npuify.doctor.sets import base_version, install_commands, judge_set, nearest_set
+from npuify.knowledge.dependencies import dependency
+from npuify.model import Evidence
+
+from .base import check, result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.doctor.facts import Facts
+
+
+@check("python.found", "Python answers")
+def python_found(facts: Facts) -> Iterator[Result]:
+    """The interpreter can be asked."""
+    if facts.python.problem:
+        yield result(
+            "python.found",
+            Status.ERROR,
+            f"{facts.python.executable} cannot be asked for its packages: {facts.python.problem}",
+            advice="name the interpreter that the program runs with: --python",
+            evidence=Evidence.ASSUMED,
+        )
+
+
+@check("python.torch", "torch and torch_npu are installed", after=("python.found",))
+def torch_installed(facts: Facts) -> Iterator[Result]:
+    """Both are there."""
+    packages = facts.python.packages
+    missing = [name for name in ("torch", "torch-npu") if name not in packages]
+    if missing:
+        chosen = nearest_set(facts)
+        yield result(
+            "python.torch",
+            Status.ERROR,
+            f"not installed in {facts.python.executable}: {' and '.join(missing)}",
+            advice=f"torch {chosen.torch} with torch_npu {chosen.torch_npu} fits what is here" if chosen else "",
+            mend=Mend(install_commands(chosen, facts)) if chosen else None,
+            evidence=chosen.evidence if chosen else Evidence.DOCUMENTED,
+            source=chosen.source if chosen else "",
+        )
+
+
+@check("versions.set", "torch, torch_npu, CANN and Python belong together", after=("python.torch", "cann.environment"))
+def version_set(facts: Facts) -> Iterator[Result]:
+    """The four are one of the sets that the vendor lists."""
+    found = judge_set(facts)
+    if found is None:
+        return
+    chosen = nearest_set(facts)
+    fits = ""
+    if chosen is not None:
+        fits = (
+            f"the nearest set that works: torch {chosen.torch}, torch_npu {chosen.torch_npu}, CANN {chosen.cann}, "
+            f"Python {' or '.join(chosen.pythons)}"
+        )
+    yield result(
+        "versions.set",
+        Status.ERROR if found.certain else Status.WARNING,
+        found.message,
+        advice=fits,
+        mend=Mend(install_commands(chosen, facts)) if chosen is not None else None,
+        evidence=found.evidence,
+        source=found.source,
+    )
+
+
+@check("python.torch-build", "torch is the build for the CPU", after=("python.torch",))
+def torch_build(facts: Facts) -> Iterator[Result]:
+    """torch_npu for x86 asks for the ``+cpu`` build; a CUDA build brings CUDA's libraries and Triton with it."""
+    version = facts.python.packages.get("torch", "")
+    base, _, local = version.partition("+")
+    x86 = facts.host.architecture in {"x86_64", "amd64"} or facts.python.machine in {"x86_64", "AMD64"}
+    cuda = local.startswith(("cu", "rocm")) or (
+        x86 and not local and any(name.startswith("nvidia-cuda-runtime") for name in facts.python.packages)
+    )
+    if not cuda:
+        return
+    yield result(
+        "python.torch-build",
+        Status.ERROR if x86 else Status.WARNING,
+        f"torch {version} is a build for GPUs; torch_npu on {facts.host.architecture or 'this machine'} is made for "
+        + (f"torch=={base}+cpu" if x86 else "the build without CUDA"),
+        advice="install the build for the CPU over it",
+        mend=Mend(
+            (
+                "pip uninstall -y torch",
+                f"pip install torch=={base}+cpu --index-url https://download.pytorch.org/whl/cpu",
+            )
+        ),
+        evidence=Evidence.PACKAGE,
+        source="Requires-Dist of torch_npu 2.7.1.post2 for x86_64: torch==2.7.1+cpu",
+    )
+
+
+@check("python.numpy", "numpy is old enough", after=("python.found",))
+def numpy_version(facts: Facts) -> Iterator[Result]:
+    """numpy 2 fits neither older CANN nor older torch."""
+    version = facts.python.packages.get("numpy", "")
+    if not version or int(version.split(".")[0]) < 2:
+        return
+    torch = base_version(facts.python.packages.get("torch", ""))
+    cann = facts.cann.active.version if facts.cann.active is not None else ""
+    if torch and key(torch) < key("2.3.0"):
+        what, evidence, source = f"torch {torch} was built for numpy 1", Evidence.DOCUMENTED, "torch 2.3 release notes"
+    elif cann and key(cann) < key("8.3.RC1"):
+        what, evidence = f"the operator compiler of CANN {cann} fails with it", Evidence.REPORTED
+        source = "vllm-project/vllm-ascend#2210: numpy below 2 with CANN 8.2"
+    else:
+        return
+    yield result(
+        "python.numpy",
+        Status.ERROR,
+        f"numpy {version} is installed, but {what}",
+        mend=Mend(("pip install 'numpy<2'",)),
+        evidence=evidence,
+        source=source,
+    )
+
+
+@check("python.cuda-packages", "No packages for CUDA are left over", after=("python.torch", "python.torch-build"))
+def cuda_packages(facts: Facts) -> Iterator[Result]:
+    """What can only run on NVIDIA GPUs is of no use, and some of it is in the way."""
+    packages = facts.python.packages
+    torch_npu = packages.get("torch-npu", "")
+    if "triton" in packages and "triton-ascend" in packages:
+        yield result(
+            "python.cuda-packages",
+            Status.ERROR,
+            f"triton {packages['triton']} and triton-ascend {packages['triton-ascend']} are both installed, and both "
+            "write the module triton",
+            advice="remove both, and install triton-ascend again",
+            mend=Mend(
+                (
+                    "pip uninstall -y triton triton-ascend",
+                    f"pip install --no-deps triton-ascend=={packages['triton-ascend']}",
+                )
+            ),
+            evidence=Evidence.REPORTED,
+            source="triton-lang/triton-ascend#306",
+        )
+    left = []
+    for name in sorted(packages):
+        if name == "triton" and "triton-ascend" in packages:
+            continue
+        row = dependency(name, torch_npu or "2.7.1")
+        if row is not None and row.action == "drop":
+            left.append(name)
+    if left:
+        shown = ", ".join(left[:6]) + (f" and {len(left) - 6} more" if len(left) > 6 else "")
+        yield result(
+            "python.cuda-packages",
+            Status.WARNING,
+            f"packages for CUDA are installed, which nothing here can use: {shown}",
+            advice="remove them, unless a program of this environment imports them on purpose",
+            mend=Mend(("pip uninstall -y " + " ".join(left),)),
+            evidence=Evidence.DOCUMENTED,
+            source="src/npuify/knowledge/data/dependencies.toml",
+        )

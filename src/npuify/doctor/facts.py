@@ -1,0 +1,78 @@
+"""Everything that the probes found, together: what the checks judge."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from npuify.knowledge.machines import Chip, chip
+
+from .probes import cann, driver, hccl, host, npu_smi, python
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .machine import Sight
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """One machine."""
+
+    smi: npu_smi.NpuSmi
+    smi_answered: bool
+    """Whether there is an ``npu-smi`` at all."""
+    chip: Chip | None
+    """The generation of most of its cards."""
+    driver: driver.Driver
+    cann: cann.CannFacts
+    host: host.Host
+    python: python.Python
+    hccl: hccl.Hccl
+    mounts: dict[str, bool]
+    """What a container needs from its host, by path: whether it is there."""
+    environment: Mapping[str, str]
+    network: bool
+    """Whether the shell is set up for several machines."""
+
+
+CONTAINER_NEEDS = ("/usr/local/dcmi", "/usr/local/bin/npu-smi", "/usr/local/sbin/npu-smi", "/etc/ascend_install.info")
+
+
+def gather(machine: Sight, python_program: str | None = None) -> Facts:
+    """Ask ``machine`` everything once.
+
+    Args:
+        python_program: the interpreter to judge; None for the one that runs npuify.
+    """
+    answer = machine.run("npu-smi info", ["npu-smi", "info"])
+    smi = npu_smi.parse(answer.text)
+    kinds = Counter(
+        kind.product for card in smi.cards if (kind := chip(card.name, has_ddr=card.ddr_total > 0)) is not None
+    )
+    product = kinds.most_common(1)[0][0] if kinds else ""
+    found = [chip(card.name, has_ddr=card.ddr_total > 0) for card in smi.cards]
+    the_host = host.read(machine)
+    cards = tuple(card.physical for card in smi.cards) or the_host.davinci()
+    the_hccl = hccl.read(machine, cards)
+    return Facts(
+        smi=smi,
+        smi_answered=not answer.missing,
+        chip=next((one for one in found if one is not None and one.product == product), None),
+        driver=driver.read(machine),
+        cann=cann.read(machine),
+        host=the_host,
+        python=python.read(machine, python_program),
+        hccl=the_hccl,
+        mounts={path: machine.node(path) is not None for path in CONTAINER_NEEDS},
+        environment=machine.environment,
+        network=_several_machines(machine.environment, the_hccl),
+    )
+
+
+def _several_machines(environment: Mapping[str, str], found: hccl.Hccl) -> bool:
+    if found.rank_table is not None and found.rank_table.servers > 1:
+        return True
+    address = environment.get("MASTER_ADDR", "")
+    return bool(address) and address not in {"localhost", "127.0.0.1", "::1", environment.get("HOSTNAME", "")}

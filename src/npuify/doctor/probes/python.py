@@ -1,0 +1,83 @@
+"""The Python that programs will run with: its version and packages, without importing any of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+if TYPE_CHECKING:
+    from npuify.doctor.machine import Sight
+
+NAME: Final = "python inventory"
+
+_INVENTORY: Final = """
+import json, os, platform, sys
+try:
+    from importlib import metadata
+except ImportError:
+    import importlib_metadata as metadata
+packages, files = {}, {}
+for one in metadata.distributions():
+    name = (one.metadata["Name"] or "").lower().replace("_", "-").replace(".", "-")
+    if name and name not in packages:
+        packages[name] = one.version
+        if name in ("torch", "torch-npu", "numpy"):
+            files[name] = str(one.locate_file(""))
+print(json.dumps({
+    "executable": sys.executable, "version": platform.python_version(), "machine": platform.machine(),
+    "prefix": sys.prefix, "packages": packages, "places": files,
+}))
+"""
+"""Runs in the judged Python, which may be an old one; reads metadata only."""
+
+
+class Python(msgspec.Struct, frozen=True, kw_only=True):
+    """An interpreter with its packages, names as PEP 503 normalises them."""
+
+    executable: str
+    version: str
+    machine: str
+    packages: dict[str, str]
+    torch_abi: str = ""
+    """``1`` or ``0``: the C++11 ABI that torch was built with; empty where it cannot be told."""
+    problem: str = ""
+    """Why it could not be asked; then all else is empty."""
+
+    @property
+    def minor(self) -> str:
+        """Major and minor version."""
+        return ".".join(self.version.split(".")[:2])
+
+
+def read(machine: Sight, executable: str | None = None) -> Python:
+    """Ask the interpreter that ``executable`` names, else the one that runs npuify."""
+    program = executable or sys.executable
+    answer = machine.run(NAME, [program, "-c", _INVENTORY])
+    try:
+        told: dict[str, Any] = json.loads(answer.stdout.strip().splitlines()[-1]) if answer.stdout.strip() else {}
+    except ValueError:
+        told = {}
+    if not told:
+        lines = answer.stderr.strip().splitlines()
+        why = "there is no such program" if answer.missing else lines[-1] if lines else f"it ended with {answer.code}"
+        return Python(executable=program, version="", machine="", packages={}, problem=why)
+    packages = {str(name): str(version) for name, version in told.get("packages", {}).items()}
+    place = told.get("places", {}).get("torch", "")
+    return Python(
+        executable=str(told.get("executable", program)),
+        version=str(told.get("version", "")),
+        machine=str(told.get("machine", "")),
+        packages=packages,
+        torch_abi=_abi(machine, place) if place else "",
+    )
+
+
+def _abi(machine: Sight, place: str) -> str:
+    """torch writes its ABI into the settings for C++ projects; importing it to ask would take seconds."""
+    text = machine.read(f"{place}/torch/share/cmake/Torch/TorchConfig.cmake") or ""
+    found = re.search(r"_GLIBCXX_USE_CXX11_ABI=(\d)", text)
+    return found[1] if found else ""

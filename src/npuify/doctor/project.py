@@ -1,0 +1,132 @@
+"""What a project asks of the machine: its requirements, its number formats, what its code still says of CUDA."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from npuify.model import Evidence, NpuifyError, Severity
+
+from .model import Mend, Result, Status
+from .sets import base_version
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .facts import Facts
+
+_BFLOAT16: Final = re.compile(
+    r"\btorch\.bfloat16\b|\b(?:dtype|torch_dtype|mixed_precision|precision)\W{1,4}(?:torch\.)?b(?:float|f)16"
+    r"|--bf16\b|\bbf16\s*[:=]\s*(?:True|true)\b|\.bfloat16\(\)"
+)
+_KINDS: Final = ("python", "notebook", "shell", "yaml", "json", "toml")
+_LARGEST: Final = 2 << 20
+
+
+def judge_project(facts: Facts, project: Path) -> tuple[Result, ...]:
+    """What stands between this machine and ``project``; the project's code is read, never run."""
+    results: list[Result] = []
+    results += _requirements(facts, project)
+    results += _bfloat16(facts, project)
+    results += _findings(facts, project)
+    return tuple(results)
+
+
+def _requirements(facts: Facts, project: Path) -> list[Result]:
+    from npuify.project import torch_requirement
+
+    wanted = torch_requirement(project)
+    torch = base_version(facts.python.packages.get("torch", ""))
+    if wanted is None or not wanted.specifier or not torch:
+        return []
+    try:
+        fits = SpecifierSet(wanted.specifier).contains(torch, prereleases=True)
+    except InvalidSpecifier:
+        return []
+    if fits:
+        return []
+    place = f"{wanted.file}:{wanted.line}" if wanted.line else wanted.file
+    return [
+        Result(
+            check="project.requirements",
+            status=Status.WARNING,
+            message=f"{place} asks for torch{wanted.specifier}, but torch {torch} is installed",
+            advice="migrate the project for the release that is installed; that moves the pin as well",
+            mend=Mend((f"npuify migrate {_quoted(str(project))} -o <folder> --torch-npu {torch}",)),
+            evidence=Evidence.DOCUMENTED,
+            source=place,
+        )
+    ]
+
+
+def _bfloat16(facts: Facts, project: Path) -> list[Result]:
+    from npuify.project import find_files
+
+    chip = facts.chip
+    if chip is None or chip.bf16:
+        return []
+    places = []
+    for file in find_files([project], kinds=_KINDS):
+        try:
+            if file.path.stat().st_size > _LARGEST:
+                continue
+            text = file.path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            if _BFLOAT16.search(line):
+                places.append(f"{file.relative}:{number}")
+                break
+    if not places:
+        return []
+    more = f" and {len(places) - 3} more files" if len(places) > 3 else ""
+    return [
+        Result(
+            check="project.bfloat16",
+            status=Status.ERROR,
+            message=f"the project asks for bfloat16, which {chip.product} lacks: {', '.join(places[:3])}{more}",
+            advice="use float16 with a gradient scaler, or float32",
+            evidence=chip.evidence,
+            source=chip.source,
+        )
+    ]
+
+
+def _findings(facts: Facts, project: Path) -> list[Result]:
+    from npuify.knowledge.versions import choose_release
+    from npuify.options import Options
+    from npuify.rules.scan import scan
+
+    torch_npu = base_version(facts.python.packages.get("torch-npu", ""))
+    try:
+        release: str | None = choose_release(torch_npu, None).torch_npu if torch_npu else None
+    except NpuifyError:
+        release = None
+    found = scan([project], Options(torch_npu=release, jobs=1))
+    errors = [one for one in found.findings if one.severity is Severity.ERROR]
+    if not errors:
+        return []
+    kinds = Counter(f"{one.code} {one.name}" for one in errors)
+    shown = ", ".join(f"{name} ({count})" for name, count in kinds.most_common(3))
+    first = errors[0]
+    return [
+        Result(
+            check="project.findings",
+            status=Status.ERROR,
+            message=f"the project still has {len(errors)} places that will not run on an NPU: {shown}; "
+            f"the first is {first.file}:{first.start.line}: {first.message}",
+            advice="run it after: npuify migrate",
+            mend=Mend((f"npuify scan {_quoted(str(project))}",)),
+            evidence=first.evidence,
+            source=first.source,
+        )
+    ]
+
+
+def _quoted(text: str) -> str:
+    import shlex
+
+    return shlex.quote(text)

@@ -1,0 +1,100 @@
+"""The doctor's report as text for a terminal, and as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from npuify.report import printable
+
+from .model import ORDER, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .model import Machine, Report, Result
+
+VERDICTS: Final = {
+    Status.OK: "This machine is ready.",
+    Status.INFO: "This machine is ready.",
+    Status.WARNING: "This machine runs programs, but not all is as it should be.",
+    Status.ERROR: "This machine is not ready.",
+}
+MARKS: Final = {
+    Status.OK: "ok     ",
+    Status.SKIPPED: "skipped",
+    Status.INFO: "note   ",
+    Status.WARNING: "WARNING",
+    Status.ERROR: "ERROR  ",
+}
+_EVIDENCE: Final = {"reported": "reported by users", "assumed": "assumed, not confirmed"}
+
+
+def render_text(report: Report) -> str:
+    """The report for a person: the verdict first, then what is wrong, from the worst, with what to do."""
+    lines = [VERDICTS[report.worst], "", *_machine(report.machine, report.source)]
+    for result in report.results:
+        if result.status is Status.OK:
+            continue
+        if result.status is Status.SKIPPED and not result.check.startswith("smoke."):
+            continue
+        lines += ["", *_result(result)]
+    counts = Counter(check.status for check in report.checks)
+    told = ", ".join(f"{counts[status]} {status.value}" for status in sorted(counts, key=ORDER.__getitem__))
+    lines += ["", f"{len(report.checks)} checks: {told}. Nothing was changed."]
+    if report.worst is Status.ERROR or report.worst is Status.WARNING:
+        lines.append("The commands as one script: npuify doctor --fix-script FILE")
+    return printable("\n".join(lines) + "\n")
+
+
+def render_json(report: Report) -> str:
+    """The report as JSON; ``version`` says which form."""
+    return printable(msgspec.json.format(msgspec.json.encode(report), indent=2).decode("utf-8") + "\n")
+
+
+def cards_in_short(machine: Machine) -> str:
+    """``8 × 910B3 (Atlas A2), 64 GB``, or ``none``."""
+    kinds = Counter((card.name, card.product, card.memory_mib) for card in machine.cards)
+    return (
+        ", ".join(
+            f"{count} × {name}" + (f" ({product})" if product else "") + (f", {memory // 1024} GB" if memory else "")
+            for (name, product, memory), count in kinds.items()
+        )
+        or "none"
+    )
+
+
+def _machine(machine: Machine, source: str) -> Iterator[str]:
+    rows = (
+        ("judged", source),
+        ("system", " ".join(part for part in (machine.system, machine.architecture) if part)),
+        ("container", machine.container),
+        ("cards", cards_in_short(machine)),
+        ("driver", machine.driver + (f", firmware {machine.firmware}" if machine.firmware else "")),
+        ("CANN", machine.cann or "not loaded"),
+        ("Python", machine.python),
+        ("torch", machine.torch or "not installed"),
+        ("torch_npu", machine.torch_npu or "not installed"),
+    )
+    for name, value in rows:
+        if value:
+            yield f"  {name:<10}{value}"
+
+
+def _result(result: Result) -> Iterator[str]:
+    yield f"{MARKS[result.status]} {result.check}: {result.message}"
+    if result.advice:
+        yield f"        {result.advice}"
+    if result.mend is not None:
+        where = {"host": "on the host", "shell": "in this shell"}.get(result.mend.place, "")
+        who = "as root" if result.mend.root else ""
+        note = ", ".join(part for part in (where, who) if part)
+        for command in result.mend.commands:
+            yield f"          $ {command}" if not command.startswith("#") else f"          {command}"
+        if note:
+            yield f"          ({note})"
+    if result.source and result.status is not Status.INFO:
+        known = _EVIDENCE.get(result.evidence.value, "")
+        yield f"        known from: {result.source}" + (f" ({known})" if known else "")

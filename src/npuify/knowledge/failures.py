@@ -1,0 +1,189 @@
+"""What is known of failures on the NPU: codes, texts in logs, and the causes that they point at."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Literal
+
+import msgspec
+
+from npuify.model import Evidence, Explanation, NpuifyError
+
+from .hand_written import DATA, read_rows
+
+Role = Literal["cause", "consequence", "wrapper", "hint"]
+
+
+class Cause(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One row of ``causes.toml``; its head says what the fields mean."""
+
+    id: str
+    title: str
+    why: str
+    fix: str
+    commands: tuple[str, ...]
+    late: bool = False
+    question: str = ""
+    answers: tuple[tuple[str, str], ...] = ()
+
+
+class CodeFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One row of ``errors.toml``."""
+
+    code: tuple[str, ...]
+    grammar: Literal["torch_npu", "acl", "aclnn", "cann", "hccl"]
+    meaning: str
+    role: Role
+    cause: str
+    evidence: Evidence
+    source: str
+
+
+class TextFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One row of ``failures.toml``."""
+
+    name: str
+    words: tuple[str, ...]
+    pattern: str
+    role: Role
+    cause: str
+    weight: int
+    evidence: Evidence
+    source: str
+    example: str
+
+
+class HeaderCodes(msgspec.Struct, frozen=True):
+    """``error_codes.json``: a number's constant, and its words."""
+
+    torch_npu: str
+    wheel: str
+    sha256: str
+    acl: dict[str, tuple[str, str]]
+    hccl: dict[str, tuple[str, str]]
+
+
+MODULES = {"00": "PTA", "01": "OPS", "02": "DIST", "03": "GRAPH", "04": "PROF", "99": "unknown"}
+"""The first two digits of a torch_npu code. Source: torch_npu/utils/_error_code.py."""
+
+_FAMILIES = {
+    "EI": "HCCL",
+    "EJ": "HCCL's service on the card",
+    "EE": "the runtime",
+    "EH": "ACL",
+    "EL": "the driver",
+    "EZ": "operators",
+}
+
+
+@cache
+def causes() -> dict[str, Cause]:
+    """Every cause, by its id."""
+    return {row.id: row for row in read_rows(DATA / "causes.toml", "cause", Cause)}
+
+
+@cache
+def code_facts() -> tuple[CodeFact, ...]:
+    """Every row about codes.
+
+    Raises:
+        NpuifyError: a row names a cause that does not exist.
+    """
+    rows = tuple(read_rows(DATA / "errors.toml", "error", CodeFact))
+    for row in rows:
+        _known(row.cause, "errors.toml", optional=row.role == "wrapper")
+    return rows
+
+
+@cache
+def text_facts() -> tuple[TextFact, ...]:
+    """Every row about texts.
+
+    Raises:
+        NpuifyError: a row names a cause that does not exist.
+    """
+    rows = tuple(read_rows(DATA / "failures.toml", "failure", TextFact))
+    for row in rows:
+        _known(row.cause, "failures.toml", optional=False)
+    return rows
+
+
+def _known(cause: str, file: str, *, optional: bool) -> None:
+    if cause not in causes() and not (optional and not cause):
+        raise NpuifyError(f"there is no cause {cause!r}", file=str(DATA / file))
+
+
+@cache
+def header_codes() -> HeaderCodes:
+    """The numbers that the headers of torch_npu define."""
+    return msgspec.json.decode((DATA / "error_codes.json").read_bytes(), type=HeaderCodes)
+
+
+@cache
+def _by_code() -> tuple[dict[str, CodeFact], tuple[tuple[re.Pattern[str], CodeFact], ...]]:
+    exact: dict[str, CodeFact] = {}
+    patterns = []
+    for row in code_facts():
+        for code in row.code:
+            if "*" in code:
+                patterns.append((re.compile(code.replace("*", r"\d")), row))
+            else:
+                exact[code] = row
+    return exact, tuple(patterns)
+
+
+def code_fact(code: str) -> CodeFact | None:
+    """The row of a code as a log writes it: ``EI0006``, ``507015``, ``ERR00100``; None where there is none."""
+    exact, patterns = _by_code()
+    if code in exact:
+        return exact[code]
+    return next((row for pattern, row in patterns if pattern.fullmatch(code)), None)
+
+
+def explain_failure(what: str) -> Explanation | None:
+    """What ``npuify explain`` says of a code, of a text's name or of a cause; None where it is none of them."""
+    code = what.strip().upper()
+    fact, headers = code_fact(code), header_codes()
+    named = headers.acl.get(code)
+    if fact is not None or named is not None:
+        lines = []
+        if named is not None:
+            lines.append(f"{named[0]}: {named[1]}")
+        if fact is not None:
+            lines.append(f"{_grammar(code, fact)}: {fact.meaning}.")
+            if fact.role == "consequence":
+                lines.append("It tells what this rank saw; the cause is usually on another rank.")
+            if fact.cause:
+                lines += _told(causes()[fact.cause])
+        evidence = fact.evidence if fact is not None else Evidence.PACKAGE
+        source = fact.source if fact is not None else f"headers in {headers.wheel}"
+        return Explanation(code, "error code", tuple(lines), (), source, evidence)
+    text = next((row for row in text_facts() if row.name == what), None)
+    if text is not None:
+        lines = [f"In logs: {text.example}", *_told(causes()[text.cause])]
+        return Explanation(what, "failure", tuple(lines), (), text.source, text.evidence)
+    if what in causes():
+        return Explanation(
+            what, "cause of failures", tuple(_told(causes()[what])), (), "causes.toml", Evidence.DOCUMENTED
+        )
+    return None
+
+
+def _grammar(code: str, fact: CodeFact) -> str:
+    if fact.grammar == "torch_npu":
+        return f"torch_npu, module {MODULES.get(code[3:5], code[3:5])}"
+    if fact.grammar == "cann":
+        return f"CANN, {_FAMILIES.get(code[:2], 'compiler and card')}"
+    return {"acl": "ACL", "aclnn": "an operator's interface (aclnn)", "hccl": "HCCL"}[fact.grammar]
+
+
+def _told(cause: Cause) -> list[str]:
+    lines = [f"Cause: {cause.title}. {cause.why}", f"What to do: {cause.fix}"]
+    lines += [f"  {command}" for command in cause.commands]
+    if cause.late:
+        lines.append("The Python stack beside it is late: run again with ASCEND_LAUNCH_BLOCKING=1 for the true one.")
+    if cause.question:
+        lines.append(cause.question)
+        lines += [f"  {answer}: {todo}" for answer, todo in cause.answers]
+    return lines

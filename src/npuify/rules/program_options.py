@@ -1,0 +1,214 @@
+"""What an option on a command line means: found in the project's own argparse, click or typer declarations.
+
+A launcher's ``--device cuda`` may change only where the program takes ``--device npu`` after its own migration.
+"""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import warnings
+from typing import TYPE_CHECKING, NamedTuple
+
+from npuify.model import Safety
+from npuify.rules.project_index import is_test
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.worker import Worker
+
+_DECLARING = frozenset(("add_argument", "option", "Option", "add_option"))
+_MOST_DECLARATIONS = 6
+"""Files that are looked at for one option: those nearest the program."""
+
+
+class OptionUse(NamedTuple):
+    """How the project's Python takes a value of an option.
+
+    ``takes`` says whether the value is taken before the migration; ``will_take`` whether its counterpart is taken
+    after it, and ``safety`` how safe the edits are that bring this about.
+    """
+
+    place: str
+    """``file:line`` of the declaration."""
+    takes: bool
+    will_take: bool
+    safety: Safety
+    choices: tuple[str, ...]
+
+
+class ProgramOptions:
+    """The options that the project's programs declare. One for each worker."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self._python = frozenset(worker.project.modules.values())
+        self._files: dict[str, list[str]] = {}
+        self._uses: dict[tuple[str, str, str, str], OptionUse | None] = {}
+        self._edited: dict[str, dict[tuple[int, int], Safety]] = {}
+
+    def program(self, words: list[str], folder: str) -> str:
+        """The file of the project that a command starts; empty where that cannot be told.
+
+        Args:
+            words: the command's words, for example ``["torchrun", "--nproc_per_node=8", "tools/train.py"]``.
+            folder: of the launcher, relative to the project's root.
+        """
+        files = self._python
+        for before, word in zip(["", *words], words, strict=False):
+            if word.endswith(".py"):
+                plain = word.rpartition("\0")[2].lstrip("/") if "\0" in word else word
+                for base in (folder, ""):
+                    file = posixpath.normpath(posixpath.join(base, plain))
+                    if file in files:
+                        return file
+                same = [file for file in files if file.endswith("/" + plain)]
+                return same[0] if len(same) == 1 else ""
+            if before == "-m" and not word.startswith(("torch.", "accelerate.", "deepspeed.", "pip", "pytest")):
+                return self.worker.project.file_of(word) or self.worker.project.file_of(f"{word}.__main__") or ""
+        return ""
+
+    def use(self, option: str, value: str, counterpart: str, program: str, folder: str) -> OptionUse | None:
+        """How the project takes ``value`` of ``option``; None where it declares no such option.
+
+        Args:
+            option: as it is written on the command line, with its dashes.
+            value: what the launcher passes.
+            counterpart: what the launcher is to pass on an NPU.
+            program: the file that the command starts; empty where that is not known.
+            folder: of the launcher: the declaration nearest to it counts.
+        """
+        key = (option, value, counterpart, program or folder)
+        if key not in self._uses:
+            self._uses[key] = self._find(option, value, counterpart, program, folder)
+        return self._uses[key]
+
+    def _find(self, option: str, value: str, counterpart: str, program: str, folder: str) -> OptionUse | None:
+        declaring = self._declaring(option)
+        if not declaring:
+            return None
+        if program in declaring:
+            declaring = [program]
+        near = program or folder + "/x"
+        declaring = sorted(declaring, key=lambda file: (-_common(file, near), file.count("/"), file))
+        closest = _common(declaring[0], near)
+        found = [
+            use
+            for file in declaring[:_MOST_DECLARATIONS]
+            if _common(file, near) == closest
+            for use in self._uses_in(file, option, value, counterpart)
+        ]
+        if not found:
+            return None
+        return min(found, key=lambda use: (use.will_take, use.safety is Safety.SAFE))
+
+    def _declaring(self, option: str) -> list[str]:
+        """Files, tests aside, whose text has the option as a string."""
+        if option not in self._files:
+            quoted = [f"{quote}{option}{quote}".encode() for quote in "\"'"]
+            found = []
+            for file in self.worker.project.modules.values():
+                if is_test(file):
+                    continue
+                try:
+                    raw = (self.worker.project.root / file).read_bytes()
+                except OSError:
+                    continue
+                if any(text in raw for text in quoted):
+                    found.append(file)
+            self._files[option] = found
+        return list(self._files[option])
+
+    def _uses_in(self, file: str, option: str, value: str, counterpart: str) -> Iterator[OptionUse]:
+        project = self.worker.project
+        project.looked_at.add(file)
+        try:
+            raw = (project.root / file).read_bytes()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tree = ast.parse(raw)
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+            return
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and _name(node.func) in _DECLARING and _declares(node, option):
+                yield self._one(file, raw, tree, node, option, value, counterpart)
+
+    def _one(
+        self, file: str, raw: bytes, tree: ast.Module, call: ast.Call, option: str, value: str, counterpart: str
+    ) -> OptionUse:
+        choices = _choices(call)
+        texts = tuple(str(choice.value) for choice in choices)
+        matter = [choice for choice in choices if choice.value == value]
+        matter += _compared(tree, _destination(call, option), value)
+        lines = raw.splitlines(keepends=True)
+        starts = [0]
+        for line in lines:
+            starts.append(starts[-1] + len(line))
+        edited = self._edits(file, raw) if matter else {}
+        safety = Safety.SAFE
+        for constant in matter:
+            begin = starts[constant.lineno - 1] + constant.col_offset
+            spans = [how for (start, _), how in edited.items() if begin <= start < begin + len(value) + 6]
+            if not spans or any(how is not Safety.SAFE for how in spans):
+                safety = Safety.REVIEW if spans or not choices else Safety.MANUAL
+        will_take = not choices or counterpart in texts or (value in texts and safety is not Safety.MANUAL)
+        place = f"{file}:{call.lineno}"
+        return OptionUse(place, not choices or value in texts, will_take, safety, texts)
+
+    def _edits(self, file: str, raw: bytes) -> dict[tuple[int, int], Safety]:
+        """Where the rules for Python change this file, and how safely."""
+        if file not in self._edited:
+            found, _ = self.worker.findings_of_bytes(file, raw, whole=False, kind="python")
+            self._edited[file] = {(edit.start, edit.end): finding.safety for finding in found for edit in finding.edits}
+        return self._edited[file]
+
+
+def _common(file: str, other: str) -> int:
+    """How many folders two paths have in common at their beginning."""
+    count = 0
+    for mine, yours in zip(file.split("/")[:-1], other.split("/")[:-1], strict=False):
+        if mine != yours:
+            break
+        count += 1
+    return count
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _declares(call: ast.Call, option: str) -> bool:
+    return any(isinstance(one, ast.Constant) and one.value == option for one in call.args)
+
+
+def _choices(call: ast.Call) -> list[ast.Constant]:
+    for keyword in call.keywords:
+        values = keyword.value
+        if keyword.arg == "type" and isinstance(values, ast.Call) and _name(values.func) == "Choice" and values.args:
+            values = values.args[0]
+        elif keyword.arg != "choices":
+            continue
+        if isinstance(values, (ast.List, ast.Tuple, ast.Set)):
+            return [one for one in values.elts if isinstance(one, ast.Constant)]
+    return []
+
+
+def _destination(call: ast.Call, option: str) -> str:
+    for keyword in call.keywords:
+        if keyword.arg == "dest" and isinstance(keyword.value, ast.Constant):
+            return str(keyword.value.value)
+    names = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    longest = next((name for name in names if name.startswith("--")), option)
+    return longest.lstrip("-").replace("-", "_")
+
+
+def _compared(tree: ast.Module, destination: str, value: str) -> list[ast.Constant]:
+    """Strings that the option's value is compared with, as in ``args.device == "cuda"``."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            if any(_name(side) == destination for side in sides):
+                found += [side for side in sides if isinstance(side, ast.Constant) and side.value == value]
+    return found

@@ -1,0 +1,77 @@
+"""The process group "hccl": it owns NPU tensors only, and gloo does its work on their memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from npuify.simulator import state
+
+_kept: list[Any] = []
+"""Groups live as long as the process: their threads may outlast the last reference that Python has."""
+
+
+def is_available() -> bool:
+    """Whether torch has torch.distributed."""
+    return dist.is_available()
+
+
+def is_hccl_available() -> bool:
+    """Whether there is the backend hccl: yes."""
+    return True
+
+
+def reinit_process_group(group: Any = None, rebuild_link: bool = True) -> None:
+    """Nothing to build anew."""
+
+
+def register() -> None:
+    """Make ``hccl`` a backend of torch.distributed, the one for NPU tensors."""
+    if "hccl" in getattr(dist.Backend, "backend_list", []):
+        return
+    dist.Backend.register_backend("hccl", _create, extended_api=True, devices=["npu"])
+    _bundles()
+
+
+def _bundles() -> None:
+    """Let collectives of NPU tensors be bundled, which gloo's backend does not know."""
+    begin, end = dist.ProcessGroup._start_coalescing, dist.ProcessGroup._end_coalescing
+
+    def start_coalescing(self: Any, device: torch.device) -> None:
+        if device.type == "npu":
+            state.device.hold_works()
+        else:
+            begin(self, device)
+
+    def end_coalescing(self: Any, device: torch.device) -> Any:
+        if device.type != "npu":
+            return end(self, device)
+        state.device.wait_for_works()
+        done: Any = torch.futures.Future()
+        done.set_result(None)
+        return torch._C._distributed_c10d._create_work_from_future(done)
+
+    dist.ProcessGroup._start_coalescing = start_coalescing  # type: ignore[method-assign]
+    dist.ProcessGroup._end_coalescing = end_coalescing  # type: ignore[method-assign]
+
+
+def _create(options: Any, backend_options: Any) -> Any:
+    """One group's backend, and its twin for CPU tensors that the device hands the work to."""
+    store, rank, size = options.store, options.group_rank, options.group_size
+    backend = dist.ProcessGroupGloo(store, rank, size, timeout=options.timeout)
+    twin = _new_group(dist.PrefixStore("twin", store), rank, size)
+    twin._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.GLOO, backend)
+    if hasattr(twin, "_set_default_backend"):
+        twin._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
+    state.device.learn_twin(twin)
+    _kept.append((backend, twin))
+    return backend
+
+
+def _new_group(store: Any, rank: int, size: int) -> Any:
+    try:
+        return dist.ProcessGroup(store, rank, size)
+    except TypeError:  # before torch 2.6
+        return dist.ProcessGroup(store, rank, size, dist.ProcessGroup.Options("undefined"))

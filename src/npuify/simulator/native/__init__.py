@@ -1,0 +1,1 @@
+"""The simulated device in C++: its sources, and how they are compiled."""

@@ -1,0 +1,358 @@
+// What PyTorch asks of a device: the current device, streams and events, random generators, pinned memory. Operators run at
+// once on the host, so a stream is a number and an event is a moment.
+#include "device.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/Generator.h>
+#include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/Stream.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <c10/util/Exception.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace npuify {
+
+void resize_bytes(c10::StorageImpl* storage, size_t bytes, int device);
+
+namespace {
+
+int devices = 1;
+bool shared_random = false;
+std::atomic<bool> initialized{false};
+thread_local int current = 0;
+thread_local std::array<int64_t, kMostDevices> streams{};
+std::atomic<int64_t> next_stream{1};
+
+void check(int device) {
+  TORCH_CHECK(
+      device >= 0 && device < devices, "Invalid device ID ", device, ": the simulated machine has ", devices,
+      devices == 1 ? " NPU" : " NPUs", " (npuify simulate --devices)");
+}
+
+// ---- generators -----------------------------------------------------------------------------------------------------
+
+struct NpuGenerator final : c10::GeneratorImpl {
+  c10::intrusive_ptr<at::CPUGeneratorImpl> host;
+
+  explicit NpuGenerator(int device)
+      : c10::GeneratorImpl(c10::Device(kNpu, c10::DeviceIndex(device)), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
+        host(c10::make_intrusive<at::CPUGeneratorImpl>()) {}
+  void set_current_seed(uint64_t seed) override {
+    host->set_current_seed(seed);
+  }
+  void set_offset(uint64_t offset) {
+    TORCH_CHECK(false, "the simulated NPU's generator has no offset (npuify)");
+  }
+  uint64_t get_offset() const {
+    return 0;
+  }
+  uint64_t current_seed() const override {
+    return host->current_seed();
+  }
+  uint64_t seed() override {
+    return host->seed();
+  }
+  void set_state(const c10::TensorImpl& state) override {
+    host->set_state(state);
+  }
+  c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
+    return host->get_state();
+  }
+  NpuGenerator* clone_impl() const override {
+    auto* copy = new NpuGenerator(device_.index());
+    copy->host->set_state(*host->get_state());
+    return copy;
+  }
+};
+
+std::vector<at::Generator>& default_generators() {
+  static std::vector<at::Generator>* all = [] {
+    auto* made = new std::vector<at::Generator>();
+    for (int i = 0; i < devices; i++) {
+      made->push_back(at::make_generator<NpuGenerator>(i));
+    }
+    return made;
+  }();
+  return *all;
+}
+
+// ---- pinned memory --------------------------------------------------------------------------------------------------
+
+std::mutex pinned_mutex;
+std::map<const char*, size_t> pinned;
+
+struct PinnedAllocator final : c10::Allocator {
+#if NPUIFY_TORCH >= 203
+  c10::DataPtr allocate(size_t bytes) override {
+    return make(bytes);
+  }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    default_copy_data(to, from, bytes);
+  }
+#else
+  c10::DataPtr allocate(size_t bytes) const override {
+    return make(bytes);
+  }
+#endif
+  static c10::DataPtr make(size_t bytes) {
+    auto* held = new c10::DataPtr(c10::GetCPUAllocator()->allocate(bytes));
+    void* data = held->get();
+    if (data != nullptr) {
+      std::lock_guard<std::mutex> lock(pinned_mutex);
+      pinned[static_cast<const char*>(data)] = bytes;
+    }
+    return {data, held, &drop, c10::Device(c10::DeviceType::CPU)};
+  }
+  static void drop(void* context) {
+    auto* held = static_cast<c10::DataPtr*>(context);
+    {
+      std::lock_guard<std::mutex> lock(pinned_mutex);
+      pinned.erase(static_cast<const char*>(held->get()));
+    }
+    delete held;
+  }
+};
+
+PinnedAllocator pinned_allocator;
+
+bool is_pinned(const void* data) {
+  auto* p = static_cast<const char*>(data);
+  std::lock_guard<std::mutex> lock(pinned_mutex);
+  auto after = pinned.upper_bound(p);
+  if (after == pinned.begin()) {
+    return false;
+  }
+  auto found = std::prev(after);
+  return p < found->first + std::max<size_t>(found->second, 1);
+}
+
+// ---- hooks ----------------------------------------------------------------------------------------------------------
+// No "override": which of these PyTorch asks, and which are const, differs between its releases.
+
+#if NPUIFY_TORCH >= 206
+#define NPUIFY_CONST const
+#else
+#define NPUIFY_CONST
+#endif
+
+struct Hooks final : at::PrivateUse1HooksInterface {
+  bool isBuilt() const {
+    return true;
+  }
+  bool isAvailable() const {
+    return devices > 0;
+  }
+  const at::Generator& getDefaultGenerator(c10::DeviceIndex device) NPUIFY_CONST {
+    int index = device < 0 ? current : device;
+    check(index);
+    return default_generators()[index];
+  }
+  at::Generator getNewGenerator(c10::DeviceIndex device = -1) const {
+    return at::make_generator<NpuGenerator>(device < 0 ? current : device);
+  }
+  c10::Device getDeviceFromPtr(void* data) const {
+    return c10::Device(kNpu, c10::DeviceIndex(current));
+  }
+  bool isPinnedPtr(const void* data) const {
+    return is_pinned(data);
+  }
+  c10::Allocator* getPinnedMemoryAllocator() const {
+    return &pinned_allocator;
+  }
+  bool hasPrimaryContext(c10::DeviceIndex device) const {
+    return true;
+  }
+  void init() const {
+    initialized = true;
+  }
+  void initPrivateUse1() const {
+    initialized = true;
+  }
+  c10::DeviceIndex deviceCount() const {
+    return c10::DeviceIndex(devices);
+  }
+  void setCurrentDevice(c10::DeviceIndex device) const {
+    set_current_device(device);
+  }
+  c10::DeviceIndex getCurrentDevice() const {
+    return c10::DeviceIndex(current);
+  }
+  c10::DeviceIndex exchangeDevice(c10::DeviceIndex device) const {
+    auto before = c10::DeviceIndex(current);
+    set_current_device(device);
+    return before;
+  }
+  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex device) const {
+    return exchangeDevice(device);
+  }
+  void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const {
+    resize_bytes(storage.unsafeGetStorageImpl(), bytes, index_of(storage.device()));
+  }
+};
+
+// ---- guard, streams, events -----------------------------------------------------------------------------------------
+
+struct Event {
+  std::chrono::steady_clock::time_point at;
+};
+
+struct Guard final : c10::impl::DeviceGuardImplInterface {
+  c10::DeviceType type() const override {
+    return kNpu;
+  }
+  c10::Device exchangeDevice(c10::Device device) const override {
+    c10::Device before(kNpu, c10::DeviceIndex(current));
+    set_current_device(device.index());
+    return before;
+  }
+  c10::Device getDevice() const override {
+    return c10::Device(kNpu, c10::DeviceIndex(current));
+  }
+  void setDevice(c10::Device device) const override {
+    set_current_device(device.index());
+  }
+  void uncheckedSetDevice(c10::Device device) const noexcept override {
+    if (device.index() >= 0 && device.index() < devices) {
+      current = device.index();
+    }
+  }
+  c10::Stream stream_of(c10::Device device, int64_t id) const noexcept {
+    auto index = device.index() < 0 ? c10::DeviceIndex(current) : device.index();
+    return c10::Stream(c10::Stream::UNSAFE, c10::Device(kNpu, index), id);
+  }
+  c10::Stream getStream(c10::Device device) const {
+    return stream_of(device, streams[device.index() < 0 ? current : device.index()]);
+  }
+  c10::Stream getDefaultStream(c10::Device device) const override {
+    return stream_of(device, 0);
+  }
+  c10::Stream getStreamFromGlobalPool(c10::Device device, bool = false) const override {
+    return stream_of(device, 1 + next_stream++ % 32);
+  }
+  c10::Stream getNewStream(c10::Device device, int priority = 0) const {
+    return stream_of(device, next_stream++);
+  }
+  c10::Stream exchangeStream(c10::Stream stream) const {
+    auto index = stream.device_index() < 0 ? current : stream.device_index();
+    auto before = stream_of(stream.device(), streams[index]);
+    streams[index] = stream.id();
+    return before;
+  }
+  c10::DeviceIndex deviceCount() const noexcept override {
+    return c10::DeviceIndex(devices);
+  }
+  void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
+    delete static_cast<Event*>(event);
+  }
+  void record(void** event, const c10::Stream&, const c10::DeviceIndex, const c10::EventFlag) const override {
+    if (*event == nullptr) {
+      *event = new Event;
+    }
+    static_cast<Event*>(*event)->at = std::chrono::steady_clock::now();
+  }
+  void block(void*, const c10::Stream&) const override {}
+  bool queryEvent(void*) const override {
+    return true;
+  }
+  bool queryStream(const c10::Stream&) const override {
+    return true;
+  }
+  void synchronizeStream(const c10::Stream&) const override {}
+  void synchronizeEvent(void*) const {}
+  void synchronizeDevice(const c10::DeviceIndex) const {}
+  double elapsedTime(void* from, void* to, const c10::DeviceIndex) const {
+    TORCH_CHECK(from != nullptr && to != nullptr, "Both events must be recorded before calculating elapsed time.");
+    auto span = static_cast<Event*>(to)->at - static_cast<Event*>(from)->at;
+    return std::chrono::duration<double, std::milli>(span).count();
+  }
+};
+
+} // namespace
+
+int device_count() {
+  return devices;
+}
+
+int current_device() {
+  return current;
+}
+
+void set_current_device(int device) {
+  if (device < 0) {
+    return;
+  }
+  check(device);
+  initialized = true;
+  current = device;
+}
+
+int index_of(c10::Device device) {
+  int index = device.index() < 0 ? current : device.index();
+  check(index);
+  return index;
+}
+
+c10::intrusive_ptr<c10::GeneratorImpl> host_generator(c10::GeneratorImpl* npu) {
+  return static_cast<NpuGenerator*>(npu)->host;
+}
+
+c10::intrusive_ptr<c10::GeneratorImpl> default_generator(int device) {
+  check(device);
+  return default_generators()[device].getIntrusivePtr();
+}
+
+bool shares_cpu_random_numbers() {
+  return shared_random;
+}
+
+} // namespace npuify
+
+using namespace npuify;
+
+NPUIFY_API void npuify_start(int count, int share_random) {
+  devices = count;
+  shared_random = share_random != 0;
+  c10::SetAllocator(kNpu, npu_allocator());
+  static c10::impl::DeviceGuardImplRegistrar registrar(kNpu, new Guard());
+  at::RegisterPrivateUse1HooksInterface(new Hooks());
+}
+
+NPUIFY_API int npuify_current_device() {
+  return current;
+}
+
+// Returns whether there is such a device.
+NPUIFY_API int npuify_set_device(int device) {
+  if (device < 0 || device >= devices) {
+    return 0;
+  }
+  set_current_device(device);
+  return 1;
+}
+
+NPUIFY_API int npuify_is_initialized() {
+  return initialized ? 1 : 0;
+}
+
+NPUIFY_API void npuify_initialize() {
+  initialized = true;
+}
+
+NPUIFY_API int64_t npuify_current_stream(int device) {
+  return streams[device < 0 ? current : device];
+}
+
+NPUIFY_API void npuify_set_stream(int device, int64_t stream) {
+  streams[device < 0 ? current : device] = stream;
+}
+
+NPUIFY_API int64_t npuify_new_stream() {
+  return next_stream++;
+}

@@ -1,0 +1,25 @@
+"""Which ATen operators the device treats in a way of its own."""
+
+from __future__ import annotations
+
+WHOLE = """
+aten::convolution aten::convolution_backward aten::copy_ aten::_convolution aten::clone aten::embedding
+aten::embedding_dense_backward aten::native_layer_norm aten::native_layer_norm_backward aten::native_group_norm
+aten::native_group_norm_backward aten::_embedding_bag aten::zero_ aten::fill_.Scalar aten::fill_.Tensor
+""".split()
+"""PyTorch could take these apart; the CPU's kernel does them in one piece, and for some of them there is no other way."""
+
+BESIDE_CPU = """
+aten::copy_ aten::_copy_from aten::index.Tensor aten::index_put aten::index_put_ aten::_index_put_impl_
+aten::_unsafe_index.Tensor aten::_unsafe_index_put aten::set_.source_Tensor aten::is_set_to aten::_pack_padded_sequence
+aten::_pad_packed_sequence aten::tensor_split.tensor_indices_or_sections aten::_nested_tensor_from_mask
+aten::_index_put_impl aten::index.Tensor_out aten::repeat_interleave.Tensor
+""".split()
+"""CPU tensors may stand beside NPU tensors: copies, and indices and lengths that live on the host."""
+
+SAME_KERNEL = {
+    "aten::convolution": "aten::convolution_overrideable",
+    "aten::convolution_backward": "aten::convolution_backward_overrideable",
+    "aten::_convolution": "aten::convolution_overrideable",
+}
+"""Operators that the device takes whole, and the one that torch_npu implements in their place."""

@@ -1,0 +1,116 @@
+"""Starts the simulated machine in this process: compiles or loads the device, and tells PyTorch of it."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from npuify.simulator import registry, state, tables
+from npuify.simulator.settings import Settings, from_environment
+
+
+def start(settings: Settings | None = None) -> None:
+    """Make ``npu`` a device of this process. A second call does nothing.
+
+    Raises:
+        ValueError: the settings name a release or a chip that is not known.
+        RuntimeError: there is another accelerator, or the device cannot be had; the message says what to do.
+    """
+    if state.started():
+        return
+    settings = settings or from_environment()
+    state.release = tables.release_for(str(torch.__version__), settings.torch_npu)
+    state.table = tables.release_table(state.release)
+    state.soc = _soc(settings.soc)
+    state.settings = settings
+    _hide_cuda()
+    device = _engine(settings)
+    registry.register_own_operators()
+    _rename()
+    device.start(settings)
+    state.device = device
+    registry.register_aten()
+    device.set_policy(settings.policy)
+    registry.register_custom()
+    os.register_at_fork(after_in_child=_after_fork)
+    atexit.register(_tell_host_runs)
+
+
+def _engine(settings: Settings) -> Any:
+    from npuify.simulator import build, engine
+
+    if settings.engine != "python":
+        try:
+            return engine.load(settings)
+        except build.NoCompiler as error:
+            if settings.engine == "native" or not hasattr(torch._C, "_acc"):
+                raise RuntimeError(
+                    f"npuify simulate: {error}\nThe device without a compiler needs torch 2.10 or newer."
+                ) from error
+            print(f"npuify: {error}\nnpuify: using the device written in Python, which can do less", file=sys.stderr)
+    from npuify.simulator import python_engine
+
+    return python_engine.PythonEngine()
+
+
+def _soc(name: str) -> dict[str, Any]:
+    path = Path(__file__).resolve().parent / "data" / "socs.json"
+    rows: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    rows.pop("_about")
+    if name not in rows:
+        raise ValueError(f"npuify cannot simulate a chip called {name}; it knows {', '.join(rows)}")
+    return rows[name]
+
+
+def _rename() -> None:
+    torch.utils.rename_privateuse1_backend("npu")
+
+
+def _hide_cuda() -> None:
+    """A machine with NPUs has the CPU's build of torch; a CUDA build must not show the difference."""
+    if torch.version.cuda is None:
+        return
+    if torch.cuda.is_available():
+        raise RuntimeError(
+            "npuify simulate: CUDA was in use before torch_npu was imported; start the program with `npuify simulate`"
+        )
+
+    def refuse() -> None:
+        raise AssertionError("Torch not compiled with CUDA enabled")
+
+    torch.cuda._lazy_init = refuse
+
+
+def _after_fork() -> None:
+    from npuify.simulator.api import devices
+
+    devices._after_fork()
+
+
+def _tell_host_runs() -> None:
+    """At the end: which operators ran that have no kernel on the NPU, and how often."""
+    if state.settings.policy == "off" or os.environ.get("RANK", "0") != "0":
+        return
+    from npuify.simulator.api import devices
+
+    if devices._bad_fork:
+        return
+    runs = state.device.host_runs()
+    if not runs:
+        return
+    most = sorted(runs.items(), key=lambda item: (-item[1], item[0]))
+    lines = [f"  {count:>8} × {name}" for name, count in most[:20]]
+    if len(most) > 20:
+        lines.append(f"  and {len(most) - 20} more operators")
+    print(
+        f"npuify: torch_npu {state.release} has no NPU kernel for these operators; there they run on the host's CPU:",
+        *lines,
+        sep="\n",
+        file=sys.stderr,
+    )

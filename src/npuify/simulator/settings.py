@@ -1,0 +1,64 @@
+"""What ``npuify simulate`` was asked for, as the environment carries it to the program and all its children."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+PREFIX = "NPUIFY_SIMULATE"
+POLICIES = ("off", "warn", "error")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One simulated machine."""
+
+    devices: int = 8
+    """NPUs, 1 to 64."""
+    memory: int = 64 << 30
+    """Bytes of memory of each."""
+    torch_npu: str = ""
+    """The torch_npu release to stand for; empty: the one that belongs to the installed torch."""
+    soc: str = "Ascend910B1"
+    """Name of the chip, as ``torch.npu.get_device_name()`` gives it."""
+    policy: str = "warn"
+    """What happens at an operator that the release runs on the host's CPU: ``off``, ``warn`` (as there) or ``error``."""
+    engine: str = "auto"
+    """``native``: the C++ device; ``python``: the one without a compiler; ``auto``: the first that can be had."""
+    cpu_random: bool = False
+    """Draw the NPU's random numbers from the CPU's generator, so that a run can be compared with the CPU's, number by number."""
+    cache: str = ""
+    """Folder for the compiled device; empty: the user's cache folder."""
+
+    def environment(self) -> dict[str, str]:
+        """As variables of the environment."""
+        return {
+            PREFIX: "1",
+            f"{PREFIX}_DEVICES": str(self.devices),
+            f"{PREFIX}_MEMORY": str(self.memory),
+            f"{PREFIX}_TORCH_NPU": self.torch_npu,
+            f"{PREFIX}_SOC": self.soc,
+            f"{PREFIX}_POLICY": self.policy,
+            f"{PREFIX}_ENGINE": self.engine,
+            f"{PREFIX}_CPU_RANDOM": "1" if self.cpu_random else "",
+            f"{PREFIX}_CACHE": self.cache,
+        }
+
+
+def from_environment() -> Settings:
+    """The settings that a parent ``npuify simulate`` left; defaults for what it did not."""
+    get = os.environ.get
+    default = Settings()
+    policy = get(f"{PREFIX}_POLICY", "") or default.policy
+    if get("TORCH_NPU_FALLBACK_CPU_DISABLE", "0") == "1":
+        policy = "error"
+    return Settings(
+        devices=int(get(f"{PREFIX}_DEVICES", "") or default.devices),
+        memory=int(get(f"{PREFIX}_MEMORY", "") or default.memory),
+        torch_npu=get(f"{PREFIX}_TORCH_NPU", ""),
+        soc=get(f"{PREFIX}_SOC", "") or default.soc,
+        policy=policy,
+        engine=get(f"{PREFIX}_ENGINE", "") or default.engine,
+        cpu_random=bool(get(f"{PREFIX}_CPU_RANDOM", "")),
+        cache=get(f"{PREFIX}_CACHE", ""),
+    )

@@ -1,0 +1,61 @@
+"""The generated tables of torch_npu releases, read with nothing but the standard library."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from npuify.knowledge.correction import corrections
+
+_DATA = Path(__file__).resolve().parent.parent / "knowledge" / "data"
+_RELEASES = _DATA / "releases"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    digits = version.replace("post", "").split("+")[0].split(".")
+    return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in digits)
+
+
+def known_releases() -> list[str]:
+    """Versions of torch_npu with a table, oldest first."""
+    return sorted((path.stem for path in _RELEASES.glob("*.json")), key=_numbers)
+
+
+@cache
+def release_table(torch_npu: str) -> dict[str, Any]:
+    """The table of one release, as ``npuify.knowledge.schema.ReleaseFile`` describes it.
+
+    Where the real package was imported and asked, its answers have been put in; ``live`` holds all of them.
+
+    Raises:
+        ValueError: there is none of that version.
+    """
+    path = _RELEASES / f"{torch_npu}.json"
+    if torch_npu not in known_releases():
+        raise ValueError(f"npuify has no table of torch_npu {torch_npu}; it has {', '.join(known_releases())}")
+    table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    answers = _DATA / "live" / path.name
+    if answers.is_file():
+        live: dict[str, Any] = json.loads(answers.read_text(encoding="utf-8"))
+        table = {**table, **corrections(table, live), "live": live}
+    return table
+
+
+def release_for(torch: str, wanted: str = "") -> str:
+    """The release that stands beside ``torch`` (its version), or the ``wanted`` one; 2.13 may stand for 2.13.0.
+
+    Raises:
+        ValueError: no release is known of that name, or none for that torch.
+    """
+    known = known_releases()
+    if wanted:
+        for version in reversed(known):
+            if version == wanted or version.startswith(wanted + "."):
+                return version
+        raise ValueError(f"npuify knows no torch_npu {wanted}; it knows {', '.join(known)}")
+    for version in reversed(known):
+        if _numbers(version)[:2] == _numbers(torch)[:2]:
+            return version
+    raise ValueError(f"npuify knows no torch_npu for torch {torch}; it knows {', '.join(known)}")

@@ -1,0 +1,438 @@
+"""One shell script, or a part of another file that a shell runs: its commands, variables and words, with their places.
+
+tree-sitter reads the structure, broken scripts included. Every character of a word knows the bytes that it is written
+with, so that a part of a word can be replaced inside its quotes.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tree_sitter import Node, Parser
+
+UNKNOWN = "\0"
+"""Stands in the value of a word for what only the running shell knows."""
+
+_DEEPEST = 400
+"""Levels of nesting that are followed; a real script has some ten."""
+_NOT_INTO_FILE = re.compile(r"2>|\d?>&\s*\d|<")
+_WORDS = frozenset(("word", "string", "raw_string", "concatenation", "number", "command_name"))
+_QUOTES = frozenset(('"', "'", "`", ")", "}", "heredoc_end", "$(", "${"))
+_PLAIN = _WORDS | {"variable_name", "string_content", "test_operator", "extglob_pattern", "regex"}
+"""Nodes whose text is what the shell makes of it, escapes aside, where nothing stands inside them."""
+
+
+class Word(NamedTuple):
+    """A word, or a part of one.
+
+    ``value`` is the text that the shell makes of it, with :data:`UNKNOWN` for each expansion; ``starts`` and ``ends``
+    are the offsets of the bytes that stand for each of its characters.
+    """
+
+    value: str
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+    start: int
+    end: int
+    """Offsets of the whole word, quotes included."""
+    variables: tuple[str, ...] = ()
+    """Names of the variables that it expands."""
+    is_quoted: bool = False
+
+    @property
+    def is_literal(self) -> bool:
+        return UNKNOWN not in self.value
+
+    def span(self, first: int, last: int) -> tuple[int, int] | None:
+        """The bytes of ``value[first:last]``, or None where quotes or escapes stand between them."""
+        if first >= last:
+            return None
+        for at in range(first, last - 1):
+            if self.ends[at] != self.starts[at + 1]:
+                return None
+        return self.starts[first], self.ends[last - 1]
+
+    def part(self, first: int, last: int) -> Word:
+        """The word ``value[first:last]`` inside this one."""
+        start = self.starts[first] if first < len(self.starts) else self.end
+        end = self.ends[last - 1] if first < last else start
+        return Word(
+            self.value[first:last], self.starts[first:last], self.ends[first:last], start, end, self.variables, True
+        )
+
+    def split(self) -> list[Word]:
+        """The words inside a string that holds several, without quotes of their own."""
+        found, first = [], -1
+        for at, character in enumerate(self.value + " "):
+            if character.isspace() or character in "\"'":
+                if first >= 0:
+                    found.append(self.part(first, at))
+                first = -1
+            elif first < 0:
+                first = at
+        return found
+
+
+class Assignment(NamedTuple):
+    """``NAME=value``. ``value`` is None where nothing, or no word, follows."""
+
+    name: str
+    start: int
+    end: int
+    """Offsets of the name."""
+    value: Word | None
+    statement: tuple[int, int]
+    """Offsets of what goes when the assignment goes: the statement, where it has no other, else the assignment."""
+    alone: bool
+    """It is a statement of its own, or the only one of an ``export``."""
+
+
+class Use(NamedTuple):
+    """A place that reads, exports or unsets a variable. ``default`` is the word of ``${NAME:-word}``."""
+
+    name: str
+    start: int
+    end: int
+    default: Word | None = None
+
+
+class Command(NamedTuple):
+    """A simple command. ``words`` begin with its name."""
+
+    words: tuple[Word, ...]
+    start: int
+    end: int
+    is_redirected: bool
+    pipe: tuple[tuple[str, ...], ...] = ()
+    """The values of the words of each command that its output is piped into."""
+    pipe_end: int = 0
+    """Where the pipeline ends."""
+
+    @property
+    def name(self) -> str:
+        """The program without its folder."""
+        return self.words[0].value.rpartition("/")[2] if self.words else ""
+
+
+class Comparison(NamedTuple):
+    """Two words of a test, or the word of a ``case`` and one of its patterns."""
+
+    left: Word
+    right: Word
+
+
+class Heredoc(NamedTuple):
+    """A document in the script: the command that reads it, where it is written to, and its text."""
+
+    command: tuple[str, ...]
+    target: str
+    start: int
+    end: int
+    is_literal: bool
+
+
+class Script(NamedTuple):
+    """What a script holds, in the order of its text."""
+
+    commands: list[Command]
+    assignments: list[Assignment]
+    uses: list[Use]
+    arrays: list[list[Word]]
+    comparisons: list[Comparison]
+    comments: list[tuple[int, int]]
+    heredocs: list[Heredoc]
+    loops: list[tuple[str, Word]]
+    """The variable of each ``for`` with each word that it takes."""
+    is_broken: bool = False
+    """Something in it is no shell, and it cannot be told how far the harm reaches."""
+
+
+@cache
+def _parser() -> Parser:
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+
+
+def read(data: bytes, start: int = 0, end: int | None = None) -> Script:
+    """The script ``data[start:end]``; its offsets are those into ``data``.
+
+    Text that is no shell at all gives a script with little in it, never an error.
+    """
+    part = data[start:end]
+    if b"\r\n" in part:
+        # A carriage return would belong to the last word of its line; what is read keeps its length.
+        part = part.replace(b"\\\r\n", b" \\\n").replace(b"\r\n", b" \n")
+    tree = _parser().parse(part)
+    script = Script([], [], [], [], [], [], [], [])
+    reader = _Reader(part, start, script)
+    reader.walk(tree.root_node)
+    return script._replace(is_broken=reader.is_broken)
+
+
+class _Reader:
+    def __init__(self, data: bytes, base: int, script: Script) -> None:
+        self.data = data
+        self.base = base
+        self.script = script
+        self.is_broken = False
+        self.handlers: dict[str, Callable[[Node, tuple[Node, ...]], None]] = {
+            "command": self._command,
+            "variable_assignment": self._assignment,
+            "declaration_command": self._names,
+            "unset_command": self._names,
+            "simple_expansion": self._expansion,
+            "expansion": self._expansion,
+            "array": self._array,
+            "binary_expression": self._comparison,
+            "case_statement": self._case,
+            "for_statement": self._loop,
+            "comment": self._comment,
+            "redirected_statement": self._redirected,
+        }
+
+    def walk(self, root: Node) -> None:
+        """Show each node to its handler, with the nodes above it, the nearest last."""
+        stack: list[tuple[Node, tuple[Node, ...]]] = [(root, ())]
+        while stack:
+            node, above = stack.pop()
+            if node.is_error or node.is_missing:
+                self.is_broken = self.is_broken or self._spreads(node)
+            handler = self.handlers.get(node.type)
+            if handler is not None:
+                handler(node, above)
+            if len(above) < _DEEPEST:
+                inner = (*above[-3:], node) if len(above) > 3 else (*above, node)
+                stack += [(child, inner) for child in reversed(node.children)]
+
+    def _spreads(self, node: Node) -> bool:
+        """Whether an error may change how the text behind it is read: it has quotes, or goes over lines."""
+        text = self.data[node.start_byte : node.end_byte]
+        return b"\n" in text or any(quote in text for quote in (b'"', b"'", b"`")) or node.type in _QUOTES
+
+    def _text(self, node: Node) -> str:
+        return self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    # --- words ---
+
+    def _word(self, node: Node) -> Word:
+        characters: list[str] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        variables: list[str] = []
+        for text, start, end in self._pieces(node, 0):
+            if text == UNKNOWN:
+                variables += _variables(self.data[start:end])
+            characters.append(text)
+            starts.append(start + self.base)
+            ends.append(end + self.base)
+        return Word(
+            "".join(characters),
+            tuple(starts),
+            tuple(ends),
+            node.start_byte + self.base,
+            node.end_byte + self.base,
+            tuple(variables),
+            node.type in ("string", "raw_string"),
+        )
+
+    def _pieces(self, node: Node, depth: int) -> Iterator[tuple[str, int, int]]:
+        """The characters of a word, with the bytes that stand for each."""
+        start, end = node.start_byte, node.end_byte
+        if node.type == "raw_string":
+            yield from self._plain(start + 1, end - 1, escapes=False)
+        elif node.type == "string":
+            at = start + 1
+            for child in node.children[1:]:
+                yield from self._plain(at, child.start_byte, escapes=True)
+                if child.type == "string_content":
+                    yield from self._plain(child.start_byte, child.end_byte, escapes=True)
+                elif child.type != '"':
+                    # A blank before an expansion belongs to it, as the grammar has it.
+                    text = self.data[child.start_byte : child.end_byte]
+                    begin = child.start_byte + len(text) - len(text.lstrip())
+                    yield from self._plain(child.start_byte, begin, escapes=True)
+                    yield UNKNOWN, begin, child.end_byte
+                at = child.end_byte
+        elif node.type in ("concatenation", "command_name") and node.child_count and depth < 8:
+            at = start
+            for child in node.children:
+                yield from self._plain(at, child.start_byte, escapes=True)
+                yield from self._pieces(child, depth + 1)
+                at = child.end_byte
+        elif node.type in _PLAIN:
+            yield from self._plain(start, end, escapes=True)
+        else:
+            yield UNKNOWN, start, end
+
+    def _plain(self, start: int, end: int, *, escapes: bool) -> Iterator[tuple[str, int, int]]:
+        at = start
+        while at < end:
+            byte = self.data[at]
+            if escapes and byte == 0x5C and at + 1 < end:
+                if self.data[at + 1] != 0x0A:
+                    yield UNKNOWN if self.data[at + 1] > 0x7F else chr(self.data[at + 1]), at, at + 2
+                at += 2
+            elif byte < 0x80:
+                yield (chr(byte) if byte else " "), at, at + 1
+                at += 1
+            else:
+                length = 1
+                while at + length < end and 0x80 <= self.data[at + length] < 0xC0:
+                    length += 1
+                yield self.data[at : at + length].decode("utf-8", "replace")[:1] or "?", at, at + length
+                at += length
+
+    # --- nodes ---
+
+    def _command(self, node: Node, above: tuple[Node, ...]) -> None:
+        words = [
+            self._word(child)
+            for child in node.children
+            if child.type != "variable_assignment" and not child.type.endswith("redirect") and child.is_named
+        ]
+        if not words:
+            return
+        parent = above[-1] if above else None
+        redirected = any(self._is_into_file(child) for child in node.children) or (
+            parent is not None
+            and parent.type == "redirected_statement"
+            and any(self._is_into_file(child) for child in parent.children)
+        )
+        pipe: list[tuple[str, ...]] = []
+        pipeline = next((one for one in reversed(above[-2:]) if one.type == "pipeline"), None)
+        if pipeline is not None:
+            for child in pipeline.named_children:
+                if child.start_byte > node.start_byte and child.type == "command":
+                    pipe.append(tuple(self._word(one).value for one in child.named_children))
+                elif child.start_byte > node.start_byte:
+                    pipe.append(("",))
+        self.script.commands.append(
+            Command(
+                tuple(words),
+                node.start_byte + self.base,
+                node.end_byte + self.base,
+                redirected,
+                tuple(pipe),
+                (pipeline.end_byte if pipeline is not None else node.end_byte) + self.base,
+            )
+        )
+
+    def _is_into_file(self, node: Node) -> bool:
+        """Whether a redirection sends the output of a command into a file or a document."""
+        if node.type == "heredoc_redirect":
+            return True
+        return node.type == "file_redirect" and _NOT_INTO_FILE.match(self._text(node)) is None
+
+    def _assignment(self, node: Node, above: tuple[Node, ...]) -> None:
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name is None or name.type != "variable_name":
+            return
+        parent = above[-1] if above else None
+        alone = parent is None or parent.type not in ("command", "variable_assignments")
+        owner = node
+        if parent is not None and parent.type == "declaration_command":
+            alone = len(parent.named_children) == 1
+            owner = parent if alone else node
+        self.script.assignments.append(
+            Assignment(
+                self._text(name),
+                name.start_byte + self.base,
+                name.end_byte + self.base,
+                self._word(value) if value is not None and value.type != "array" else None,
+                (owner.start_byte + self.base, owner.end_byte + self.base),
+                alone,
+            )
+        )
+
+    def _names(self, node: Node, above: tuple[Node, ...]) -> None:
+        for child in node.named_children:
+            if child.type in ("variable_name", "word") and not self._text(child).startswith("-"):
+                self.script.uses.append(
+                    Use(self._text(child), child.start_byte + self.base, child.end_byte + self.base)
+                )
+
+    def _expansion(self, node: Node, above: tuple[Node, ...]) -> None:
+        name = next((child for child in node.named_children if child.type == "variable_name"), None)
+        if name is None:
+            return
+        default = None
+        for at, child in enumerate(node.children):
+            if child.type in (":-", "-", ":=", "=") and at + 1 < len(node.children):
+                after = node.children[at + 1]
+                if after.type in _WORDS:
+                    default = self._word(after)
+        self.script.uses.append(Use(self._text(name), name.start_byte + self.base, name.end_byte + self.base, default))
+
+    def _array(self, node: Node, above: tuple[Node, ...]) -> None:
+        self.script.arrays.append([self._word(child) for child in node.named_children if child.type != "comment"])
+
+    def _comparison(self, node: Node, above: tuple[Node, ...]) -> None:
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        operator = node.child_by_field_name("operator")
+        if left is None or right is None or operator is None:
+            return
+        if self._text(operator) in ("=", "==", "!=", "=~"):
+            self.script.comparisons.append(Comparison(self._word(left), self._word(right)))
+
+    def _case(self, node: Node, above: tuple[Node, ...]) -> None:
+        value = node.child_by_field_name("value")
+        if value is None:
+            return
+        subject = self._word(value)
+        for item in node.named_children:
+            if item.type == "case_item":
+                for pattern in item.children_by_field_name("value"):
+                    self.script.comparisons.append(Comparison(subject, self._word(pattern)))
+
+    def _loop(self, node: Node, above: tuple[Node, ...]) -> None:
+        name = node.child_by_field_name("variable")
+        if name is not None:
+            self.script.loops.extend(
+                (self._text(name), self._word(one)) for one in node.children_by_field_name("value")
+            )
+
+    def _comment(self, node: Node, above: tuple[Node, ...]) -> None:
+        self.script.comments.append((node.start_byte + self.base, node.end_byte + self.base))
+
+    def _redirected(self, node: Node, above: tuple[Node, ...]) -> None:
+        document = next((child for child in node.children if child.type == "heredoc_redirect"), None)
+        if document is None:
+            return
+        body = next((child for child in document.children if child.type == "heredoc_body"), None)
+        start = next((child for child in document.children if child.type == "heredoc_start"), None)
+        if body is None or start is None:
+            return
+        command = node.child_by_field_name("body")
+        words = tuple(self._word(one).value for one in command.named_children) if command is not None else ()
+        target = ""
+        for redirect in (*node.children, *document.children):
+            if redirect.type == "file_redirect":
+                destination = redirect.child_by_field_name("destination")
+                target = self._word(destination).value if destination is not None else target
+        if words[:1] == ("tee",):
+            target = words[-1]
+        self.script.heredocs.append(
+            Heredoc(
+                words,
+                target,
+                body.start_byte + self.base,
+                body.end_byte + self.base,
+                self._text(start)[:1] in ("'", '"', "\\"),
+            )
+        )
+
+
+def _variables(text: bytes) -> list[str]:
+    """The variable that an expansion reads; of other things, nothing."""
+    name = text.removeprefix(b"$").removeprefix(b"{").removeprefix(b"#").removeprefix(b"!")
+    end = 0
+    while end < len(name) and (name[end : end + 1].isalnum() or name[end : end + 1] == b"_"):
+        end += 1
+    return [name[:end].decode("ascii", "replace")] if end and text[:2] != b"$(" else []

@@ -1,0 +1,83 @@
+"""Find many words in a text at once.
+
+All words are sought in one pass (the Aho-Corasick algorithm), so that a further word costs nothing: what a search costs
+depends on the text's length and on how often a word is found.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from ahocorasick_rs import BytesAhoCorasick, Implementation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class _Search:
+    """One automaton, and what it found in the text that it saw last: the same text is often asked about again."""
+
+    def __init__(self, words: tuple[bytes, ...]) -> None:
+        self.words = words
+        self.index = {word: index for index, word in enumerate(words)}
+        self._finder = BytesAhoCorasick(words, implementation=Implementation.DFA) if words else None
+        self._text = b""
+        self._found: list[tuple[int, int, int]] = []
+
+    def found(self, text: bytes) -> list[tuple[int, int, int]]:
+        """Index of the word, start and end of each match, in the order of their ends."""
+        if text != self._text:
+            self._text = text
+            self._found = self._finder.find_matches_as_indexes(text, overlapping=True) if self._finder else []
+        return self._found
+
+
+class Words:
+    """Words to be found in texts. Upper and lower case differ: for "in any case" give both in lower case.
+
+    Args:
+        words: none may be empty.
+        of: other words, among which these are; both then share one pass over a text.
+
+    Raises:
+        KeyError: a word is not among those of ``of``.
+    """
+
+    def __init__(self, words: Iterable[bytes], of: Words | None = None) -> None:
+        self.words = frozenset(words)
+        self._search: _Search = _Search(tuple(sorted(self.words))) if of is None else of._search
+        self._wanted = None if of is None else frozenset([self._search.index[word] for word in self.words])
+        self._known: dict[str, bool] = {}
+
+    def in_text(self, text: bytes) -> frozenset[bytes]:
+        """Those of the words that stand in a text."""
+        search = self._search
+        found = frozenset([search.words[index] for index in {match[0] for match in search.found(text)}])
+        return found if self._wanted is None else found & self.words
+
+    def places(self, text: bytes) -> list[tuple[int, int]]:
+        """Where words begin and end in a text, in the order of their ends; words within words, too."""
+        wanted = self._wanted
+        found = self._search.found(text)
+        return [(start, end) for index, start, end in found if wanted is None or index in wanted]
+
+    def within(self, name: str) -> bool:
+        """Whether any of the words stands in a name or string, in any case; remembered, as names come again."""
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = bool(self.places(name.lower().encode("utf-8", "surrogatepass")))
+        return known
+
+
+def together(*groups: Iterable[bytes]) -> list[Words]:
+    """One ``Words`` for each group, which share a pass over a text."""
+    sets = [frozenset(group) for group in groups]
+    everything = Words(word for group in sets for word in group)
+    return [Words(group, of=everything) for group in sets]
+
+
+@lru_cache(maxsize=8)
+def words_of(*words: bytes) -> Words:
+    """``Words`` for a few words that are asked for again and again."""
+    return Words(words)

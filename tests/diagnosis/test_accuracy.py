@@ -1,0 +1,42 @@
+"""Logs that nobody tuned on: the numbers of their first run are in ``tests/data/diagnose/README.md``.
+
+What is asserted here is only that it does not get worse.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from npuify.knowledge.failures import causes
+
+from .samples import FOLDER, diagnosed, samples
+
+
+def test_held_out_logs_are_diagnosed_no_worse_than_at_the_first_run() -> None:
+    rows = samples("held_out")
+    right = sum(diagnosed(row["lines"].strip("\n") + "\n").cause == row["cause"] for row in rows)
+    assert len(rows) == 66 and right >= 61
+
+
+def test_what_is_missed_is_seldom_called_clear() -> None:
+    """A wrong answer has to say that it is one of several."""
+    wrong = [
+        found.confidence.value
+        for row in (*samples("held_out"), *samples("blind"))
+        if (found := diagnosed(row["lines"].strip("\n") + "\n")).cause != row["cause"]
+    ]
+    assert Counter(wrong)["clear"] == 0
+
+
+def test_every_sample_has_its_thread_and_a_label() -> None:
+    rows = [*samples("held_out"), *samples("blind"), *samples("tuned")]
+    known = set(causes()) | {"allocator-setting", "device-shared"}
+    assert len(rows) >= 120
+    for row in rows:
+        assert row["source"].startswith("https://")
+        assert row["cause"] in known, row["cause"]
+    unseen = [row["source"] for row in (*samples("held_out"), *samples("blind"))]
+    tuned = {part for row in samples("tuned") for part in row["source"].split(" ; ")}
+    assert not tuned & set(unseen)
+    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert f"| `tuned.toml` | {len(samples('tuned'))} |" in readme

@@ -1,0 +1,298 @@
+"""Launchers, configurations and containers: golden files, and what ties them to the project's Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from npuify.model import Safety, Severity
+from npuify.options import Options
+from npuify.rewrite.plan import plan
+from npuify.rules.scan import scan
+
+from .harness import findings, migrated, output
+
+DATA = Path(__file__).parent.parent / "data" / "launchers"
+GOLDEN = sorted(path for path in DATA.rglob("*") if ".in" in path.suffixes)
+NO_CACHE = Options(cache=False, jobs=1)
+
+
+def _target(path: Path) -> str:
+    return path.relative_to(DATA).as_posix().replace(".in", "", 1)
+
+
+def _expected(path: Path) -> str:
+    return path.with_name(path.name.replace(".in", ".out", 1)).read_text("utf-8")
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=_target)
+class TestGolden:
+    def test_result(self, path: Path) -> None:
+        assert output(path.read_text("utf-8"), unsafe=True, name=_target(path)) == _expected(path)
+
+    def test_second_run_changes_nothing(self, path: Path) -> None:
+        assert migrated(_expected(path), unsafe=True, name=_target(path)).raw is None
+
+    def test_line_ends_of_windows_stay(self, path: Path) -> None:
+        result = migrated(path.read_text("utf-8").replace("\n", "\r\n").encode(), unsafe=True, name=_target(path))
+        assert not result.errors
+        assert result.raw is not None
+        # What is put into a script as new lines follows the script that npuify wrote, not the one it read.
+        assert result.raw.decode().replace("\r\n", "\n") == _expected(path)
+        assert result.raw.decode().count("\r\n") >= path.read_text("utf-8").count("\n")
+
+    def test_byte_order_mark_and_missing_last_line_end_stay(self, path: Path) -> None:
+        if path.name.startswith("job.in.slurm"):
+            pytest.skip("a byte order mark before a shebang is an error of its own")
+        raw = b"\xef\xbb\xbf" + path.read_bytes().rstrip(b"\n")
+        result = migrated(raw, unsafe=True, name=_target(path))
+        assert result.raw is not None
+        assert result.raw.startswith(b"\xef\xbb\xbf")
+        assert result.raw.removeprefix(b"\xef\xbb\xbf").decode() == _expected(path).rstrip("\n")
+
+    def test_an_ignore_comment_silences(self, path: Path) -> None:
+        if path.suffix == ".json":
+            pytest.skip("JSON has no comments")
+        text = f"# npuify: ignore-file\n{path.read_text('utf-8')}"
+        assert output(text, unsafe=True, name=_target(path)) == text
+
+
+def test_golden_files_are_there() -> None:
+    assert {_target(path).rpartition("/")[2] for path in GOLDEN} >= {
+        "Dockerfile",
+        "Makefile",
+        "compose.yaml",
+        "default_config.yaml",
+        "ds_config.json",
+        "gpu.yml",
+        "job.slurm",
+        "job.yml",
+        "justfile",
+        "local.env",
+        "settings.ini",
+        "settings.toml",
+        "train.sh",
+        "train.yaml",
+    }
+
+
+UNCHANGED = {
+    "words in messages": ("run.sh", 'echo "use --device cuda and --backend nccl"\n'),
+    "paths and addresses": ("run.sh", "cp -r runs/cuda /data/nccl:0\ncurl https://nccl.example/cuda:0\n"),
+    "another variable": ("run.sh", "export MY_CUDA_DIR=x CUDATYPE=y\n"),
+    "variables that stay": ("run.sh", "export CUDA_DEVICE_MAX_CONNECTIONS=1 MASTER_ADDR=x\n"),
+    "options that take no device": ("run.sh", "python train.py --name cuda --tag nccl --gpus 8 --device 0\n"),
+    "help in a document": ("run.sh", "cat <<EOF\nexport CUDA_LAUNCH_BLOCKING=1\n--backend nccl\nEOF\n"),
+    "torchrun itself": ("run.sh", "torchrun --nproc_per_node=8 train.py\npython -m torch.distributed.launch t.py\n"),
+    "accelerate's own option": ("run.sh", "accelerate launch --multi_gpu --num_processes 8 train.py\n"),
+    "keys that name no device": ("c.yaml", "name: cuda\npath: runs/cuda\nkernel: nccl-tests\nversion: cuda:0\n"),
+    "texts": ("c.yaml", "help: >\n  device: cuda\n  backend: nccl\ntext: 'device: cuda'\n"),
+    "tags": ("c.yaml", "tags: [nccl, cuda]\n"),
+    "JSON texts": ("c.json", '{"note": "device: cuda", "names": ["cuda", "nccl"], "device_name": "cuda card"}\n'),
+    "a record of a run": ("results/run.json", '{"device": "cuda:0"}\n'),
+    "an image for the CPU": ("Dockerfile", "FROM pytorch/pytorch:2.1-cpu\nFROM ubuntu:22.04\n"),
+    "no YAML at all": ("c.yaml", "device: cuda\n  - [\n"),
+    "a list of words": ("c.toml", 'names = ["cuda", "nccl"]\ntitle = "device = cuda"\n'),
+}
+
+
+@pytest.mark.parametrize("case", UNCHANGED)
+def test_stays(case: str) -> None:
+    name, text = UNCHANGED[case]
+    assert output(text, name=name) == text
+    if name != "results/run.json":
+        assert output(text, unsafe=True, name=name) == text
+
+
+CHANGED = {
+    "a value with blanks": ("export CUDA_VISIBLE_DEVICES='0, 1'\n", "export ASCEND_RT_VISIBLE_DEVICES='0,1'\n"),
+    "no device at all": ("CUDA_VISIBLE_DEVICES='' python t.py\n", "ASCEND_RT_VISIBLE_DEVICES='' python t.py\n"),
+    "a default": ("G=${CUDA_VISIBLE_DEVICES:-0}\n", "G=${ASCEND_RT_VISIBLE_DEVICES:-0}\n"),
+    "an unset": ("unset CUDA_VISIBLE_DEVICES\n", "unset ASCEND_RT_VISIBLE_DEVICES\n"),
+    "env": ("env CUDA_LAUNCH_BLOCKING=1 python t.py\n", "env ASCEND_LAUNCH_BLOCKING=1 python t.py\n"),
+    "a backend in a variable": ('B="nccl"\npython t.py --backend $B\n', 'B="hccl"\npython t.py --backend $B\n'),
+    "a backend in a case": (
+        'case "$BACKEND" in nccl) x ;; gloo) y ;; esac\n',
+        'case "$BACKEND" in hccl) x ;; gloo) y ;; esac\n',
+    ),
+    "a loop": (
+        "for b in nccl gloo; do python t.py --backend $b; done\n",
+        "for b in hccl gloo; do python t.py --backend $b; done\n",
+    ),
+    "an override of Hydra's": (
+        "fairseq-hydra-train distributed_training.distributed_backend=nccl\n",
+        "fairseq-hydra-train distributed_training.distributed_backend=hccl\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CHANGED)
+def test_changes_safely(case: str) -> None:
+    before, after = CHANGED[case]
+    assert output(before, name="run.sh") == after
+
+
+FOUND = {
+    "Slurm's options": ("run.sh", "srun -p part --gres=gpu:8 python t.py\n", "NPU710"),
+    "Slurm's directives": ("run.sh", "#!/bin/sh\n#SBATCH --gpus-per-node=8\n", "NPU710"),
+    "Ray": ("run.sh", "ray start --head --num-gpus 8\n", "NPU710"),
+    "a module of CUDA": ("run.sh", "module load cuda/12.1\n", "NPU712"),
+    "a compiler": ("run.sh", "nvcc -o x x.cu\n", "NPU709"),
+    "a question to nvidia-smi": ("run.sh", "nvidia-smi --query-gpu=memory.used --format=csv\n", "NPU708"),
+    "a device by its UUID": ("run.sh", "export CUDA_VISIBLE_DEVICES=GPU-8932f937\n", "NPU702"),
+    "a toolkit": ("run.sh", "export CUDA_HOME=/usr/local/cuda\n", "NPU703"),
+    "Lightning": ("c.yaml", "trainer:\n  accelerator: gpu\n", "NPU733"),
+    "apex in DeepSpeed": ("ds.json", '{"amp": {"enabled": true}}', "NPU733"),
+    "FP8": ("c.yaml", "mixed_precision: fp8\n", "NPU733"),
+    "an image": ("Dockerfile", "FROM nvcr.io/nvidia/pytorch:24.01-py3\n", "NPU720"),
+    "Docker by a variable": ("run.sh", "docker run --gpus $GPUS image\n", "NPU711"),
+    "a runner": (".github/workflows/x.yml", "jobs:\n  a:\n    runs-on: [self-hosted, gpu]\n", "NPU723"),
+}
+
+
+@pytest.mark.parametrize("case", FOUND)
+def test_is_found_and_left_to_a_person(case: str) -> None:
+    name, text, code = FOUND[case]
+    found = [finding for finding in findings(text, name=name) if finding.code == code]
+    assert len(found) == 1
+    assert found[0].safety is Safety.MANUAL
+    assert found[0].advice
+    assert output(text, unsafe=True, name=name) == text
+
+
+class TestVariables:
+    def test_all_places_of_a_file_change_or_none(self) -> None:
+        text = "export CUDA_VISIBLE_DEVICES=MIG-0\npython t.py --gpus $CUDA_VISIBLE_DEVICES\n"
+        assert output(text, unsafe=True, name="run.sh") == text
+
+    def test_a_default_that_cannot_be_translated_keeps_the_name(self) -> None:
+        text = "docker run -e NVIDIA_VISIBLE_DEVICES=${NVIDIA_VISIBLE_DEVICES:-all} image\n"
+        assert output(text, unsafe=True, name="run.sh") == text
+        assert any("all" in finding.advice for finding in findings(text, name="run.sh"))
+
+    def test_places_of_one_variable_are_as_safe_as_the_least(self) -> None:
+        text = "export CUDA_VISIBLE_DEVICES=1,0\necho $CUDA_VISIBLE_DEVICES\n"
+        assert output(text, name="run.sh") == text
+        assert "ASCEND_RT_VISIBLE_DEVICES=0,1\necho $ASCEND" in output(text, unsafe=True, name="run.sh")
+
+
+class TestOptionsOfTheProject:
+    """An option is looked up in the declarations of the program that the launcher starts."""
+
+    def project(self, root: Path, program: str, launcher: str) -> dict[str, str]:
+        (root / "train.py").write_text(program, "utf-8")
+        (root / "run.sh").write_text(launcher, "utf-8")
+        _, contents = plan(root, NO_CACHE)
+        return {name: raw.decode() for name, raw in contents.items()}
+
+    PROGRAM = (
+        "import argparse\nimport torch\nimport torch.distributed as dist\n"
+        "parser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--device', default='cuda', choices=['cuda', 'cpu'])\n"
+        "parser.add_argument('--dist-backend', default='nccl', choices=['nccl', 'gloo'])\n"
+        "args = parser.parse_args()\n"
+        "if args.dist_backend == 'nccl':\n    dist.init_process_group(args.dist_backend)\n"
+        "x = torch.zeros(2, device=args.device)\n"
+    )
+
+    def test_launcher_and_program_change_together(self, tmp_path: Path) -> None:
+        done = self.project(tmp_path, self.PROGRAM, "python train.py --device cuda --dist-backend nccl\n")
+        assert done["run.sh"] == "python train.py --device npu --dist-backend hccl\n"
+        assert "choices=['npu', 'cpu']" in done["train.py"]
+        assert "choices=['hccl', 'gloo']" in done["train.py"]
+        assert "args.dist_backend == 'hccl'" in done["train.py"]
+
+    def test_a_program_that_will_not_take_the_value_is_found(self, tmp_path: Path) -> None:
+        program = (
+            "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--device', choices=['gpu0'])\n"
+        )
+        done = self.project(tmp_path, program, "python train.py --device cuda\n")
+        assert "run.sh" not in done
+        found = [one for one in scan([tmp_path], NO_CACHE).findings if one.code == "NPU706"]
+        assert [one.file for one in found] == ["run.sh"]
+        assert "train.py:3" in found[0].message
+
+    def test_a_half_migrated_project_is_found(self, tmp_path: Path) -> None:
+        program = (
+            "import argparse\np = argparse.ArgumentParser()\np.add_argument('--backend', choices=['mpi', 'gloo'])\n"
+        )
+        self.project(tmp_path, program, "python train.py --backend hccl\n")
+        assert "NPU706" in [one.code for one in scan([tmp_path], NO_CACHE).findings]
+
+    def test_an_option_of_an_unknown_program_needs_a_look(self, tmp_path: Path) -> None:
+        done = self.project(tmp_path, "print(1)\n", "python other.py --device cuda\n")
+        assert not done
+        found = [one for one in scan([tmp_path], NO_CACHE).findings if one.code == "NPU705"]
+        assert [one.safety for one in found] == [Safety.REVIEW]
+
+    def test_the_declaration_nearest_to_the_launcher_counts(self, tmp_path: Path) -> None:
+        for name, choices in (("a", "['cuda', 'cpu']"), ("b", "['gpu0']")):
+            folder = tmp_path / name
+            folder.mkdir()
+            (folder / "tool.py").write_text(
+                "import argparse, torch\np = argparse.ArgumentParser()\n"
+                f"p.add_argument('--device', choices={choices})\nx = torch.ones(1, device=p.parse_args().device)\n"
+            )
+            (folder / "run.sh").write_text("python tool.py --device cuda\n")
+        _, contents = plan(tmp_path, NO_CACHE)
+        assert contents["a/run.sh"] == b"python tool.py --device npu\n"
+        assert "b/run.sh" not in contents
+
+    def test_a_program_for_several_kinds_of_device_keeps_its_launchers(self, tmp_path: Path) -> None:
+        (tmp_path / "devices.py").write_text(
+            "import torch\ndef is_npu_available():\n    return hasattr(torch, 'npu')\nUSE = torch.cuda.is_available()\n"
+        )
+        done = self.project(tmp_path, self.PROGRAM, "CUDA_VISIBLE_DEVICES=0 python train.py --dist-backend nccl\n")
+        assert "run.sh" not in done
+
+
+class TestEmbeddedPython:
+    def test_double_quotes_inside_are_kept(self) -> None:
+        text = 'python -c "import torch; torch.cuda.set_device(0); print(torch.cuda.is_available())"\n'
+        wanted = (
+            'python -c "import torch_npu; import torch; torch.npu.set_device(0); print(torch.npu.is_available())"\n'
+        )
+        assert output(text, name="run.sh") == wanted
+
+    def test_what_the_shell_expands_is_left(self) -> None:
+        text = 'python -c "import torch; torch.cuda.set_device($X)"\n'
+        assert output(text, unsafe=True, name="run.sh") == text
+
+    def test_places_are_those_of_the_script(self) -> None:
+        text = "# first\npython - <<'EOF'\nimport torch\ntorch.cuda.synchronize()\nEOF\n"
+        found = [finding for finding in findings(text, name="run.sh") if finding.code.startswith("NPU1")]
+        assert [(one.start.line, one.start.column) for one in found] == [(4, 1)]
+
+
+class TestLineEnds:
+    def test_a_shebang_with_a_carriage_return_is_found(self) -> None:
+        for name, severity in (("run.sh", Severity.ERROR), ("train.py", Severity.WARNING)):
+            found = findings(b"#!/usr/bin/env x\r\necho 1\r\n".replace(b"echo 1", b"pass"), name=name)
+            assert [(one.code, one.severity) for one in found] == [("NPU740", severity)]
+
+    def test_python_without_a_shebang_is_not(self) -> None:
+        assert not findings(b"import os\r\n", name="train.py")
+
+    def test_they_are_mended_where_asked(self, tmp_path: Path) -> None:
+        (tmp_path / "run.sh").write_bytes(b"#!/bin/sh\r\nCUDA_VISIBLE_DEVICES=0 python a.py\r\n")
+        (tmp_path / "a.py").write_bytes(b"print(1)\r\n")
+        (tmp_path / "notes.txt").write_bytes(b"stay\r\n")
+        (tmp_path / "c.yaml").write_bytes(b"device: cuda\r\n")
+        result, contents = plan(tmp_path, Options(cache=False, jobs=1, normalize_newlines=True))
+        assert contents == {
+            "run.sh": b"#!/bin/sh\nASCEND_RT_VISIBLE_DEVICES=0 python a.py\n",
+            "a.py": b"print(1)\n",
+            "c.yaml": b"device: npu\r\n",
+        }
+        assert not [one for one in result.left if one.code == "NPU740"]
+        assert [change.file for change in result.changes if change.code == "NPU740"] == ["a.py", "run.sh"]
+        _, contents = plan(tmp_path, NO_CACHE)
+        assert contents["run.sh"].count(b"\r\n") == 2
+
+
+def test_big_files_of_data_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "data.json").write_text('{"device": "cuda", "x": "' + "y" * 300_001 + '"}')
+    result = scan([tmp_path], NO_CACHE)
+    assert not result.findings
+    assert result.bytes_seen == 0
