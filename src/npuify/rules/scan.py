@@ -144,7 +144,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     cache = ScanCache(
         root, selection, release.torch_npu, enabled=options.cache, style=f"{options.style} {options.place_on_npu}"
     )
-    rules = RuleSet(selection)
+    rules = RuleSet(selection, options.style, placing=options.place_on_npu)
     packages = import_names()
     candidates: list[Candidate] = []
     own_cuda: dict[str, Stamp] = {}

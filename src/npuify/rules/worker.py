@@ -57,7 +57,7 @@ class Worker:
         self.torch_npu = torch_npu
         self.selection = selection
         self.project = project
-        self.rules = RuleSet(selection)
+        self.rules = RuleSet(selection, project.plan.style, placing=project.plan.place_on_npu)
         self.release: ReleaseTable = knowledge.load(torch_npu)
         self.program_options: ProgramOptions | None = None
         """The options that the project's programs declare, once a launcher was looked at."""
