@@ -116,6 +116,10 @@ CHANGED = {
         'case "$BACKEND" in nccl) x ;; gloo) y ;; esac\n',
         'case "$BACKEND" in hccl) x ;; gloo) y ;; esac\n',
     ),
+    "a script in a document": (
+        "x=$(cat <<'END'\n#!/bin/bash\nexport CUDA_LAUNCH_BLOCKING=1\nEND\n)\n",
+        "x=$(cat <<'END'\n#!/bin/bash\nexport ASCEND_LAUNCH_BLOCKING=1\nEND\n)\n",
+    ),
     "a loop": (
         "for b in nccl gloo; do python t.py --backend $b; done\n",
         "for b in hccl gloo; do python t.py --backend $b; done\n",
@@ -135,6 +139,7 @@ def test_changes_safely(case: str) -> None:
 
 FOUND = {
     "Slurm's options": ("run.sh", "srun -p part --gres=gpu:8 python t.py\n", "NPU710"),
+    "Slurm's options in a variable": ("run.sh", 'sbatch_args="$sbatch_args --gpus-per-node=1 --mem=0"\n', "NPU710"),
     "Slurm's directives": ("run.sh", "#!/bin/sh\n#SBATCH --gpus-per-node=8\n", "NPU710"),
     "Ray": ("run.sh", "ray start --head --num-gpus 8\n", "NPU710"),
     "a module of CUDA": ("run.sh", "module load cuda/12.1\n", "NPU712"),

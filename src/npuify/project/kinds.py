@@ -65,6 +65,9 @@ _BY_NAME: Final = {
 }
 
 
+_DOCKERFILES: Final = tuple(f"{name}{mark}" for name in ("dockerfile", "containerfile") for mark in "._-")
+
+
 def kind_of(name: str) -> str:
     """The kind of the file called ``name`` (its last path component): ``"python"``, ``"shell"``, …, else ``"other"``.
 
@@ -77,7 +80,7 @@ def kind_of(name: str) -> str:
     lower = name.lower()
     if lower in _BY_NAME:
         return _BY_NAME[lower]
-    if lower.startswith(("dockerfile.", "containerfile.")):
+    if lower.startswith(_DOCKERFILES) and not lower.endswith((".md", ".txt", ".rst")):
         return "docker"
     if lower.startswith(".env."):
         return "env"

@@ -12,7 +12,7 @@ from npuify.rules.other_file import listed
 from npuify.source.shell import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from npuify.model import Finding
     from npuify.rules.other_file import OtherFile, Replacement
@@ -177,6 +177,13 @@ def judge_comment(start: int, end: int, file: OtherFile) -> None:
     if request is not None:
         at = start + len(match.group()[: match.start(1) + request.start()].encode())
         _asked(at, at + len(request.group().encode()), request.group(), file)
+
+
+def judge_batch_options(words: Sequence[Word], file: OtherFile) -> None:
+    """Report options for a batch system that a variable holds."""
+    for word in words:
+        if _BATCH.match(word.value) and "=" in word.value:
+            _asked(word.start, word.end, word.value.replace(UNKNOWN, "…"), file)
 
 
 def _submitted(command: Command, file: OtherFile) -> None:

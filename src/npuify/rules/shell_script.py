@@ -11,7 +11,7 @@ from npuify.rules.distributed import BACKEND_WORD
 from npuify.rules.embedded_python import is_python, judge_python
 from npuify.rules.options import DEVICE, NCCL, counterpart, is_backend, judge_pair, last_name, pairs, renaming
 from npuify.rules.settings import judge_option
-from npuify.rules.shell_commands import judge_command, judge_comment, judge_search_path
+from npuify.rules.shell_commands import judge_batch_options, judge_command, judge_comment, judge_search_path
 from npuify.rules.variables import Mention, Setting, judge_variables
 from npuify.source.shell import UNKNOWN, read
 
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from npuify.rules.program_options import ProgramOptions
     from npuify.source.shell import Assignment, Script, Word
 
+_FOR_BATCH = re.compile(r"(?i)sbatch|srun|slurm|salloc")
 _SHELLS = frozenset(("bash", "sh", "zsh", "ksh", "dash", "ssh", "sbatch", "srun"))
 _SCRIPT_NAME = re.compile(r"\.(?:sh|bash|slurm|sbatch|job)$")
+_SHEBANG = re.compile(rb"\s*#!\S*/(?:env\s+)?(?:ba|z|k|da)?sh\b")
 _GIVEN = re.compile(r"([A-Za-z_]\w*)=")
 _ENV_OPTIONS = frozenset(("-e", "--env", "-x", "--setenv"))
 _LARGEST_PART = 200_000
@@ -65,6 +67,8 @@ def judge_script(data: bytes, start: int, end: int, file: OtherFile, options: Pr
     for one in script.assignments:
         if one.value is not None:
             judge_search_path(one.name, one.value.value, (one.start, one.end), file)
+            if _FOR_BATCH.search(one.name):
+                judge_batch_options(one.value.split(), file)
             if re.search(r"\s|^--", one.value.value.strip()):
                 lists.append((one.value.split(), _program_in(one.value, options, folder)))
     lists += [(words, "") for words in script.arrays]
@@ -86,6 +90,7 @@ def judge_script(data: bytes, start: int, end: int, file: OtherFile, options: Pr
             continue
         # Without a command it is RUN of a Dockerfile that runs the document.
         is_script = not document.command or document.command[0].rpartition("/")[2] in _SHELLS
+        is_script = is_script or _SHEBANG.match(data, document.start, document.end) is not None
         if depth < 2 and (is_script or _SCRIPT_NAME.search(document.target)):
             judge_script(
                 data, document.start, min(document.end, document.start + _LARGEST_PART), file, options, depth + 1

@@ -69,6 +69,7 @@ def rms(x: torch.Tensor, gamma: torch.Tensor, eps: float) -> torch.Tensor:
 
 
 MASK = torch.rand(2, 1, 6, 8, generator=torch.Generator().manual_seed(1)) < 0.4
+KEPT = torch.tensor([[True, True, False, True, True], [False, True, True, True, False]])
 TARGET = torch.tensor([1, 4, 0, 2, 3])
 CLASS_WEIGHT = torch.tensor([0.3, 1.0, 0.5, 0.9, 0.2], dtype=torch.float64)
 
@@ -375,6 +376,24 @@ CASES = [
         {"x": (3, 2, 4), "w": (2, 4, 5)},
         lambda x, w: npu().npu_transpose_batchmatmul(x, w, perm_x1=[1, 0, 2], perm_y=[1, 0, 2]),
         lambda x, w: torch.einsum("sbk,bkn->sbn", x, w),
+        gradient_of=(),
+    ),
+    Case(
+        "npu_masked_causal_conv1d",
+        {"x": (5, 2, 4), "w": (3, 4)},
+        lambda x, w: npu().npu_masked_causal_conv1d(x, w, mask=KEPT),
+        lambda x, w: (
+            F.conv1d(F.pad(x.permute(1, 2, 0), [2, 0]), w.t().unsqueeze(1), groups=4).permute(2, 0, 1)
+            * KEPT.t().unsqueeze(-1)
+        ),
+    ),
+    Case(
+        "npu_clipped_swiglu",
+        {"x": (3, 8)},
+        lambda x: npu().npu_clipped_swiglu(x, alpha=1.5, limit=0.8, bias=0.5),
+        lambda x: (lambda a, b: a * torch.sigmoid(1.5 * a) * (b + 0.5))(
+            torch.minimum(x[:, 0::2], torch.tensor(0.8, dtype=x.dtype)), x[:, 1::2].clamp(-0.8, 0.8)
+        ),
         gradient_of=(),
     ),
     Case(

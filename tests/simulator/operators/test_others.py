@@ -411,6 +411,52 @@ def test_product_with_quantised_weights(group: int) -> None:
     torch.testing.assert_close(found, x @ ((weight + shift) * wide), rtol=1e-4, atol=1e-3)
 
 
+# Sequences
+
+
+def test_the_gated_delta_rule_is_its_formula() -> None:
+    generator = torch.Generator().manual_seed(4)
+
+    def draw(*shape: int) -> torch.Tensor:
+        return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    lengths = torch.tensor([2, 3], dtype=torch.int32)
+    q, k, v = draw(5, 1, 3), draw(5, 1, 3), draw(5, 2, 4)
+    beta, g, start = torch.sigmoid(draw(5, 2)), -draw(5, 2).abs(), draw(2, 2, 4, 3)
+    out, final = npu().npu_chunk_gated_delta_rule(
+        q, k, v, beta=beta, initial_state=start, actual_seq_lengths=lengths, scale=0.5, g=g
+    )
+    state = start.clone()
+    wanted = torch.zeros(5, 2, 4, dtype=torch.float64)
+    for t in range(5):
+        b = 0 if t < 2 else 1
+        for n in range(2):
+            a = math.exp(float(g[t, n]))
+            s = state[b, n]
+            outer = torch.outer(k[t, 0], k[t, 0])
+            s = s @ (a * (torch.eye(3, dtype=torch.float64) - beta[t, n] * outer))
+            s = s + beta[t, n] * torch.outer(v[t, n], k[t, 0])
+            state[b, n] = s
+            wanted[t, n] = s @ (q[t, 0] * 0.5)
+    torch.testing.assert_close(out, wanted)
+    torch.testing.assert_close(final, state)
+    kept = start.clone()
+    again = npu().npu_recurrent_gated_delta_rule(
+        q, k, v, kept, beta=beta, scale=0.5, actual_seq_lengths=lengths, g=g,
+        ssm_state_indices=torch.tensor([0, 0, 1, 1, 1], dtype=torch.int32),
+    )  # fmt: skip
+    torch.testing.assert_close(again, wanted)
+    torch.testing.assert_close(kept, state)
+
+
+def test_what_sampling_leaves() -> None:
+    logits = torch.tensor([[1.0, 3.0, 2.0, 0.0], [0.0, 0.1, 5.0, 0.2]])
+    found = npu().npu_top_k_top_p(logits, torch.tensor([1.0, 0.5]), torch.tensor([2, 4], dtype=torch.int32))
+    kept = found > float("-inf")
+    assert kept.tolist() == [[False, True, True, False], [False, False, True, False]]
+    assert torch.equal(found[kept], logits[kept])
+
+
 # Chance
 
 

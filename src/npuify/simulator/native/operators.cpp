@@ -192,6 +192,8 @@ class Call {
       return t;
     }
     TORCH_CHECK(
+        !t.is_quantized(), operator_.name, " makes a quantized tensor, which is not simulated on an NPU (npuify)");
+    TORCH_CHECK(
         impl->has_storage(), operator_.name, " makes a tensor of layout ", t.layout(), ", which is not simulated on an NPU (npuify)");
     for (auto& g : given_) {
       if (g.is_same(t)) {
@@ -744,6 +746,8 @@ NPUIFY_API void npuify_register() {
   implement<&set_whole_storage>("aten::set_", "source_Storage");
   implement<&set_tensor>("aten::set_", "source_Tensor");
   implement<&may_take_data>("aten::_has_compatible_shallow_copy_type", "");
+  implement<&may_take_data>(
+      c10::OperatorName("aten::_has_compatible_shallow_copy_type", ""), DispatchKey::AutogradPrivateUse1);
   implement<&nothing>("aten::record_stream", "");
   implement<&give_default_generator>(c10::OperatorName("npuify_sim::default_generator", ""), DispatchKey::CompositeExplicitAutograd);
 #ifdef NPUIFY_DISTRIBUTED

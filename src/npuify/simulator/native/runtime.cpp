@@ -227,7 +227,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     auto index = device.index() < 0 ? c10::DeviceIndex(current) : device.index();
     return c10::Stream(c10::Stream::UNSAFE, c10::Device(kNpu, index), id);
   }
-  c10::Stream getStream(c10::Device device) const {
+  c10::Stream getStream(c10::Device device) const noexcept {
     return stream_of(device, streams[device.index() < 0 ? current : device.index()]);
   }
   c10::Stream getDefaultStream(c10::Device device) const override {
@@ -239,7 +239,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   c10::Stream getNewStream(c10::Device device, int priority = 0) const {
     return stream_of(device, next_stream++);
   }
-  c10::Stream exchangeStream(c10::Stream stream) const {
+  c10::Stream exchangeStream(c10::Stream stream) const noexcept {
     auto index = stream.device_index() < 0 ? current : stream.device_index();
     auto before = stream_of(stream.device(), streams[index]);
     streams[index] = stream.id();

@@ -174,3 +174,28 @@ def npu_geglu_grad(
 def npu_gelu_mul(input: torch.Tensor, approximate: str = "none") -> torch.Tensor:
     left, right = _halves(input, -1, "npu_gelu_mul")
     return gelu(left, approximate) * right
+
+
+@operator("npu_clipped_swiglu", note="without group_index")
+def npu_clipped_swiglu(
+    x: torch.Tensor,
+    dim: int = -1,
+    alpha: float = 1.702,
+    limit: float = 7.0,
+    bias: float = 1.0,
+    interleaved: bool = True,
+) -> torch.Tensor:
+    axis = dim % x.dim()
+    name = "npu_clipped_swiglu"
+    require(x.shape[axis] % 2 == 0, name, f"dimension {dim} has the odd size {x.shape[axis]} and cannot be halved")
+    kind = working(x)
+    # The dimension to halve and all behind it count as one, as the elements lie in memory.
+    flat = x.to(kind).reshape(*x.shape[:axis], -1)
+    if interleaved:
+        left, right = flat[..., ::2], flat[..., 1::2]
+    else:
+        left, right = flat.chunk(2, dim=-1)
+    left, right = left.clamp(max=limit), right.clamp(-limit, limit)
+    active = left * torch.sigmoid(alpha * left) * (right + bias)
+    shape = [*x.shape[:axis], x.shape[axis] // 2, *x.shape[axis + 1 :]]
+    return active.reshape(shape).to(x.dtype)

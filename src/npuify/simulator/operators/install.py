@@ -51,6 +51,7 @@ MODULES = (
     "reductions",
     "rotary",
     "scatter",
+    "sequence",
     "shapes",
 )
 """Modules whose import fills the table."""
@@ -184,9 +185,11 @@ def _implement(library: Any, full: str, row: Operator | None) -> None:
         given = bind(args, kwargs)
         return apply(row, below, given) if wants_gradient(row, given) else below(given)
 
+    if not any("Tensor" in str(argument.type) for argument in operator._schema.arguments):
+        # Without a tensor nothing says for which device it is; the kernel's own argument does.
+        library.impl(full, compute, "BackendSelect")
     _kernels[full] = compute
     library.impl(full, compute, "PrivateUse1")
-    library.impl(full, compute, "Meta")
     library.impl(full, with_autograd, "Autograd")
     _register_fake(full, compute, library)
 
@@ -195,7 +198,10 @@ def _register_fake(full: str, function: Callable[..., Any], library: Any) -> Non
     # torch before 2.4 calls it impl_abstract.
     register = getattr(torch.library, "register_fake", None) or getattr(torch.library, "impl_abstract", None)
     if register is not None:
+        # This makes it the kernel of meta tensors, too; registering that besides is refused by torch before 2.8.
         register(f"{NAMESPACE}::{full}", function, lib=library)
+    else:
+        library.impl(full, function, "Meta")
 
 
 def _own_name(name: str, accepted: frozenset[str] | None) -> str:
