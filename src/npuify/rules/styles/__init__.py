@@ -44,11 +44,12 @@ def restyle_other(finding: Finding, plan: StylePlan) -> Finding:
         return finding
     import msgspec
 
-    from npuify.rules.styles.portable import SAME, reason
+    from npuify.rules.styles.portable import REFUSED, SAME
 
     if finding.code in SAME:
         return finding
-    message = f"{finding.message}; not edited: {reason(finding.code, plan.helper)}"
+    why = REFUSED.get(finding.code, "machines with CUDA need it as it is; keep a file of its own for NPUs")
+    message = f"{finding.message}; not edited: {why}"
     return msgspec.structs.replace(
         finding, message=message, edits=(), safety=Safety.MANUAL, needs_torch_npu=False, severity=_milder(finding)
     )
