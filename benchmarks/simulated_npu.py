@@ -1,9 +1,10 @@
-"""Step time on the simulated NPU against the plain CPU: a transformer and a CNN, forward, backward and optimiser, side by side.
+"""Step time on the simulated NPU against the plain CPU: a transformer and a CNN, side by side.
 
     npuify simulate --policy off benchmarks/simulated_npu.py [--rounds 5] [--at-most 1.5]
 
-Rounds alternate between the two devices, so that other work on the machine falls on both. Prints the best and the median
-step time of each and the quotient of the medians. Exit code 1: a quotient is greater than --at-most.
+Rounds alternate between the two devices, so that other work on the machine falls on both. Prints the best
+and the median step time (forward, backward, optimiser) of each and the quotient of the medians.
+Exit code 1: a quotient is greater than --at-most.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ def transformer(device: str) -> Step:
     """A GPT-like language model: 4 layers, width 128, 128 tokens, batch 8."""
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(128, 4, 512, dropout=0.1, batch_first=True, norm_first=True)
-    model = nn.Sequential(nn.Embedding(512, 128), nn.TransformerEncoder(layer, 4, enable_nested_tensor=False), nn.Linear(128, 512))
+    model = nn.Sequential(
+        nn.Embedding(512, 128), nn.TransformerEncoder(layer, 4, enable_nested_tensor=False), nn.Linear(128, 512)
+    )
     model.to(device).train()
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     tokens = torch.randint(0, 512, (8, 129)).to(device)
@@ -48,7 +51,13 @@ def cnn(device: str) -> Step:
         return nn.Sequential(nn.Conv2d(a, b, 3, padding=1, bias=False), nn.BatchNorm2d(b), nn.ReLU(inplace=True))
 
     model = nn.Sequential(
-        block(3, 32), nn.MaxPool2d(2), block(32, 64), nn.MaxPool2d(2), block(64, 128), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+        block(3, 32),
+        nn.MaxPool2d(2),
+        block(32, 64),
+        nn.MaxPool2d(2),
+        block(64, 128),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
         nn.Linear(128, 10),
     )
     model.to(device).train()

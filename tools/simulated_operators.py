@@ -21,8 +21,8 @@ _TOP = """# Simulated operators
 Written by `python tools/simulated_operators.py`; do not edit.
 
 Operators of `torch.ops.npu` (also attributes of `torch_npu`) in torch_npu {release}: {known} of {all} are computed on
-the simulated NPU and on fake tensors, with plain PyTorch, from the published definitions named here. They have run on no
-hardware: rounding, speed and random numbers are not those of a device.
+the simulated NPU and on fake tensors, with plain PyTorch, from the published definitions named here. They have run on
+no hardware: rounding, speed and random numbers are not those of a device.
 
 "Gradients" are the inputs that get one, as the package's own list of derivatives has it; "–": the operator has none.
 """

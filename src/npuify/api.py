@@ -98,7 +98,8 @@ _SERVED = {
 
 
 def _explain_operator(name: str, versions: list[str]) -> Explanation | None:
-    """What serves an operator, ``aten::lgamma`` or ``aten::lgamma.out``, on the releases that were imported and asked."""
+    """What serves an operator, ``aten::lgamma`` or ``aten::lgamma.out``, on the releases that were imported and
+    asked."""
     from npuify import knowledge
 
     operator, _, overload = name.removeprefix("aten::").partition(".")

@@ -92,6 +92,8 @@ def test_what_the_tables_were_made_from(sample: dict[str, str]) -> None:
         ("507905", "snapshot lock timeout"),
         ("ERR02200", "module DIST"),
         ("161002", "aclnn"),
+        ("ACL_ERROR_RT_AICORE_EXCEPTION", "an operator crashed on the card"),
+        ("HCCL_E_UNAVAIL", "error code is 7"),
         ("static-tls", "LD_PRELOAD"),
         ("out-of-memory", "expandable_segments"),
     ],

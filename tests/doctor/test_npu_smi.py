@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npuify.doctor.probes.npu_smi import Card, parse
+from npuify.doctor.probes.npu_smi import Card, numbered, parse
 from npuify.knowledge.machines import chip
 
 from .machines import HEALTHY, load
@@ -34,7 +34,16 @@ def test_every_layout(machine: str, count: int, product: str) -> None:
     assert [card.physical for card in found] == list(range(count))
     kinds = {row.product for card in found if (row := chip(card.name, has_ddr=card.ddr_total > 0))}
     assert kinds == {product}
-    assert set(HEALTHY) == {"a2", "a3_container", "a3_wide", "910a_x86", "910a_old_tool", "910b_first", "310p_x86"}
+    assert set(HEALTHY) == {
+        "a2",
+        "a2_two_cards",
+        "a3_container",
+        "a3_wide",
+        "910a_x86",
+        "910a_old_tool",
+        "910b_first",
+        "310p_x86",
+    }
 
 
 def test_both_dies_of_an_a3_and_power_of_the_first_only() -> None:
@@ -76,3 +85,34 @@ def test_other_widths_change_nothing(width: int, cut: int) -> None:
         for line in text.splitlines()
     )
     assert parse(wider).cards == parse(text).cards
+
+
+PART = """
+| npu-smi 25.2.0                   Version: 25.2.0                                               |
+| NPU   Name                | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|
+| Chip                      | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |
+| 2     910B4-1             | OK            | 91.3        33                0    / 0             |
+| 0                         | 0000:xx:00.0  | 0           0    / 0          3197 / 65536         |
+| 5     910B4-1             | OK            | 94.8        40                0    / 0             |
+| 0                         | 0000:18:00.0  | 0           0    / 0          3407 / 65536         |
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "numbers"),
+    [
+        ((2, 5), (2, 5)),  # some cards of a server in a container
+        ((0, 1, 2, 3, 4, 5, 6, 7), (2, 5)),  # all files, some cards
+        ((0, 1), (0, 1)),  # cards numbered by their slots
+        ((0,), (0, 1)),  # a file is missing
+    ],
+)
+def test_cards_find_their_device_files_where_the_table_has_no_column(files: tuple[int, ...], numbers: object) -> None:
+    found = numbered(parse(PART), files)
+    assert tuple(card.physical for card in found.cards) == numbers
+    assert {card.told for card in found.cards} == {False}
+
+
+def test_numbers_that_the_tool_gives_are_kept() -> None:
+    found = parse(load("a3_container").commands["npu-smi info"].stdout)
+    assert numbered(found, (9,)) is found

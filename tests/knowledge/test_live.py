@@ -157,6 +157,7 @@ def make(names: dict[str, dict[str, str]], **changes: object) -> LiveFile:
         generator="1",
         torch_npu=PACKAGE,
         torch=PACKAGE,
+        torch_build="cpu",
         python="3.11.1",
         machine="x86_64",
         names=names,
@@ -195,7 +196,13 @@ def test_the_imported_package_is_believed_more_than_its_files() -> None:
     files = read_from_files(
         {
             "torch_npu": {"npu": "M"},
-            "torch_npu.npu": {"Event": "c(timing=1)", "Event.record": "m()", "gone": "f()", "flag": "v", "made": "f(a)"},
+            "torch_npu.npu": {
+                "Event": "c(timing=1)",
+                "Event.record": "m()",
+                "gone": "f()",
+                "flag": "v",
+                "made": "f(a)",
+            },
             "torch_npu.extra": {"other": "f()"},
         }
     )
@@ -226,7 +233,10 @@ def test_the_imported_package_is_believed_more_than_its_files() -> None:
     assert table.has("torch_npu.npu_x")
     assert table.custom_operators == {"npu_x": ["(Tensor input) -> Tensor"]}
     assert dict(table.operators) == {"add": ("Tensor", "")}
-    assert table.operator_support == {"add": {"Tensor": "kernel", "": "kernel", "out": "fallback"}, "lgamma": {"": "fallback"}}
+    assert table.operator_support == {
+        "add": {"Tensor": "kernel", "": "kernel", "out": "fallback"},
+        "lgamma": {"": "fallback"},
+    }
     assert table.patched == {"torch.Tensor.is_npu", "torch.Tensor.npu"}
     assert table.transfer_patches == ("accelerate.x", "torch.Tensor.cuda", "torch.cuda.Event")
     assert table.content is files

@@ -87,6 +87,17 @@ def test_what_decides_is_grouped_and_the_costliest_comes_first(clean_result: Sca
     assert [place.line for place in verdict.deciding[0].places] == [3, 8]
 
 
+def test_operators_are_listed_whatever_they_break(clean_result: ScanResult, finding: Finding) -> None:
+    slow = by_hand(finding, code="NPU414", severity=Severity.INFO, subject="torch.det", message="runs on the CPU")
+    other = by_hand(finding, code="NPU417", severity=Severity.INFO, subject="torchvision.ops.nms")
+    result = with_findings(clean_result, other, slow, replace(slow, start=Position(9, 1)), by_hand(finding))
+    verdict = judge(result)
+    assert [(one.what, len(one.places)) for one in verdict.operators] == [("torch.det", 2), ("torchvision.ops.nms", 1)]
+    for name in ("text", "markdown", "html", "json"):
+        assert "torch.det" in render_scan(result, name)
+    assert "Operators that decide: torch.det, torchvision.ops.nms" in render_scan(result, "text")
+
+
 def test_a_migration_is_judged_by_what_it_left(migration_result: MigrationResult) -> None:
     verdict = judge(migration_result)
     assert (verdict.level, verdict.migrated.count, verdict.review.count) == (Level.REVIEW, 2, 2)

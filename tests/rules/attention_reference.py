@@ -30,7 +30,7 @@ def npu_fusion_attention(
     value: torch.Tensor,
     head_num: int,
     input_layout: str,
-    pse: None = None,
+    pse: torch.Tensor | None = None,
     padding_mask: None = None,
     atten_mask: torch.Tensor | None = None,
     scale: float = 1.0,
@@ -51,7 +51,7 @@ def npu_fusion_attention(
     assert 0 < keep_prob <= 1
     assert query.dtype == key.dtype == value.dtype
     assert key.shape == value.shape
-    settings = (atten_mask, sparse_mode, pre_tockens, next_tockens, float(scale), 1 - keep_prob)
+    settings = (atten_mask, sparse_mode, pre_tockens, next_tockens, float(scale), 1 - keep_prob, pse)
     if input_layout == "TND":
         assert actual_seq_qlen is not None
         assert actual_seq_kvlen is not None
@@ -81,10 +81,47 @@ def npu_fusion_attention(
     return (out.transpose(1, 2) if input_layout == "BSND" else out, None, None, None, 0, 0, 0)
 
 
+def npu_fusion_attention_v2(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    head_num: int,
+    input_layout: str,
+    *,
+    pse: torch.Tensor | None = None,
+    padding_mask: None = None,
+    atten_mask: torch.Tensor | None = None,
+    scale: float = 1.0,
+    keep_prob: float = 1.0,
+    pre_tokens: int = UNLIMITED,
+    next_tokens: int = UNLIMITED,
+    sparse_mode: int = 0,
+    pse_type: int = 1,
+) -> tuple[Any, ...]:
+    assert pse is not None
+    assert pse_type == 0, "the only type for which the bias is described as added after scaling, and taken as it is"
+    assert input_layout == "BSND"
+    return npu_fusion_attention(
+        query,
+        key,
+        value,
+        head_num,
+        input_layout,
+        pse,
+        padding_mask,
+        atten_mask,
+        scale,
+        keep_prob,
+        pre_tokens,
+        next_tokens,
+        sparse_mode=sparse_mode,
+    )
+
+
 def _bnsd(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, settings: tuple[Any, ...], *, variable: bool = False
 ) -> torch.Tensor:
-    mask, mode, before, after, scale, p = settings
+    mask, mode, before, after, scale, p, bias = settings
     length, keys = q.shape[2], k.shape[2]
     assert q.shape[1] % k.shape[1] == 0
     k, v = (part.repeat_interleave(q.shape[1] // k.shape[1], dim=1) for part in (k, v))
@@ -109,7 +146,13 @@ def _bnsd(
     if bool(blind.any()):
         assert not variable, "a packed sequence must not leave a query without keys"
         assert mode == 3, "only there the operator is said to look for rows without keys by itself"
-    scores = (scale * (q @ k.transpose(2, 3))).masked_fill(masked & ~blind, float("-inf"))
+    if bias is not None:
+        # pse with pse_type=0: multiplied first, then added; it has the shape BNSS or 1NSS and the type of the queries.
+        assert bias.dtype == q.dtype
+        assert bias.shape[1:] == (q.shape[1], length, keys)
+        assert bias.shape[0] in (1, q.shape[0])
+    added = 0 if bias is None else bias
+    scores = (scale * (q @ k.transpose(2, 3)) + added).masked_fill(masked & ~blind, float("-inf"))
     weights = torch.softmax(scores, -1).masked_fill(blind, 0.0)
     return dropped(weights, p) @ v
 
@@ -126,12 +169,11 @@ def flash_attn_func(
     causal: bool = False,
     window_size: tuple[int, int] = (-1, -1),
     softcap: float = 0.0,
-    alibi_slopes: None = None,
+    alibi_slopes: torch.Tensor | None = None,
     deterministic: bool = False,
     return_attn_probs: bool = False,
 ) -> torch.Tensor:
     assert not softcap
-    assert alibi_slopes is None
     assert not return_attn_probs
     scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
     batch, seqlen_q, heads, _ = q.shape
@@ -146,6 +188,9 @@ def flash_attn_func(
                 row = torch.zeros(seqlen_k, dtype=q.dtype)
                 if seen:
                     scores = torch.stack([(q[b, i, h] * k[b, j, h // group]).sum() * scale for j in seen])
+                    if alibi_slopes is not None:
+                        slope = alibi_slopes[h] if alibi_slopes.dim() == 1 else alibi_slopes[b, h]
+                        scores = scores - slope * torch.tensor([abs(here - j) for j in seen])
                     row = row.index_put((torch.tensor(seen),), torch.softmax(scores, 0))
                 rows.append(row)
             matrices.append(torch.stack(rows))
@@ -215,6 +260,32 @@ def flash_attn_varlen_kvpacked_func(
     )
 
 
+class flash_attn_triton:  # noqa: N801 - stands for a module of that name
+    """flash_attn.flash_attn_triton: a bias, no dropout, causal from the upper left corner."""
+
+    @staticmethod
+    def flash_attn_func(
+        q: torch.Tensor,
+        k: torch.Tensor,
+        v: torch.Tensor,
+        bias: torch.Tensor | None = None,
+        causal: bool = False,
+        softmax_scale: float | None = None,
+    ) -> torch.Tensor:
+        scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
+        scores = torch.einsum("bmhd,bnhd->bhmn", q, k) * scale
+        if bias is not None:
+            scores = scores + bias
+        if causal:
+            row, column = torch.arange(q.shape[1])[:, None], torch.arange(k.shape[1])
+            scores = scores.masked_fill(column > row, float("-inf"))
+        return torch.einsum("bhmn,bnhd->bmhd", torch.softmax(scores, -1), v)
+
+    @staticmethod
+    def flash_attn_qkvpacked_func(qkv: torch.Tensor, *args: Any, **more: Any) -> torch.Tensor:
+        return flash_attn_triton.flash_attn_func(*qkv.unbind(2), *args, **more)
+
+
 # --- xformers ---------------------------------------------------------------------------------------------------------
 
 
@@ -224,6 +295,45 @@ class LowerTriangularMask:
 
 class LowerTriangularFromBottomRightMask:
     """Causal from the lower right corner."""
+
+
+class BlockDiagonalMask:
+    """Sequences behind each other in one batch, each of which sees itself only."""
+
+    def __init__(self, q_seqlen: list[int], kv_seqlen: list[int]) -> None:
+        self.q_seqlen, self.kv_seqlen = q_seqlen, kv_seqlen
+
+    @classmethod
+    def from_seqlens(cls, q_seqlen: list[int], kv_seqlen: list[int] | None = None) -> BlockDiagonalMask:
+        return cls(q_seqlen, q_seqlen if kv_seqlen is None else kv_seqlen)
+
+    def sees(self, i: int, j: int, queries: int, keys: int) -> bool:
+        return True
+
+    def materialize(self, shape: tuple[int, ...]) -> torch.Tensor:
+        bias = torch.full(shape, float("-inf"), dtype=torch.float64)
+        row = column = 0
+        for queries, keys in zip(self.q_seqlen, self.kv_seqlen, strict=True):
+            for i in range(queries):
+                for j in range(keys):
+                    if self.sees(i, j, queries, keys):
+                        bias[row + i, column + j] = 0.0
+            row, column = row + queries, column + keys
+        return bias
+
+
+class BlockDiagonalCausalMask(BlockDiagonalMask):
+    """Each block is causal from its upper left corner."""
+
+    def sees(self, i: int, j: int, queries: int, keys: int) -> bool:
+        return j <= i
+
+
+class BlockDiagonalCausalFromBottomrightMask(BlockDiagonalMask):
+    """Each block is causal from its lower right corner."""
+
+    def sees(self, i: int, j: int, queries: int, keys: int) -> bool:
+        return j <= i + keys - queries
 
 
 def memory_efficient_attention(
@@ -239,7 +349,12 @@ def memory_efficient_attention(
     scale = 1.0 / query.shape[-1] ** 0.5 if scale is None else scale
     scores = torch.einsum("bmhk,bnhk->bhmn", query * scale, key)
     bias = torch.zeros(scores.shape[-2:], dtype=query.dtype)
-    if attn_bias is not None:
+    if isinstance(attn_bias, torch.Tensor):
+        bias = attn_bias
+    elif isinstance(attn_bias, BlockDiagonalMask):
+        assert query.shape[0] == 1
+        bias = attn_bias.materialize(scores.shape[-2:])
+    elif attn_bias is not None:
         corner = 0 if isinstance(attn_bias, LowerTriangularMask) else key.shape[1] - query.shape[1]
         bias = torch.full_like(bias, float("-inf")).triu(1 + corner)
     return torch.einsum("bhmn,bnhk->bmhk", dropped(torch.softmax(scores + bias, -1), p), value)

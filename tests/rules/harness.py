@@ -42,20 +42,21 @@ def worker(
     select: tuple[str, ...] = (),
     ignore: tuple[str, ...] = (),
     plan: StylePlan | None = None,
+    soc: str = "",
 ) -> Worker:
     """A worker for the files under ``root``; for no files at all without it."""
     if root is None:
         if plan is not None:
-            return Worker(release, Selection(select, ignore), ProjectIndex(Path("/nowhere"), [], [], [], plan))
-        return _bare(release, select, ignore)
+            return Worker(release, Selection(select, ignore), ProjectIndex(Path("/nowhere"), [], [], [], plan, soc))
+        return _bare(release, select, ignore, soc)
     files = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.py"))
     own = [name for name in files if may_define_cuda((root / name).read_bytes(), (root / name).read_bytes().lower())]
-    return Worker(release, Selection(select, ignore), ProjectIndex(root, files, own, [], plan))
+    return Worker(release, Selection(select, ignore), ProjectIndex(root, files, own, [], plan, soc))
 
 
 @cache
-def _bare(release: str, select: tuple[str, ...], ignore: tuple[str, ...]) -> Worker:
-    return Worker(release, Selection(select, ignore), ProjectIndex(Path("/nowhere"), [], []))
+def _bare(release: str, select: tuple[str, ...], ignore: tuple[str, ...], soc: str) -> Worker:
+    return Worker(release, Selection(select, ignore), ProjectIndex(Path("/nowhere"), [], [], soc=soc))
 
 
 def migrated(
@@ -107,17 +108,18 @@ def findings(
     style: str = "npu",
     place: bool = False,
     torch: str = ">=2.1",
+    soc: str = "",
 ) -> list[Finding]:
     """All findings in ``text``."""
     raw = text if isinstance(text, bytes) else text.encode()
     plan = None
     if style != "npu" or place:
         plan = style_plan({name: raw}, style, place=place, torch=torch, release=release)
-    found, errors = worker(root, release, plan=plan).findings_of_bytes(name, raw)
+    found, errors = worker(root, release, plan=plan, soc=soc).findings_of_bytes(name, raw)
     assert not errors, errors
     return found
 
 
-def codes(text: str, *, root: Path | None = None, release: str = RELEASE) -> list[str]:
+def codes(text: str, *, root: Path | None = None, release: str = RELEASE, soc: str = "") -> list[str]:
     """The codes of all findings, in order of place."""
-    return [finding.code for finding in findings(text, root=root, release=release)]
+    return [finding.code for finding in findings(text, root=root, release=release, soc=soc)]

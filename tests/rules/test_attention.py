@@ -27,7 +27,11 @@ def program(call: str) -> str:
 REFUSED = {
     "flash_attn_func(q, k, v, softcap=30.0)": "softcap",
     "flash_attn_func(q, k, v, return_attn_probs=True)": "return_attn_probs",
-    "flash_attn_func(q, k, v, alibi_slopes=scale)": "alibi_slopes",
+    "flash_attn_varlen_func(q, k, v, cu_q, cu_k, 9, 9, alibi_slopes=scale)": "alibi_slopes",
+    "flash_attn_func(q, k, v, alibi_slopes=slopes(q))": "alibi_slopes: assign",
+    "flash_attn_func(q, k.half().float() + 1, v, alibi_slopes=scale)": "assign them to a name",
+    "xops.memory_efficient_attention(q, k, v, attn_bias=xops.BlockDiagonalMask.from_tensor_list(kv))": "attn_bias",
+    "xops.memory_efficient_attention(q, k, v, attn_bias=xops.BlockDiagonalMask.from_seqlens(*kv))": "two lists",
     "flash_attn_func(q, k, v, window_size=(width, 0))": "window_size",
     "flash_attn_func(q, k, v, window_size=(3, 0), causal=causal)": "causal",
     "flash_attn_func(q, k, v, 0.0, None, True, (-1, -1))": "by position",

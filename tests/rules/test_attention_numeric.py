@@ -29,10 +29,11 @@ from flash_attn import (
     flash_attn_func, flash_attn_kvpacked_func, flash_attn_qkvpacked_func, flash_attn_varlen_func,
     flash_attn_varlen_kvpacked_func, flash_attn_varlen_qkvpacked_func,
 )
+from flash_attn import flash_attn_triton
 import xformers.ops as xops
 
 
-def attend(q, k, v, qkv, kv, cu_q, cu_k, causal, scale):
+def attend(q, k, v, qkv, kv, cu_q, cu_k, causal, scale, slopes=None, bias=None):
     width = 0.5
     return """
 
@@ -50,9 +51,13 @@ def _libraries(monkeypatch: pytest.MonkeyPatch) -> None:
         reference.memory_efficient_attention,
         reference.LowerTriangularMask,
         reference.LowerTriangularFromBottomRightMask,
+        reference.BlockDiagonalMask,
+        reference.BlockDiagonalCausalMask,
+        reference.BlockDiagonalCausalFromBottomrightMask,
     ):
         setattr(ops, item.__name__, item)
     npu.npu_fusion_attention = reference.npu_fusion_attention  # type: ignore[attr-defined]
+    npu.npu_fusion_attention_v2 = reference.npu_fusion_attention_v2  # type: ignore[attr-defined]
     for module in (flash, npu, xformers, ops):
         monkeypatch.setitem(sys.modules, module.__name__, module)
 
@@ -174,6 +179,91 @@ def test_what_is_known_when_it_runs(causal: bool, scale: float | None) -> None:
     for lengths, heads in SHAPES:
         inputs = inputs_for(lengths, heads, causal=causal, scale=scale)
         assert_same(run(program(call), inputs), run(after, inputs))
+
+
+ALIBI = [
+    "flash_attn_func(q, k, v, causal=True, alibi_slopes=slopes)",
+    "flash_attn_func(q, k, v, alibi_slopes=slopes, softmax_scale=0.7)",
+    "flash_attn_func(q, k, v, 0.25, causal=True, alibi_slopes=slopes)",
+    "flash_attn_func(q, k, v, causal=True, window_size=(3, 0), alibi_slopes=slopes)",
+]
+
+
+@pytest.mark.parametrize("call", ALIBI)
+@pytest.mark.parametrize("batched", [False, True])
+def test_position_bias_of_slopes(call: str, batched: bool) -> None:
+    after = rewritten(call, Safety.REVIEW)
+    assert "npu_fusion_attention_v2" in after
+    for lengths, heads in NOT_LONGER if "window" in call else SHAPES:
+        inputs = inputs_for(lengths, heads)
+        slopes = torch.rand(*([2] if batched else []), heads[0], generator=torch.Generator().manual_seed(1))
+        # Slopes have no gradient in flash_attn either.
+        first = run(program(call), {**inputs, "slopes": slopes.half().requires_grad_(False)})
+        second = run(after, {**inputs, "slopes": slopes.half()})
+        assert_same(first[:4], second[:4])
+
+
+def test_position_bias_of_slopes_where_the_tensors_are_packed() -> None:
+    call = "flash_attn_qkvpacked_func(qkv, causal=True, alibi_slopes=slopes)"
+    after = rewritten(call, Safety.REVIEW)
+    inputs = inputs_for((6, 6), (4, 4))
+    slopes = torch.tensor([0.5, 0.25, 0.125, 1.0])
+    first, second = (run(text, {**inputs, "slopes": slopes}) for text in (program(call), after))
+    assert_same([one for one in first[:5] if one is not None], [one for one in second[:5] if one is not None])
+
+
+@pytest.mark.parametrize(
+    ("call", "shapes"),
+    [
+        ("flash_attn_triton.flash_attn_func(q, k, v, causal=True)", [((5, 5), (2, 2)), ((3, 6), (2, 2))]),
+        ("flash_attn_triton.flash_attn_func(q, k, v, None, False, 0.3)", [((3, 6), (2, 2)), ((6, 3), (2, 2))]),
+        ("flash_attn_triton.flash_attn_qkvpacked_func(qkv, causal=True)", [((5, 5), (2, 2))]),
+    ],
+)
+def test_attention_written_in_triton(call: str, shapes: Any) -> None:
+    after = rewritten(call, Safety.SAFE)
+    for lengths, heads in shapes:
+        inputs = inputs_for(lengths, heads)
+        assert_same(run(program(call), inputs), run(after, inputs))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "flash_attn_triton.flash_attn_func(q, k, v, bias, causal=True)",
+        "xops.memory_efficient_attention(q, k, v, attn_bias=torch.nan_to_num(bias))",
+        "xops.memory_efficient_attention(q, k, v, torch.clone(bias), scale=0.3)",
+    ],
+)
+def test_a_bias_is_added_after_scaling(call: str) -> None:
+    after = rewritten(call, Safety.REVIEW)
+    assert "pse_type=0" in after
+    for batch in (1, 2):
+        inputs = inputs_for((3, 6), (2, 2))
+        bias = torch.randn(batch, 2, 3, 6, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+        first, second = (run(text, {**inputs, "bias": bias}) for text in (program(call), after))
+        assert_same(first[:4], second[:4])
+
+
+BLOCKS = [
+    ("BlockDiagonalMask.from_seqlens([3, 1, 4])", [3, 1, 4], [3, 1, 4]),
+    ("BlockDiagonalMask.from_seqlens([3, 1, 4], [2, 5, 1])", [3, 1, 4], [2, 5, 1]),
+    ("BlockDiagonalMask.from_seqlens(q_seqlen=[2, 2], kv_seqlen=[2, 3])", [2, 2], [2, 3]),
+    ("BlockDiagonalCausalMask.from_seqlens([3, 1, 4])", [3, 1, 4], [3, 1, 4]),
+    ("BlockDiagonalCausalMask.from_seqlens([3, 1], [5, 2])", [3, 1], [5, 2]),
+    ("BlockDiagonalCausalFromBottomrightMask.from_seqlens([3, 1], [5, 2])", [3, 1], [5, 2]),
+]
+
+
+@pytest.mark.parametrize(("mask", "queries", "keys"), BLOCKS)
+@pytest.mark.parametrize("more", ["", ", p=0.0, scale=0.4"])
+def test_block_diagonal_masks(mask: str, queries: list[int], keys: list[int], more: str) -> None:
+    call = f"xops.memory_efficient_attention(q, k, v, attn_bias=xops.{mask}{more})"
+    after = rewritten(call, Safety.REVIEW)
+    assert "xops" not in after.partition("def attend")[2]
+    inputs = inputs_for((sum(queries), sum(keys)), (2, 2))
+    inputs |= {name: inputs[name][:1] for name in "qkv"}
+    assert_same(run(program(call), inputs), run(after, inputs))
 
 
 def test_transposed_tensors() -> None:

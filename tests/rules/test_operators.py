@@ -6,7 +6,7 @@ import pytest
 
 from npuify import knowledge
 from npuify.model import Evidence, Severity
-from npuify.rules.operators import _BEHIND
+from npuify.rules.kernels import _BEHIND
 
 from .harness import RELEASE, codes, findings
 
@@ -58,6 +58,27 @@ FIRES = {
         "import torchvision\nkeep = torchvision.ops.batched_nms(1, 2, 3, 0.5)\n",
     ],
     "NPU418": ["from mmcv.ops import nms, RoIAlign\n"],
+    "NPU420": ["import torch\nx = torch._foreach_lgamma([torch.ones(3)])\n"],
+    "NPU421": [
+        "import torch\ns = torch.sparse_coo_tensor(i, v, (3, 3))\n",
+        "import torch\nx = torch.ones(3, 3)\ny = torch.sparse.mm(x.to_sparse(), x)\n",
+        "import torch\nfrom torch import nn\ne = nn.Embedding(10, 3, sparse=True)\n",
+    ],
+    "NPU422": [
+        "import torch\nx = torch.fft.rfft(torch.ones(8))\ny = torch.fft.irfft(x)\n",
+        "import torch\nx = torch.stft(w, 512)\n",
+    ],
+    "NPU423": [
+        "import torch\nx = torch.ones(1).cuda()\nx.expand(3).add_(1)\n",
+        (
+            "import torch\nfrom torch import nn\nclass M(nn.Module):\n    def forward(self, x):\n"
+            "        x.transpose(1, 2).mul_(2)\n        return x.cuda()\n"
+        ),
+    ],
+    "NPU424": [
+        "import torch\ntorch.use_deterministic_algorithms(True)\ntorch.use_deterministic_algorithms(False)\n",
+    ],
+    "NPU425": ["import torch\ntorch.set_float32_matmul_precision('high')\n"],
 }
 
 SILENT = {
@@ -118,6 +139,32 @@ SILENT = {
         "import numpy as np\nx = np.linalg.eigh(np.eye(3))\n",
         "import torch\nimport scipy.special\nx = scipy.special.digamma(3)\n",
         "import torch\ndef f(kernel):\n    return kernel.logdet()\n",
+    ],
+    "NPU420": [
+        "import torch\nx = torch._foreach_add([torch.ones(3)], 1)\n",
+        "import torch\ndef f(library):\n    return library._foreach_lgamma([torch.ones(3)])\n",
+    ],
+    "NPU421": [
+        "import torch\nfrom torch import nn\ne = nn.Embedding(10, 3)\n",
+        "import torch\nfrom torch import nn\ne = nn.Embedding(10, 3, sparse=False)\n",
+        "from scipy import sparse\nm = sparse.coo_matrix((3, 3))\n",
+        "import pandas\nencoder = Encoder(sparse=True)\n",
+    ],
+    "NPU422": [
+        "import torch\nf = torch.fft.fftfreq(8)\n",
+        "import numpy as np\nx = np.fft.rfft(np.ones(8))\n",
+    ],
+    "NPU423": [
+        "import torch\nx = torch.ones(1).cuda()\nx.expand(3).clone().add_(1)\n",
+        "import torch\nx = torch.ones(1).cuda()\ny = x.expand(3).add(1)\n",
+        "import torch\nx = torch.ones(1, 2).cuda()\nx.transpose(0, 1).add_(1)\n",
+    ],
+    "NPU424": [
+        "import torch\ntorch.use_deterministic_algorithms(True)\n",
+        "import torch\ntorch.use_deterministic_algorithms(args.deterministic)\n",
+    ],
+    "NPU425": [
+        "import torch\ntorch.set_float32_matmul_precision('highest')\n",
     ],
     "NPU416": [
         "import torch\ntorch.use_deterministic_algorithms(True)\n",
@@ -184,3 +231,42 @@ def test_operators_behind_a_function_are_torchs(name: str) -> None:
 
 def test_silent_on_one_more_import_of_mmcv() -> None:
     assert codes("from mmcv.ops import nms\nfrom mmcv.ops import RoIAlign\n") == ["NPU418"]
+
+
+def test_foreach_and_sparse_follow_the_release() -> None:
+    maximum = "import torch\nx = torch._foreach_tanh([torch.ones(3)])\n"
+    for release in knowledge.releases():
+        if release.has_table:
+            table = knowledge.load(release.torch_npu)
+            assert ("NPU420" in codes(maximum, release=release.torch_npu)) is ("_foreach_tanh" not in table.operators)
+    sparse = "import torch\ns = torch.sparse_coo_tensor(i, v, (3, 3))\n"
+    levels = {next(f.severity for f in findings(sparse, release=version) if f.code == "NPU421") for version in OLD_NEW}
+    assert levels == {Severity.WARNING, Severity.INFO}
+
+
+OLD_NEW = ("2.1.0.post17", RELEASE)
+
+
+def test_a_fourier_transform_is_a_warning_on_a_chip_without() -> None:
+    text = "import torch\nx = torch.fft.fft(torch.ones(8))\n"
+    severity = {soc: next(f.severity for f in findings(text, soc=soc) if f.code == "NPU422") for soc in ("A2", "910")}
+    assert severity == {"A2": Severity.INFO, "910": Severity.WARNING}
+
+
+@pytest.mark.parametrize(
+    ("rest", "soc", "said"),
+    [
+        ("batch_size=4, shuffle=True", "910", True),
+        ("4, True", "310P", True),
+        ("batch_size=4, shuffle=True", "A2", False),
+        ("batch_size=4, shuffle=True", "", False),
+        ("batch_size=4, shuffle=True, drop_last=True", "910", False),
+        ("batch_size=4", "910", False),
+        ("batch_size=4, shuffle=True, **options", "910", False),
+    ],
+)
+def test_a_last_batch_of_another_size_matters_on_older_chips(rest: str, soc: str, said: bool) -> None:
+    head = "import torch\nfrom torch.utils.data import DataLoader\nx = torch.ones(1).cuda()\n"
+    text = f"{head}loader = DataLoader(data, {rest})\n"
+    assert ("NPU426" in codes(text, soc=soc)) is said
+    assert "NPU426" not in codes(f"{text}torch.npu.set_compile_mode(jit_compile=False)\n", soc=soc)

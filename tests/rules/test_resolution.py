@@ -566,3 +566,11 @@ def test_name_in_a_function_that_nothing_else_concerns_is_bound() -> None:
 def test_finding_without_torch_in_sight() -> None:
     assert codes("import torch\nfrom os import *\ntorch.cuda.init()\n") == ["NPU101"]
     assert findings("import torch\nprint(1)\n") == []
+
+
+def test_a_script_that_builds_cuda_code_keeps_its_questions() -> None:
+    text = (
+        "import torch\nfrom torch.utils.cpp_extension import CUDAExtension\n"
+        "arch = torch.cuda.get_device_properties(torch.cuda.current_device()).gcnArchName\n"
+    )
+    assert output(text, name="setup.py", unsafe=True) == text

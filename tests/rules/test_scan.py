@@ -67,10 +67,10 @@ def test_python_2_advice_is_not_given_for_other_things(tmp_path: Path) -> None:
 
 
 DEEP = {
-    "concatenation": "import torch\nx = torch.device(" + " + ".join(["'cuda'"] * 300) + ")\n",
+    "concatenation": "import torch\nx = torch.device(" + " + ".join(["'cuda'"] * 2000) + ")\n",
     "comparison": "import torch\nx = " + " or ".join(["a.device.type == 'cuda'"] * 1000) + "\n",
     "method chain": "import torch\nx = y" + ".cuda()" * 400 + "\n",
-    "elif chain": "import torch\nif a: pass\n" + "elif x.device.type == 'cuda': pass\n" * 400,
+    "elif chain": "import torch\nif a: pass\n" + "elif x.device.type == 'cuda': pass\n" * 900,
     "nesting": "import torch\n" + "".join(" " * n + "if x:\n" for n in range(95)) + " " * 95 + "torch.cuda.init()\n",
     "functions": "import torch\n" + "".join(" " * n + "def f():\n" for n in range(95)) + " " * 95 + "torch.cuda.init()\n",
     "aliases": "import torch\na0 = torch.cuda\n" + "".join(f"a{n + 1} = a{n}\n" for n in range(2000)) + "a2000.init()\n",
@@ -108,10 +108,18 @@ def test_files_of_every_sort(tmp_path: Path) -> None:
         "not_utf8.py": b"import torch; torch.cuda.init()  # \xff\n",
         "no_cuda.py": b"x = \xff(\n",
         "only_prose.py": '"""About cuda."""  # cuda\n',
+        "wide.py": GOOD.encode("utf-16"),
+        "wider.py": GOOD.encode("utf-32"),
+        "wide_no_mark.py": GOOD.encode("utf-16-be"),
+        "noise.py": bytes(range(256)),
         "good.py": GOOD,
     }
     result = scanned(tmp_path, files)
-    assert [error.file for error in result.errors] == ["bad_cookie.py", "binary.py", "not_utf8.py"]
+    said = {error.file: error.message for error in result.errors}
+    assert sorted(said) == [
+        "bad_cookie.py", "binary.py", "noise.py", "not_utf8.py", "wide.py", "wide_no_mark.py", "wider.py"
+    ]  # fmt: skip
+    assert "UTF-16" in said["wide.py"] and "UTF-32" in said["wider.py"]
     assert all("npuify failed" not in error.message for error in result.errors)
     assert [finding.file for finding in result.findings] == ["good.py"]
     assert result.files_seen == len(files)

@@ -31,3 +31,11 @@ def test_questions_of_tests_do_not_count(tmp_path: Path) -> None:
     found = scan([tmp_path], Options(cache=False)).findings
     assert not [finding for finding in found if finding.code == "NPU108"]
     assert {finding.safety for finding in found if finding.file == "train.py"} == {Safety.SAFE}
+
+
+def test_a_class_for_the_npu_in_a_file_of_its_own_counts(tmp_path: Path) -> None:
+    (tmp_path / "npu_accelerator.py").write_text("import torch\n\n\nclass NPU_Accelerator(Accelerator):\n    pass\n")
+    (tmp_path / "train.py").write_text(PROGRAM)
+    found = scan([tmp_path], Options(cache=False)).findings
+    assert [finding.file for finding in found if finding.code == "NPU108"] == ["npu_accelerator.py"]
+    assert {finding.safety for finding in found if finding.edits} == {Safety.REVIEW}

@@ -73,6 +73,44 @@ FIRES = {
             "        model.eval()\n        check(model)\n"
         ),
     ],
+    "NPU810": [
+        (
+            "def f(model, optimizer, epoch, x):\n    x.cuda()\n    optimizer.step()\n"
+            "    torch.save({'model': model.state_dict(), 'epoch': epoch}, 'x.pt')\n"
+        ),
+        (
+            "def f(model, optimizer, scaler, epoch, x):\n    x.cuda()\n    scaler.step(optimizer)\n"
+            "    scaler.update()\n    state = {'state_dict': model.state_dict(), 'optimizer': optimizer.state_dict(),\n"
+            "             'epoch': epoch}\n    torch.save(state, 'x.pt')\n"
+        ),
+    ],
+    "NPU811": [
+        (
+            "def f(model, optimizer, loader):\n    for x in loader:\n        loss = model(x.cuda())\n"
+            "        loss.backward()\n        optimizer.step()\n"
+        ),
+        (
+            "def f(model, optimizer, loader):\n    for i, x in enumerate(loader):\n        loss = model(x.cuda())\n"
+            "        optimizer.zero_grad()\n        loss.backward()\n        if (i + 1) % 4 == 0:\n"
+            "            optimizer.step()\n"
+        ),
+    ],
+    "NPU812": [
+        (
+            "def f(model, optimizer, loader):\n    for x in loader:\n        loss = model(x.cuda())\n"
+            "        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n"
+            "        total += loss.item()\n        history.append(loss.detach().cpu().numpy())\n"
+        ),
+    ],
+    "NPU813": [
+        "def f(model):\n    model.cuda()\n    return torch.optim.AdamW(model.parameters(), lr=1e-3)\n",
+    ],
+    "NPU814": ["m = nn.parallel.DistributedDataParallel(m, find_unused_parameters=True)\n"],
+    "NPU815": ["torch.cuda.manual_seed_all(1)\ntorch.cuda.manual_seed(1)\n"],
+    "NPU816": [
+        "os.sched_setaffinity(0, {1, 2})\ntorch.zeros(1).cuda()\n",
+        "import psutil\npsutil.Process().cpu_affinity([1, 2])\n",
+    ],
 }
 
 SILENT = {
@@ -195,6 +233,75 @@ SILENT = {
             "        loss.backward()\n"
         ),
     ],
+    "NPU810": [
+        (
+            "def f(model, optimizer, epoch, x):\n    x.cuda()\n    optimizer.step()\n"
+            "    torch.save({'model': model.state_dict(), 'optimizer': optimizer.state_dict(), 'epoch': epoch}, 'x')\n"
+        ),
+        # Weights alone are not for going on from, and a table that grows later cannot be judged.
+        "def f(model, optimizer, x):\n    x.cuda()\n    optimizer.step()\n    torch.save(model.state_dict(), 'x')\n",
+        (
+            "def f(model, optimizer, x):\n    x.cuda()\n    optimizer.step()\n"
+            "    torch.save({'model': model.state_dict()}, 'x')\n"
+        ),
+        (
+            "def f(model, optimizer, epoch, x):\n    x.cuda()\n    optimizer.step()\n"
+            "    state = {'model': model.state_dict(), 'epoch': epoch}\n    state['optimizer'] = 1\n"
+            "    torch.save(state, 'x')\n"
+        ),
+        ("def f(model, epoch, x):\n    x.cuda()\n    torch.save({'model': model.state_dict(), 'epoch': epoch}, 'x')\n"),
+    ],
+    "NPU811": [
+        (
+            "def f(model, optimizer, loader):\n    for x in loader:\n        loss = model(x.cuda())\n"
+            "        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n"
+        ),
+        (
+            "def f(model, optimizer, loader):\n    for i, x in enumerate(loader):\n        loss = model(x.cuda())\n"
+            "        loss.backward()\n        if (i + 1) % 4 == 0:\n            optimizer.step()\n"
+            "            optimizer.zero_grad()\n"
+        ),
+        (
+            "def f(model, optimizer, loader):\n    for i, x in enumerate(loader):\n        if i % 4 == 0:\n"
+            "            optimizer.zero_grad()\n        loss = model(x.cuda())\n        loss.backward()\n"
+            "        if i % 4 == 3:\n            optimizer.step()\n"
+        ),
+        (
+            "def f(model, x):\n    for i in range(3):\n        opt = torch.optim.SGD([x.cuda()], lr=1.0)\n"
+            "        model(x).backward()\n        opt.step()\n"
+        ),
+        (
+            "def f(model, optimizer, loader):\n    for x in loader:\n        loss = model(x.cuda())\n"
+            "        loss.backward()\n        optimizer.step()\n        for p in model.parameters():\n"
+            "            p.grad = None\n"
+        ),
+        "def f(model, opt, x):\n    for i in range(3):\n        model(x.cuda()).backward()\n        opt.step(context)\n",
+    ],
+    "NPU812": [
+        (
+            "def f(model, optimizer, loader):\n    for i, x in enumerate(loader):\n        loss = model(x.cuda())\n"
+            "        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n        if i % 100 == 0:\n"
+            "            print(loss.item(), x.sum().item())\n"
+        ),
+        (
+            "def f(model, optimizer, loader):\n    for x in loader:\n        loss = model(x.cuda())\n"
+            "        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n"
+            "        total += loss.item()\n"
+        ),
+        "def f(model, x):\n    loss = model(x.cuda())\n    loss.backward()\n    return loss.item() + x.sum().item()\n",
+    ],
+    "NPU813": [
+        "def f(model):\n    model.cuda()\n    return Other(model.parameters())\n",
+        "from torch.optim import AdamW\ndef f(m):\n    return AdamW(fully_shard(m).parameters())\n",
+        "def f(model):\n    model.cuda()\n    return torch.optim.SGD(sparse_params, lr=1.0)\n",
+    ],
+    "NPU814": [
+        "m = nn.parallel.DistributedDataParallel(m)\n",
+        "m = nn.parallel.DistributedDataParallel(m, find_unused_parameters=args.unused)\n",
+        "m = Strategy(find_unused_parameters=True)\n",
+    ],
+    "NPU815": ["torch.manual_seed(1)\n", "g = torch.Generator().manual_seed(1)\n"],
+    "NPU816": ["import psutil\nn = psutil.Process().cpu_affinity()\n"],
 }
 
 
@@ -222,3 +329,12 @@ def test_data_parallel_says_what_the_release_does() -> None:
             patched = "torch.nn.parallel.DataParallel.parallel_apply" in knowledge.load(release.torch_npu).patched
             message = next(f.message for f in findings(text, release=release.torch_npu) if f.code == "NPU310")
             assert ("patches DataParallel" in message) is patched
+
+
+@pytest.mark.parametrize("release", ["2.1.0.post17", "2.14.0"])
+def test_fused_true_needs_a_kernel_of_the_release(release: str) -> None:
+    text = HEAD + "def f(m):\n    m.cuda()\n    return torch.optim.Adam(m.parameters(), fused=True)\n"
+    listed = "_fused_adam_" in knowledge.load(release).operators
+    assert [item.severity for item in findings(text, release=release) if item.code == "NPU813"] == (
+        [] if listed else [Severity.WARNING]
+    )

@@ -16,8 +16,9 @@ import pytest
 from npuify.knowledge.live import load_live, shipped_live_tables
 
 if TYPE_CHECKING:
-    from npuify.knowledge.live import LiveFile
     from tools.real_torch_npu.machine import Machine
+
+    from npuify.knowledge.live import LiveFile
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 
@@ -26,9 +27,13 @@ pytestmark = [pytest.mark.network, pytest.mark.slow]
 def _machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     version = os.environ.get("NPUIFY_REAL_TORCH_NPU")
     if not version:
-        pytest.skip("asks the real package, a download of 300 MB: set NPUIFY_REAL_TORCH_NPU to its version, e.g. 2.13.0")
+        pytest.skip(
+            "asks the real package, a download of 300 MB: set NPUIFY_REAL_TORCH_NPU to its version, e.g. 2.13.0"
+        )
     if version not in shipped_live_tables():
-        pytest.skip(f"there is no live table of {version} to compare with; there are {', '.join(shipped_live_tables())}")
+        pytest.skip(
+            f"there is no live table of {version} to compare with; there are {', '.join(shipped_live_tables())}"
+        )
     from tools.real_torch_npu.machine import prepare
     from tools.real_torch_npu.packages import PackageError
 

@@ -35,7 +35,15 @@ out += [acl.aclrtGetSocName().decode()]
 """
     setting = {"NPUIFY_STAND_IN_DEVICES": "3", "NPUIFY_STAND_IN_SOC": "AscendX"}
     started = [SUCCESS, 100002, NO_CONTEXT, SUCCESS, 3]
-    assert run(runtime, program, **setting) == [*started, SUCCESS, SUCCESS, 2, INVALID_DEVICE, INVALID_DEVICE, "AscendX"]
+    assert run(runtime, program, **setting) == [
+        *started,
+        SUCCESS,
+        SUCCESS,
+        2,
+        INVALID_DEVICE,
+        INVALID_DEVICE,
+        "AscendX",
+    ]
 
 
 def test_memory_is_counted_and_holds_what_is_copied(runtime: Path) -> None:

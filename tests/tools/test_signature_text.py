@@ -6,14 +6,14 @@ import enum
 from typing import Any
 
 import pytest
+from tools.real_torch_npu.probes.signature_text import default_text, parameters_of, split_outermost
 
 from npuify.knowledge.signatures import parse_parameters
-from tools.real_torch_npu.probes.signature_text import default_text, parameters_of, split_outermost
 
 
 def _plain(a: int, b: str = "x", *, c: float = 1e-6, **rest: Any) -> None: ...
 def _bare(a: object, /, b: object, *args: object, c: object = None) -> None: ...
-def _long(a: str = "x" * 100, b: object = object(), c: type = int, d: Any = len) -> None: ...  # noqa: B008
+def _long(a: str = "x" * 100, b: object = object(), c: type = int, d: Any = len) -> None: ...
 
 
 class _Bound:
@@ -27,7 +27,9 @@ class _FromCpp:
 
     __name__ = "made"
     __signature__ = "none"
-    __doc__ = "made(self: thing, a: dict[str, int], b: Callable[[int], int] = 3, c: object = <x at 0x1>) -> None\n\nMore."
+    __doc__ = (
+        "made(self: thing, a: dict[str, int], b: Callable[[int], int] = 3, c: object = <x at 0x1>) -> None\n\nMore."
+    )
 
     def __call__(self) -> None: ...
 

@@ -8,7 +8,6 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-
 from tools.real_torch_npu.bodies import constructed_class, source_of
 from tools.real_torch_npu.elf import SharedLibrary, WantedSymbol
 from tools.real_torch_npu.stand_ins import (

@@ -72,5 +72,5 @@ def _constructor(number: int, symbol: str, class_name: str) -> str:
         f'static void *t{number}[2] = TYPE("{class_name}");\n'
         f"static void *v{number}[] = {{ {entries} }};\n"
         f'void *f{number}(void **) __asm__("{symbol}");\n'
-        f"void *f{number}(void **self) {{ *self = &v{number}[2]; return npuify_stand_in_called_cpp(\"{symbol}\"); }}"
+        f'void *f{number}(void **self) {{ *self = &v{number}[2]; return npuify_stand_in_called_cpp("{symbol}"); }}'
     )

@@ -25,8 +25,8 @@ _LOCAL_VERSION, _GLOBAL_VERSION = 0, 1
 class WantedSymbol:
     """A symbol that a library leaves to others.
 
-    ``version`` and ``library`` are None where the file does not say them: most libraries are linked without versions, and
-    then nothing in the file tells which of the needed libraries was meant.
+    ``version`` and ``library`` are None where the file does not say them: most libraries are linked without versions,
+    and then nothing in the file tells which of the needed libraries was meant.
     """
 
     name: str
@@ -69,14 +69,19 @@ class SharedLibrary:
     @property
     def search_path(self) -> tuple[Path, ...]:
         """Folders of its RPATH and RUNPATH, ``$ORIGIN`` put in."""
-        entries = [str(tag.rpath) for tag in self._tags("DT_RPATH")] + [str(tag.runpath) for tag in self._tags("DT_RUNPATH")]
+        entries = [str(tag.rpath) for tag in self._tags("DT_RPATH")] + [
+            str(tag.runpath) for tag in self._tags("DT_RUNPATH")
+        ]
         origin = str(self.path.resolve().parent)
-        folders = [f.replace("$ORIGIN", origin).replace("${ORIGIN}", origin) for e in entries for f in e.split(":") if f]
+        folders = [
+            f.replace("$ORIGIN", origin).replace("${ORIGIN}", origin) for e in entries for f in e.split(":") if f
+        ]
         return tuple(Path(folder) for folder in folders)
 
     @cached_property
     def wanted(self) -> tuple[WantedSymbol, ...]:
-        """The undefined symbols without which it cannot be loaded; weak ones are left out, as the loader leaves them."""
+        """The undefined symbols without which it cannot be loaded; weak ones are left out, as the loader leaves
+        them."""
         table = next((s for s in self._sections if s.name == ".dynsym" and isinstance(s, SymbolTableSection)), None)
         if table is None:
             return ()

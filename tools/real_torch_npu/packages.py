@@ -34,6 +34,8 @@ class Wheel:
     version: str
     sha256: str
     requires: tuple[str, ...]
+    has_cuda: bool
+    """Whether it holds libraries of torch for CUDA; see NOT_UNPACKED."""
 
 
 def obtain(project: str, version: str, folder: Path) -> Wheel:
@@ -75,10 +77,13 @@ def _find(folder: Path, project: str, version: str) -> Path | None:
 def _read(path: Path) -> Wheel:
     with zipfile.ZipFile(path) as archive:
         name = next(n for n in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", n))
+        has_cuda = any(n.startswith("torch/lib/libtorch_cuda") for n in archive.namelist())
         metadata = Parser().parsestr(archive.read(name).decode("utf-8"))
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256") if sys.version_info >= (3, 11) else _digest(file.read())
-    return Wheel(path, metadata["Version"], digest.hexdigest(), tuple(metadata.get_all("Requires-Dist") or ()))
+    return Wheel(
+        path, metadata["Version"], digest.hexdigest(), tuple(metadata.get_all("Requires-Dist") or ()), has_cuda
+    )
 
 
 def _digest(content: bytes) -> hashlib._Hash:

@@ -38,6 +38,7 @@ def record(machine: Machine, say: Callable[[str], None]) -> bytes:
             "generator": GENERATOR,
             "torch_npu": _package(machine.torch_npu),
             "torch": _package(machine.torch),
+            "torch_build": "cuda" if machine.torch.has_cuda else "cpu",
             "python": platform.python_version(),
             "machine": platform.machine(),
             "names": names["names"],
@@ -47,7 +48,9 @@ def record(machine: Machine, say: Callable[[str], None]) -> bytes:
             "operators": dispatch["operators"],
             "keys": dispatch["keys"],
             "schemas": dispatch["schemas"],
-            "calls": {name: call["cpu"] for name, call in found["calls"].items() if call["cpu"] or call["end"] == "done"},
+            "calls": {
+                name: call["cpu"] for name, call in found["calls"].items() if call["cpu"] or call["end"] == "done"
+            },
             "by_import": found["patches"]["by_import"],
             "by_transfer_to_npu": found["patches"]["by_transfer_to_npu"],
             "behaviour": found["behaviour"],
@@ -60,7 +63,8 @@ def _package(wheel: Wheel) -> dict[str, str]:
 
 
 def to_json(content: dict[str, Any]) -> bytes:
-    """JSON with one module, operator, name or scenario per line, so that releases can be compared with ordinary tools."""
+    """JSON with one module, operator, name or scenario per line, so that releases can be compared with ordinary
+    tools."""
     lines = []
     for key, value in content.items():
         if key in _ROWS and value:

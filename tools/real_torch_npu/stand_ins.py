@@ -41,8 +41,8 @@ def find_lack(
 
     Args:
         roots: the libraries to begin with.
-        folders: where to look for needed libraries, besides the search paths that they have themselves and the system's.
-        providers: files that are loaded before, and whose symbols count: the Python interpreter, the runtime.
+        folders: where to look for needed libraries, besides the search paths that they have themselves and the
+        system's. providers: files that are loaded before, and whose symbols count: the Python interpreter, the runtime.
         also: libraries that the code opens by name while it runs, and that no file says to need.
     """
     system = _system_libraries()

@@ -19,6 +19,7 @@ from npuify.cli.options import (
     OutputOption,
     PlaceOption,
     SelectOption,
+    SocOption,
     StyleOption,
     TorchNpuOption,
     UnsafeOption,
@@ -45,6 +46,7 @@ def migrate(
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     torch_npu: TorchNpuOption = None,
+    soc: SocOption = None,
     select: SelectOption = None,
     ignore: IgnoreOption = None,
     exclude: ExcludeOption = None,
@@ -73,6 +75,7 @@ def migrate(
     options = settings(
         [source],
         torch_npu=torch_npu,
+        soc=soc,
         select=select,
         ignore=ignore,
         exclude=exclude,

@@ -43,6 +43,10 @@ TorchNpuOption = Annotated[
     str | None,
     typer.Option("--torch-npu", metavar="VERSION", help="The torch_npu release to aim at, for example 2.7.1."),
 ]
+SocOption = Annotated[
+    str | None,
+    typer.Option("--soc", metavar="NAME", help="The chip to aim at, for example 910A, 310P, A2 or 910B3, A3."),
+]
 SelectOption = Annotated[
     list[str] | None,
     typer.Option("--select", metavar="CODES", help="Only these codes; NPU3 means all that begin so. Commas join."),
@@ -75,6 +79,7 @@ def settings(
     paths: Iterable[Path],
     *,
     torch_npu: str | None,
+    soc: str | None,
     select: list[str] | None,
     ignore: list[str] | None,
     exclude: list[str] | None,
@@ -99,6 +104,7 @@ def settings(
     defaults = Options()
     return Options(
         torch_npu=torch_npu or config.torch_npu,
+        soc=soc or config.soc,
         style=check_style(style or config.style or defaults.style),
         place_on_npu=place_on_npu,
         select=_codes(select) if select is not None else config.select or (),

@@ -18,6 +18,7 @@ from npuify.cli.options import (
     OutputOption,
     PlaceOption,
     SelectOption,
+    SocOption,
     StyleOption,
     TorchNpuOption,
     UnsafeOption,
@@ -30,6 +31,7 @@ def scan(
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     torch_npu: TorchNpuOption = None,
+    soc: SocOption = None,
     select: SelectOption = None,
     ignore: IgnoreOption = None,
     exclude: ExcludeOption = None,
@@ -52,6 +54,7 @@ def scan(
     options = settings(
         places,
         torch_npu=torch_npu,
+        soc=soc,
         select=select,
         ignore=ignore,
         exclude=exclude,

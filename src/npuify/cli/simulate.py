@@ -16,14 +16,6 @@ class Policy(str, Enum):
     OFF = "off"
 
 
-class Engine(str, Enum):
-    """How the device is made."""
-
-    AUTO = "auto"
-    NATIVE = "native"
-    PYTHON = "python"
-
-
 CONTEXT = {"allow_interspersed_args": False, "ignore_unknown_options": True, "allow_extra_args": True}
 
 
@@ -45,9 +37,6 @@ def simulate(
     policy: Annotated[
         Policy, typer.Option(help="At an operator without an NPU kernel in that release: warn, error, or off.")
     ] = Policy.WARN,
-    engine: Annotated[
-        Engine, typer.Option(help="The device in C++ (native), the one in Python, or what can be had.")
-    ] = Engine.AUTO,
     cpu_random: Annotated[
         bool,
         typer.Option("--cpu-random", help="Draw the NPU's random numbers from the CPU's generator, to compare runs."),
@@ -56,8 +45,8 @@ def simulate(
 ) -> int:
     """Run a program on simulated NPUs, on any machine with PyTorch for the CPU.
 
-    The program sees torch_npu, torch.device("npu"), torch.npu, and the backend hccl; the CPU computes. This shows that a
-    migrated program runs. It does not show an NPU's numbers, speed or limits. The program's exit code is given back.
+    The program sees torch_npu, torch.device("npu"), torch.npu, and the backend hccl; the CPU computes. This shows that
+    a migrated program runs. It does not show an NPU's numbers, speed or limits. The program's exit code is given back.
 
     Examples: npuify simulate train.py --epochs 1; npuify simulate --devices 2 torchrun --nproc_per_node 2 train.py
     """
@@ -70,7 +59,6 @@ def simulate(
         torch_npu=torch_npu,
         soc=soc,
         policy=policy.value,
-        engine=engine.value,
         cpu_random=cpu_random,
     )
     arguments = list(program or [])

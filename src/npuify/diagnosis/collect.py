@@ -48,6 +48,7 @@ STEMS: Final = (
     b"CAUTION",
     b"fault",
     b"ot support",
+    b"ot implem",
     b"ot match",
     b"arning:",
     b"oneType",
@@ -60,7 +61,7 @@ _HEXADECIMAL: Final = re.compile(rb"0x[0-9a-fA-F]+")
 _CODE: Final = re.compile(rb"E[A-Z]\d{4}")
 _CODE_SHAPE: Final = re.compile(rb"E[A-Z](?![A-Za-z])")
 """A code of CANN without its digits."""
-_HAS_CODE: Final = re.compile(rb"E[A-Z]?(?![A-Za-z])|ERR(?!O)|code|result|errno|Code")
+_HAS_CODE: Final = re.compile(rb"E[A-Z]?(?![A-Za-z])|ERR(?!O)|code|result|errno|Code|failure")
 _NUMBERS: Final = re.compile(rb"E[A-Z0-9R]{1,2}\d{4,5}|\d{6}")
 _FRAME: Final = re.compile(
     r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+?))?\s*(?:\[repeated.*)?$'

@@ -47,13 +47,13 @@ def gather(machine: Sight, python_program: str | None = None) -> Facts:
         python_program: the interpreter to judge; None for the one that runs npuify.
     """
     answer = machine.run("npu-smi info", ["npu-smi", "info"])
-    smi = npu_smi.parse(answer.text)
+    the_host = host.read(machine)
+    smi = npu_smi.numbered(npu_smi.parse(answer.text), the_host.davinci())
     kinds = Counter(
         kind.product for card in smi.cards if (kind := chip(card.name, has_ddr=card.ddr_total > 0)) is not None
     )
     product = kinds.most_common(1)[0][0] if kinds else ""
     found = [chip(card.name, has_ddr=card.ddr_total > 0) for card in smi.cards]
-    the_host = host.read(machine)
     cards = tuple(card.physical for card in smi.cards) or the_host.davinci()
     the_hccl = hccl.read(machine, cards)
     return Facts(

@@ -1,7 +1,8 @@
 """What is known about CUDA names, torch_npu releases, packages and environment variables, each fact with its source.
 
-Facts read from packages lie in ``data/releases/*.json``, what imported packages answered in ``data/live/*.json``; both are
-made by :mod:`npuify.knowledge.generate`. Facts written by hand lie in ``data/*.toml``. Nothing is read before it is asked for.
+Facts read from packages lie in ``data/releases/*.json``, what imported packages answered in ``data/live/*.json``;
+both are made by :mod:`npuify.knowledge.generate`. Facts written by hand lie in ``data/*.toml``. Nothing is read before
+it is asked for.
 """
 
 from __future__ import annotations
@@ -10,14 +11,26 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .accelerator import accelerator_names
+    from .chips import Product, product, products
     from .describe import ReleaseSummary, describe_release, list_tables
-    from .hand_written import environment, meanings, packages
+    from .hand_written import arguments, environment, meanings, packages
     from .release import ReleaseTable, load
-    from .schema import Counterpart, EnvironmentFact, Meaning, PackageFact, Parameter, ReleaseInfo, Signature
+    from .schema import (
+        ArgumentFact,
+        Counterpart,
+        EnvironmentFact,
+        Meaning,
+        PackageFact,
+        Parameter,
+        ReleaseInfo,
+        Signature,
+    )
     from .versions import choose_release, releases
 
 _HOMES = {
     "accelerator_names": "accelerator",
+    "ArgumentFact": "schema",
+    "arguments": "hand_written",
     "Counterpart": "schema",
     "EnvironmentFact": "schema",
     "Meaning": "schema",
@@ -30,6 +43,9 @@ _HOMES = {
     "environment": "hand_written",
     "meanings": "hand_written",
     "packages": "hand_written",
+    "Product": "chips",
+    "product": "chips",
+    "products": "chips",
     "choose_release": "versions",
     "releases": "versions",
     "ReleaseSummary": "describe",
@@ -38,16 +54,19 @@ _HOMES = {
 }
 
 __all__ = [
+    "ArgumentFact",
     "Counterpart",
     "EnvironmentFact",
     "Meaning",
     "PackageFact",
     "Parameter",
+    "Product",
     "ReleaseInfo",
     "ReleaseSummary",
     "ReleaseTable",
     "Signature",
     "accelerator_names",
+    "arguments",
     "choose_release",
     "describe_release",
     "environment",
@@ -55,6 +74,8 @@ __all__ = [
     "load",
     "meanings",
     "packages",
+    "product",
+    "products",
     "releases",
 ]
 

@@ -1,5 +1,5 @@
-"""What a live table changes in what was read from files. Plain mappings and the standard library only: the simulator does the
-same inside a user's program."""
+"""What a live table changes in what was read from files. Plain mappings and the standard library only: the simulator
+does the same inside a user's program."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _names(read: Mapping[str, str], live: Mapping[str, str] | None) -> dict[str,
     for name, spec in read.items():
         owner = name.partition(".")[0]
         if "." in name:
-            if names.get(owner, "=").startswith("c"):
+            if names.get(owner, "=")[0] in "cfv":  # a class, or an object with attributes of its own
                 names.setdefault(name, spec)
         elif spec == "v":
             names.setdefault(name, spec)  # a variable; the live table has few of them, as most are no part of the face

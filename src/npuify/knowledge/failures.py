@@ -121,6 +121,12 @@ def header_codes() -> HeaderCodes:
 
 
 @cache
+def _numbers() -> dict[str, str]:
+    """The number of each constant of ACL."""
+    return {name: number for number, (name, _) in header_codes().acl.items()}
+
+
+@cache
 def _by_code() -> tuple[dict[str, CodeFact], tuple[tuple[re.Pattern[str], CodeFact], ...]]:
     exact: dict[str, CodeFact] = {}
     patterns = []
@@ -143,8 +149,10 @@ def code_fact(code: str) -> CodeFact | None:
 
 def explain_failure(what: str) -> Explanation | None:
     """What ``npuify explain`` says of a code, of a text's name or of a cause; None where it is none of them."""
+    headers = header_codes()
     code = what.strip().upper()
-    fact, headers = code_fact(code), header_codes()
+    code = _numbers().get(code, code)
+    fact = code_fact(code)
     named = headers.acl.get(code)
     if fact is not None or named is not None:
         lines = []
@@ -159,6 +167,10 @@ def explain_failure(what: str) -> Explanation | None:
         evidence = fact.evidence if fact is not None else Evidence.PACKAGE
         source = fact.source if fact is not None else f"headers in {headers.wheel}"
         return Explanation(code, "error code", tuple(lines), (), source, evidence)
+    for number, (name, words) in headers.hccl.items():
+        if name == code:
+            lines = [f'{name}: {words}; "error code is {number}" after "HCCL function error".']
+            return Explanation(code, "error code", tuple(lines), (), f"headers in {headers.wheel}", Evidence.PACKAGE)
     text = next((row for row in text_facts() if row.name == what), None)
     if text is not None:
         lines = [f"In logs: {text.example}", *_told(causes()[text.cause])]

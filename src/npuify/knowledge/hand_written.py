@@ -12,7 +12,7 @@ import tomli
 
 from npuify.model import NpuifyError
 
-from .schema import EnvironmentFact, Meaning, PackageFact, ReleaseInfo
+from .schema import ArgumentFact, EnvironmentFact, Meaning, PackageFact, ReleaseInfo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,6 +94,17 @@ def packages() -> Mapping[str, PackageFact]:
                 raise NpuifyError(f"two rows for {name}", file=str(path))
             found[name] = row
     return found
+
+
+@cache
+def arguments() -> tuple[ArgumentFact, ...]:
+    """The rows of ``arguments.toml``."""
+    path = DATA / "arguments.toml"
+    rows = read_rows(path, "argument", ArgumentFact)
+    for row in rows:
+        if bool(row.keyword) == bool(row.method):
+            raise NpuifyError(f"a row of {row.package} needs either a keyword or a method", file=str(path))
+    return tuple(rows)
 
 
 @cache

@@ -1,13 +1,13 @@
 """What the imported package itself answered: the live tables, and what they correct in what was read from files.
 
-They are made by ``npuify knowledge generate --live``, which imports the real torch_npu with stand-ins for the libraries of
-CANN. No kernel ran. A release without such a table is known by its files alone.
+They are made by ``npuify knowledge generate --live``, which imports the real torch_npu with stand-ins for the
+libraries of CANN. No kernel ran. A release without such a table is known by its files alone.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -15,7 +15,7 @@ from npuify.model import NpuifyError
 
 from .correction import corrections
 from .hand_written import DATA
-from .schema import Package, ReleaseFile
+from .schema import Package, ReleaseFile  # noqa: TC001 - the types of fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +33,9 @@ class LiveFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     generator: str
     torch_npu: Package
     torch: Package
+    torch_build: Literal["cpu", "cuda"]
+    """What the torch was built for. One for CUDA is imported without its CUDA libraries, since torch_npu ends the
+    process otherwise (2.14); what it answers about ``torch.cuda`` is then worth nothing."""
     python: str
     machine: str
     """The processor that the packages were built for."""
@@ -49,7 +52,8 @@ class LiveFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     device that leads to other operators), ``none`` → ATen operator → its overloads."""
     calls: dict[str, list[str]]
     """Public function of torch, with what is special about the call after a comma or blank → the operators that fell
-    back to the CPU when it was called with NPU tensors. Calls that ended for want of a kernel before any are left out."""
+    back to the CPU when it was called with NPU tensors. Calls that ended for want of a kernel before any are left
+    out."""
     keys: dict[str, list[str]]
     """Dispatch key → ATen operators for which torch_npu registers something there."""
     schemas: dict[str, list[str]]
@@ -121,4 +125,6 @@ def behaviour(content: LiveFile) -> Mapping[str, Scenario]:
 
 def correct(content: ReleaseFile, live: LiveFile) -> ReleaseFile:
     """The release as its files tell, with everything that the imported package answered differently put right."""
-    return msgspec.structs.replace(content, **corrections(msgspec.structs.asdict(content), msgspec.structs.asdict(live)))
+    return msgspec.structs.replace(
+        content, **corrections(msgspec.structs.asdict(content), msgspec.structs.asdict(live))
+    )

@@ -68,7 +68,8 @@ class ReleaseTable:
     """Answers for one release.
 
     Names are given in full: ``torch.npu.Event``, ``torch_npu.npu.Event``, ``torch.cuda.Event``. ``torch.npu`` and
-    ``torch_npu.npu`` are the same module. Where the imported package was asked, its answer counts for more than its files.
+    ``torch_npu.npu`` are the same module. Where the imported package was asked, its answer counts for more than its
+    files.
     """
 
     def __init__(self, content: ReleaseFile, live: LiveFile | None = None) -> None:
@@ -113,8 +114,8 @@ class ReleaseTable:
     def operator_support(self) -> Mapping[str, Mapping[str, str]]:
         """ATen operator → overload (``""``: the one without a name) → what serves it on an NPU tensor.
 
-        ``kernel``, ``fallback``, ``composite``, ``default``, ``none``, as :class:`LiveFile` says. Empty where the imported
-        package was not asked; :attr:`operators` then tells which have a kernel.
+        ``kernel``, ``fallback``, ``composite``, ``default``, ``none``, as :class:`LiveFile` says. Empty where the
+        imported package was not asked; :attr:`operators` then tells which have a kernel.
         """
         found: dict[str, dict[str, str]] = {}
         for how, operators in (self._live.operators if self._live is not None else {}).items():

@@ -51,8 +51,8 @@ class ReleaseFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     custom_operators: dict[str, list[str]]
     """Operator of the ``npu`` namespace → its schemas without the name, one per overload."""
     transfer_modules: dict[str, list[str]] = {}
-    """Modules below ``torch`` that ``transfer_to_npu`` writes over → the names that it sets in each: the ``__all__`` of the module whose
-    names it takes."""
+    """Modules below ``torch`` that ``transfer_to_npu`` writes over → the names that it sets in each: those in
+    ``__all__`` of the module whose names it takes."""
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -160,6 +160,24 @@ class PackageFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """First version with support for the NPU; empty: not known, or none."""
     severity: Severity = Severity.ERROR
     """Of an import that nothing guards."""
+
+
+class ArgumentFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A row of ``arguments.toml``: an argument or method of a library that means CUDA."""
+
+    package: str
+    """The library; the word must stand in the file."""
+    message: str
+    advice: str
+    severity: Severity
+    evidence: Evidence
+    source: str
+    keyword: str = ""
+    method: str = ""
+    values: tuple[str, ...] = ()
+    """Literals that it is about; empty: every one that is true."""
+    becomes: str = ""
+    """What takes the value's place."""
 
 
 class ReleaseInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

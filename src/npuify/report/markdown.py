@@ -121,6 +121,10 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
         yield from ("What else costs most:", "")
         yield from (f"- {_text(one.what)}: {_text(one.why)} {_where(one.places)}" for one in verdict.deciding)
         yield ""
+    if verdict.operators:
+        yield from ("Operators that decide how fast it runs, or whether:", "")
+        yield from (f"- {_text(one.what)}: {_text(one.why)} {_where(one.places)}" for one in verdict.operators)
+        yield ""
     yield from ("| who acts | places | files | codes |", "|---|---:|---:|---|")
     yield _group_row(migrated, verdict.migrated)
     yield _group_row("a person reviews", verdict.review)

@@ -169,6 +169,9 @@ def _verdict(verdict: Verdict) -> Iterator[Line]:
     frameworks = [f"{one.name} {one.version}".strip() for one in verdict.survey.frameworks]
     if frameworks:
         yield [("  Stands on ", "dim"), (_some(frameworks), "")]
+    operators = [one.what for one in verdict.operators]
+    if operators:
+        yield [("  Operators that decide: ", "dim"), (_one_line(_some(operators)), "")]
     yield [
         ("  Estimate ", "dim"),
         (hours(verdict.estimate), "bold"),

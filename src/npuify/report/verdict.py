@@ -74,6 +74,8 @@ class Verdict(msgspec.Struct, frozen=True):
     """What has no form for Ascend."""
     deciding: tuple[Blocker, ...]
     """What else costs most, the costliest first: at most ten kinds."""
+    operators: tuple[Blocker, ...]
+    """Operators without a kernel in the release, or with limits, the most used first."""
     migrated: Group
     """Edited by the migration; for a scan: what a migration will edit."""
     review: Group
@@ -89,6 +91,10 @@ class Verdict(msgspec.Struct, frozen=True):
 _MOST_DECIDING: Final = 10
 _BLOCKING_AREA: Final = "NPU6"
 """Packages and extensions: where these have no form for Ascend, nothing that needs them can run."""
+_OPERATORS: Final = frozenset(
+    ("NPU410", "NPU411", "NPU414", "NPU417", "NPU418", "NPU420", "NPU421", "NPU422", "NPU504", "NPU510")
+)
+"""Rules that hold an operator of the program against what the release has."""
 
 
 def judge(result: ScanResult | MigrationResult) -> Verdict:
@@ -124,6 +130,7 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
         summary=_summary(level, len(blockers), manual, review, len(scan.errors)),
         blockers=blockers,
         deciding=deciding[:_MOST_DECIDING],
+        operators=_operators(left),
         migrated=migrated,
         review=_group(review),
         manual=_group(manual),
@@ -201,6 +208,16 @@ def _kinds(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
         )
         for (code, name, subject), group in costly
     )
+
+
+def _operators(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
+    """One entry for each operator, of any severity: one that runs on the CPU breaks nothing, and decides the speed."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if finding.code in _OPERATORS:
+            groups.setdefault(finding.subject or finding.name, []).append(finding)
+    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    return tuple(Blocker(name, group[0].message, group[0].advice, _places(group)) for name, group in ordered)
 
 
 def _summary(level: Level, blockers: int, manual: list[Finding], review: list[Finding], errors: int) -> str:

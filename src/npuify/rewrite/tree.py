@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import stat
@@ -163,7 +164,8 @@ def replace_files(root: Path, contents: Mapping[str, bytes]) -> None:
             one.undo()
         _remove_folders(made)
         if isinstance(error, OSError):
-            raise _failed(error, folder) from error
+            place = folder / next(iter(contents)) if len(contents) == 1 else folder
+            raise _failed(error, place, hidden=folder / ".npuify-") from error
         raise
 
 
@@ -448,9 +450,15 @@ def _is_junction(entry: os.DirEntry[str]) -> bool:
     return entry.stat(follow_symlinks=False).st_reparse_tag == stat.IO_REPARSE_TAG_MOUNT_POINT
 
 
+_NO_ROOM = frozenset(getattr(errno, name, -1) for name in ("ENOSPC", "EDQUOT", "EFBIG"))
+
+
 def _failed(error: OSError, place: Path, *, hidden: Path | None = None) -> NpuifyError:
     """What to tell a person; a path inside ``hidden`` (our own temporary folder) is told as ``place``."""
     named = str(error.filename) if error.filename is not None else ""
+    if error.errno in _NO_ROOM:
+        # A copy that fails on writing names the file that it reads from.
+        named = ""
     if not named or (hidden is not None and named.startswith(str(hidden))):
         named = str(place)
     return NpuifyError(error.strerror or str(error), advice=_NOTHING_WRITTEN, file=named)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.attention_calls import OPERATOR, VARIABLE_LENGTH, is_memory_efficient_attention, plan_of
+from npuify.rules.attention_calls import OPERATOR, plan_of
+from npuify.rules.attention_forms import VARIABLE_LENGTH, is_memory_efficient_attention
 from npuify.rules.base import rule
 
 if TYPE_CHECKING:
@@ -25,9 +27,9 @@ def flash_attention(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
 
     Tensors keep their layout. The scale, which is 1.0 unless given, is passed; causal attention is aligned to the lower
     right corner, as flash_attn does since 2.1, by ``sparse_mode=3`` with a triangular mask of 2048 by 2048; a window is
-    ``sparse_mode=4``. The mask is made at each call: make it once where that counts. Arguments without an equivalent
-    (softcap, alibi_slopes, return_attn_probs) and those that are only known at run time are refused. The operator is
-    documented for training; a cache for generation is another one's work.
+    ``sparse_mode=4``. The mask is made at each call: make it once where that counts. ``alibi_slopes`` become a bias for
+    ``npu_fusion_attention_v2``. Arguments without an equivalent (softcap, return_attn_probs) and those that are only
+    known at run time are refused. The operator is documented for training; a cache for generation is another's work.
 
     Before::
 
@@ -107,6 +109,9 @@ def flash_attention_varlen(node: ast.Call, file: PythonFile) -> Iterator[Finding
 )
 def memory_efficient_attention(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     """xformers' attention needs NVIDIA GPUs; its tensors with 4 dimensions have the layout ``BSND``.
+
+    A tensor as ``attn_bias`` is added after scaling, by ``npu_fusion_attention_v2`` with ``pse_type=0``; a mask of
+    diagonal blocks that is made in the call becomes packed sequences, the layout ``TND``.
 
     Before::
 
@@ -244,4 +249,78 @@ def additive_attention_mask(node: ast.Call, file: PythonFile) -> Iterator[Findin
         f"{mask.id} is an additive mask, with which the NPU computes attention operator by operator",
         subject="torch.nn.functional.scaled_dot_product_attention",
         advice="pass a bool mask that is True where a key may be seen: less memory, and the fused kernel",
+    )
+
+
+_ATTENTION_NAME = re.compile(r"attn|attention|flash", re.IGNORECASE)
+
+
+@rule(
+    "NPU510",
+    "attention-kernel-in-triton",
+    Safety.MANUAL,
+    Severity.ERROR,
+    words=("triton.jit", "import triton"),
+    evidence=Evidence.DOCUMENTED,
+    source="triton-ascend's README; torch_npu/_op_plugin_docs.py: npu_fusion_attention",
+)
+def attention_kernel_in_triton(node: ast.FunctionDef, file: PythonFile) -> Iterator[Finding]:
+    """Attention is written as Triton kernels, which NVIDIA's Triton compiles for GPUs only.
+
+    triton-ascend compiles them for Atlas A2 and A3, where a tile has to fit 192 KB. The NPU's own attention is one
+    operator. Reported once a file, by the first kernel whose name speaks of attention.
+    """
+    if not _ATTENTION_NAME.search(node.name) or file.recall("NPU510"):
+        return
+    names = [_decorator_name(item, file) for item in node.decorator_list]
+    if "triton.jit" not in names:
+        return
+    file.remember("NPU510", True)
+    yield file.report(
+        node.decorator_list[0],
+        f"{node.name} is attention as a Triton kernel",
+        subject="triton.jit",
+        advice=f"call {OPERATOR} or torch.nn.functional.scaled_dot_product_attention instead; else install "
+        "triton-ascend, and choose tiles that fit its 192 KB and a grid of about as many programs as AI cores",
+    )
+
+
+def _decorator_name(node: ast.expr, file: PythonFile) -> str:
+    return file.qualname(node.func if isinstance(node, ast.Call) else node) or ""
+
+
+_FLEX_RELEASES = frozenset(("2.7.1.post11", "2.13.0", "2.14.0"))
+"""Releases whose package holds torch_npu/utils/patch_flexattention.py."""
+
+
+@rule(
+    "NPU511",
+    "flex-attention",
+    Safety.MANUAL,
+    Severity.ERROR,
+    words=("flex_attention",),
+    names=("torch.nn.attention.flex_attention.flex_attention",),
+    source="torch/nn/attention/flex_attention.py, _validate_device; torch_npu/utils/patch_flexattention.py",
+)
+def flex_attention(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+    """torch's flex_attention refuses devices that it does not know; some releases of torch_npu make it take an NPU.
+
+    Reported once a file.
+    """
+    if file.recall("NPU511"):
+        return
+    file.remember("NPU511", True)
+    release = file.release.torch_npu
+    there = release in _FLEX_RELEASES
+    yield file.report(
+        node,
+        f"torch_npu {release} takes flex_attention; uncompiled, it holds the whole matrix of scores"
+        if there
+        else f"flex_attention refuses tensors on an NPU with torch_npu {release}",
+        severity=Severity.INFO if there else Severity.ERROR,
+        subject="torch.nn.attention.flex_attention",
+        advice="compile it with triton-ascend there"
+        if there
+        else f"use {OPERATOR} with a mask, or "
+        "scaled_dot_product_attention; or a release with patch_flexattention (2.7.1.post11, 2.13, 2.14)",
     )

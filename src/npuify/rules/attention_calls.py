@@ -2,60 +2,34 @@
 
 The meaning of each argument is that of flash_attn's docstrings and of the operator's documentation in
 ``torch_npu/_op_plugin_docs.py``: layouts, ``scale`` (1.0 unless given), ``keep_prob``, ``atten_mask`` (True is masked
-out), ``sparse_mode`` (2 causal from the upper left, 3 causal from the lower right, 4 a band from the lower right, each
-with a triangular mask of 2048x2048), cumulative lengths without the leading 0, and the attention as first output.
+out), ``pse`` with ``pse_type=0`` (added after scaling), ``sparse_mode`` (2 causal from the upper left, 3 causal from
+the lower right, 4 a band from the lower right, each with a triangular mask of 2048x2048), cumulative lengths without
+the leading 0, and the attention as first output.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.model import Safety
+from npuify.rules.attention_forms import Form, form_of, is_memory_efficient_attention
+from npuify.rules.attention_text import is_off, is_primary, is_repeatable, joined, laid_out, primary, triangle
 from npuify.rules.imports import can_import_torch_npu
 from npuify.source.python import dotted_text
+from npuify.source.types import TENSOR, infer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from npuify.rules.context import PythonFile
 
 OPERATOR = "torch_npu.npu_fusion_attention"
+WITH_BIAS = "torch_npu.npu_fusion_attention_v2"
+"""Its ``pse_type=0`` adds a bias to the scores after they are scaled, as flash_attn and xformers do."""
 UNLIMITED = 2147483647
-_LINE_LENGTH = 100
 _NO_DEVICE_CHANGE = frozenset(("contiguous", "half", "bfloat16", "float", "to", "type"))
 
 
-class Form(NamedTuple):
-    """How a function of flash_attn takes its tensors.
-
-    ``packed`` is the axis on which keys and values (and queries) are stacked, ``heads`` the axis of the heads in the
-    tensor that holds the queries.
-    """
-
-    tensors: tuple[str, ...]
-    heads: int
-    packed: int | None = None
-    lengths: tuple[str, ...] = ()
-    unused: tuple[str, ...] = ()
-
-    @property
-    def layout(self) -> str:
-        return "TND" if self.lengths else "BSND"
-
-
-_CU = ("cu_seqlens_q", "cu_seqlens_k")
-_MAX = ("max_seqlen_q", "max_seqlen_k")
-FIXED_LENGTH = {
-    "flash_attn_func": Form(("q", "k", "v"), 2),
-    "flash_attn_qkvpacked_func": Form(("qkv",), 3, 2),
-    "flash_attn_kvpacked_func": Form(("q", "kv"), 2, 2),
-}
-VARIABLE_LENGTH = {
-    "flash_attn_varlen_func": Form(("q", "k", "v"), 1, None, _CU, _MAX),
-    "flash_attn_varlen_qkvpacked_func": Form(("qkv",), 2, 1, ("cu_seqlens",), ("max_seqlen",)),
-    "flash_attn_varlen_kvpacked_func": Form(("q", "kv"), 1, 1, _CU, _MAX),
-}
 _BEHIND_CAUSAL = {
     "window_size",
     "softcap",
@@ -66,7 +40,6 @@ _BEHIND_CAUSAL = {
 }
 _WITHOUT_EQUIVALENT = {
     "softcap": "softcap: npu_fusion_attention cannot cap the scores",
-    "alibi_slopes": "alibi_slopes: the operator takes a whole position bias (pse), to be made from the slopes",
     "return_attn_probs": "return_attn_probs: npu_fusion_attention does not give the probabilities",
     "block_table": "block_table: a paged cache is for torch_npu.npu_fused_infer_attention_score",
 }
@@ -86,18 +59,6 @@ class Plan(NamedTuple):
 
 class _Refused(Exception):
     """There is no provable form; the message says what stands in the way."""
-
-
-def form_of(name: str | None) -> Form | None:
-    """The form of a function of flash_attn, by its qualified name."""
-    package, _, last = (name or "").rpartition(".")
-    if package not in ("flash_attn", "flash_attn.flash_attn_interface"):
-        return None
-    return FIXED_LENGTH.get(last) or VARIABLE_LENGTH.get(last)
-
-
-def is_memory_efficient_attention(name: str | None) -> bool:
-    return name in ("xformers.ops.memory_efficient_attention", "xformers.ops.fmha.memory_efficient_attention")
 
 
 def plan_of(call: ast.Call, file: PythonFile) -> Plan | None:
@@ -130,41 +91,124 @@ class _Call:
         self.conditions: list[str] = []
         self.given: dict[str, ast.expr] = {}
 
+    def _check_product(self) -> None:
+        product = self.file.product
+        if product is not None and not product.fused_attention:
+            raise _Refused(
+                f"{product.title} has no fused attention; torch.nn.functional.scaled_dot_product_attention computes it "
+                "operator by operator"
+            )
+
     def flash(self, form: Form) -> Plan:
-        self._bind((*form.tensors, *form.lengths, *form.unused, "dropout_p", "softmax_scale", "causal"), _BEHIND_CAUSAL)
+        self._check_product()
+        self._bind((*form.tensors, *form.lengths, *form.unused, *form.options), _BEHIND_CAUSAL)
         for name, reason in _WITHOUT_EQUIVALENT.items():
-            if name in self.given and not _is_off(self.given[name]):
+            if name in self.given and not is_off(self.given[name]):
                 raise _Refused(reason)
-        if "deterministic" in self.given and not _is_off(self.given["deterministic"]):
+        if "deterministic" in self.given and not is_off(self.given["deterministic"]):
             self.conditions.append("deterministic has no equivalent; call torch.use_deterministic_algorithms(True)")
         shaped, axes = self._shape_of(self.given[form.tensors[0]])
         tensors = [self._text(name) for name in form.tensors]
         if form.packed is not None:
-            tensors[-1] = f"*{_primary(self.given[form.tensors[-1]], tensors[-1])}.unbind({form.packed})"
+            tensors[-1] = f"*{primary(self.given[form.tensors[-1]], tensors[-1])}.unbind({form.packed})"
         same_lengths = form.tensors == ("qkv",)
-        lengths = [f"{_primary(self.given[name], self._text(name))}[1:].tolist()" for name in form.lengths]
+        lengths = [f"{primary(self.given[name], self._text(name))}[1:].tolist()" for name in form.lengths]
         if len(lengths) == 1 or (lengths and lengths[0] == lengths[1]):
             same_lengths, lengths = True, [lengths[0], lengths[0]]
-        mask, sparse = self._mask(shaped, bool(form.lengths), same_lengths)
-        arguments = [*tensors, f"{shaped}.shape[{axes.get(form.heads, form.heads)}]", f'"{form.layout}"', *mask]
+        mask, sparse = self._mask(shaped, bool(form.lengths), same_lengths, form.causal_mode)
+        heads = f"{shaped}.shape[{axes.get(form.heads, form.heads)}]"
+        bias = self._bias(form, shaped, axes, heads)
+        arguments = [*tensors, heads, f'"{form.layout}"', *bias, *mask]
         arguments += [f"scale={self._scale('softmax_scale', shaped)}", *self._keep_prob("dropout_p")]
         arguments += [
             f"{name}={value}" for name, value in zip(("actual_seq_qlen", "actual_seq_kvlen"), lengths, strict=False)
         ]
-        return self._finish([*arguments, *sparse])
+        return self._finish([*arguments, *sparse], biased=bool(bias))
+
+    def _bias(self, form: Form, shaped: str, axes: dict[int, int], heads: str) -> list[str]:
+        """The bias that is added to the scaled scores: one that is passed, or that of the ALiBi slopes."""
+        if "bias" in self.given and not is_off(self.given["bias"]):
+            self.conditions.append("the bias must have the shape (batch or 1, heads, queries, keys), and no gradient")
+            return [f"pse={self._text('bias')}", "pse_type=0"]
+        slopes = self.given.get("alibi_slopes")
+        if slopes is None or is_off(slopes):
+            return []
+        if form.lengths:
+            raise _Refused("alibi_slopes: for packed sequences the operator takes the bias of each one by one")
+        if self.file.source.name_target("torch", self.file.scope(self.call)) != "torch":
+            raise _Refused("alibi_slopes: torch is not imported by its name, and the bias is made with it")
+        queries = f"{shaped}.shape[{axes.get(1, 1)}]"
+        keys = queries
+        if len(form.tensors) > 1:
+            other, turned = self._shape_of(self.given[form.tensors[1]])
+            keys = f"{other}.shape[{turned.get(1, 1)}]"
+        if not is_repeatable(slopes):
+            raise _Refused("alibi_slopes: assign the slopes to a name first")
+        self.conditions.append("the bias takes the memory of heads times queries times keys")
+        rows = keys if keys == queries else f"{keys} - {queries}, {keys}"
+        here, there = (f"torch.arange({span}, device={shaped}.device)" for span in (rows, keys))
+        distance = f"{there} - {here}[:, None]"
+        slope = f"{self.file.code(slopes)}.reshape(-1, {heads}, 1, 1)"
+        return [f"pse=(-{slope} * ({distance}).abs()).to({shaped}.dtype)", "pse_type=0"]
 
     def xformers(self) -> Plan:
+        self._check_product()
         self._bind(("query", "key", "value", "attn_bias", "p", "scale"), {"op", "output_dtype"})
-        if "output_dtype" in self.given and not _is_off(self.given["output_dtype"]):
+        if "output_dtype" in self.given and not is_off(self.given["output_dtype"]):
             raise _Refused("output_dtype: npu_fusion_attention gives the type of its inputs")
         self.conditions.append("the tensors must have 4 dimensions: batch, length, heads, head dimension")
         shaped, axes = self._shape_of(self.given["query"])
-        mode = self._bias_mode()
-        mask = [f"atten_mask={_triangle(shaped)}"] if mode else []
+        blocks = self._blocks()
+        if blocks is not None:
+            return self._block_diagonal(shaped, axes, *blocks)
+        bias = self._tensor_bias()
+        mode = 0 if bias else self._bias_mode()
+        mask = [*bias] if bias else [f"atten_mask={triangle(shaped)}"] if mode else []
         arguments = [self._text(name) for name in ("query", "key", "value")]
         arguments += [f"{shaped}.shape[{axes.get(2, 2)}]", '"BSND"', *mask]
         arguments += [f"scale={self._scale('scale', shaped)}", *self._keep_prob("p")]
-        return self._finish([*arguments, *([f"sparse_mode={mode}"] if mode else [])])
+        return self._finish([*arguments, *([f"sparse_mode={mode}"] if mode else [])], biased=bool(bias))
+
+    def _tensor_bias(self) -> list[str]:
+        """The argument for ``attn_bias`` where that is a tensor: xformers adds it after scaling."""
+        node = self.given.get("attn_bias")
+        if node is None or infer(node, self.file.source, self.file.scope(self.call)) != TENSOR:
+            return []
+        self.conditions.append("the bias must have the shape (batch or 1, heads, queries, keys), and no gradient")
+        return [f"pse={self._text('attn_bias')}", "pse_type=0"]
+
+    def _blocks(self) -> tuple[int, str, str] | None:
+        """Sparse mode and lengths of a block-diagonal mask that is made in the call itself; None for anything else."""
+        node = self.given.get("attn_bias")
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            return None
+        name, _, maker = (self.file.qualname(node.func) or "").rpartition(".")
+        mode = _BLOCK_DIAGONAL.get(name.rpartition(".")[2])
+        if maker != "from_seqlens" or mode is None or not name.startswith("xformers.ops"):
+            return None
+        given = dict(zip(("q_seqlen", "kv_seqlen"), node.args, strict=False))
+        given |= {item.arg: item.value for item in node.keywords if item.arg in ("q_seqlen", "kv_seqlen")}
+        starred = any(isinstance(item, ast.Starred) for item in node.args)
+        if starred or len(given) != len(node.args) + len(node.keywords) or "q_seqlen" not in given:
+            raise _Refused("attn_bias: the lengths of its blocks are passed otherwise than as two lists")
+        if self.file.source.name_target("torch", self.file.scope(self.call)) != "torch":
+            raise _Refused("attn_bias: torch is not imported by its name, and the ends of the blocks are made with it")
+        queries = self.file.code(given["q_seqlen"])
+        keys = given.get("kv_seqlen")
+        return mode, queries, queries if keys is None or is_off(keys) else self.file.code(keys)
+
+    def _block_diagonal(self, shaped: str, axes: dict[int, int], mode: int, queries: str, keys: str) -> Plan:
+        """Blocks are packed sequences: the layout TND, of the one batch that xformers asks for."""
+        if axes:
+            raise _Refused("attn_bias: the tensors are transposed in the call; assign them to names first")
+        if mode == 3 and queries != keys:
+            self.conditions.append("no block may have more queries than keys")
+        tensors = [f"{primary(self.given[name], self._text(name))}[0]" for name in ("query", "key", "value")]
+        arguments = [*tensors, f"{shaped}.shape[2]", '"TND"', *([f"atten_mask={triangle(shaped)}"] if mode else [])]
+        arguments += [f"scale={self._scale('scale', shaped)}", *self._keep_prob("p")]
+        ends = [f"torch.tensor({lengths}).cumsum(0).tolist()" for lengths in (queries, keys)]
+        arguments += [f"actual_seq_qlen={ends[0]}", f"actual_seq_kvlen={ends[1]}"]
+        return self._finish([*arguments, *([f"sparse_mode={mode}"] if mode else [])], behind="[None]")
 
     # --- arguments ---
 
@@ -180,7 +224,7 @@ class _Call:
             if item.arg is None or item.arg in self.given or item.arg not in {*order, *by_keyword}:
                 raise _Refused(f"the argument {item.arg} is not one that is known")
             self.given[item.arg] = item.value
-        optional = ("dropout_p", "softmax_scale", "causal", "attn_bias", "p", "scale")
+        optional = ("dropout_p", "softmax_scale", "causal", "attn_bias", "p", "scale", "bias")
         missing = [name for name in order if name not in self.given and name not in optional]
         if missing:
             raise _Refused(f"the argument {missing[0]} is not passed")
@@ -195,12 +239,12 @@ class _Call:
 
     def _shape_of(self, node: ast.expr) -> tuple[str, dict[int, int]]:
         """An expression to ask for the shape of ``node``, and where its axes stand there."""
-        if _is_repeatable(node):
+        if is_repeatable(node):
             return self.file.code(node), {}
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             inner, method = node.func.value, node.func.attr
             plain = not node.keywords and not any(isinstance(arg, ast.Starred) for arg in node.args)
-            if method == "transpose" and plain and _is_repeatable(inner) and len(node.args) == 2:
+            if method == "transpose" and plain and is_repeatable(inner) and len(node.args) == 2:
                 first, second = (arg.value if isinstance(arg, ast.Constant) else None for arg in node.args)
                 if isinstance(first, int) and isinstance(second, int) and {first, second} in ({0, 1}, {1, 2}):
                     return self.file.code(inner), {first: second, second: first}
@@ -262,14 +306,14 @@ class _Call:
 
     def _keep_prob(self, name: str) -> list[str]:
         node = self.given.get(name)
-        if node is None or _is_off(node):
+        if node is None or is_off(node):
             return []
         text = self.file.code(node)
-        return [f"keep_prob=1 - {text if _is_primary(node) else f'({text})'}"]
+        return [f"keep_prob=1 - {text if is_primary(node) else f'({text})'}"]
 
     # --- masks ---
 
-    def _mask(self, shaped: str, variable: bool, same_lengths: bool) -> tuple[list[str], list[str]]:
+    def _mask(self, shaped: str, variable: bool, same_lengths: bool, causal_mode: int) -> tuple[list[str], list[str]]:
         """The mask argument, and those that say what it means."""
         causal = self.given.get("causal")
         literal = causal.value if isinstance(causal, ast.Constant) else None if causal is not None else False
@@ -282,14 +326,14 @@ class _Call:
             right = 0
         if (left, right) == (-1, -1) and literal is False:
             return [], []
-        triangle = f"atten_mask={_triangle(shaped)}"
+        mask = f"atten_mask={triangle(shaped)}"
         if left < 0 and right <= 0:
-            if variable and not same_lengths:
+            if variable and not same_lengths and causal_mode == 3:
                 self.conditions.append("no sequence may have more queries than keys")
             if literal is None and causal is not None:
                 text = self.file.code(causal)
-                return [f"{triangle} if {text} else None"], ["sparse_mode=3"]
-            return [triangle], ["sparse_mode=3"]
+                return [f"{mask} if {text} else None"], [f"sparse_mode={causal_mode}"]
+            return [mask], [f"sparse_mode={causal_mode}"]
         if not same_lengths:
             self.conditions.append("no sequence may have more queries than keys, since a query would see no key")
         if left < 0 or right < 0:
@@ -298,7 +342,7 @@ class _Call:
             f"pre_tockens={left if left >= 0 else UNLIMITED}",
             f"next_tockens={right if right >= 0 else UNLIMITED}",
         ]
-        return [triangle], [*width, "sparse_mode=4"]
+        return [mask], [*width, "sparse_mode=4"]
 
     def _window(self) -> tuple[int, int]:
         node = self.given.get("window_size")
@@ -326,29 +370,47 @@ class _Call:
                 "LowerTriangularFromBottomRightMask",
             ):
                 return 2 if last == "LowerTriangularMask" else 3
-        raise _Refused("attn_bias: only None and the two triangular masks of xformers have a proven form")
+        raise _Refused(
+            "attn_bias: a proven form have None, the two triangular masks, a tensor, and a block-diagonal mask that is "
+            "made in the call by from_seqlens"
+        )
 
     # --- the text ---
 
-    def _finish(self, arguments: list[str]) -> Plan:
+    def _finish(self, arguments: list[str], *, biased: bool = False, behind: str = "") -> Plan:
         file, call = self.file, self.call
-        signature = file.release.signature(OPERATOR)
+        operator = WITH_BIAS if biased else OPERATOR
+        if biased:
+            # The second form of the operator spells these two otherwise.
+            arguments = [re.sub(r"^(pre|next)_tockens=", r"\1_tokens=", argument) for argument in arguments]
+        signature = file.release.signature(operator)
         known = {parameter.name for parameter in (signature.parameters if signature else None) or ()}
         used = {argument.partition("=")[0] for argument in arguments if argument.partition("=")[0].isidentifier()}
         used &= {*_KEYWORDS}
-        if not file.release.has(OPERATOR) or not used <= known:
-            raise _Refused(f"torch_npu {file.release.torch_npu} has no {OPERATOR} that takes {', '.join(sorted(used))}")
+        if not file.release.has(operator) or not used <= known:
+            raise _Refused(f"torch_npu {file.release.torch_npu} has no {operator} that takes {', '.join(sorted(used))}")
         if any(isinstance(up, ast.JoinedStr) for up in file.ancestors(call)):
             raise _Refused("the call stands in an f-string")
-        text = _laid_out(arguments, call, file)
+        text = laid_out(operator, arguments, behind, call, file)
+        on_one_line = joined(operator, arguments, behind)
         if "#" in file.code(call):
-            raise _Refused(f"the call holds a comment, so it was left; write {_joined(arguments)}")
+            raise _Refused(f"the call holds a comment, so it was left; write {on_one_line}")
         if not can_import_torch_npu(file):
-            raise _Refused(f"import torch_npu at the top of the file first; then write {_joined(arguments)}")
+            raise _Refused(f"import torch_npu at the top of the file first; then write {on_one_line}")
         return Plan(text=text, conditions=tuple(self.conditions))
 
 
+_BLOCK_DIAGONAL = {
+    "BlockDiagonalMask": 0,
+    "BlockDiagonalCausalMask": 2,
+    "BlockDiagonalCausalFromBottomrightMask": 3,
+}
+"""Block-diagonal masks of xformers, and the sparse mode within each block."""
 _KEYWORDS = (
+    "pse",
+    "pse_type",
+    "pre_tokens",
+    "next_tokens",
     "atten_mask",
     "scale",
     "keep_prob",
@@ -358,53 +420,3 @@ _KEYWORDS = (
     "actual_seq_kvlen",
     "sparse_mode",
 )
-
-
-def _joined(arguments: Iterable[str]) -> str:
-    return f"{OPERATOR}({', '.join(arguments)})[0]"
-
-
-def _laid_out(arguments: list[str], call: ast.Call, file: PythonFile) -> str:
-    """The call on one line where it fits, else with one argument a line."""
-    line = file.source.text.line_starts[call.lineno - 1]
-    before = file.source.segment(line, file.source.start(call))
-    text = _joined(arguments)
-    if len(before) + len(text) <= _LINE_LENGTH and not {"\n", "\r"}.intersection(text):
-        return text
-    newline = file.source.text.newline
-    indent = before[: len(before) - len(before.lstrip(" \t"))]
-    inner = "".join(f"{indent}    {argument},{newline}" for argument in arguments)
-    return f"{OPERATOR}({newline}{inner}{indent})[0]"
-
-
-def _triangle(shaped: str) -> str:
-    return f"{shaped}.new_ones(2048, 2048).triu(1).bool()"
-
-
-def _is_off(node: ast.expr) -> bool:
-    """None, False or 0: the feature is not used."""
-    return isinstance(node, ast.Constant) and (node.value is None or node.value == 0)
-
-
-def _is_primary(node: ast.expr) -> bool:
-    return isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant))
-
-
-def _primary(node: ast.expr, text: str) -> str:
-    """``text`` with parentheses where an attribute or subscript behind it would bind to a part only."""
-    return text if _is_primary(node) else f"({text})"
-
-
-def _is_repeatable(node: ast.expr) -> bool:
-    """Whether an expression may stand twice: a name, attributes of it, and slices with constants."""
-    while True:
-        if isinstance(node, ast.Subscript):
-            parts = ast.walk(node.slice)
-            allowed = (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
-            if not all(isinstance(part, allowed) for part in parts):
-                return False
-            node = node.value
-        elif isinstance(node, ast.Attribute):
-            node = node.value
-        else:
-            return isinstance(node, ast.Name)

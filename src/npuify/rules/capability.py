@@ -145,6 +145,12 @@ def device_property(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
         or not _is_properties(node.value, file)
     ):
         return
+    row = file.release.meaning(f"torch._C._CudaDeviceProperties.{node.attr}")
+    if row is not None and row.effect == "different":
+        yield file.report(
+            node, row.message, severity=row.severity, evidence=row.evidence, source=row.source, subject=row.cuda
+        )
+        return
     start, end = file.source.start(node), file.source.end(node)
     span = file.source.attribute_span(node)
     value_end = file.source.end(node.value)

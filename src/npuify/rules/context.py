@@ -15,7 +15,7 @@ from npuify.rules.styles.draft import Draft
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from npuify.knowledge import ReleaseTable
+    from npuify.knowledge import Product, ReleaseTable
     from npuify.rules.base import Rule
     from npuify.rules.project_index import ProjectIndex
     from npuify.source.python import PythonSource
@@ -50,6 +50,15 @@ class PythonFile:
         self.left_out: set[int] = set()
         """Ids of findings that say nothing in the style of the run."""
         self._memory: dict[Any, Any] = {}
+
+    @property
+    def product(self) -> Product | None:
+        """The kind of chip aimed at; None where any is."""
+        if not self.project.soc:
+            return None
+        from npuify.knowledge import products
+
+        return products()[self.project.soc]
 
     # --- the tree ---
 

@@ -126,7 +126,16 @@ def _defines(statement: ast.stmt, late: ast.stmt) -> bool:
     "global-rank-as-device",
     Safety.MANUAL,
     Severity.WARNING,
-    words=("set_device(", "device_ids=["),
+    words=(
+        "set_device(",
+        "device_ids=[",
+        "cuda(rank",
+        "to(rank",
+        ":{rank}",
+        "device(rank",
+        '"cuda", rank',
+        "'cuda', rank",
+    ),
     evidence=Evidence.REPORTED,
     source="users' reports: error 107001, invalid device ID, on the second machine",
 )
@@ -135,8 +144,13 @@ def global_rank_as_device(node: ast.Call, file: PythonFile) -> Iterator[Finding]
 
     That works on one machine. On the second one the ranks start at 8, and there is no card 8.
     """
-    if (file.qualname(node.func) or dotted_text(node.func)) in _SET_DEVICE:
+    name = file.qualname(node.func) or dotted_text(node.func)
+    if name in _SET_DEVICE or name == "torch.cuda.device":
         given = node.args[0] if len(node.args) == 1 else None
+    elif (name == "torch.device" and node.args) or (
+        isinstance(node.func, ast.Attribute) and node.func.attr in ("cuda", "to") and len(node.args) == 1
+    ):
+        given = _index_of(node.args)
     else:
         ids = next((keyword.value for keyword in node.keywords if keyword.arg == "device_ids"), None)
         given = ids.elts[0] if isinstance(ids, ast.List) and len(ids.elts) == 1 else None
@@ -148,6 +162,16 @@ def global_rank_as_device(node: ast.Call, file: PythonFile) -> Iterator[Finding]
         subject="RANK",
         advice='use int(os.environ["LOCAL_RANK"])',
     )
+
+
+def _index_of(arguments: list[ast.expr]) -> ast.expr | None:
+    """The number of the card in ``("cuda", n)``, ``(f"cuda:{n}",)`` or ``(n,)``."""
+    first = arguments[0]
+    if isinstance(first, ast.JoinedStr):
+        parts = first.values
+        text = parts[0].value if len(parts) == 2 and isinstance(parts[0], ast.Constant) else ""
+        return parts[1].value if text in ("cuda:", "npu:") and isinstance(parts[1], ast.FormattedValue) else None
+    return arguments[-1] if isinstance(arguments[-1], (ast.Name, ast.Call, ast.Subscript)) else None
 
 
 def _is_global_rank(node: ast.expr, file: PythonFile) -> bool:

@@ -335,6 +335,10 @@ def _in_dict(current: ast.AST, parent: ast.Dict, file: PythonFile) -> Use | None
 def _takes_devices(node: ast.Dict, file: PythonFile) -> bool:
     """Whether a dict maps devices to devices: it is passed as ``map_location`` or ``device_map``, or so named."""
     parent = file.parent(node)
+    if isinstance(parent, ast.Dict) and node in parent.values:
+        # device_maps={"worker": {"cuda:0": "cuda:1"}} of RPC
+        outer = file.parent(parent)
+        return isinstance(outer, ast.keyword) and outer.arg == "device_maps"
     if isinstance(parent, ast.keyword):
         return parent.arg in ("map_location", "device_map")
     if isinstance(parent, ast.Assign):
@@ -342,7 +346,8 @@ def _takes_devices(node: ast.Dict, file: PythonFile) -> bool:
             isinstance(target, ast.Name) and target.id in ("map_location", "device_map") for target in parent.targets
         )
     if isinstance(parent, ast.Call) and len(parent.args) > 1 and parent.args[1] is node:
-        return file.qualname(parent.func) == "torch.load"
+        set_device_map = isinstance(parent.func, ast.Attribute) and parent.func.attr == "set_device_map"
+        return set_device_map or file.qualname(parent.func) == "torch.load"
     return False
 
 
@@ -538,9 +543,32 @@ def _assigned(targets: Sequence[ast.expr], file: PythonFile, flow: int) -> Use:
             continue
         if is_device_name(name):
             return Use.DEVICE
-        if flow < _MAX_FLOW and _flows_to_device(name, file, flow):
-            return Use.DEVICE
+        if flow < _MAX_FLOW:
+            short = isinstance(target, ast.Name) and len(name) == 1
+            if _short_name_is_device(target, file, flow) if short else _flows_to_device(name, file, flow):
+                return Use.DEVICE
     return Use.UNKNOWN
+
+
+def _short_name_is_device(target: ast.expr, file: PythonFile, flow: int) -> bool:
+    """As :func:`_flows_to_device` for a name of one letter, which counts in the function that binds it only."""
+    name = target.id if isinstance(target, ast.Name) else ""
+    scope = file.scope(target)
+    key = ("flows", name, scope)
+    known = file.recall(key)
+    if known is None:
+        file.remember(key, False)
+        known = any(
+            isinstance(node, ast.Name)
+            and node.id == name
+            and isinstance(node.ctx, ast.Load)
+            and file.scope(node) is scope
+            and not isinstance(file.parent(node), ast.Attribute)
+            and use_of(node, file, flow + 1) is Use.DEVICE
+            for node in file.nodes_on_lines_with(name)
+        )
+        file.remember(key, known)
+    return bool(known)
 
 
 def _default(current: ast.AST, arguments: ast.arguments, file: PythonFile, flow: int) -> Use:

@@ -231,5 +231,6 @@ def nccl_only_api(node: ast.Attribute | ast.ImportFrom | ast.Name, file: PythonF
         node,
         f"{names[0]} exists only where torch was built with NCCL",
         subject=f"torch.distributed.{names[0]}",
-        advice="torch_npu has torch_npu._C._distributed_c10d.ProcessGroupHCCL; guard this code by the backend's name",
+        advice="torch_npu has torch_npu._C._distributed_c10d.ProcessGroupHCCL, and its Options() for pg_options, with "
+        "settings of its own in hccl_config (hccl_buffer_size, group_name); guard this code by the backend's name",
     )

@@ -166,10 +166,11 @@ def _leads_to_build(node: ast.AST, name: str, file: PythonFile) -> str | None:
 
     There, asking the NPU instead would make an NPU machine compile for CUDA.
     """
-    if name.rpartition(".")[2] not in _QUESTIONS:
+    script = file.source.relative.rpartition("/")[2] == "setup.py"
+    if name.rpartition(".")[2] not in _QUESTIONS and not script:
         return None
     words = [word for word in _BUILDS_CUDA if word.encode() in file.source.data]
-    if not words or file.source.relative.rpartition("/")[2] == "setup.py":
+    if not words or script:
         return words[0] if words else None
     current = node
     for up in file.ancestors(node):
@@ -228,6 +229,8 @@ def _missing(node: ast.AST, name: str, file: PythonFile) -> Iterator[Finding]:
 
 def _guarded_by_hasattr(node: ast.AST, name: str, file: PythonFile) -> bool:
     """Whether the use stands under ``if hasattr(torch.cuda, "name")``, which is false on the NPU."""
+    if b"hasattr" not in file.source.data:
+        return False
     last = name.rpartition(".")[2]
     for up in file.ancestors(node):
         if isinstance(up, (ast.If, ast.IfExp)):
@@ -421,7 +424,12 @@ def cuda_name_in_string(node: ast.Constant, file: PythonFile) -> Iterator[Findin
             assert torch.npu.device_count() == 2
     """
     call = file.parent(node)
-    if not isinstance(node.value, str) or not _DOTTED.fullmatch(node.value) or not isinstance(call, ast.Call):
+    if not isinstance(node.value, str):
+        return
+    if _is_annotation(node, file):
+        yield from _annotated(node, file)
+        return
+    if not _DOTTED.fullmatch(node.value) or not isinstance(call, ast.Call):
         return
     function = call.func
     word = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
@@ -440,6 +448,45 @@ def cuda_name_in_string(node: ast.Constant, file: PythonFile) -> Iterator[Findin
         source=counterpart.source,
         needs_torch_npu=True,
     )
+
+
+def _is_annotation(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a string is, or stands in, the annotation of a parameter, a variable or a result."""
+    current: ast.AST = node
+    for up in file.ancestors(node):
+        if isinstance(up, (ast.arg, ast.AnnAssign)):
+            return up.annotation is current
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return up.returns is current
+        if not isinstance(up, (ast.Subscript, ast.Tuple, ast.BinOp)):
+            return False
+        if isinstance(up, ast.Subscript) and file.code(up.value).rpartition(".")[2] in ("Literal", "Annotated"):
+            return False
+        current = up
+    return False
+
+
+def _annotated(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
+    """A type in quotes: ``stream: "torch.cuda.Stream"``, also within ``"Optional[torch.cuda.Stream]"``."""
+    for name in dict.fromkeys(match.group() for match in _DOTTED.finditer(str(node.value))):
+        counterpart = file.release.counterpart(name)
+        if (
+            counterpart is None
+            or counterpart.npu is None
+            or file.source.name_target("torch", file.scope(node)) != "torch"
+        ):
+            continue
+        edit = replace_in_literal(node, name, counterpart.npu, file)
+        if edit is not None:
+            yield file.report(
+                node,
+                f"an annotation in quotes names {name}, which is {counterpart.npu} on the NPU",
+                edits=[edit],
+                severity=Severity.INFO,
+                subject=name,
+                evidence=counterpart.evidence,
+                source=counterpart.source,
+            )
 
 
 def replace_in_literal(node: ast.Constant, old: str, new: str, file: PythonFile) -> Edit | None:

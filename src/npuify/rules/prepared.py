@@ -40,14 +40,11 @@ def supports_npu(relative: str, raw: bytes, lower: bytes, words: Words) -> bool:
         words: finds ``SUPPORT_WORDS``.
     """
     places = words.places(lower)
-    if (
-        not places
-        or is_helper(raw)
-        or b"cuda" not in lower
-        or is_test(relative)
-        or relative.startswith(("docs/", "examples/"))
-    ):
+    if not places or is_helper(raw) or is_test(relative) or relative.startswith(("docs/", "examples/")):
         return False
+    if b"cuda" not in lower:
+        # A class for the NPU in a file of its own, beside those for other devices, need not speak of CUDA.
+        return b"class npu_accelerator" in lower
     return any(SUPPORT.match(raw, start) for start, _ in places)
 
 
@@ -132,12 +129,22 @@ def _other_branch(branch: ast.If, current: ast.AST, file: PythonFile) -> bool:
 
 
 def _assigned_beside(statement: ast.Assign, file: PythonFile) -> bool:
-    """Whether the next or the last statement assigns the same for the NPU: ``self.is_npu = device.type == "npu"``."""
+    """Whether the next or the last statement assigns the same for the NPU: ``self.is_npu = device.type == "npu"``.
+
+    In a row of constants the one for the NPU may stand further away: ``NCCL_BACKEND = "nccl"`` and ``HCCL_BACKEND``.
+    """
     parent = file.parent(statement)
     for block in ("body", "orelse"):
         statements = getattr(parent, block, None)
         if isinstance(statements, list) and statement in statements:
             place = statements.index(statement)
+            if isinstance(statement.value, ast.Constant):
+                for row in (reversed(statements[:place]), iter(statements[place + 1 :])):
+                    for other in row:
+                        if not isinstance(other, ast.Assign) or not isinstance(other.value, ast.Constant):
+                            break
+                        if any(_says_npu(target, file) for target in other.targets):
+                            return True
             for other in statements[max(place - 1, 0) : place + 2]:
                 if other is not statement and isinstance(other, ast.Assign):
                     if any(_says_npu(target, file) for target in other.targets):

@@ -99,6 +99,7 @@ class ProjectIndex:
         own_cuda_files: those whose text may define ``cuda`` in a class.
         supports_npu: those that ask whether they run on an NPU: the program is made for several kinds of device.
         plan: the style of the run; the plain one for the NPU where none is given.
+        soc: the kind of chip aimed at, a name in ``npuify.knowledge.products()``; empty means any.
     """
 
     def __init__(
@@ -108,9 +109,11 @@ class ProjectIndex:
         own_cuda_files: list[str],
         supports_npu: list[str] | None = None,
         plan: StylePlan | None = None,
+        soc: str = "",
     ) -> None:
         self.root = root
         self.plan = plan or StylePlan()
+        self.soc = soc
         self.supports_npu = supports_npu or []
         self.own_cuda_files = own_cuda_files
         self._own_set = frozenset(own_cuda_files)
@@ -125,10 +128,11 @@ class ProjectIndex:
         """The top-level packages and modules of the project."""
         self._tops = {part for name in self.modules for part in name.split(".")} | _SOURCE_FOLDERS
 
-    def __getstate__(self) -> tuple[Path, list[str], list[str], list[str], StylePlan]:
-        return self.root, list(self.modules.values()), self.own_cuda_files, self.supports_npu, self.plan
+    def __getstate__(self) -> tuple[Path, list[str], list[str], list[str], StylePlan, str]:
+        modules = list(self.modules.values())
+        return self.root, modules, self.own_cuda_files, self.supports_npu, self.plan, self.soc
 
-    def __setstate__(self, state: tuple[Path, list[str], list[str], list[str], StylePlan]) -> None:
+    def __setstate__(self, state: tuple[Path, list[str], list[str], list[str], StylePlan, str]) -> None:
         self.__init__(*state)  # type: ignore[misc]
 
     # --- modules ---

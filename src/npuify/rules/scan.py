@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from npuify.model import FileError, Finding, NpuifyError, Release, ScanResult, Survey
 from npuify.options import check_style
 from npuify.project import common_root, find_files, torch_requirement
@@ -141,9 +143,13 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     everything, files = _files(paths, options, errors)
     requirement = torch_requirement(root) if options.torch_npu is None else None
     release = knowledge.choose_release(options.torch_npu, requirement.specifier if requirement else None)
-    cache = ScanCache(
-        root, selection, release.torch_npu, enabled=options.cache, style=f"{options.style} {options.place_on_npu}"
-    )
+    soc = ""
+    if options.soc:
+        product = knowledge.product(options.soc)
+        soc = product.name
+        release = msgspec.structs.replace(release, reason=f"{release.reason}; for {product.title}")
+    style = f"{options.style} {options.place_on_npu}"
+    cache = ScanCache(root, selection, f"{release.torch_npu} {soc}", enabled=options.cache, style=style)
     rules = RuleSet(selection, options.style, placing=options.place_on_npu)
     packages = import_names()
     candidates: list[Candidate] = []
@@ -163,6 +169,9 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
             except OSError as error:
                 errors.append(FileError(file.relative, f"cannot be read: {error.strerror or error}"))
                 continue
+            if file.kind == "python" and b"\0" in raw[:1024]:
+                errors.append(_not_python(file.relative, raw))
+                continue
             lower = raw.lower()
             others = analysers_for(file.relative, file.kind)
             seen = trace(lower, rules.imports) if file.kind == "python" else Trace()
@@ -177,13 +186,13 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
                 now or (0, len(raw)),
                 concerns,
                 python and may_define_cuda(raw, lower, rules.own_cuda),
-                python and supports_npu(file.relative, raw, lower, rules.support),
+                file.kind == "python" and supports_npu(file.relative, raw, lower, rules.support),
                 seen,
             )
         cache.remember(file.relative, entry)
         traces[file.relative] = entry.trace
         total += entry.stamp[1]
-        if entry.concerns:
+        if entry.concerns or entry.supports_npu:
             candidates.append(Candidate(file.relative, file.location, file.kind))
             if entry.own_cuda:
                 own_cuda[file.relative] = entry.stamp
@@ -201,7 +210,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
         candidates.sort(key=lambda candidate: order[candidate.relative])
     cache.settle([*names, "-", *supporting, plan.digest()], [f"{name} {then}" for name, then in own_cuda.items()])
     modules = [file.relative for file in files if file.kind == "python"]
-    project = ProjectIndex(root, modules, list(own_cuda), supporting, plan)
+    project = ProjectIndex(root, modules, list(own_cuda), supporting, plan, soc)
     return Work(
         root,
         release,
@@ -215,6 +224,18 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
         found,
         tuple(files),
     )
+
+
+_WIDE = ((b"\xff\xfe\0\0", "UTF-32"), (b"\0\0\xfe\xff", "UTF-32"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
+
+
+def _not_python(relative: str, raw: bytes) -> FileError:
+    """What to say of a Python file that holds zero bytes, which Python itself refuses."""
+    for mark, encoding in _WIDE:
+        if raw.startswith(mark):
+            message = f"is {encoding} text, which Python cannot run; it was not looked at"
+            return FileError(relative, message, advice="save it as UTF-8")
+    return FileError(relative, "is not text; it was not looked at")
 
 
 def _files(

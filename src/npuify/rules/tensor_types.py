@@ -52,5 +52,6 @@ def cuda_tensor_type(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
         subject=node.value,
         evidence=counterpart.evidence,
         source=counterpart.source,
-        needs_torch_npu=True,
+        # A comparison of names needs nothing of torch_npu.
+        needs_torch_npu=not any(isinstance(up, ast.Compare) for up in file.ancestors(node)),
     )

@@ -132,6 +132,8 @@ class Worker:
         except SyntaxError as error:
             found, failed = search_tokens(relative, raw, error)
             return (found if self.selection.has(UNPARSED) else []), failed
+        except RecursionError:
+            return [], [FileError(relative, "is nested too deeply to be looked at", advice="it was left as it is")]
         except Exception as error:  # one file's failure must not end the run
             return [], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
 

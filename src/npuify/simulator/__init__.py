@@ -1,7 +1,7 @@
 """A simulated NPU for any machine with CPU PyTorch, on which a migrated program runs from start to end.
 
-What runs inside the user's program (everything here but :mod:`launch`) imports nothing except the standard library and torch:
-the Python that runs the program need not have npuify's own dependencies.
+What runs inside the user's program (everything here but :mod:`launch`) imports nothing except the standard library and
+torch: the Python that runs the program need not have npuify's own dependencies.
 """
 
 from __future__ import annotations

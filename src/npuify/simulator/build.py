@@ -117,7 +117,9 @@ def _only_one(path: Path) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > until:
-                    raise CompileError(f"another process has been compiling for {_PATIENCE:.0f} s; see {path}") from None
+                    raise CompileError(
+                        f"another process has been compiling for {_PATIENCE:.0f} s; see {path}"
+                    ) from None
                 time.sleep(0.2)
         yield
 

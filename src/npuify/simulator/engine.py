@@ -52,7 +52,7 @@ class Native:
         self._lib.npuify_start(settings.devices, int(settings.cpu_random))
 
     def register(self, whole: list[str], beside_cpu: list[str]) -> None:
-        """Register the operators: those of ``whole`` in one piece; to those of ``beside_cpu`` CPU tensors may be given."""
+        """Register the operators: those of ``whole`` in one piece; those of ``beside_cpu`` take CPU tensors, too."""
         for name in beside_cpu:
             self._lib.npuify_allow_cpu_tensors(name.encode())
         self._lib.npuify_register()

@@ -18,18 +18,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import ModuleType
 
+ROOT = "torch_npu"
+TRANSFER = "torch_npu.contrib.transfer_to_npu"
+
 
 class _Loader(importlib.abc.Loader):
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        return sys.modules.get(spec.name) or self._lazy(spec.name)
-
-    def _lazy(self, name: str) -> ModuleType | None:
+        if spec.name in (ROOT, TRANSFER):
+            return None
         from npuify.simulator import package
 
-        return package.lazy_modules.get(name)
+        return package.lazy_modules.get(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        if module.__name__ == "torch_npu":
+        if module.__name__ == ROOT:
             # torch imports its backends by itself; here torch_npu is already being imported.
             before = os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD")
             os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
@@ -43,7 +45,7 @@ class _Loader(importlib.abc.Loader):
             from npuify.simulator import package
 
             package.build(module)
-        elif module.__name__ == "torch_npu.contrib.transfer_to_npu":
+        elif module.__name__ == TRANSFER:
             from npuify.simulator import transfer
 
             transfer.apply()
@@ -56,9 +58,9 @@ class Finder(importlib.metadata.DistributionFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """The spec of ``torch_npu`` or a module of it; None for all else."""
-        if fullname == "torch_npu":
+        if fullname == ROOT:
             return importlib.machinery.ModuleSpec(fullname, _Loader(), origin="npuify simulate", is_package=True)
-        if fullname == "torch_npu.contrib.transfer_to_npu":
+        if fullname == TRANSFER:
             return importlib.machinery.ModuleSpec(fullname, _Loader(), origin="npuify simulate")
         if fullname.startswith("torch_npu."):
             from npuify.simulator import package
@@ -111,7 +113,9 @@ class _Distribution(importlib.metadata.Distribution):
             text["Version"] = f"{self._version}+simulated"
             return text.as_string()
         if filename == "entry_points.txt":
-            backends = "".join(f"{name} = npuify.simulator.api.dynamo:{name}\n" for name in ("npu", "npugraphs", "npugraph_ex"))
+            backends = "".join(
+                f"{name} = npuify.simulator.api.dynamo:{name}\n" for name in ("npu", "npugraphs", "npugraph_ex")
+            )
             return f"[torch.backends]\ntorch_npu = torch_npu:_autoload\n[torch_dynamo_backends]\n{backends}"
         return None
 

@@ -49,7 +49,8 @@ def command(arguments: Sequence[str], python: str, module: bool = False) -> list
     found = shutil.which(first)
     if found is None:
         raise NpuifyError(
-            f"no such file or command: {first}", advice="name a Python file, -m MODULE, torchrun, or a command on the path"
+            f"no such file or command: {first}",
+            advice="name a Python file, -m MODULE, torchrun, or a command on the path",
         )
     return [found, *rest]
 
@@ -104,7 +105,8 @@ def check(python: str, environ: dict[str, str]) -> tuple[str, str]:
     torch, real, new_enough = lines[:3]
     if not torch:
         raise NpuifyError(
-            f"{python} has no PyTorch, which the simulated NPU needs", advice="pip install torch, or name one with --python"
+            f"{python} has no PyTorch, which the simulated NPU needs",
+            advice="pip install torch, or name one with --python",
         )
     if real:
         raise NpuifyError(
@@ -135,8 +137,9 @@ def run(settings: Settings, arguments: Sequence[str], *, module: bool = False, p
     environ[f"{PREFIX}_TORCH_NPU"] = release
     count = f"{settings.devices} NPU{'s' if settings.devices != 1 else ''}"
     print(
-        f"npuify: simulating {count} ({settings.soc}, {settings.memory / 2**30:g} GiB each) as torch_npu {release}+simulated "
-        f"on torch {torch}. Numbers and speed are those of this machine's CPU, not of an NPU.",
+        f"npuify: simulating {count} ({settings.soc}, {settings.memory / 2**30:g} GiB each) "
+        f"as torch_npu {release}+simulated on torch {torch}. "
+        "Numbers and speed are those of this machine's CPU, not of an NPU.",
         file=sys.stderr,
         flush=True,
     )

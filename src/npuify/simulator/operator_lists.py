@@ -7,7 +7,7 @@ aten::convolution aten::convolution_backward aten::copy_ aten::_convolution aten
 aten::embedding_dense_backward aten::native_layer_norm aten::native_layer_norm_backward aten::native_group_norm
 aten::native_group_norm_backward aten::_embedding_bag aten::zero_ aten::fill_.Scalar aten::fill_.Tensor
 """.split()
-"""PyTorch could take these apart; the CPU's kernel does them in one piece, and for some of them there is no other way."""
+"""PyTorch could take these apart; the CPU's kernel does them in one piece, for some of them the only way."""
 
 BESIDE_CPU = """
 aten::copy_ aten::_copy_from aten::index.Tensor aten::index_put aten::index_put_ aten::_index_put_impl_

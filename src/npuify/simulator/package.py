@@ -1,7 +1,7 @@
 """Builds the package ``torch_npu`` in memory: the names that the release has, with what stands behind them here.
 
-A name of the release that nothing stands behind exists too, so that ``hasattr`` says what it says there; calling it raises
-:class:`npuify.simulator.NotSimulated`. A name that the release lacks is not there.
+A name of the release that nothing stands behind exists too, so that ``hasattr`` says what it says there; calling it
+raises :class:`npuify.simulator.NotSimulated`. A name that the release lacks is not there.
 """
 
 from __future__ import annotations
@@ -138,6 +138,8 @@ def _stand_in(full: str, spec: str) -> Any:
         raise NotSimulated(f"{full} exists in torch_npu {state.release} but is not simulated (npuify simulate)")
 
     last = full.rpartition(".")[2]
+    if spec == "M":
+        return _Module(full)
     if spec[:1] in ("c", "t"):
         return type(last, (), {"__init__": refuse, "__module__": full.rpartition(".")[0]})
     refuse.__name__ = refuse.__qualname__ = last
@@ -160,9 +162,7 @@ def build(root: ModuleType) -> None:
     builder.build(root)
     lazy_modules.update({name: module for name, module in builder.modules.items() if name in builder.lazy})
     npu = builder.modules["torch_npu.npu"]
-    npu.__dict__["default_generators"] = tuple(
-        state.device.default_generator(i) for i in range(state.settings.devices)
-    )
+    npu.__dict__["default_generators"] = tuple(state.device.default_generator(i) for i in range(state.settings.devices))
     torch._register_device_module("npu", npu)
     patches.apply(root)
 

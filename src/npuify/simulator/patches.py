@@ -25,9 +25,9 @@ def apply(root: ModuleType) -> None:
             if f"torch.distributed.{name}" in added:
                 setattr(torch.distributed, name, getattr(distributed, name))
     if "torch.version.cann" in added:
-        torch.version.cann = ""  # type: ignore[attr-defined]
+        torch.version.cann = ""
     if "torch.compiler.npugraph_mark_step_begin" in added:
-        torch.compiler.npugraph_mark_step_begin = _nothing  # type: ignore[attr-defined]
+        torch.compiler.npugraph_mark_step_begin = _nothing
     _compilers()
 
 

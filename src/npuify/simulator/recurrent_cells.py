@@ -1,4 +1,4 @@
-"""Cells of LSTM and GRU, which PyTorch asks every accelerator for; composed of operators that differentiate themselves."""
+"""Cells of LSTM and GRU, which PyTorch asks every accelerator for, composed of differentiable operators."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from torch import Tensor
 
 
 def thnn_fused_lstm_cell(
-    input_gates: Tensor, hidden_gates: Tensor, cx: Tensor, input_bias: Tensor | None = None, hidden_bias: Tensor | None = None
+    input_gates: Tensor,
+    hidden_gates: Tensor,
+    cx: Tensor,
+    input_bias: Tensor | None = None,
+    hidden_bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Hidden and cell state after one step, and the gates."""
     gates = input_gates + hidden_gates
@@ -19,7 +23,11 @@ def thnn_fused_lstm_cell(
 
 
 def thnn_fused_gru_cell(
-    input_gates: Tensor, hidden_gates: Tensor, hx: Tensor, input_bias: Tensor | None = None, hidden_bias: Tensor | None = None
+    input_gates: Tensor,
+    hidden_gates: Tensor,
+    hx: Tensor,
+    input_bias: Tensor | None = None,
+    hidden_bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Hidden state after one step, and the gates."""
     if input_bias is not None and hidden_bias is not None:

@@ -30,9 +30,9 @@ def register_aten() -> None:
     _kept.append(kernels)
     for name, function in sync_batch_norm.KERNELS.items():
         kernels.impl(name, function, "PrivateUse1")
-    for name, function in recurrent_cells.KERNELS.items():
-        kernels.impl(name, function, "PrivateUse1")
-        kernels.impl(name, function, "AutogradPrivateUse1")
+    for name, cell in recurrent_cells.KERNELS.items():
+        kernels.impl(name, cell, "PrivateUse1")
+        kernels.impl(name, cell, "AutogradPrivateUse1")
     for names, how in autocast.LISTS:
         for name in names:
             state.device.autocast(f"aten::{name}", how)
@@ -42,6 +42,9 @@ def register_aten() -> None:
 
 def native_operators() -> set[str]:
     """``aten::add.Tensor`` and so on: operators that the release runs on the NPU, or that PyTorch makes of such."""
+    if "falls_back" in state.table:
+        names = {name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::")}
+        return names - set(state.table["falls_back"])
     found: set[str] = set()
     for name, overloads in state.table["operators"].items():
         for overload in overloads.split():
@@ -54,7 +57,12 @@ def native_operators() -> set[str]:
         if torch._C._dispatch_has_kernel_for_dispatch_key(full, composite):
             # PyTorch makes these of the variant that writes to a given output.
             outs = [f"{name}.out", f"{name}.{overload}_out", f"{name.rstrip('_')}.out"]
-            outs += [f"{name.rstrip('_')}.{overload}_out", f"{name}.grad_input", f"{name}.{overload}", _out_of(name, overload)]
+            outs += [
+                f"{name.rstrip('_')}.{overload}_out",
+                f"{name}.grad_input",
+                f"{name}.{overload}",
+                _out_of(name, overload),
+            ]
             if any(out in found for out in outs if out):
                 found.add(full)
         elif torch._C._dispatch_has_kernel_for_dispatch_key(full, "CompositeExplicitAutograd"):

@@ -45,18 +45,10 @@ def start(settings: Settings | None = None) -> None:
 def _engine(settings: Settings) -> Any:
     from npuify.simulator import build, engine
 
-    if settings.engine != "python":
-        try:
-            return engine.load(settings)
-        except build.NoCompiler as error:
-            if settings.engine == "native" or not hasattr(torch._C, "_acc"):
-                raise RuntimeError(
-                    f"npuify simulate: {error}\nThe device without a compiler needs torch 2.10 or newer."
-                ) from error
-            print(f"npuify: {error}\nnpuify: using the device written in Python, which can do less", file=sys.stderr)
-    from npuify.simulator import python_engine
-
-    return python_engine.PythonEngine()
+    try:
+        return engine.load(settings)
+    except (build.NoCompiler, build.CompileError) as error:
+        raise RuntimeError(f"npuify simulate: {error}") from error
 
 
 def _soc(name: str) -> dict[str, Any]:

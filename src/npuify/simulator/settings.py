@@ -22,11 +22,9 @@ class Settings:
     soc: str = "Ascend910B1"
     """Name of the chip, as ``torch.npu.get_device_name()`` gives it."""
     policy: str = "warn"
-    """What happens at an operator that the release runs on the host's CPU: ``off``, ``warn`` (as there) or ``error``."""
-    engine: str = "auto"
-    """``native``: the C++ device; ``python``: the one without a compiler; ``auto``: the first that can be had."""
+    """At an operator that the release runs on the host's CPU: ``off``, ``warn`` (as there) or ``error``."""
     cpu_random: bool = False
-    """Draw the NPU's random numbers from the CPU's generator, so that a run can be compared with the CPU's, number by number."""
+    """Draw the NPU's random numbers from the CPU's generator, so that runs can be compared."""
     cache: str = ""
     """Folder for the compiled device; empty: the user's cache folder."""
 
@@ -39,7 +37,6 @@ class Settings:
             f"{PREFIX}_TORCH_NPU": self.torch_npu,
             f"{PREFIX}_SOC": self.soc,
             f"{PREFIX}_POLICY": self.policy,
-            f"{PREFIX}_ENGINE": self.engine,
             f"{PREFIX}_CPU_RANDOM": "1" if self.cpu_random else "",
             f"{PREFIX}_CACHE": self.cache,
         }
@@ -58,7 +55,6 @@ def from_environment() -> Settings:
         torch_npu=get(f"{PREFIX}_TORCH_NPU", ""),
         soc=get(f"{PREFIX}_SOC", "") or default.soc,
         policy=policy,
-        engine=get(f"{PREFIX}_ENGINE", "") or default.engine,
         cpu_random=bool(get(f"{PREFIX}_CPU_RANDOM", "")),
         cache=get(f"{PREFIX}_CACHE", ""),
     )

@@ -1,4 +1,4 @@
-"""The simulated machine of this process: set once by :mod:`npuify.simulator.runtime`, asked by everything behind torch_npu."""
+"""The simulated machine of this process: set once by :mod:`npuify.simulator.runtime`, asked by all behind torch_npu."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ release: str = ""
 table: dict[str, Any] = {}
 """Its generated table."""
 device: Any = None
-"""The engine: :class:`npuify.simulator.engine.Native`, or the one in Python."""
+"""The engine: :class:`npuify.simulator.engine.Native`."""
 soc: dict[str, Any] = {}
 """The row of ``data/socs.json`` for the simulated chip."""
 

@@ -61,9 +61,7 @@ def batch_norm_gather_stats(
 ) -> tuple[Tensor, Tensor]:
     """The same, where each process has seen as many values."""
     counts = torch.full((mean.shape[0],), float(count), dtype=mean.dtype, device=mean.device)
-    return batch_norm_gather_stats_with_counts(
-        input, mean, invstd, running_mean, running_var, momentum, eps, counts
-    )
+    return batch_norm_gather_stats_with_counts(input, mean, invstd, running_mean, running_var, momentum, eps, counts)
 
 
 def batch_norm_elemt(

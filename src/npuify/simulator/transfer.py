@@ -1,7 +1,7 @@
 """What ``from torch_npu.contrib import transfer_to_npu`` does: CUDA's names mean the NPU from then on.
 
-Which names it touches is in the release's table (``transfer_patches``, read from the package); what it does to each kind of
-name is written here after how torch_npu behaves.
+Which names it touches is in the release's table (``transfer_patches``, read from the package); what it does to each
+kind of name is written here after how torch_npu behaves.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def apply() -> None:
         elif name in ("torch.jit.script", "torch.jit.script_method"):
             _wrap(name, _unscripted)
         elif name == "torch.Generator":
-            torch.Generator = _generator()  # type: ignore[misc]
+            torch.Generator = _generator()
         elif name == "torch.Event" and hasattr(torch, "Event"):
             continue
         elif name == "torch._utils._get_available_device_type":
@@ -101,7 +101,7 @@ def apply() -> None:
         elif name.endswith("ProcessGroupNCCL"):
             continue
         elif name == "torch.cuda.default_generators":
-            torch.cuda.default_generators = sys.modules["torch_npu.npu"].default_generators  # type: ignore[attr-defined]
+            torch.cuda.default_generators = sys.modules["torch_npu.npu"].default_generators
         elif name.startswith("torch."):
             _wrap(name, _with_devices)
         else:
@@ -115,8 +115,8 @@ _done: list[bool] = []
 def _warn() -> None:
     if os.environ.get("RANK", "0") == "0":
         warnings.warn(
-            "transfer_to_npu (simulated by npuify): torch.cuda and its functions, .cuda(), devices called cuda, and the "
-            "backend nccl stand for torch.npu, .npu(), npu and hccl from here on. torch.jit.script is switched off.",
+            "transfer_to_npu (simulated by npuify): torch.cuda and its functions, .cuda(), devices called cuda, and "
+            "the backend nccl stand for torch.npu, .npu(), npu and hccl from here on. torch.jit.script is switched off.",
             ImportWarning,
             stacklevel=3,
         )
@@ -189,9 +189,7 @@ def _with_devices(function: Any) -> Any:
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         if args:
-            args = tuple(
-                f"npu:{a}" if numbers and type(a) is int and i else _npu(a) for i, a in enumerate(args)
-            )
+            args = tuple(f"npu:{a}" if numbers and type(a) is int and i else _npu(a) for i, a in enumerate(args))
         for keyword in _DEVICE_KEYWORDS:
             value = kwargs.get(keyword)
             if value is not None:
@@ -248,11 +246,11 @@ def _unscripted(function: Any) -> Any:
 def _generator() -> Any:
     base: Any = torch.Generator
 
-    class Meta(type(base)):  # type: ignore[misc]
+    class Meta(type(torch.Generator)):  # type: ignore[misc]
         def __instancecheck__(cls, instance: object) -> bool:
             return isinstance(instance, base)
 
-    class Generator(base, metaclass=Meta):  # type: ignore[misc]
+    class Generator(base, metaclass=Meta):
         def __new__(cls, device: Any = "cpu") -> Any:
             return base(_npu(device))
 

@@ -63,6 +63,7 @@ class PythonSource:
                 part.name: "class" if part.is_class else "function" for part in self._skipped if not part.owner
             }
         self.parents: dict[ast.AST, ast.AST] = {}
+        self._rows: dict[ast.AST, ast.BinOp] = {}
         self._scopes: dict[ast.AST, Scope] = {self.tree: self.scope}
         self._around: dict[ast.AST, Scope] = {}
         self.inferred: dict[tuple[Scope, str], str | None] = {}
@@ -314,11 +315,40 @@ class PythonSource:
         return self.parents.get(node)
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
-        """The nodes around ``node``, from the nearest to the module."""
+        """The nodes around ``node``, from the nearest to the module.
+
+        Of a row of one operator, ``a + b + c + …``, only the first and the last are given, so that a row of thousands
+        is not walked for each of its operands.
+        """
         parent = self.parents.get(node)
         while parent is not None:
             yield parent
+            if type(parent) is ast.BinOp:
+                top = self._last_of_row(parent)
+                if top is not parent:
+                    parent = top
+                    yield parent
             parent = self.parents.get(parent)
+
+    def _last_of_row(self, node: ast.BinOp) -> ast.BinOp:
+        """The outermost of the operations with the same operator around ``node``."""
+        row = [node]
+        kind = type(node.op)
+        while True:
+            known = self._rows.get(row[-1])
+            if known is not None:
+                top = known
+                break
+            above = self.parents.get(row[-1])
+            if above is None:
+                return row[-1]  # not visited yet, so its parent may be learnt later
+            if type(above) is not ast.BinOp or type(above.op) is not kind:
+                top = row[-1]
+                break
+            row.append(above)
+        for item in row:
+            self._rows[item] = top
+        return top
 
     # --- places -------------------------------------------------------------------------------------------------
 

@@ -259,11 +259,20 @@ class _Collector:
 
     on_AsyncFor = on_For  # noqa: N815
 
-    def on_While(self, node: ast.While | ast.If) -> None:  # noqa: N802
+    def on_While(self, node: ast.While) -> None:  # noqa: N802
         self.block(node.body)
         self.block(node.orelse)
 
-    on_If = on_While  # noqa: N815
+    def on_If(self, node: ast.If) -> None:  # noqa: N802
+        self.block(node.body)
+        # A long row of elif is deeply nested for Python, so it is followed in a loop.
+        walrus_lines: set[int] = getattr(self.scope.module.node, "walrus_lines", set())
+        while len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+            node = node.orelse[0]
+            if walrus_lines:
+                self.walruses_of(node, walrus_lines)
+            self.block(node.body)
+        self.block(node.orelse)
 
     def on_With(self, node: ast.With | ast.AsyncWith) -> None:  # noqa: N802
         for item in node.items:

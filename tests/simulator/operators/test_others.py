@@ -580,3 +580,14 @@ def test_adam_steps_are_torchs_but_for_where_epsilon_stands() -> None:
         torch.testing.assert_close(var, parameter.detach())
     with pytest.raises(RuntimeError, match="out="):
         npu().npu_apply_adam(0.9, 0.999, 0.1, 0.9, 0.999, 1e-12, gradient, False, False)
+
+
+def test_operators_with_types_that_torch_lacks_are_left_out() -> None:
+    from npuify.simulator.operators.install import _can_define
+
+    library = torch.library.Library("npuify_schemas", "DEF")
+    assert _can_define(library, "plain(Tensor x) -> Tensor")
+    assert not _can_define(library, "strange(UnheardOf[]? names) -> Tensor")
+    with pytest.raises(RuntimeError):
+        _can_define(library, "broken(Tensor x")
+    assert hasattr(torch.ops.npuify_schemas, "plain") and not hasattr(torch.ops.npuify_schemas, "strange")

@@ -1,7 +1,7 @@
 """Runs one probe in this process and writes what it found: ``python probes NAME OUTPUT``.
 
-Probes run inside the prepared environment, where only torch, torch_npu and the standard library can be imported; each has
-a process of its own, since what one imports or patches would change what the next one sees.
+Probes run inside the prepared environment, where only torch, torch_npu and the standard library can be imported; each
+has a process of its own, since what one imports or patches would change what the next one sees.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ def collect() -> dict[str, Any]:
     """Operators of ATen by what serves them, and operators of torch_npu with their schemas.
 
     ``kernel``: torch_npu registers one for the NPU. ``fallback``: none, and the tensors are taken to the CPU and back;
-    that is also said of a form that torch makes of an out= form which falls back. ``composite``: made of other operators,
+    that is also said of a form that torch makes of an out= form which falls back. ``composite``: made of other
+    operators,
     whatever the device. ``default``: torch has a form for every device that leads to other operators. ``none``: raises.
     ``keys``: what torch_npu registers for autograd, autocast and sparse tensors.
     """

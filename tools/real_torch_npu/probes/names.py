@@ -21,7 +21,8 @@ _INHERITED_CLASSES = {("torch", "Stream"), ("torch", "Event"), ("torch._C", "Str
 
 
 def collect() -> dict[str, object]:
-    """Names of public modules, in the specs of the release tables; ``o`` stands for an operator of the npu namespace."""
+    """Names of public modules, in the specs of the release tables; ``o`` stands for an operator of the npu
+    namespace."""
     import torch
     import torch_npu
 
@@ -83,10 +84,9 @@ class _Listing:
         """The specs of one loaded module."""
         module = sys.modules[module_name]
         exported = set(getattr(module, "__all__", ()))
-        private = module_name.startswith("torch_npu.npu")
         found: dict[str, str] = {}
         for name in sorted({*dir(module), *_behind(module), *exported}):
-            if name.startswith("__") or (name.startswith("_") and name not in exported and not private):
+            if not _is_listed(module_name, name):
                 continue
             try:
                 value = getattr(module, name)
@@ -102,8 +102,9 @@ class _Listing:
         if isinstance(value, types.ModuleType):
             if not value.__name__.startswith("torch_npu."):
                 return {}
-            own = value.__name__ == f"{module}.{name}"
-            return {name: "M" if own else f"={value.__name__}"}
+            if value.__name__ == f"{module}.{name}":
+                return {name: "M"}
+            return {name: f"={value.__name__}" if value.__name__ in self.public else "v"}
         if type(value).__name__ in ("OpOverloadPacket", "OpOverload"):
             return {name: "o"}
         home = getattr(value, "__module__", None)
@@ -118,10 +119,18 @@ class _Listing:
             return {name: f"={self.placed[id(value)]}"}
         original = getattr(value, "__name__", name)
         if home in self.public and home != module and getattr(sys.modules[home], original, None) is value:
-            return {name: f"={home}.{original}"}
+            if _is_listed(home, original):
+                return {name: f"={home}.{original}"}
         self.placed[id(value)] = f"{module}.{name}"
         self.kept.append(value)
         return _class_entry(name, value) if inspect.isclass(value) else {name: f"f{_bracketed(parameters_of(value))}"}
+
+
+def _is_listed(module: str, name: str) -> bool:
+    """Whether a name counts: private ones do where the module exports them, and in torch_npu.npu, as in torch.cuda."""
+    if not name.startswith("_") or name in getattr(sys.modules[module], "__all__", ()):
+        return True
+    return module.startswith("torch_npu.npu") and not name.startswith("__")
 
 
 def _behind(module: object) -> list[str]:
@@ -133,7 +142,7 @@ def _behind(module: object) -> list[str]:
 def _is_value(module: str, value: object, home: object, is_own: bool) -> bool:
     """Whether a variable belongs to the module's face; what typing and the standard library put there does not."""
     origin = type(value).__module__
-    return is_own or origin.startswith(("torch_npu", "builtins", "torch")) and home is None and module.count(".") <= 1
+    return is_own or (origin.startswith(("torch_npu", "builtins", "torch")) and home is None and module.count(".") <= 1)
 
 
 def _is_bound_here(module: str, home: object, name: str) -> bool:

@@ -24,8 +24,8 @@ Places = dict[str, object]
 def collect() -> dict[str, dict[str, str]]:
     """Names under ``torch`` whose object is another one afterwards, with what they are now.
 
-    ``added NAME``, ``replaced NAME``: NAME says where the new object was defined; ``wrapped``: it calls the old one, and says
-    so; ``= torch.npu.X``: it is that object; ``removed``.
+    ``added NAME``, ``replaced NAME``: NAME says where the new object was defined; ``wrapped``: it calls the old one,
+    and says so; ``= torch.npu.X``: it is that object; ``removed``.
     """
     os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
     importlib.import_module("torch")
@@ -57,13 +57,19 @@ def _places() -> Places:
     """Every attribute of torch's loaded modules and of the classes that they define."""
     found: Places = {}
     for module_name, module in list(sys.modules.items()):
-        if module_name != "torch" and not module_name.startswith("torch.") or not isinstance(module, types.ModuleType):
+        if (module_name != "torch" and not module_name.startswith("torch.")) or not isinstance(
+            module, types.ModuleType
+        ):
             continue
         for name, value in list(vars(module).items()):
             if name in _UNTOLD or isinstance(value, types.ModuleType):
                 continue
             found[f"{module_name}.{name}"] = value
-            if isinstance(value, type) and value.__module__.startswith("torch") and not value.__module__.startswith("torch_npu"):
+            if (
+                isinstance(value, type)
+                and value.__module__.startswith("torch")
+                and not value.__module__.startswith("torch_npu")
+            ):
                 place = f"{value.__module__}.{value.__qualname__}"
                 found.update({f"{place}.{key}": item for key, item in vars(value).items() if key not in _UNTOLD})
     return found
@@ -73,7 +79,9 @@ def _npu_names() -> dict[int, str]:
     import torch
 
     module: Any = torch.npu  # type: ignore[attr-defined]
-    return {id(value): f"torch.npu.{name}" for name, value in vars(module).items() if not isinstance(value, (bool, int))}
+    return {
+        id(value): f"torch.npu.{name}" for name, value in vars(module).items() if not isinstance(value, (bool, int))
+    }
 
 
 def _differences(before: Places, after: Places, names: dict[int, str]) -> dict[str, str]:
@@ -95,8 +103,8 @@ def _differences(before: Places, after: Places, names: dict[int, str]) -> dict[s
 
 
 def _is_told(place: str, found: dict[str, str], before: Places, after: Places) -> bool:
-    """Not the members of a class that itself is new, gone or another one, and not the names of a module that was not there
-    before."""
+    """Not the members of a class that itself is new, gone or another one, and not the names of a module that was not
+    there before."""
     owner = place.rpartition(".")[0]
     if isinstance(before.get(owner), type) or isinstance(after.get(owner), type):
         return owner not in found and owner in before and owner in after

@@ -498,7 +498,10 @@ SCENARIOS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         {_DEVICES: "1", _FAIL: "aclrtMalloc=507899,aclrtMallocAlign32=507899"},
         ("torch.zeros(4).npu()",),
     ),
-    "runtime does not start": ({_DEVICES: "1", _FAIL: "aclInit=507008"}, ("torch.npu.is_available()", "torch.zeros(1).npu()")),
+    "runtime does not start": (
+        {_DEVICES: "1", _FAIL: "aclInit=507008"},
+        ("torch.npu.is_available()", "torch.zeros(1).npu()"),
+    ),
     "device cannot be set": ({_DEVICES: "1", _FAIL: "aclrtSetDevice=507033"}, ("torch.zeros(1).npu()",)),
     "device is busy": ({_DEVICES: "1", _FAIL: "aclrtSetDevice=507018"}, ("torch.zeros(1).npu()",)),
     "count fails": (

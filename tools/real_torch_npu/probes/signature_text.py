@@ -65,7 +65,9 @@ def _from_documentation(called: object) -> str | None:
     if name is None or not first.startswith(f"{name}("):
         return None
     parts = []
-    for part in split_outermost(first[len(name) + 1 : first.rindex(")") if " -> " not in first else first.index(") -> ")]):
+    for part in split_outermost(
+        first[len(name) + 1 : first.rindex(")") if " -> " not in first else first.index(") -> ")]
+    ):
         declaration, equals, default = part.partition(" = ")
         argument = declaration.partition(":")[0].strip()
         if argument != "self":

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <mutex>
 #include <set>
 #include <sstream>
@@ -21,24 +20,20 @@ const char* text_of(const char* variable, const char* otherwise) {
     return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
-// Never destroyed: calls may come while the process ends.
-const std::map<std::string, Code>& made_up_failures() {
-    static const auto* table = [] {
-        auto* made = new std::map<std::string, Code>();
-        std::istringstream entries(text_of("NPUIFY_STAND_IN_FAIL", ""));
-        for (std::string entry; std::getline(entries, entry, ',');) {
-            const auto equals = entry.find('=');
-            if (equals != std::string::npos) {
-                (*made)[entry.substr(0, equals)] = std::atoi(entry.c_str() + equals + 1);
-            }
+// Parsed at each call, as are the settings: a process that is forked off may have been given others.
+Code made_up_failure(const char* function) {
+    std::istringstream entries(text_of("NPUIFY_STAND_IN_FAIL", ""));
+    for (std::string entry; std::getline(entries, entry, ',');) {
+        const auto equals = entry.find('=');
+        if (equals != std::string::npos && entry.compare(0, equals, function) == 0) {
+            return std::atoi(entry.c_str() + equals + 1);
         }
-        return made;
-    }();
-    return *table;
+    }
+    return kSuccess;
 }
 
 void note(const char* how, const char* function) {
-    static const char* const path = std::getenv("NPUIFY_STAND_IN_LOG");
+    const char* const path = std::getenv("NPUIFY_STAND_IN_LOG");
     if (path == nullptr) {
         return;
     }
@@ -56,19 +51,17 @@ void note(const char* how, const char* function) {
 
 }  // namespace
 
-const Settings& settings() {
-    static const Settings read = {
+Settings settings() {
+    return {
         std::atoi(text_of("NPUIFY_STAND_IN_DEVICES", "1")),
         static_cast<size_t>(std::strtoull(text_of("NPUIFY_STAND_IN_MEMORY", "68719476736"), nullptr, 10)),
         text_of("NPUIFY_STAND_IN_SOC", "Ascend910B2"),
     };
-    return read;
 }
 
 Code entered(const char* function) {
     note("runtime", function);
-    const auto found = made_up_failures().find(function);
-    return found == made_up_failures().end() ? kSuccess : found->second;
+    return made_up_failure(function);
 }
 
 double now_ms() {
@@ -82,8 +75,7 @@ double now_ms() {
 // as a null pointer. NPUIFY_STAND_IN_FAIL holds for it too.
 STAND_IN_EXPORT long npuify_stand_in_called(const char* function) {
     stand_in::note("stub", function);
-    const auto found = stand_in::made_up_failures().find(function);
-    return found == stand_in::made_up_failures().end() ? 0 : found->second;
+    return stand_in::made_up_failure(function);
 }
 
 // The same for C++ functions, which may return a reference. The address that they give has zeros in its lower half, and

@@ -120,21 +120,24 @@ STAND_IN_EXPORT const char* aclrtGetSocName() {
     return settings().soc;
 }
 
-STAND_IN_EXPORT Code aclGetDeviceCapability(uint32_t device, int, int64_t* value) {
+// Some numbers: which of them a property of torch_npu gives is learnt, not how large it is.
+STAND_IN_EXPORT Code aclGetDeviceCapability(uint32_t device, int which, int64_t* value) {
     STAND_IN_ENTER();
     if (!exists(static_cast<int32_t>(device))) {
         return kInvalidDevice;
     }
-    *value = 24;  // some number: nothing is learnt from it
+    constexpr int64_t kCubeCores = 20, kVectorCores = 40, kL2Bytes = int64_t{192} << 20;
+    constexpr int64_t kValues[] = {kCubeCores, kVectorCores, kL2Bytes};
+    *value = which >= 0 && which < 3 ? kValues[which] : 1;
     return kSuccess;
 }
 
-STAND_IN_EXPORT Code aclrtGetDeviceInfo(uint32_t device, int, int64_t* value) {
+STAND_IN_EXPORT Code aclrtGetDeviceInfo(uint32_t device, int which, int64_t* value) {
     STAND_IN_ENTER();
     if (!exists(static_cast<int32_t>(device))) {
         return kInvalidDevice;
     }
-    *value = 24;
+    *value = 1000 + which;
     return kSuccess;
 }
 

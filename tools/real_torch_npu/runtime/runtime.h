@@ -1,6 +1,6 @@
 // What the parts of the stand-in runtime share: settings, the record of calls, and made-up failures.
 //
-// Settings come from the environment, read once:
+// Settings come from the environment:
 //   NPUIFY_STAND_IN_DEVICES   how many devices there are (default 1)
 //   NPUIFY_STAND_IN_MEMORY    bytes of each device (default 64 GiB)
 //   NPUIFY_STAND_IN_SOC       the SoC's name (default Ascend910B2)
@@ -33,7 +33,7 @@ struct Settings {
     const char* soc;
 };
 
-const Settings& settings();
+Settings settings();
 
 // Notes a call, and gives the code that NPUIFY_STAND_IN_FAIL has for it; 0: none.
 Code entered(const char* function);

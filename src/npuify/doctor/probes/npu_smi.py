@@ -20,6 +20,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     chip: int
     physical: int
     """The number of its device file: ``/dev/davinci<physical>``."""
+    told: bool = True
+    """Whether the tool gave ``physical``; else cards were counted."""
     name: str
     health: str
     power_w: float = -1.0
@@ -62,7 +64,8 @@ class NpuSmi(msgspec.Struct, frozen=True, kw_only=True):
 _VERSIONS: Final = re.compile(r"npu-smi\s+(?P<tool>\S+)\s+Version:\s*(?P<driver>\S+)", re.IGNORECASE)
 _RETURNED: Final = re.compile(r"\bret(?:urn)?(?:\s+code)?\s*(?:is|=|:)?\s*(-?\d{3,})")
 _PAIR: Final = re.compile(r"(-?\d+)\s*/\s*(-?\d+)")
-_BUS: Final = re.compile(r"^(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]$|^NA$", re.IGNORECASE)
+_BUS: Final = re.compile(r"^(?:[0-9a-fx*]{4,8}:)?[0-9a-fx*]{2}:[0-9a-fx*]{2}\.[0-9a-fx*]$|^NA$", re.IGNORECASE)
+"""An address on the PCI bus; people make parts of it unreadable with ``x`` or ``*``."""
 _NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -107,11 +110,30 @@ def parse(text: str) -> NpuSmi:
     )
 
 
+def numbered(smi: NpuSmi, files: tuple[int, ...]) -> NpuSmi:
+    """Give cards the numbers of their device files, where the tool's table has no column for them.
+
+    On servers the number of the card is that of its file, in containers that hold some of the cards too. Cards in PCIe
+    slots are numbered by slot; there the order is the same.
+    """
+    if all(card.told for card in smi.cards):
+        return smi
+    numbers = [card.npu for card in smi.cards]
+    if len(set(numbers)) < len(numbers) or not set(numbers) <= set(files):
+        if len(files) != len(numbers):
+            return smi
+        numbers = sorted(files)
+    cards = zip(smi.cards, numbers, strict=True)
+    return msgspec.structs.replace(
+        smi, cards=tuple(msgspec.structs.replace(card, physical=number) for card, number in cards)
+    )
+
+
 def _card(head: list[str], body: list[str], count: int, *, device_column: bool) -> Card | None:
     npu, _, name = head[0].partition(" ")
     words = body[0].split()
     chip = int(words[0])
-    physical = int(words[1]) if device_column and len(words) > 1 and words[1].isdigit() else count
+    told = device_column and len(words) > 1 and words[1].isdigit()
     figures = " ".join(head[2:]).split()
     usage = " ".join(body[2:])
     pairs = [(int(used), int(total)) for used, total in _PAIR.findall(usage)]
@@ -123,7 +145,8 @@ def _card(head: list[str], body: list[str], count: int, *, device_column: bool) 
     return Card(
         npu=int(npu),
         chip=chip,
-        physical=physical,
+        physical=int(words[1]) if told else count,
+        told=told,
         name=name.strip(),
         health=head[1],
         power_w=_figure(figures[0]) if figures else -1.0,

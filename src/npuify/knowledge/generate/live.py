@@ -1,7 +1,7 @@
 """Make a live table: import the real torch_npu with stand-ins for CANN, and write down what it answers.
 
-The work is done by the development tool ``tools/real_torch_npu`` in processes of its own; an installed npuify has no such
-tool, and no user's run needs one.
+The work is done by the development tool ``tools/real_torch_npu`` in processes of its own; an installed npuify has no
+such tool, and no user's run needs one.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def generate_live(torch_npu: str, *, wheels: Path | None = None, output: Path) -
         output: the folder to write to; made if it is not there.
 
     Raises:
-        NpuifyError: this is no checkout of npuify, a package cannot be had, there is no compiler, or the package cannot be
-            imported.
+        NpuifyError: this is no checkout of npuify, a package cannot be had, there is no compiler, or the package
+            cannot be imported.
     """
     checkout = Path(__file__).resolve().parents[4]
     if not checkout.joinpath(*_TOOL.split("."), "__main__.py").is_file():

@@ -134,6 +134,10 @@ def _blockers(verdict: Verdict) -> str:
         style = "two" if len(verdict.deciding) > 1 else ""
         kinds = _kinds(verdict.deciding, style)
         blocks.append(f'<div class="card wide"><h2>What costs most</h2>{kinds}</div>')
+    if verdict.operators:
+        style = "two" if len(verdict.operators) > 1 else ""
+        kinds = _kinds(verdict.operators, style)
+        blocks.append(f'<div class="card wide"><h2>Operators that decide</h2>{kinds}</div>')
     return f'<section class="cards">{"".join(blocks)}</section>' if blocks else ""
 
 

@@ -106,9 +106,12 @@ def _device(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
     if not draft.edits:
         return draft
     parent = file.parent(node)
-    if isinstance(parent, ast.Dict) and isinstance(node, ast.Constant) and node in parent.keys:
-        if not is_device_table(parent):
-            return None
+    if (
+        isinstance(parent, ast.Dict)
+        and isinstance(node, ast.Constant)
+        and node in parent.keys
+        and is_device_table(parent)
+    ):
         entry = table_entry(node, parent, file)
         return draft.refused(entry) if isinstance(entry, str) else draft._replace(edits=tuple(entry))
     compared = _compared(draft, node, "npu", file)
@@ -137,7 +140,7 @@ def _taking(node: ast.expr, file: PythonFile) -> ast.Call | None:
         if isinstance(up, ast.keyword):
             current = up
             continue
-        if isinstance(up, ast.Dict) and isinstance(file.parent(up), ast.keyword):
+        if isinstance(up, ast.Dict):
             current = up
             continue
         return up if isinstance(up, ast.Call) and current is not up.func else None
@@ -359,6 +362,9 @@ KEPT: Final = frozenset(
         "NPU213",
         "NPU215",
         "NPU313",
+        "NPU321",
+        "NPU322",
+        "NPU324",
         "NPU501",
         "NPU502",
         "NPU503",

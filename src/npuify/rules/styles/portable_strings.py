@@ -105,6 +105,8 @@ def attribute_name(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] 
 
 def dotted_name(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
     """``"torch.cuda.HalfTensor"`` → ``f"torch.{compute_device.type}.HalfTensor"``."""
+    if isinstance(node, ast.Constant) and in_annotation(node, file):
+        return None  # a name for type checkers, which never runs
     counterpart = file.release.counterpart(draft.subject)
     if counterpart is None or counterpart.npu != draft.subject.replace("torch.cuda", "torch.npu", 1):
         return f"the NPU's name is another one; choose by {helper(file)}.type"

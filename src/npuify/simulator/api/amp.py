@@ -48,7 +48,7 @@ else:  # before torch 2.4
 
     def get_autocast_dtype() -> torch.dtype:
         """The type that autocast lowers to."""
-        return _old._get_autocast_privateuseone_dtype()  # type: ignore[no-any-return]
+        return _old._get_autocast_privateuseone_dtype()
 
     def set_autocast_dtype(dtype: torch.dtype) -> None:
         """Set the type that autocast lowers to."""
@@ -58,9 +58,7 @@ else:  # before torch 2.4
 class autocast(torch.autocast):  # noqa: N801 - its name in torch_npu
     """``torch.autocast("npu", ...)``."""
 
-    def __init__(
-        self, enabled: bool = True, dtype: torch.dtype = torch.float16, cache_enabled: bool = True
-    ) -> None:
+    def __init__(self, enabled: bool = True, dtype: torch.dtype = torch.float16, cache_enabled: bool = True) -> None:
         super().__init__("npu", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
 
 

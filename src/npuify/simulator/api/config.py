@@ -205,9 +205,7 @@ def mem_efficient_sdp_enabled() -> bool:
 class sdp_kernel:  # noqa: N801 - its name in torch_npu
     """Which attention kernels may be used inside the block."""
 
-    def __init__(
-        self, enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True
-    ) -> None:
+    def __init__(self, enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True) -> None:
         self._wanted = {"flash": enable_flash, "math": enable_math, "mem_efficient": enable_mem_efficient}
 
     def __enter__(self) -> None:
@@ -226,7 +224,9 @@ def preferred_linalg_library(backend: Any = None) -> Any:
 def get_device_limit(device: int) -> dict[str, int]:
     """Cores of a device."""
     index = devices._checked(device)
-    return dict(_limits.get(index) or {"cube_core_num": state.soc["cube_cores"], "vector_core_num": state.soc["vector_cores"]})
+    return dict(
+        _limits.get(index) or {"cube_core_num": state.soc["cube_cores"], "vector_core_num": state.soc["vector_cores"]}
+    )
 
 
 def set_device_limit(device: int, cube_num: int = -1, vector_num: int = -1) -> None:

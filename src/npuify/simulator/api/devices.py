@@ -105,7 +105,7 @@ def _get_device(device: int | str | torch.device) -> torch.device:
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
-    """The index that ``device`` means; the current device's for None where that is ``optional``; -1 for an allowed CPU."""
+    """The index that ``device`` means; the current one's for None where that is ``optional``; -1 for an allowed CPU."""
     if isinstance(device, int):
         return device
     if isinstance(device, str):
@@ -168,10 +168,9 @@ class DeviceContext:
         self.prev_idx = int(state.device.current_device())
         _set(self.idx)
 
-    def __exit__(self, *error: object) -> bool:
+    def __exit__(self, *error: object) -> None:
         if self.idx >= 0:
             state.device.set_device(self.prev_idx)
-        return False
 
 
 DeviceContext.__name__ = DeviceContext.__qualname__ = "device"

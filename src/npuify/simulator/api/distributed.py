@@ -53,8 +53,8 @@ def _bundles() -> None:
         done.set_result(None)
         return torch._C._distributed_c10d._create_work_from_future(done)
 
-    dist.ProcessGroup._start_coalescing = start_coalescing  # type: ignore[method-assign]
-    dist.ProcessGroup._end_coalescing = end_coalescing  # type: ignore[method-assign]
+    dist.ProcessGroup._start_coalescing = start_coalescing
+    dist.ProcessGroup._end_coalescing = end_coalescing
 
 
 def _create(options: Any, backend_options: Any) -> Any:

@@ -20,7 +20,7 @@ def as_it_is(name: str) -> Callable[..., Any]:
         if name not in _said:
             _said.add(name)
             print(
-                f"npuify: the backend {name} of torch.compile makes no code for the simulated NPU; the graph runs as it is",
+                f"npuify: torch.compile's backend {name} makes no code for the simulated NPU; the graph runs as it is",
                 file=sys.stderr,
             )
         return lookup_backend("aot_eager")(graph, inputs)

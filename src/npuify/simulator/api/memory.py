@@ -119,7 +119,13 @@ def memory_snapshot(mempool_id: Any = None) -> list[dict[str, Any]]:
     found = []
     for index in range(devices.device_count()):
         for address, size in state.device.blocks(index):
-            block = {"address": address, "size": size, "requested_size": size, "state": "active_allocated", "frames": []}
+            block = {
+                "address": address,
+                "size": size,
+                "requested_size": size,
+                "state": "active_allocated",
+                "frames": [],
+            }
             found.append(
                 {
                     "device": index,
@@ -151,7 +157,8 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
         "|" + "=" * 75 + "|",
         f"|  PyTorch NPU memory summary, device ID {index} (simulated by npuify)".ljust(76) + "|",
         "|" + "-" * 75 + "|",
-        "|  Metric".ljust(26) + "".join(f"| {h:<11}" for h in ("Cur Usage", "Peak Usage", "Tot Alloc", "Tot Freed"))[:50],
+        "|  Metric".ljust(26)
+        + "".join(f"| {h:<11}" for h in ("Cur Usage", "Peak Usage", "Tot Alloc", "Tot Freed"))[:50],
         "|" + "-" * 75 + "|",
     ]
     rows = [

@@ -1,27 +1,5 @@
-"""What ``torch_npu.optim`` has."""
+"""``torch_npu.optim``."""
 
-from npuify.simulator.optimizers import (
-    NpuFusedAdadelta,
-    NpuFusedAdam,
-    NpuFusedAdamP,
-    NpuFusedAdamW,
-    NpuFusedBertAdam,
-    NpuFusedLamb,
-    NpuFusedOptimizerBase,
-    NpuFusedRMSprop,
-    NpuFusedRMSpropTF,
-    NpuFusedSGD,
-)
+from __future__ import annotations
 
-__all__ = [
-    "NpuFusedAdadelta",
-    "NpuFusedAdam",
-    "NpuFusedAdamP",
-    "NpuFusedAdamW",
-    "NpuFusedBertAdam",
-    "NpuFusedLamb",
-    "NpuFusedOptimizerBase",
-    "NpuFusedRMSprop",
-    "NpuFusedRMSpropTF",
-    "NpuFusedSGD",
-]
+from npuify.simulator.optimizers import *  # noqa: F403

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.profiler import ProfilerAction
-from torch.profiler import profile as _TorchProfile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,7 +140,7 @@ def tensorboard_trace_handler(
     return write
 
 
-class profile(_TorchProfile):  # noqa: N801 - its name in torch_npu
+class profile(torch.profiler.profile):  # noqa: N801 - its name in torch_npu
     """Records the host's operators; ``experimental_config`` of the real profiler is taken and has no effect."""
 
     def __init__(

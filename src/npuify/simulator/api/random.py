@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
-import torch
+from typing import TYPE_CHECKING, Any, cast
 
 from npuify.simulator import state
 from npuify.simulator.api import devices
+
+if TYPE_CHECKING:
+    import torch
 
 
 def get_default_generator(index: int) -> torch.Generator:

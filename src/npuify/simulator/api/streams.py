@@ -32,7 +32,7 @@ class Stream(torch.Stream):
             device_index = devices._get_device_index(device, optional=True)
         if stream_id is None:
             stream_id = state.device.new_stream()
-        return super().__new__(cls, stream_id=stream_id, device_index=device_index, device_type=device_type)  # type: ignore[call-overload,no-any-return]
+        return super().__new__(cls, stream_id=stream_id, device_index=device_index, device_type=device_type)
 
     @property
     def npu_stream(self) -> int:
@@ -105,7 +105,7 @@ class ExternalStream(Stream):
 
     def __new__(cls, stream_ptr: int, device: Any = None, **kwargs: Any) -> ExternalStream:
         index = devices._get_device_index(device, optional=True)
-        return super().__new__(cls, stream_id=stream_ptr, device_index=index)  # type: ignore[return-value]
+        return super().__new__(cls, stream_id=stream_ptr, device_index=index)
 
 
 class Event:

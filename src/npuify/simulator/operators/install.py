@@ -103,7 +103,8 @@ def install(schemas: Mapping[str, Iterable[str]]) -> frozenset[str]:
         for schema in texts:
             overload, signature = split_overload(schema)
             full = f"{name}.{overload}" if overload else name
-            library.define(f"{full}{signature}")
+            if not _can_define(library, f"{full}{signature}"):
+                continue
             row = table.get(full) or derive(full, signature, table)
             if row is not None:
                 known.add(full)
@@ -140,6 +141,20 @@ def coverage(schemas: Mapping[str, Iterable[str]]) -> dict[str, Operator | None]
             full = f"{name}.{overload}" if overload else name
             rows[full] = table.get(full) or derive(full, signature, table)
     return rows
+
+
+def _can_define(library: Any, schema: str) -> bool:
+    """Define an operator, unless its schema has types that the installed PyTorch does not know (any more).
+
+    So it is with ``Dimname``, which the operators of releases for PyTorch 2.7 and older have, on a newer PyTorch.
+    """
+    try:
+        library.define(schema)
+    except RuntimeError as error:
+        if "unknown type" in str(error):
+            return False
+        raise
+    return True
 
 
 def _implement(library: Any, full: str, row: Operator | None) -> None:

@@ -5,6 +5,7 @@ A sitecustomize of the environment itself still runs.
 
 import os
 import sys
+from pathlib import Path
 
 
 def _simulate() -> None:
@@ -20,9 +21,9 @@ def _simulate() -> None:
         def find_spec(name: str, path: object = None, target: object = None) -> object:
             if name != "npuify":
                 return None
-            folder = os.path.join(home, "npuify")
+            folder = Path(home, "npuify")
             return importlib.util.spec_from_file_location(
-                name, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
+                name, folder / "__init__.py", submodule_search_locations=[str(folder)]
             )
 
     sys.meta_path.append(Own)  # type: ignore[arg-type]
@@ -35,8 +36,8 @@ def _chain() -> None:
     import importlib.machinery
     import importlib.util
 
-    here = os.path.dirname(os.path.abspath(__file__))
-    others = [folder for folder in sys.path if os.path.abspath(folder or ".") != here]
+    here = Path(__file__).resolve().parent
+    others = [folder for folder in sys.path if Path(folder).resolve() != here]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
     if spec is not None and spec.loader is not None:
         module = importlib.util.module_from_spec(spec)

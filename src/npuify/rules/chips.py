@@ -1,0 +1,197 @@
+"""What depends on the kind of Ascend chip: bfloat16, mixed precision, overflows, fused attention.
+
+With ``--soc`` these rules speak of the chip that was named, and are silent where it has what the program asks for;
+without it they say for information what the older chips lack.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.base import rule
+from npuify.rules.operators import imports_torch
+from npuify.rules.project_index import is_test
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Finding
+    from npuify.rules.context import PythonFile
+
+_GATES = "torch_npu asks the chip: bfloat16 and fused attention from SoC 220 on, Inf and NaN on 220 to 225 and from 250"
+_OLDER = "the first-generation 910 and the 310P"
+_CHOICES = frozenset(("mixed_precision", "precision", "amp_dtype", "compute_dtype", "torch_dtype"))
+
+
+def _once(code: str, file: PythonFile) -> bool:
+    """Whether this is the first time that a rule asks for this file; tests matter only for a chip that was named."""
+    if file.recall(code) or (file.product is None and is_test(file.source.relative)):
+        return False
+    file.remember(code, True)
+    return True
+
+
+@rule(
+    "NPU216",
+    "bfloat16-needs-newer-chip",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("bfloat16", "bf16"),
+    names=("torch.bfloat16",),
+    needs_cuda=True,
+    evidence=Evidence.DOCUMENTED,
+    source=_GATES,
+)
+def bfloat16_needs_newer_chip(node: ast.Attribute | ast.Constant | ast.keyword, file: PythonFile) -> Iterator[Finding]:
+    """The program computes in bfloat16, which the first-generation 910 and the 310P cannot.
+
+    Reported once a file. Without ``--soc`` only where a precision is chosen: autocast, ``bf16=True``,
+    ``mixed_precision="bf16"``.
+    """
+    product = file.product
+    if product is not None and product.bfloat16:
+        return
+    if not _is_bfloat16(node, file, everywhere=product is not None) or b"is_bf16_supported" in file.source.data:
+        return
+    if not _once("NPU216", file):
+        return
+    yield file.report(
+        node.value if isinstance(node, ast.keyword) else node,
+        f"{product.title} has no bfloat16" if product is not None else f"{_OLDER} have no bfloat16; newer chips do",
+        severity=Severity.ERROR if product is not None else Severity.INFO,
+        subject="torch.bfloat16",
+        advice="use float16 with a GradScaler there, or choose by torch.npu.is_bf16_supported()",
+    )
+
+
+def _is_bfloat16(node: ast.Attribute | ast.Constant | ast.keyword, file: PythonFile, *, everywhere: bool) -> bool:
+    if isinstance(node, ast.keyword):
+        return node.arg == "bf16" and isinstance(node.value, ast.Constant) and node.value.value is True
+    if isinstance(node, ast.Constant):
+        around = file.parent(node)
+        return (
+            node.value in ("bf16", "bf16-mixed", "bf16-true", "bfloat16")
+            and isinstance(around, ast.keyword)
+            and around.arg in _CHOICES
+        )
+    if file.qualname(node) != "torch.bfloat16":
+        return False
+    for up in file.ancestors(node):
+        if isinstance(up, (ast.Compare, ast.Dict, ast.List, ast.Tuple, ast.Set, ast.arguments)):
+            return False
+        if isinstance(up, ast.Call):
+            name = file.qualname(up.func) or file.code(up.func)
+            return everywhere or name.endswith(("autocast", "MixedPrecision", "MixedPrecisionPolicy"))
+        if isinstance(up, ast.stmt):
+            break
+    return everywhere
+
+
+_MIXED = re.compile(
+    rb"autocast|gradscaler|apex|\bamp\b|fp16|float16|bf16|half\(|precision|deepspeed|accelerat|lightning", re.IGNORECASE
+)
+
+
+@rule(
+    "NPU217",
+    "float32-training-on-910",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=(".backward()",),
+    beside=(".step(",),
+    needs_cuda=True,
+    evidence=Evidence.DOCUMENTED,
+    source="Ascend's migration guide: training on the first-generation 910 needs mixed precision",
+)
+def float32_training_on_910(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+    """A training loop in float32, while the matrix unit of the first-generation 910 computes in float16.
+
+    Reported once a file, where nothing in it speaks of mixed precision.
+    """
+    product = file.product
+    if (product is not None and product.name != "910") or not isinstance(node.func, ast.Attribute):
+        return
+    if node.func.attr != "backward" or node.args or not imports_torch(file):
+        return
+    loop = next((up for up in file.ancestors(node) if isinstance(up, (ast.For, ast.While))), None)
+    if loop is None or not any(isinstance(item, ast.Attribute) and item.attr == "step" for item in ast.walk(loop)):
+        return
+    if _MIXED.search(file.source.data) or not _once("NPU217", file):
+        return
+    yield file.report(
+        node,
+        "the training computes in float32; the matrix unit of the first-generation 910 takes float16, so mixed "
+        "precision is needed there",
+        severity=Severity.WARNING if product is not None else Severity.INFO,
+        subject="torch.npu.amp.autocast",
+        advice="put the forward pass under torch.npu.amp.autocast() and scale the loss with torch.npu.amp.GradScaler()",
+    )
+
+
+_QUESTIONS = frozenset(
+    ("torch.isnan", "torch.isinf", "torch.isfinite", "math.isnan", "math.isinf", "math.isfinite", "numpy.isnan")
+)
+
+
+@rule(
+    "NPU419",
+    "overflow-saturates",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("isnan(", "isinf(", "isfinite("),
+    needs_cuda=True,
+    evidence=Evidence.DOCUMENTED,
+    source=_GATES,
+)
+def overflow_saturates(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+    """A loss or gradient is asked for Inf or NaN, which an overflow does not give on every chip.
+
+    On the first-generation 910 and the 310P a number that is too large becomes the largest one. torch_npu's GradScaler
+    reads the chip's overflow flag instead. Reported once a file.
+    """
+    product = file.product
+    if product is not None and product.inf_nan:
+        return
+    name = file.qualname(node.func) or ""
+    if name not in _QUESTIONS or not node.args:
+        return
+    asked = file.code(node.args[0]).lower()
+    if not any(word in asked for word in ("loss", "grad")) or not _once("NPU419", file):
+        return
+    who = product.title if product is not None else _OLDER
+    yield file.report(
+        node,
+        f"{name} does not see an overflow on {who}: numbers saturate there and become neither Inf nor NaN",
+        severity=Severity.WARNING if product is not None else Severity.INFO,
+        subject=name,
+        advice="leave it to torch.npu.amp.GradScaler, or ask torch_npu.npu.utils.npu_check_overflow(tensor)",
+    )
+
+
+@rule(
+    "NPU509",
+    "attention-without-fused-kernel",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=("scaled_dot_product_attention",),
+    names=("torch.nn.functional.scaled_dot_product_attention",),
+    evidence=Evidence.DOCUMENTED,
+    source="op-plugin: ScaledDotProductAttentionKernelNpuOpApi.cpp asks for SoC 220 or newer",
+)
+def attention_without_fused_kernel(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+    """On the chip aimed at, scaled_dot_product_attention is computed operator by operator.
+
+    Its memory then grows with the square of the sequence. Reported once a file, and only with ``--soc``.
+    """
+    product = file.product
+    if product is None or product.fused_attention or not _once("NPU509", file):
+        return
+    yield file.report(
+        node,
+        f"{product.title} has no fused attention: memory grows with the square of the sequence length",
+        subject="torch.nn.functional.scaled_dot_product_attention",
+        advice="plan for shorter sequences or smaller batches, or compute the queries in blocks",
+    )

@@ -1,0 +1,5 @@
+import torch
+
+
+def half(z):
+    return z.type() == "torch.npu.HalfTensor" or z.type() == "torch.HalfTensor"

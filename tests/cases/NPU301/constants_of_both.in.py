@@ -1,0 +1,3 @@
+NCCL_BACKEND = "nccl"
+GLOO_BACKEND = "gloo"
+HCCL_BACKEND = "hccl"

@@ -1,0 +1,214 @@
+"""The device that programs see. Each test is one process, since starting PyTorch is what takes the time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .conftest import Simulate
+
+
+def test_tensors_modules_and_memory(simulate: Simulate) -> None:
+    said = simulate(
+        """
+        import copy, io, pickle
+        import torch, torch_npu
+
+        def refused(what, kind=RuntimeError):
+            try:
+                what()
+            except kind as error:
+                return str(error)
+            raise AssertionError("was not refused")
+
+        # devices
+        assert torch.npu.is_available() and torch.npu.device_count() == 2
+        assert torch.device("npu:1").index == 1 and torch.npu.current_device() == 0
+        with torch.npu.device(1):
+            assert torch.zeros(1, device="npu").device.index == 1
+        assert "Invalid device" in refused(lambda: torch.npu.set_device(2))
+        assert "Invalid device" in refused(lambda: torch.zeros(1, device="npu:5"))
+        # mixed devices are refused, as torch_npu refuses them; numbers and indices from the host are not
+        a = torch.ones(3, device="npu")
+        assert "npu:0 and cpu" in refused(lambda: a + torch.ones(3))
+        assert "npu:0 and npu:1" in refused(lambda: a + torch.ones(3, device="npu:1"))
+        assert (a + torch.tensor(2.0)).tolist() == [3, 3, 3]
+        assert a[torch.tensor([0, 2])].tolist() == [1, 1]
+        # the same memory, no copies: a view is a view, and writing to it is seen
+        v = a.view(3, 1).t()[0, 1:]
+        v.mul_(5)
+        assert a.tolist() == [1, 5, 5] and v.data_ptr() == a.data_ptr() + 4
+        # out= grows, in place stays
+        out = torch.empty(0, device="npu")
+        torch.add(a, 1, out=out)
+        assert out.tolist() == [2, 6, 6]
+        # a parameter keeps its identity when its module moves, so that an optimiser made before has it
+        m = torch.nn.Linear(2, 2)
+        w, before = m.weight, torch.optim.SGD(m.parameters(), 0.1)
+        m.npu()
+        assert m.weight is w and w.is_npu and before.param_groups[0]["params"][0].is_npu
+        # autograd, over two devices
+        x = torch.ones(2, 2, device="npu", requires_grad=True)
+        (m(x).to("npu:1") * 2).sum().backward()
+        assert x.grad.device.index == 0
+        # copies, files
+        assert copy.deepcopy(m).weight.is_npu and pickle.loads(pickle.dumps(a)).is_npu
+        file = io.BytesIO()
+        torch.save(m.state_dict(), file)
+        for where in ("cpu", "npu:1", lambda s, l: s.npu(1) if l.startswith("npu") else s):
+            file.seek(0)
+            loaded = torch.load(file, map_location=where)["weight"]
+            assert torch.equal(loaded.cpu(), m.weight.cpu()) and (where == "cpu" or loaded.device == torch.device("npu:1"))
+        assert "npu:0" in repr(a) and a.type() == "torch.npu.FloatTensor"
+        # memory: counted, capped, given back
+        base = torch.npu.memory_allocated()
+        big = torch.empty(1 << 20, device="npu")
+        assert torch.npu.memory_allocated() - base == 4 << 20
+        assert torch.npu.max_memory_allocated() >= base + (4 << 20)
+        message = refused(lambda: torch.empty(1 << 29, device="npu"), torch.OutOfMemoryError)
+        assert message.startswith("NPU out of memory. Tried to allocate 2.00 GiB")
+        message = refused(lambda: torch.ones(1 << 14, 1, device="npu") * torch.ones(1, 1 << 15, device="npu"), torch.OutOfMemoryError)
+        del big
+        torch.npu.empty_cache()
+        assert torch.npu.memory_allocated() == base <= torch.npu.memory_reserved()
+        assert sum(s["total_size"] for s in torch.npu.memory_snapshot()) >= base - 512 * 100
+        # pinned memory, streams, events
+        assert torch.zeros(3).pin_memory().is_pinned() and not torch.zeros(3).is_pinned()
+        stream, event, end = torch.npu.Stream(), torch.npu.Event(enable_timing=True), torch.npu.Event(enable_timing=True)
+        with torch.npu.stream(stream):
+            assert torch.npu.current_stream() == stream != torch.npu.default_stream()
+            event.record(); end.record()
+        assert event.elapsed_time(end) >= 0 and torch.npu.current_stream() == torch.npu.default_stream()
+        # random numbers: of their own, and repeatable
+        torch.manual_seed(1); one = torch.rand(4, device="npu"); dropped = torch.nn.functional.dropout(one, 0.5)
+        state = torch.get_rng_state()
+        torch.manual_seed(1)
+        assert torch.equal(one, torch.rand(4, device="npu")) and torch.equal(state, torch.get_rng_state())
+        kept = torch.npu.get_rng_state(); x1 = torch.randn(3, device="npu"); torch.npu.set_rng_state(kept)
+        assert torch.equal(x1, torch.randn(3, device="npu"))
+        # what CUDA says on a machine without it
+        assert "not compiled with CUDA" in refused(lambda: torch.zeros(1).cuda(), AssertionError)
+        assert not torch.cuda.is_available()
+        with torch.inference_mode():
+            m(torch.ones(1, 2, device="npu")).view(-1)
+        print("all", "well")
+        """,
+        "--devices=2",
+        "--memory=1GiB",
+    )
+    assert "all well" in said
+    assert said.count("npuify: simulating 2 NPUs") == 1
+    assert "+simulated" in said
+
+
+def test_training_tools(simulate: Simulate) -> None:
+    said = simulate(
+        """
+        import importlib.metadata, warnings
+        import torch, torch_npu
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        assert torch_npu.__version__.endswith("+simulated") and importlib.metadata.version("torch_npu") == torch_npu.__version__
+        m = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 2)).npu()
+        x = torch.randn(3, 4).npu()
+        for backend in ("eager", "aot_eager", "npu", "inductor"):
+            torch._dynamo.reset()
+            assert torch.allclose(torch.compile(m, backend=backend)(x), m(x))
+        optimizer = torch.optim.SGD(m.parameters(), 0.1)
+        for scaler in (torch.npu.amp.GradScaler(init_scale=4.0), torch.amp.GradScaler("npu", init_scale=4.0)):
+            with torch.npu.amp.autocast(dtype=torch.bfloat16):
+                out = m(x)
+                assert out.dtype == torch.bfloat16 and out.softmax(-1).dtype == torch.float32
+            scaler.scale(out.float().sum()).backward()
+            scaler.unscale_(optimizer); scaler.step(optimizer); scaler.update()
+        for batch in DataLoader(TensorDataset(torch.arange(8.0)), batch_size=4, pin_memory=True, num_workers=1):
+            assert batch[0].is_pinned() and batch[0].npu(non_blocking=True).is_npu
+
+        class Forked(torch.utils.data.Dataset):
+            def __len__(self): return 1
+            def __getitem__(self, i): return torch.ones(2).npu()
+        try:
+            list(DataLoader(Forked(), num_workers=1))
+        except RuntimeError as error:
+            assert "Cannot re-initialize NPU in forked subprocess" in str(error)
+        else:
+            raise AssertionError("a forked worker used the device")
+
+        # cells against the CPU's
+        for kind in (nn.LSTM, nn.GRU):
+            torch.manual_seed(0)
+            cell = kind(4, 5, 2); y = torch.randn(3, 2, 4)
+            expected = cell(y)[0]; expected.sum().backward()
+            grads = [p.grad.clone() for p in cell.parameters()]
+            cell.zero_grad(); cell.npu()
+            got = cell(y.npu())[0]; got.sum().backward()
+            torch.testing.assert_close(got.cpu(), expected)
+            torch.testing.assert_close([p.grad.cpu() for p in cell.parameters()], grads)
+        with torch_npu.profiler.profile(
+            activities=[torch_npu.profiler.ProfilerActivity.NPU],
+            on_trace_ready=torch_npu.profiler.tensorboard_trace_handler("traces"),
+            experimental_config=torch_npu.profiler._ExperimentalConfig(),
+        ) as profiler:
+            m(x); profiler.step()
+        import pathlib
+        assert list(pathlib.Path("traces").glob("*_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json"))
+        g = torch.randn(2, 8, device="npu", requires_grad=True)
+        y, r = torch_npu.npu_rms_norm(g, torch.ones(8, device="npu")); y.sum().backward()
+        assert g.grad.is_npu
+        # sparse layouts are said, not silent
+        try:
+            torch.eye(2).npu().to_sparse()
+        except RuntimeError as error:
+            assert "not simulated" in str(error)
+        print("all", "well")
+        """,
+    )
+    assert "all well" in said
+
+
+def test_operators_that_the_release_runs_on_the_host(simulate: Simulate) -> None:
+    program = """
+        import torch
+        x = torch.rand(4).npu() + 1
+        for _ in range(3):
+            torch.linalg.cholesky_ex(torch.eye(2).npu())
+        x.add(1)
+    """
+    said = simulate(program)
+    assert "linalg_cholesky_ex' is not currently supported on the NPU backend and will fall back" in said
+    assert "3 × aten::linalg_cholesky_ex" in said
+    assert "aten::add" not in said
+    assert "linalg_cholesky_ex" not in simulate(program, "--policy=off")
+    said = simulate(program, "--policy=error", code=1)
+    assert "CPU fallback is disabled by TORCH_NPU_FALLBACK_CPU_DISABLE=1" in said
+
+
+def test_transfer_to_npu(simulate: Simulate) -> None:
+    said = simulate(
+        """
+        import io
+        import torch, torch_npu
+        from torch_npu.contrib import transfer_to_npu
+
+        assert torch.cuda.is_available() and torch.cuda.device_count() == 8
+        m = torch.nn.Linear(3, 4).cuda()
+        x = torch.randn(2, 3, device="cuda:0")
+        m(x.to(0)).sum().backward()
+        assert m.weight.grad.is_npu and x.is_cuda and torch.zeros(1).to("cuda:1").device.index == 1
+        with torch.cuda.amp.autocast():
+            assert m(x).dtype == torch.float16
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            assert m(x).dtype == torch.bfloat16
+        torch.cuda.amp.GradScaler().scale(m(x).sum())
+        with torch.cuda.stream(torch.cuda.Stream()):
+            torch.cuda.synchronize()
+        torch.cuda.set_device(1)
+        assert torch.cuda.current_device() == 1 and torch.cuda.max_memory_allocated("cuda:0") > 0
+        file = io.BytesIO(); torch.save(m.state_dict(), file); file.seek(0)
+        assert torch.load(file, map_location="cuda:0")["weight"].is_npu
+        assert torch.randn(2, generator=torch.Generator("cuda").manual_seed(1), device="cuda").is_npu
+        print("all", "well")
+        """,
+    )
+    assert "all well" in said

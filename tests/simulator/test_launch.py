@@ -1,0 +1,119 @@
+"""How ``npuify simulate`` starts programs."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from npuify.cli.simulate import _bytes
+from npuify.model import NpuifyError
+from npuify.simulator import build, launch, tables
+from npuify.simulator.settings import Settings, from_environment
+
+from .conftest import environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import Simulate
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("64GiB", 64 << 30), ("512 MiB", 512 << 20), ("8G", 8 << 30), ("1.5gb", 3 << 29), ("4096", 4096)]
+)
+def test_sizes(text: str, size: int) -> None:
+    assert _bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "much", "-1GiB", "0", "5 parsecs"])
+def test_sizes_that_are_none(text: str) -> None:
+    with pytest.raises(NpuifyError):
+        _bytes(text)
+
+
+def test_settings_survive_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(devices=3, memory=1 << 30, soc="Ascend910A", policy="off", cpu_random=True)
+    for name, value in settings.environment().items():
+        monkeypatch.setenv(name, value)
+    assert from_environment() == settings
+    monkeypatch.setenv("TORCH_NPU_FALLBACK_CPU_DISABLE", "1")
+    assert from_environment().policy == "error"
+
+
+def test_commands(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("")
+    assert launch.command([str(script), "--a"], "py") == ["py", str(script), "--a"]
+    assert launch.command(["pkg.mod", "x"], "py", module=True) == ["py", "-m", "pkg.mod", "x"]
+    assert launch.command(["torchrun", "--nproc_per_node=2", "t.py"], "py")[:3] == ["py", "-m", "torch.distributed.run"]
+    assert launch.command(["python", "-c", "1"], "py") == ["py", "-c", "1"]
+    for wrong in ([], ["missing.py"], ["no-such-command-anywhere"]):
+        with pytest.raises(NpuifyError):
+            launch.command(wrong, "py")
+
+
+def test_the_release_that_stands_beside_a_torch() -> None:
+    assert tables.release_for("2.13.0+cpu") == "2.13.0"
+    assert tables.release_for("2.6.0") == "2.6.0.post5"
+    assert tables.release_for("2.13.0", "2.7") == "2.7.1.post11"
+    with pytest.raises(ValueError, match="knows no torch_npu"):
+        tables.release_for("1.13.0")
+
+
+def test_nothing_of_the_shim_shadows_torch_npu() -> None:
+    assert not list(launch.SHIM.glob("torch_npu*")), "the folder on the path holds sitecustomize only"
+
+
+def test_no_compiler_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(build.NoCompiler, match=r"apt-get install g\+\+"):
+        build.library("9.9.9", tmp_path, True, False, cache=str(tmp_path))
+
+
+def test_what_the_compiler_says_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tool = tmp_path / "bad-compiler"
+    tool.write_text("#!/bin/sh\necho no headers here >&2\nexit 1\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("CXX", str(tool))
+    with pytest.raises(build.CompileError, match="no headers here"):
+        build.library("9.9.9", tmp_path, True, False, cache=str(tmp_path / "cache"))
+    assert not list((tmp_path / "cache").glob("*.so")), "nothing half made is left"
+
+
+def test_exit_codes_arguments_and_modules(simulate: Simulate, tmp_path: Path) -> None:
+    said = simulate("import sys; print(sys.argv[1:]); sys.exit(7)", arguments=("--devices", "x", "-m"), code=7)
+    assert "['--devices', 'x', '-m']" in said
+    (tmp_path / "sitecustomize.py").write_text("print('own sitecustomize')")
+    (tmp_path / "tool.py").write_text("import torch_npu, torch.npu.amp; print(torch_npu.npu.amp is torch.npu.amp)")
+    command = [sys.executable, "-m", "npuify", "simulate", "-m", "tool"]
+    env = environment()
+    env["PYTHONPATH"] += os.pathsep + str(tmp_path)
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "own sitecustomize" in done.stdout
+    assert "True" in done.stdout
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_interrupt_reaches_the_program(tmp_path: Path) -> None:
+    program = tmp_path / "wait.py"
+    program.write_text(
+        "import time\nprint('ready', flush=True)\ntry:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    raise SystemExit(9)\n"
+    )
+    command = [sys.executable, "-m", "npuify", "simulate", str(program)]
+    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 9
+    process.stdout.close()
