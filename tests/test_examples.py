@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -280,3 +281,69 @@ def test_the_diff_in_the_readme_is_real(page: str) -> None:
     assert len(changed) > 10
     missing = [line for line in changed if line not in real.splitlines()]
     assert missing == []
+
+
+@pytest.fixture(scope="module")
+def portable(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Every example in the portable style: name -> folder."""
+    folder = tmp_path_factory.mktemp("portable")
+    options = Options(style="portable", jobs=1, cache=False)
+    for name in PROJECTS:
+        assert not npuify.migrate(EXAMPLES / name, folder / name, options).scan.errors
+    return {name: folder / name for name in PROJECTS}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+@pytest.mark.parametrize("name", PROJECTS)
+def test_the_portable_copy_does_on_the_cpu_what_the_original_does(
+    name: str, portable: dict[str, Path], tmp_path: Path
+) -> None:
+    """What they print differs in times only, and the files that they write have the same names."""
+    said, written = [], []
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    for source in (EXAMPLES / name, portable[name]):
+        project = tmp_path / source.parent.name / name
+        shutil.copytree(source, project, ignore=shutil.ignore_patterns("npuify-report", "__pycache__"))
+        before = set(project.rglob("*"))
+        lines = []
+        for command in COMMANDS[name]:
+            done = subprocess.run(
+                [sys.executable, *command.split()],
+                cwd=project,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=300,
+            )
+            assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+            lines += done.stdout.splitlines()
+        said.append([_WITHOUT_TIMES.sub("#", line) for line in lines])
+        new = {path.relative_to(project).as_posix() for path in set(project.rglob("*")) - before}
+        written.append({path for path in new if "__pycache__" not in path})
+    assert said[0] == said[1]
+    assert written[0] == written[1]
+
+
+_WITHOUT_TIMES = re.compile(r"\d+(?:\.\d+)? (?:s|ms|images/s)\b")
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+@pytest.mark.parametrize("style", ["portable", "auto"])
+def test_a_second_migration_in_a_style_changes_nothing(name: str, style: str, tmp_path: Path) -> None:
+    options = Options(style=style, unsafe=True, jobs=1, cache=False)
+    npuify.migrate(EXAMPLES / name, tmp_path / "once", options)
+    again = npuify.migrate(tmp_path / "once", None, options, mode="check")
+    assert not again.scan.errors
+    assert again.changed_files == ()
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_the_automatic_style_changes_least(name: str) -> None:
+    sizes = {}
+    for style in ("npu", "portable", "auto"):
+        options = Options(style=style, jobs=1, cache=False)
+        patch = npuify.migrate(EXAMPLES / name, None, options, mode="diff").diff
+        sizes[style] = sum(line.startswith("-") for line in patch.splitlines())
+    assert sizes["auto"] < sizes["npu"]
+    assert sizes["auto"] < sizes["portable"]

@@ -1,6 +1,6 @@
 """Migrate whole projects and check what must hold for every one of them.
 
-    python tools/check_corpus.py FOLDER…   [--unsafe] [--torch-npu VERSION]
+    python tools/check_corpus.py FOLDER…   [--unsafe] [--torch-npu VERSION] [--style STYLE] [--place-on-npu]
 
 Each FOLDER is one project. For every Python file that a migration changes: it still parses; a second run changes
 nothing; line ends, encoding and final newline are as before; a line that changed holds a change that is listed; and
@@ -20,7 +20,7 @@ from collections import Counter
 from pathlib import Path
 
 from npuify import knowledge
-from npuify.options import Options
+from npuify.options import STYLES, Options
 from npuify.rewrite.plan import plan
 from npuify.rules.scan import checked_selection, prepare
 from npuify.rules.worker import Worker
@@ -50,6 +50,8 @@ def check(folder: Path, options: Options) -> tuple[list[str], str]:
     for relative, new in contents.items():
         if not relative.endswith(".py"):
             continue
+        if not (root / relative).exists():
+            continue  # the portable style's helper
         old = (root / relative).read_bytes()
         changed_lines += check_file(relative, old, new, release, places, problems)
         again, _ = worker.findings_of_bytes(relative, new)
@@ -100,7 +102,8 @@ def check_file(
     for name in set(NPU_NAME.findall(after.string)) - known:
         parts = name.split(".")
         prefixes = [".".join(parts[:length]) for length in range(max(2, len(parts) - 2), len(parts) + 1)]
-        if not any(release.has(prefix) or release.importable(prefix) for prefix in prefixes):
+        transferred = name.startswith("torch_npu.contrib") and release.transfer_patches
+        if not transferred and not any(release.has(prefix) or release.importable(prefix) for prefix in prefixes):
             problems.append(f"{relative}: {name} does not exist in torch_npu {release.torch_npu}")
     return changed
 
@@ -111,9 +114,18 @@ def main() -> int:
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--unsafe", action="store_true")
     parser.add_argument("--torch-npu")
+    parser.add_argument("--style", choices=STYLES, default="npu")
+    parser.add_argument("--place-on-npu", action="store_true")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    options = Options(jobs=1, cache=False, unsafe=arguments.unsafe, torch_npu=arguments.torch_npu)
+    options = Options(
+        jobs=1,
+        cache=False,
+        unsafe=arguments.unsafe,
+        torch_npu=arguments.torch_npu,
+        style=arguments.style,
+        place_on_npu=arguments.place_on_npu,
+    )
     failed = 0
     for folder in arguments.folders:
         problems, summary = check(folder, options)

@@ -200,6 +200,8 @@ class ScanResult(msgspec.Struct, frozen=True):
     """Those that could hold something of interest, and were parsed."""
     bytes_seen: int
     survey: Survey = Survey()
+    style: str = "npu"
+    """How migrated code reads: ``npu``, ``portable`` or ``auto``."""
 
 
 class Change(msgspec.Struct, frozen=True):

@@ -4,6 +4,21 @@ from __future__ import annotations
 
 import msgspec
 
+from npuify.model import NpuifyError
+
+STYLES = ("npu", "portable", "auto")
+
+
+def check_style(style: str) -> str:
+    """``style``, if there is such a one.
+
+    Raises:
+        NpuifyError: it is none of ``STYLES``.
+    """
+    if style not in STYLES:
+        raise NpuifyError(f"there is no style {style!r}", advice=f"one of {', '.join(STYLES)}")
+    return style
+
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Choices of one run, from the command line and ``[tool.npuify]``.
@@ -11,7 +26,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         torch_npu: the torch_npu release aimed at; None takes it from the project's requirements, else the newest.
         soc: the chip aimed at, as :func:`npuify.knowledge.product` takes it; None aims at all of them.
-        style: how the migrated code reads. Only ``npu`` exists so far.
+        style: how the migrated code reads: ``npu``, ``portable`` (CUDA, NPU and CPU) or ``auto`` (``transfer_to_npu``).
+        place_on_npu: give programs that name no device one, and place model, data and loss on it.
         select: only findings whose code starts with one of these; empty means all.
         ignore: no findings whose code starts with one of these.
         exclude: patterns, as in .gitignore, of files not to look at.
@@ -28,6 +44,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     torch_npu: str | None = None
     soc: str | None = None
     style: str = "npu"
+    place_on_npu: bool = False
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()

@@ -162,8 +162,6 @@ def test_migrate_exits_with_what_is_left(calls: Calls, mode: str, result: Migrat
         ["migrate", ".", "--diff", "--check"],
         ["migrate", ".", "-o", "out", "--in-place"],
         ["migrate", ".", "--diff", "--force"],
-        ["migrate", ".", "--diff", "--style", "portable"],
-        ["migrate", ".", "--diff", "--style", "auto"],
         ["migrate", ".", "--diff", "--style", "modern"],
         ["scan", "--output", "."],
         ["explain"],
@@ -188,8 +186,12 @@ def test_an_error_says_what_where_and_what_to_do(calls: Calls) -> None:
     assert run("scan").stderr == "npuify: a.py:3: is wrong\n  do this\n"
 
 
-def test_a_planned_style_is_said_to_be_planned(calls: Calls) -> None:
-    assert "planned" in run("migrate", ".", "--diff", "--style", "portable").stderr
+@pytest.mark.parametrize("style", ["npu", "portable", "auto"])
+def test_each_style_can_be_chosen(calls: Calls, style: str) -> None:
+    assert run("migrate", ".", "--diff", "--style", style, "--place-on-npu").exit_code == 0
+    assert (calls.options.style, calls.options.place_on_npu) == (style, True)
+    assert run("scan", "--style", style).exit_code == 0
+    assert (calls.options.style, calls.options.place_on_npu) == (style, False)
 
 
 def test_a_crash_is_short_and_says_how_to_see_more(calls: Calls) -> None:
@@ -264,8 +266,8 @@ def test_the_command_line_wins_over_settings(calls: Calls) -> None:
 
 
 def test_wrong_settings(calls: Calls) -> None:
-    Path("pyproject.toml").write_text("[tool.npuify]\nstyle = 'portable'\n")
-    assert "planned" in run("scan").stderr
+    Path("pyproject.toml").write_text("[tool.npuify]\nstyle = 'modern'\n")
+    assert "there is no style 'modern'" in run("scan").stderr
     Path("pyproject.toml").write_text("[tool.npuify]\ncolor = 1\n")
     result = run("scan")
     assert result.exit_code == 2

@@ -7,18 +7,36 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuify import knowledge
+from npuify.model import EntryPoint, Mention, Survey
+from npuify.options import Options
+from npuify.project import TorchRequirement
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
 from npuify.rules.base import Selection
 from npuify.rules.project_index import ProjectIndex, may_define_cuda
+from npuify.rules.styles.project import plan_of
 from npuify.rules.wishes import Wishes
 from npuify.rules.worker import Worker
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from npuify.model import Finding
+    from npuify.rules.styles import StylePlan
 
 RELEASE = "2.14.0"
 WISHES = Wishes(cpu_fallback=True, replace_unsupported=True)
 """Everything that changes code only where it is asked for, so that its rules are tested like the others."""
+
+
+def style_plan(
+    contents: Mapping[str, bytes], style: str, *, place: bool = False, torch: str = ">=2.1", release: str = RELEASE
+) -> StylePlan:
+    """The plan for a project of these files, each of which is started, and which asks for ``torch``."""
+    points = tuple(EntryPoint(name, (Mention("main guard", name, 1),)) for name in sorted(contents))
+    requirement = TorchRequirement(torch, "requirements.txt", 1) if torch else None
+    options = Options(style=style, place_on_npu=place)
+    return plan_of(options, contents, Survey(entry_points=points), requirement, knowledge.load(release))
 
 
 def worker(
@@ -26,14 +44,17 @@ def worker(
     release: str = RELEASE,
     select: tuple[str, ...] = (),
     ignore: tuple[str, ...] = (),
+    plan: StylePlan | None = None,
     soc: str = "",
 ) -> Worker:
     """A worker for the files under ``root``; for no files at all without it."""
     if root is None:
+        if plan is not None:
+            return Worker(release, Selection(select, ignore), ProjectIndex(Path("/nowhere"), [], [], [], plan, soc))
         return _bare(release, select, ignore, soc)
     files = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.py"))
     own = [name for name in files if may_define_cuda((root / name).read_bytes(), (root / name).read_bytes().lower())]
-    return Worker(release, Selection(select, ignore, WISHES), ProjectIndex(root, files, own, soc=soc))
+    return Worker(release, Selection(select, ignore, WISHES), ProjectIndex(root, files, own, [], plan, soc))
 
 
 @cache
@@ -48,31 +69,56 @@ def migrated(
     root: Path | None = None,
     name: str = "program.py",
     release: str = RELEASE,
+    style: str = "npu",
+    place: bool = False,
+    torch: str = ">=2.1",
 ) -> MigratedFile:
     """The outcome of migrating ``text``. Errors of the engine fail the test."""
     raw = text if isinstance(text, bytes) else text.encode()
+    plan = None
+    if style != "npu" or place:
+        plan = style_plan({name: raw}, style, place=place, torch=torch, release=release)
     if root is None and may_define_cuda(raw, raw.lower()):
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / name).write_bytes(raw)
-            return migrate_file(name, raw, worker(Path(folder), release), unsafe=unsafe)
-    return migrate_file(name, raw, worker(root, release), unsafe=unsafe)
+            return migrate_file(name, raw, worker(Path(folder), release, plan=plan), unsafe=unsafe)
+    return migrate_file(name, raw, worker(root, release, plan=plan), unsafe=unsafe)
 
 
 def output(
-    text: str, *, unsafe: bool = False, root: Path | None = None, name: str = "program.py", release: str = RELEASE
+    text: str,
+    *,
+    unsafe: bool = False,
+    root: Path | None = None,
+    name: str = "program.py",
+    release: str = RELEASE,
+    style: str = "npu",
+    place: bool = False,
+    torch: str = ">=2.1",
 ) -> str:
     """The migrated text."""
-    result = migrated(text, unsafe=unsafe, root=root, name=name, release=release)
+    result = migrated(text, unsafe=unsafe, root=root, name=name, release=release, style=style, place=place, torch=torch)
     assert not result.errors, result.errors
     return text if result.raw is None else result.raw.decode()
 
 
 def findings(
-    text: str | bytes, *, root: Path | None = None, name: str = "program.py", release: str = RELEASE, soc: str = ""
+    text: str | bytes,
+    *,
+    root: Path | None = None,
+    name: str = "program.py",
+    release: str = RELEASE,
+    style: str = "npu",
+    place: bool = False,
+    torch: str = ">=2.1",
+    soc: str = "",
 ) -> list[Finding]:
     """All findings in ``text``."""
     raw = text if isinstance(text, bytes) else text.encode()
-    found, errors = worker(root, release, soc=soc).findings_of_bytes(name, raw)
+    plan = None
+    if style != "npu" or place:
+        plan = style_plan({name: raw}, style, place=place, torch=torch, release=release)
+    found, errors = worker(root, release, plan=plan, soc=soc).findings_of_bytes(name, raw)
     assert not errors, errors
     return found
 

@@ -19,6 +19,7 @@ from npuify.cli.options import (
     JobsOption,
     NoCacheOption,
     OutputOption,
+    PlaceOption,
     ReplaceOption,
     RulesOption,
     SelectOption,
@@ -63,6 +64,7 @@ def migrate(
     third_party: ThirdPartyOption = None,
     about: AboutOption = None,
     vendor_reports: VendorReportsOption = None,
+    place_on_npu: PlaceOption = False,
     normalize_newlines: Annotated[
         bool, typer.Option("--normalize-newlines", help="Give shell and Python files the line ends of Linux.")
     ] = False,
@@ -97,6 +99,7 @@ def migrate(
         replace_unsupported=replace_unsupported,
         third_party=third_party,
         about=about,
+        place_on_npu=place_on_npu,
         jobs=jobs,
         no_cache=no_cache,
     )

@@ -89,7 +89,11 @@ VendorReportsOption = Annotated[
     typer.Option("--vendor-reports", metavar="DIR", help="Also write the vendor tool's result files to this folder."),
 ]
 StyleOption = Annotated[
-    str | None, typer.Option("--style", metavar="STYLE", help="How the migrated code reads; so far only: npu.")
+    str | None,
+    typer.Option("--style", metavar="STYLE", help="How migrated code reads: npu, portable (CUDA, NPU, CPU) or auto."),
+]
+PlaceOption = Annotated[
+    bool, typer.Option("--place-on-npu", help="Put model, data and loss of programs that name no device on the NPU.")
 ]
 JobsOption = Annotated[
     int | None, typer.Option("--jobs", min=0, metavar="N", help="Processes to use; 0 means one a processor.")
@@ -114,30 +118,26 @@ def settings(
     replace_unsupported: bool = False,
     third_party: list[Path] | None = None,
     about: list[str] | None = None,
+    place_on_npu: bool = False,
 ) -> Options:
     """What was said on the command line, and for what was not said there: in the project's pyproject.toml.
 
     Patterns of ``--exclude`` are added to the project's own; everything else replaces what the project says.
 
     Raises:
-        NpuifyError: the style does not exist (yet), or the project's settings are wrong.
+        NpuifyError: the style does not exist, or the project's settings are wrong.
     """
-    from npuify.model import NpuifyError
-    from npuify.options import Options
+    from npuify.options import Options, check_style
     from npuify.project.config import load_config
     from npuify.project.files import common_root
 
     config = load_config(common_root(list(paths)))
     defaults = Options()
-    style = style or config.style or defaults.style
-    if style in {"portable", "auto"}:
-        raise NpuifyError(f"the style {style!r} is planned, but does not exist yet", advice="use --style npu")
-    if style != "npu":
-        raise NpuifyError(f"there is no style {style!r}", advice="use --style npu")
     return Options(
         torch_npu=torch_npu or config.torch_npu,
         soc=soc or config.soc,
-        style=style,
+        style=check_style(style or config.style or defaults.style),
+        place_on_npu=place_on_npu,
         select=_chosen(select, about) if select or about else config.select or (),
         ignore=_codes(ignore) if ignore is not None else config.ignore or (),
         exclude=(*(config.exclude or ()), *(exclude or ())),

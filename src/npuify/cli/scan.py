@@ -18,6 +18,7 @@ from npuify.cli.options import (
     JobsOption,
     NoCacheOption,
     OutputOption,
+    PlaceOption,
     ReplaceOption,
     RulesOption,
     SelectOption,
@@ -48,6 +49,7 @@ def scan(
     third_party: ThirdPartyOption = None,
     about: AboutOption = None,
     vendor_reports: VendorReportsOption = None,
+    place_on_npu: PlaceOption = False,
     jobs: JobsOption = None,
     no_cache: NoCacheOption = False,
 ) -> int:
@@ -75,6 +77,7 @@ def scan(
         replace_unsupported=replace_unsupported,
         third_party=third_party,
         about=about,
+        place_on_npu=place_on_npu,
         jobs=jobs,
         no_cache=no_cache,
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .accelerator import accelerator_names
     from .chips import Product, product, products
     from .describe import ReleaseSummary, describe_release, list_tables
     from .hand_written import arguments, environment, meanings, packages
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .versions import choose_release, releases
 
 _HOMES = {
+    "accelerator_names": "accelerator",
     "ArgumentFact": "schema",
     "arguments": "hand_written",
     "Counterpart": "schema",
@@ -63,6 +65,7 @@ __all__ = [
     "ReleaseSummary",
     "ReleaseTable",
     "Signature",
+    "accelerator_names",
     "arguments",
     "choose_release",
     "describe_release",

@@ -139,6 +139,28 @@ class ReleaseTable:
         """What ``torch_npu.contrib.transfer_to_npu`` replaces or wraps."""
         return tuple(self._content.transfer_patches)
 
+    def transfer_reaches(self, name: str) -> bool:
+        """Whether a name below ``torch`` is the NPU's after ``import torch_npu.contrib.transfer_to_npu``.
+
+        A module that it writes over is reached by itself, and so are the names that it sets there and their members.
+        """
+        patched = self._transferred
+        parts = name.split(".")
+        return name in patched or any(
+            ".".join(parts[:length]) in self._set_by_transfer for length in range(3, len(parts))
+        )
+
+    @cached_property
+    def _set_by_transfer(self) -> frozenset[str]:
+        """What it sets in modules, and classes and functions that it replaces: their members come with them."""
+        return frozenset(
+            f"{module}.{name}" for module, names in self._content.transfer_modules.items() for name in names
+        ) | (frozenset(self._content.transfer_patches) - frozenset(self._content.transfer_modules))
+
+    @cached_property
+    def _transferred(self) -> frozenset[str]:
+        return frozenset(self._content.transfer_modules) | self._set_by_transfer
+
     @property
     def patched(self) -> frozenset[str]:
         """Names under ``torch`` that importing torch_npu adds or replaces."""

@@ -44,11 +44,15 @@ class ReleaseFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     patched: list[str]
     """Names under ``torch`` that importing torch_npu adds or replaces."""
     transfer_patches: list[str]
-    """Names that ``torch_npu.contrib.transfer_to_npu`` replaces or wraps."""
+    """Names that ``torch_npu.contrib.transfer_to_npu`` replaces or wraps; what it does with a module is in
+    ``transfer_modules``."""
     operators: dict[str, str]
     """ATen operator → its overloads, separated by blanks; ``-`` stands for the one without a name."""
     custom_operators: dict[str, list[str]]
     """Operator of the ``npu`` namespace → its schemas without the name, one per overload."""
+    transfer_modules: dict[str, list[str]] = {}
+    """Modules below ``torch`` that ``transfer_to_npu`` writes over → the names that it sets in each: those in
+    ``__all__`` of the module whose names it takes."""
 
 
 class Parameter(msgspec.Struct, frozen=True):

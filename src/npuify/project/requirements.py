@@ -320,3 +320,18 @@ def _line_with(text: str, part: str) -> int:
 
 def _line_matching(text: str, pattern: str) -> int:
     return next((number for number, line in enumerate(text.splitlines(), start=1) if re.match(pattern, line)), 0)
+
+
+def lowest_torch(specifier: str) -> str:
+    """The lowest version that a specifier admits, as it is written there; empty where it sets no lower bound."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
+    found: list[Version] = []
+    try:
+        for one in SpecifierSet(specifier):
+            if one.operator in (">=", "==", "~=", ">", "==="):
+                found.append(Version(one.version.removesuffix(".*")))
+    except (InvalidSpecifier, InvalidVersion):
+        return ""
+    return str(max(found)) if found else ""

@@ -94,6 +94,7 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True, tag_field="command", tag="
     tool: Tool
     root: str
     release: Release
+    style: Annotated[str, Meta(description="How migrated code reads: npu, portable or auto.")]
     summary: Summary
     verdict: Verdict
     findings: tuple[JsonFinding, ...]
@@ -110,6 +111,7 @@ class Migration(msgspec.Struct, frozen=True, kw_only=True, tag_field="command", 
         str, Meta(description="Empty where nothing was written; the root where it was changed in place.")
     ]
     release: Release
+    style: Annotated[str, Meta(description="How migrated code reads: npu, portable or auto.")]
     summary_before: Summary
     """Of the source, before any edit."""
     summary: Summary
@@ -130,6 +132,7 @@ class HeaderLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", ta
     root: str
     destination: str
     release: Release
+    style: str
 
 
 class FindingLine(JsonFinding, frozen=True, tag_field="type", tag="finding"):
@@ -172,6 +175,7 @@ def document(result: ScanResult | MigrationResult) -> Scan | Migration:
             tool=_tool(),
             root=result.root,
             release=result.release,
+            style=result.style,
             summary=summarise(result, result.findings),
             verdict=judge(result),
             findings=tuple(_finding(JsonFinding, one) for one in result.findings),
@@ -183,6 +187,7 @@ def document(result: ScanResult | MigrationResult) -> Scan | Migration:
         root=result.scan.root,
         destination=result.destination,
         release=result.scan.release,
+        style=result.scan.style,
         summary_before=summarise(result.scan, result.scan.findings),
         summary=summarise(result.scan, result.left),
         verdict=judge(result),
@@ -218,6 +223,7 @@ def _lines(result: ScanResult | MigrationResult) -> Iterator[msgspec.Struct]:
         root=scan.root,
         destination="" if isinstance(result, ScanResult) else result.destination,
         release=scan.release,
+        style=scan.style,
     )
     findings: Iterable[Finding]
     if isinstance(result, ScanResult):

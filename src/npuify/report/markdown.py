@@ -14,7 +14,7 @@ from npuify.report.verdict import hours, judge
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from npuify.model import Change, FileError, Finding, Release
+    from npuify.model import Change, FileError, Finding
     from npuify.report.summary import Summary
     from npuify.report.verdict import Group, Place, Verdict
 
@@ -41,7 +41,7 @@ def _scan(result: ScanResult) -> Iterator[str]:
         *_severities(summary),
     )
     yield from _verdict(judge(result), "npuify will change")
-    yield from _release(result.release)
+    yield from _release(result)
     yield from ("## What was found", "")
     yield from _by_code(summary)
     yield from _checklist(result.findings, nothing="Nothing to do was found.")
@@ -62,7 +62,7 @@ def _migration(result: MigrationResult) -> Iterator[str]:
         *_severities(summary, "Left: "),
     )
     yield from _verdict(judge(result), "npuify changed")
-    yield from _release(scan.release)
+    yield from _release(scan)
     yield from ("## What was changed", "")
     yield from _changes(result.changes)
     yield from ("## What is left to do", "")
@@ -92,12 +92,15 @@ def _severities(summary: Summary, before: str = "") -> tuple[tuple[str, str], ..
     return tuple((_sentence(before + text), str(summary.by_severity[key])) for key, text in words)
 
 
-def _release(release: Release) -> Iterator[str]:
+def _release(scan: ScanResult) -> Iterator[str]:
+    release = scan.release
     yield from ("## Release aimed at", "")
     cann = f" and CANN {_text(release.cann)}" if release.cann else ""
     yield f"**torch_npu {_text(release.torch_npu)}**, with torch {_text(release.torch)}{cann}."
     if release.reason:
         yield f"Why: {_text(release.reason)}" + ("" if release.reason.endswith(".") else ".")
+    if scan.style != "npu":
+        yield f"Style: {_text(scan.style)}."
     yield ""
 
 

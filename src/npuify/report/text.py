@@ -13,7 +13,7 @@ from npuify.report.verdict import Level, hours, judge
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from npuify.model import FileError, Finding, Release
+    from npuify.model import FileError, Finding
     from npuify.report.verdict import Verdict
 
 Line = list[tuple[str, str]]
@@ -53,7 +53,7 @@ def _scan(result: ScanResult) -> Iterator[Line]:
         yield from _table(summary)
         yield from _what_edits_do(summary)
     yield from _unread(result.errors)
-    yield _aim(result.release)
+    yield _aim(result)
     yield from _verdict(judge(result))
 
 
@@ -86,7 +86,7 @@ def _migration(result: MigrationResult) -> Iterator[Line]:
     else:
         yield [("Left to do: nothing that npuify knows of.", "bold green")]
     yield from _unread(scan.errors)
-    yield _aim(scan.release)
+    yield _aim(scan)
     yield from _verdict(judge(result))
     if result.destination and result.destination != scan.root:
         yield [("Written to ", ""), (result.destination, "bold"), ("; the whole report is in npuify-report/.", "")]
@@ -146,10 +146,14 @@ def _unread(errors: Sequence[FileError]) -> Iterator[Line]:
         yield [(f"Not treated as it should have been: {files} (see above).", "bold red")]
 
 
-def _aim(release: Release) -> Line:
+def _aim(scan: ScanResult) -> Line:
+    release = scan.release
+    style = f" in the style {scan.style}" if scan.style != "npu" else ""
     cann = f", CANN {release.cann}" if release.cann else ""
     reason = f": {release.reason}" if release.reason else ""
-    return [(f"Aimed at torch_npu {release.torch_npu} (torch {release.torch}{cann}){reason}.".replace("..", "."), "")]
+    return [
+        (f"Aimed at torch_npu {release.torch_npu} (torch {release.torch}{cann}){style}{reason}.".replace("..", "."), "")
+    ]
 
 
 def _verdict(verdict: Verdict) -> Iterator[Line]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from npuify.rules.helper_modules import used_helpers
 from npuify.rules.line_ends import NORMALIZED, normalized
 from npuify.rules.line_ends import RULE as LINE_ENDS
 from npuify.rules.scan import prepare
+from npuify.rules.styles import helper
 from npuify.rules.worker import Worker, each_file
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
     done = sorted(each_file(task, worker, work.candidates, options.jobs, progress), key=lambda item: item.relative)
     contents = {item.relative: item.raw for item in done if item.raw is not None}
     added = _helpers(work, contents)
+    helpers = _device_helpers(work, contents)
+    contents |= dict.fromkeys(helpers, helper.text())
     mended = _normalize(work, contents) if options.normalize_newlines else []
     errors = sorted((*work.errors, *(error for item in done for error in item.errors)), key=lambda error: error.file)
     scan = ScanResult(
@@ -51,10 +55,22 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
         files_parsed=len(work.candidates),
         bytes_seen=work.bytes_seen,
         survey=work.survey,
+        style=options.style,
     )
     result = MigrationResult(
         scan=scan,
-        changes=(*(change for item in done for change in item.changes), *mended, *map(_added, added)),
+        changes=(
+            *(change for item in done for change in item.changes),
+            *mended,
+            *(
+                _added(name, "NPU650", "call-without-npu-kernel", "a module that migrated files import")
+                for name in added
+            ),
+            *(
+                _added(name, "NPU118", "device-helper-not-imported", "the helper module that names the device")
+                for name in helpers
+            ),
+        ),
         left=(
             *work.whole,
             *(
@@ -87,16 +103,30 @@ def _helpers(work: Work, contents: dict[str, bytes]) -> list[str]:
     return missing
 
 
-def _added(relative: str) -> Change:
+def _device_helpers(work: Work, contents: dict[str, bytes]) -> list[str]:
+    """The helper modules that migrated files import and that are not there yet."""
+    plan = work.project.plan
+    used = set()
+    for relative, raw in contents.items():
+        if relative in plan.homes and re.search(rb"^[ \t]*(?:from|import) [^\n]*\b" + plan.helper.encode(), raw, re.M):
+            used.add(plan.homes[relative].helper)
+    return sorted(name for name in used if not (work.root / name).exists())
+
+
+_STAND_INS = ("NPU650", "call-without-npu-kernel", "a module that migrated files import")
+_DEVICE_HELPER = ("NPU118", "device-helper-not-imported", "the helper module that names the device")
+
+
+def _added(relative: str, code: str, name: str, message: str) -> Change:
     return Change(
         file=relative,
-        code="NPU650",
-        name="call-without-npu-kernel",
+        code=code,
+        name=name,
         start=Position(1, 1),
         end=Position(1, 1),
         before="",
         after="a new file",
-        message="a module that migrated files import",
+        message=message,
     )
 
 

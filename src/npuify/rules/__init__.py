@@ -6,6 +6,9 @@ from importlib import import_module
 
 MODULES = (
     "imports",
+    "style_imports",
+    "transfer",
+    "placement",
     "names",
     "methods",
     "device_strings",

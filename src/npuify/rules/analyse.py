@@ -44,13 +44,22 @@ _WITHOUT_TORCH = (
 class RuleSet:
     """The rules that run, prepared for use on many files.
 
+    Args:
+        selection: which of all rules.
+        style: that of the run; rules of other styles have nothing to say.
+        placing: whether programs are to be placed on the NPU.
+
     Attributes:
         words: those that the rules look for.
         imports, own_cuda, support: those that a scan looks for besides, in the same pass.
     """
 
-    def __init__(self, selection: Selection) -> None:
-        self.rules = [rule for rule in all_rules().values() if selection.has(rule)]
+    def __init__(self, selection: Selection, style: str = "npu", *, placing: bool = False) -> None:
+        self.rules = [
+            rule
+            for rule in all_rules().values()
+            if selection.has(rule) and rule.style in ("", style) and (placing or not rule.placing)
+        ]
         self.codes = frozenset(rule.code for rule in self.rules)
         self._asking = [
             (rule, frozenset(map(str.encode, rule.words)), frozenset(map(str.encode, rule.beside)))
@@ -159,6 +168,8 @@ def analyse(
                             continue
                     file.rule = rule
                     findings.extend(rule.check(node, file))
+    if file.left_out:
+        findings = [finding for finding in findings if id(finding) not in file.left_out]
     findings.sort(key=lambda finding: (finding.start, finding.end, finding.code))
     silenced = suppressed_codes(source.text, source.tree)
     return [finding for finding in findings if not silenced(finding)] if silenced else findings

@@ -46,6 +46,10 @@ class Rule(NamedTuple):
     needs_cuda: bool = False
     example_file: str = "program.py"
     """The name of a file that holds what stands under ``Before::``."""
+    style: str = ""
+    """The only style in which it says anything, which is that of its example; empty for all."""
+    placing: bool = False
+    """Whether it says something only where programs are to be placed on the NPU."""
     beside: tuple[str, ...] = ()
 
     @property
@@ -80,6 +84,8 @@ def rule(
     words: tuple[str, ...],
     names: tuple[str, ...] = (),
     needs_cuda: bool = False,
+    style: str = "",
+    placing: bool = False,
     beside: tuple[str, ...] = (),
     evidence: Evidence = Evidence.PACKAGE,
     source: str = "torch_npu package",
@@ -94,6 +100,8 @@ def rule(
         words: lower-case words of which one must stand on a line.
         names: beginnings of qualified names, or attributes, that it is about; empty for all.
         needs_cuda: its words are too common to look at a file for; another rule's word has to be there, too.
+        style: the only style in which it says anything.
+        placing: it says something only with ``--place-on-npu``.
         beside: lower-case words of which one must stand anywhere in the file.
         evidence, source: how the fact behind the rule is known, unless a finding says it better.
 
@@ -122,6 +130,8 @@ def rule(
             names,
             needs_cuda,
             beside=beside,
+            style=style,
+            placing=placing,
         )
         return check
 

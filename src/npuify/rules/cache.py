@@ -75,13 +75,14 @@ class ScanCache:
     Args:
         root: the project's root.
         selection, torch_npu: what the scan asks for; entries of other scans do not hold.
+        style: a text for the style of the run, and what it knows of the project; empty for the plain one.
         enabled: False remembers nothing and forgets nothing.
     """
 
-    def __init__(self, root: Path, selection: Selection, torch_npu: str, *, enabled: bool) -> None:
+    def __init__(self, root: Path, selection: Selection, torch_npu: str, *, enabled: bool, style: str = "") -> None:
         self.root = root
         self._file = _folder() / f"{hashlib.sha256(str(root).encode()).hexdigest()[:24]}.msgpack" if enabled else None
-        chosen = (*selection.select, "-", *selection.ignore, "-", selection.wishes.digest())
+        chosen = (*selection.select, "-", *selection.ignore, "-", selection.wishes.digest(), style)
         self._rules = _digest([_own_code(), sys.version, torch_npu, *chosen])
         self._context = ""
         self._known = self._read()

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
 from npuify.rules.device_use import device_table_entry, looked_up_by_device
 from npuify.rules.prepared import prepared_for_npu
+from npuify.rules.styles import restyle
+from npuify.rules.styles.draft import Draft
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -45,6 +47,8 @@ class PythonFile:
         self.qualname: Callable[[ast.AST | None], str | None] = source.qualname
         """See :meth:`npuify.source.python.PythonSource.qualname`. Asked so often that a call more would show."""
         self.rule: Rule
+        self.left_out: set[int] = set()
+        """Ids of findings that say nothing in the style of the run."""
         self._memory: dict[Any, Any] = {}
 
     @property
@@ -149,13 +153,21 @@ class PythonFile:
                 safety = Safety.REVIEW
         if chosen and self.project.supports_npu:
             safety = Safety.REVIEW
+        draft: Draft | None = Draft(
+            rule.code, message, chosen, safety, severity or rule.severity, subject, advice, needs_torch_npu
+        )
+        if self.project.plan.style != "npu" and draft is not None:
+            draft = restyle(draft, node, self)
+            if draft is not None:
+                chosen, message, advice, severity = draft.edits, draft.message, draft.advice, draft.severity
+                needs_torch_npu, safety = draft.needs_torch_npu, draft.safety
         if not chosen:
             level = Safety.MANUAL
         else:
             level = max(safety or rule.safety, rule.safety, key=_SAFETY_ORDER.__getitem__)
         start, end = node if isinstance(node, tuple) else (self.source.start(node), self.source.end(node))
         position = self.source.text.position
-        return Finding(
+        finding = Finding(
             code=rule.code,
             name=rule.name,
             severity=severity or rule.severity,
@@ -168,9 +180,13 @@ class PythonFile:
             source=rule.source if source is None else source,
             subject=subject,
             advice=advice,
-            edits=chosen,
+            edits=tuple(sorted(chosen)),
             needs_torch_npu=needs_torch_npu,
         )
+        if draft is None:
+            self.left_out.add(id(finding))
+            self._memory["left out", id(finding)] = finding  # so that its id is not given to another
+        return finding
 
 
 def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:

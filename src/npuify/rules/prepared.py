@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.rules.project_index import is_test
+from npuify.rules.styles.helper import is_helper
 
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
@@ -39,7 +40,7 @@ def supports_npu(relative: str, raw: bytes, lower: bytes, words: Words) -> bool:
         words: finds ``SUPPORT_WORDS``.
     """
     places = words.places(lower)
-    if not places or is_test(relative) or relative.startswith(("docs/", "examples/")):
+    if not places or is_helper(raw) or is_test(relative) or relative.startswith(("docs/", "examples/")):
         return False
     if b"cuda" not in lower:
         # A class for the NPU in a file of its own, beside those for other devices, need not speak of CUDA.

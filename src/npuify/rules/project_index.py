@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from npuify.rules.styles.plan import StylePlan
 from npuify.source.python import PythonSource
 from npuify.source.text import UnreadableText
 from npuify.words import words_of
@@ -97,6 +98,7 @@ class ProjectIndex:
         files: relative paths of its Python files.
         own_cuda_files: those whose text may define ``cuda`` in a class.
         supports_npu: those that ask whether they run on an NPU: the program is made for several kinds of device.
+        plan: the style of the run; the plain one for the NPU where none is given.
         soc: the kind of chip aimed at, a name in ``npuify.knowledge.products()``; empty means any.
     """
 
@@ -106,9 +108,11 @@ class ProjectIndex:
         files: list[str],
         own_cuda_files: list[str],
         supports_npu: list[str] | None = None,
+        plan: StylePlan | None = None,
         soc: str = "",
     ) -> None:
         self.root = root
+        self.plan = plan or StylePlan()
         self.soc = soc
         self.supports_npu = supports_npu or []
         self.own_cuda_files = own_cuda_files
@@ -124,10 +128,11 @@ class ProjectIndex:
         """The top-level packages and modules of the project."""
         self._tops = {part for name in self.modules for part in name.split(".")} | _SOURCE_FOLDERS
 
-    def __getstate__(self) -> tuple[Path, list[str], list[str], list[str], str]:
-        return self.root, list(self.modules.values()), self.own_cuda_files, self.supports_npu, self.soc
+    def __getstate__(self) -> tuple[Path, list[str], list[str], list[str], StylePlan, str]:
+        modules = list(self.modules.values())
+        return self.root, modules, self.own_cuda_files, self.supports_npu, self.plan, self.soc
 
-    def __setstate__(self, state: tuple[Path, list[str], list[str], list[str], str]) -> None:
+    def __setstate__(self, state: tuple[Path, list[str], list[str], list[str], StylePlan, str]) -> None:
         self.__init__(*state)  # type: ignore[misc]
 
     # --- modules ---

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from npuify.model import FileError, Finding, NpuifyError, Release, ScanResult, Survey
+from npuify.options import check_style
 from npuify.project import common_root, find_files, torch_requirement
 from npuify.project.included import included_requirements
 from npuify.project.survey import KINDS, survey
@@ -25,6 +26,8 @@ from npuify.rules.packages import import_names
 from npuify.rules.prepared import supports_npu
 from npuify.rules.project_index import ProjectIndex, may_define_cuda
 from npuify.rules.stand_ins import may_concern as stand_in_may_concern
+from npuify.rules.styles import StylePlan
+from npuify.rules.styles.project import plan_style
 from npuify.rules.third_party import RULE as THIRD_PARTY
 from npuify.rules.third_party import Package, third_party_findings
 from npuify.rules.wishes import Wishes
@@ -98,6 +101,7 @@ def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None =
         files_parsed=len(work.candidates),
         bytes_seen=work.bytes_seen,
         survey=work.survey,
+        style=options.style,
     )
 
 
@@ -147,8 +151,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     """Find and read the files of ``paths``; see :func:`scan`."""
     from npuify import knowledge
 
-    if options.style != "npu":
-        raise NpuifyError(f"the style {options.style!r} does not exist", advice="only `npu` exists so far")
+    check_style(options.style)
     for path in paths:
         if not path.exists():
             raise NpuifyError("there is no such file or folder", file=str(path))
@@ -163,10 +166,11 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
         product = knowledge.product(options.soc)
         soc = product.name
         release = msgspec.structs.replace(release, reason=f"{release.reason}; for {product.title}")
-    cache = ScanCache(root, selection, f"{release.torch_npu} {soc}", enabled=options.cache)
+    style = f"{options.style} {options.place_on_npu}"
+    cache = ScanCache(root, selection, f"{release.torch_npu} {soc}", enabled=options.cache, style=style)
     operators = native_operators(everything, cache)
     selection = _with_operators(selection, operators)
-    rules = RuleSet(selection)
+    rules = RuleSet(selection, options.style, placing=options.place_on_npu)
     packages = import_names()
     candidates: list[Candidate] = []
     own_cuda: dict[str, Stamp] = {}
@@ -216,9 +220,18 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
             if entry.supports_npu:
                 supporting.append(file.relative)
     names = [file.relative for file in files]
-    cache.settle([*names, "-", *supporting], [f"{name} {then}" for name, then in own_cuda.items()])
+    order = {name: index for index, name in enumerate(names)}
+    found = survey(everything, traces)
+    plan = StylePlan()
+    if options.style != "npu" or options.place_on_npu:
+        plan = plan_style(options, files, found, torch_requirement(root), knowledge.load(release.torch_npu))
+        known = {candidate.relative for candidate in candidates}
+        more = [file for file in files if file.relative in (plan.entries | plan.placed) and file.relative not in known]
+        candidates += [Candidate(file.relative, file.location, file.kind) for file in more]
+        candidates.sort(key=lambda candidate: order[candidate.relative])
+    cache.settle([*names, "-", *supporting, plan.digest()], [f"{name} {then}" for name, then in own_cuda.items()])
     modules = [file.relative for file in files if file.kind == "python"]
-    project = ProjectIndex(root, modules, list(own_cuda), supporting, soc)
+    project = ProjectIndex(root, modules, list(own_cuda), supporting, plan, soc)
     return Work(
         root,
         release,
@@ -229,7 +242,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
         len(files),
         total,
         cache,
-        msgspec.structs.replace(survey(everything, traces), operators=operators),
+        msgspec.structs.replace(found, operators=operators),
         (
             *(findings_of(operators) if selection.has(NATIVE) else ()),
             *(_third_party(files, options) if options.third_party and selection.has(THIRD_PARTY) else ()),

@@ -18,6 +18,7 @@ from npuify.rules.cpu_fallback import fallback_findings
 from npuify.rules.custom import custom_findings
 from npuify.rules.project_index import module_name
 from npuify.rules.stand_ins import stand_in_findings
+from npuify.rules.styles import restyle_other
 from npuify.rules.unparsed import RULE as UNPARSED
 from npuify.rules.unparsed import search_tokens
 from npuify.rules.wishes import NOTHING
@@ -60,7 +61,7 @@ class Worker:
         self.torch_npu = torch_npu
         self.selection = selection
         self.project = project
-        self.rules = RuleSet(selection)
+        self.rules = RuleSet(selection, project.plan.style, placing=project.plan.place_on_npu)
         self.release: ReleaseTable = knowledge.load(torch_npu)
         self.needs_torch_npu = False
         """Whether earlier edits put names into the file at hand that exist only after ``import torch_npu``."""
@@ -127,7 +128,7 @@ class Worker:
         except Exception as error:  # one file's failure must not end the run
             return [], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
         problems, self.problems = self.problems, []
-        selected = [finding for finding in found if finding.code in self.rules.codes]
+        selected = [restyle_other(finding, self.project.plan) for finding in found if finding.code in self.rules.codes]
         silenced = suppressed_codes(text, None)
         return [finding for finding in selected if silenced is None or not silenced(finding)], problems
 
@@ -158,7 +159,9 @@ class Worker:
                 warnings.simplefilter("ignore")
                 interest = self.rules.interest(raw.lower())
                 # Whether and how torch_npu is imported already, only the whole file says.
-                parsed_for = None if whole or needs_torch_npu else interest.words
+                if needs_torch_npu or self.project.plan.needs_whole(relative, raw):
+                    whole = True
+                parsed_for = None if whole else interest.words
                 source = PythonSource(relative, module_name(relative), raw, parsed_for)
                 found = analyse(
                     source, self.rules, self.release, self.project, interest, needs_torch_npu=needs_torch_npu

@@ -10,7 +10,7 @@ from ..schema import FORMAT
 from .modules import Binding, Reader, assigned_names, import_closure
 from .native import CLASS_MEMBERS, library_functions, library_members, mentioned
 from .operators import read_operators
-from .patches import patched_names, transfer_patches
+from .patches import patched_names, transfer_modules, transfer_patches
 from .surface import class_members, parameters, stub_classes, stub_functions, surface
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ def build(torch: Wheel, npu: Wheel, generator: str) -> bytes:
         "not_imported": sorted(npu_modules - loaded),
         "patched": patched_names(reader, loaded),
         "transfer_patches": transfer_patches(reader, npu),
+        "transfer_modules": transfer_modules(reader),
         "operators": operators,
         "custom_operators": custom,
     }

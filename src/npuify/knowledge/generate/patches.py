@@ -142,3 +142,34 @@ def _replaced(table: ast.expr) -> set[str]:
     rows = table.elts if isinstance(table, ast.List) else []
     pairs = [row.elts for row in rows if isinstance(row, ast.List) and len(row.elts) == 2]
     return {f"torch.{name}" for name_node, value in pairs if dotted(value) for name in strings(name_node)}
+
+
+def transfer_modules(reader: Reader) -> dict[str, list[str]]:
+    """Modules that ``transfer_to_npu`` writes over, and the names that it sets in each, sorted.
+
+    Its rows ``["cuda.amp", torch_npu.npu.amp]`` go to ``_apply_patches``, which sets each name of the second module's
+    ``__all__`` in the first, where that is there; all else in it stays as it was.
+    """
+    tree = reader.tree(TRANSFER)
+    out: dict[str, list[str]] = {}
+    for node in ast.walk(tree) if tree is not None else ():
+        rows = node.value.elts if isinstance(node, ast.Assign) and isinstance(node.value, ast.List) else []
+        for row in rows:
+            if not isinstance(row, ast.List) or len(row.elts) != 2 or len(strings(row)) != 1:
+                continue
+            module = _module_meant(reader, dotted(row.elts[1]) or "")
+            exported = reader.namespace(module).all if module else None
+            if exported is not None:
+                out[f"torch.{strings(row)[0]}"] = sorted(set(exported))
+    return out
+
+
+def _module_meant(reader: Reader, name: str) -> str:
+    """The module that ``torch_npu.npu.amp`` names, also where a package binds it by import; empty for what is none."""
+    if reader.exists(name):
+        return name
+    package, _, last = name.rpartition(".")
+    if not package or not reader.exists(package):
+        return ""
+    binding = reader.lookup(package, last)
+    return binding.module if binding is not None and binding.kind == "module" else ""

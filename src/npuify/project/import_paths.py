@@ -1,0 +1,199 @@
+"""By what name one file of a project can import another: packages, scripts in folders, what launchers add to the path.
+
+Files are read as text; nothing is imported. What a file imports of the project already shows from which folders its
+imports are searched.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_IMPORT: Final = re.compile(
+    rb"^[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>[^\n#]*)"
+    rb"|import[ \t]+(?P<plain>[\w., \t]+))",
+    re.MULTILINE,
+)
+_NAME: Final = re.compile(rb"[A-Za-z_][\w.]*")
+
+
+class Imports(NamedTuple):
+    """What one file imports."""
+
+    absolute: tuple[str, ...]
+    """Modules, and for ``from a import b`` also ``a.b``, which may be one."""
+    relative: tuple[str, ...]
+    """The same for relative imports, with their dots."""
+
+
+def imports_of(raw: bytes) -> Imports:
+    """The imports in a file's text. One that spans lines is read up to the end of its first."""
+    absolute: dict[str, None] = {}
+    relative: dict[str, None] = {}
+    for match in _IMPORT.finditer(raw):
+        if match["plain"] is not None:
+            for part in match["plain"].split(b","):
+                name = _NAME.match(part.strip())
+                if name:
+                    absolute[name[0].decode()] = None
+            continue
+        base, dots = match["module"].decode(), match["dots"].decode()
+        found = [name.decode() for name in _NAME.findall(match["names"]) if name != b"as"]
+        listed = [base, *(f"{base}.{name}" if base else name for name in found)]
+        for item in listed:
+            if item and not dots:
+                absolute[item] = None
+            elif dots:
+                relative[f"{dots}{item}"] = None
+    return Imports(tuple(absolute), tuple(relative))
+
+
+class ImportPaths:
+    """How the Python files of a project reach each other.
+
+    Args:
+        files: content of its Python files, by path relative to the root with forward slashes.
+    """
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self._files = frozenset(files)
+        self.imports = {relative: imports_of(raw) for relative, raw in files.items()}
+        self._votes: dict[str, Counter[str]] = {relative: Counter() for relative in files}
+        self._imported_from: dict[str, Counter[str]] = {relative: Counter() for relative in files}
+        for relative, found in self.imports.items():
+            for name in found.absolute:
+                place = self._resolve(name, relative)
+                if place is not None:
+                    folder, target = place
+                    self._votes[relative][folder] += 1
+                    if target != relative:
+                        self._imported_from[target][folder] += 1
+
+    def _resolve(self, name: str, relative: str) -> tuple[str, str] | None:
+        """The folder from which ``name`` leads to a file of the project, the nearest one, and that file."""
+        for folder in _folders(relative):
+            target = self._file(folder, name)
+            if target is not None:
+                return folder, target
+        for folder in ("src", "lib", "python"):
+            target = self._file(folder, name)
+            if target is not None:
+                return folder, target
+        return None
+
+    def _file(self, folder: str, name: str) -> str | None:
+        base = posixpath.join(folder, name.replace(".", "/"))
+        return next((file for file in (f"{base}.py", f"{base}/__init__.py") if file in self._files), None)
+
+    def reached(self, relative: str) -> frozenset[str]:
+        """The project's files that are imported when ``relative`` is, itself included."""
+        seen = {relative}
+        pending = [relative]
+        while pending:
+            current = pending.pop()
+            for target in self._targets(current):
+                if target not in seen:
+                    seen.add(target)
+                    pending.append(target)
+        return frozenset(seen)
+
+    def _targets(self, relative: str) -> Iterator[str]:
+        found = self.imports.get(relative)
+        if found is None:
+            return
+        names = []
+        for name in found.absolute:
+            place = self._resolve(name, relative)
+            if place is not None:
+                yield place[1]
+                names.append(posixpath.join(place[0], name.replace(".", "/")))
+        folder = posixpath.dirname(relative)
+        for name in found.relative:
+            dots = len(name) - len(name.lstrip("."))
+            base = folder
+            for _ in range(dots - 1):
+                base = posixpath.dirname(base)
+            path = posixpath.join(base, name[dots:].replace(".", "/")) if name[dots:] else base
+            names.append(path)
+            for file in (f"{path}.py", f"{path}/__init__.py"):
+                if file in self._files:
+                    yield file
+        for path in names:
+            # Importing a.b.c runs a/__init__.py and a/b/__init__.py first.
+            while path := posixpath.dirname(path):
+                if f"{path}/__init__.py" in self._files:
+                    yield f"{path}/__init__.py"
+
+    def is_imported_by_none(self, relative: str) -> bool:
+        """Whether a file outside of packages is imported by no file of the project."""
+        return not self.top_package(relative) and not self._imported_from[relative]
+
+    def top_package(self, relative: str) -> str:
+        """The folder of the outermost package that a file belongs to; empty where it belongs to none."""
+        folder, top = posixpath.dirname(relative), ""
+        while folder and f"{folder}/__init__.py" in self._files:
+            top, folder = folder, posixpath.dirname(folder)
+        return top
+
+    def home(self, relative: str, *, started: bool, packages: frozenset[str] | None = None) -> tuple[str, str]:
+        """Where a module may stand so that a file can import it, and by which package name.
+
+        Args:
+            relative: the file.
+            started: whether it is run as a script, by its path.
+            packages: folders of packages that a file outside of them may take the module from; None for all.
+
+        Returns:
+            The folder, and the package as an import statement in the file has to say it (``pkg``, ``.``, ``..``);
+            empty for a plain module.
+        """
+        top = self.top_package(relative)
+        folder = self._search_folder(relative)
+        inside = folder is not None and (folder == top or folder.startswith(f"{top}/"))
+        relatively = bool(self.imports[relative].relative)
+        if top and (relatively or not inside):
+            own = posixpath.basename(top)
+            names = self.imports[relative].absolute
+            says_own = any(name == own or name.startswith(f"{own}.") for name in names)
+            if relatively or (not says_own and not started):
+                below = posixpath.dirname(relative)[len(top) :].strip("/")
+                return top, "." * (1 + (below.count("/") + 1 if below else 0))
+            if says_own:
+                return top, own
+        if folder is None or (top and not inside):
+            folder = posixpath.dirname(relative)
+        for package in self._packages_said(relative, folder):
+            if packages is None or posixpath.join(folder, package) in packages:
+                return posixpath.join(folder, package), package
+        return folder, ""
+
+    def _search_folder(self, relative: str) -> str | None:
+        """The folder from which the file is known to import, or to be imported; None where nothing shows it."""
+        if self._imported_from[relative]:
+            return self._imported_from[relative].most_common(1)[0][0]
+        if self._votes[relative]:
+            own = posixpath.dirname(relative)
+            votes = self._votes[relative]
+            return own if votes[own] else votes.most_common(1)[0][0]
+        return None
+
+    def _packages_said(self, relative: str, folder: str) -> Iterator[str]:
+        """Packages of the project that a file outside of them imports already, from ``folder``."""
+        for name in self.imports[relative].absolute:
+            package = name.partition(".")[0]
+            if f"{posixpath.join(folder, package)}/__init__.py" in self._files:
+                yield package
+
+
+def _folders(relative: str) -> Iterator[str]:
+    """The folder of a file and those around it, the root last."""
+    folder = posixpath.dirname(relative)
+    yield folder
+    while folder:
+        folder = posixpath.dirname(folder)
+        yield folder

@@ -1,0 +1,471 @@
+"""Works out which values of a program have to be moved to the device, from what its models and losses get."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Final
+
+from npuify.rules.placement_flow import Flow, Unproven, returns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.placement_flow import Bound
+
+CONSTRUCTORS: Final = frozenset(
+    f"torch.{name}"
+    for name in (
+        "tensor as_tensor zeros ones empty full rand randn randint arange linspace logspace eye randperm range "
+        "zeros_like ones_like rand_like randn_like full_like empty_like scalar_tensor tril_indices triu_indices"
+    ).split()
+)
+"""Functions that make a tensor and take ``device``."""
+_NO_TENSOR: Final = frozenset(
+    "item tolist numpy size dim numel element_size nelement get_device is_contiguous stride backward cpu keys "
+    "state_dict parameters named_parameters children modules".split()
+)
+"""Methods whose result is no tensor on the device."""
+_FACTS: Final = frozenset("shape dtype ndim requires_grad is_leaf layout device training".split())
+_PLAIN: Final = frozenset(
+    "len int float str bool print range isinstance round repr format type id hasattr getattr max min abs sum zip "
+    "enumerate sorted open next iter tuple list dict set".split()
+)
+_HOSTS: Final = ("numpy.", "scipy.", "sklearn.", "matplotlib.", "PIL.", "pandas.", "cv2.")
+_MAX_ROUNDS: Final = 12
+
+
+class PlacementPlan:
+    """What to edit so that a file's models, data and losses are on one device.
+
+    Attributes:
+        models: constructor calls of models and of losses with weights, to be followed by ``.to(device)``.
+        values: expressions to be followed by ``.to(device)``.
+        made: calls that make a tensor, to be given ``device=device``.
+        elements: loops whose elements are moved: loop → the names of tensors that it binds.
+        batches: loops whose whole batch is moved: loop → its name, and ``dict`` or ``list``.
+        unpacked: statements behind which names that they unpack are moved.
+        host: expressions on the device that numpy and its like get, to be followed by ``.cpu()``.
+
+    Raises:
+        Unproven: something that has to be moved cannot be followed.
+    """
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self.models: dict[ast.Call, None] = {}
+        self.values: dict[ast.expr, None] = {}
+        self.made: dict[ast.Call, None] = {}
+        self.elements: dict[ast.For | ast.AsyncFor, dict[str, None]] = {}
+        self.batches: dict[ast.For | ast.AsyncFor, tuple[str, str]] = {}
+        self.unpacked: dict[ast.stmt, dict[str, None]] = {}
+        self.host: dict[ast.expr, None] = {}
+        self._open: set[ast.AST] = set()
+        self._placed: set[tuple[ast.AST, str]] = set()
+        """Names whose values are on the device, with the function that binds them."""
+        self._nodes = [node for node in flow.nodes if not flow.in_module_class(node)]
+        self.called = [
+            node for node in self._nodes if isinstance(node, ast.Call) and flow.kind(node.func) in ("model", "loss")
+        ]
+        if not self.called:
+            return
+        self._place_models()
+        for _ in range(_MAX_ROUNDS):
+            before = self._size()
+            self._spread()
+            self._need_all()
+            if self._size() == before:
+                break
+        self._hosts()
+
+    def _size(self) -> int:
+        own = len(self.values) + len(self.made) + len(self.batches) + len(self._placed)
+        return own + sum(map(len, self.elements.values())) + sum(map(len, self.unpacked.values()))
+
+    # --- models ---
+
+    def _place_models(self) -> None:
+        for node in self._nodes:
+            if not isinstance(node, ast.Call):
+                continue
+            if self._is_part_of_another(node):
+                continue
+            kind = self.flow.kind(node)
+            base = _constructor(node)
+            if kind not in ("model", "loss") or base is None or self.flow.function(base) is not None:
+                continue
+            name = self.flow.file.qualname(base.func) or ""
+            if name.startswith(("torch.compile", "torch.nn.DataParallel", "torch.nn.parallel.")):
+                continue
+            weights = any(keyword.arg in ("weight", "pos_weight") for keyword in base.keywords)
+            if kind == "model" or weights:
+                self.models[node] = None
+
+    def _is_part_of_another(self, node: ast.Call) -> bool:
+        """Whether a model is made for a larger one, which moves with it, or is the beginning of a longer chain."""
+        parent = self.flow.file.parent(node)
+        while isinstance(parent, (ast.keyword, ast.Starred, ast.List, ast.Tuple, ast.ListComp)):
+            parent = self.flow.file.parent(parent)
+        if isinstance(parent, ast.Call):
+            return parent.func is not node and self.flow.kind(parent) == "model"
+        return isinstance(parent, (ast.Attribute, ast.Expr))
+
+    # --- what is on the device ---
+
+    def _spread(self) -> None:
+        """Names that are bound to something on the device are on the device, too."""
+        for node in self._nodes:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)):
+                for name, bounds in self.flow.bindings(node).items():
+                    if (node, name) not in self._placed and any(self._is_placed_bound(bound) for bound in bounds):
+                        self._placed.add((node, name))
+        for loop, names in self.elements.items():
+            frame = self.flow.frame(loop)
+            self._placed |= {(frame, name) for name in names}
+        for loop, (name, _) in self.batches.items():
+            self._placed.add((self.flow.frame(loop), name))
+        for statement, names in self.unpacked.items():
+            self._placed |= {(self.flow.frame(statement), name) for name in names}
+
+    def _is_placed_bound(self, bound: Bound) -> bool:
+        if bound.how in ("value", "added", "part"):
+            return self.on_device(bound.node)
+        if bound.how == "element":
+            return isinstance(bound.node, ast.expr) and self.on_device(self.flow.loop_over(bound.node)[0])
+        if bound.how == "parameter":
+            given = self.flow.given(bound)
+            return bool(given) and all(self.on_device(value) for value in given)
+        return False
+
+    def on_device(self, node: ast.AST) -> bool:
+        """Whether an expression is a tensor on the device, or holds one."""
+        if node in self.values or node in self.made:
+            return True
+        if isinstance(node, ast.Name):
+            frame = self.flow.frame(node)
+            while True:
+                if node.id in self.flow.bindings(frame):
+                    return (frame, node.id) in self._placed
+                if isinstance(frame, ast.Module):
+                    return False
+                frame = self.flow.frame(frame)
+        if isinstance(node, ast.Call):
+            return self._call_on_device(node)
+        if isinstance(node, ast.Attribute):
+            return node.attr not in _FACTS and self.on_device(node.value)
+        if isinstance(node, ast.Subscript):
+            return self.on_device(node.value)
+        if isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp, ast.BoolOp, ast.Tuple, ast.List, ast.IfExp)):
+            return any(self.on_device(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+        if isinstance(node, (ast.Starred, ast.NamedExpr, ast.keyword)):
+            return self.on_device(node.value)
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            return False
+        return False
+
+    def _call_on_device(self, node: ast.Call) -> bool:
+        if self.flow.kind(node.func) in ("model", "loss"):
+            return True
+        function = node.func
+        if isinstance(function, ast.Attribute) and self.on_device(function.value):
+            return function.attr not in _NO_TENSOR
+        name = self.flow.file.qualname(function) or ""
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if name.startswith("torch.") and name != "torch.save":
+            return any(self.on_device(value) for value in given)
+        own = self.flow.function(node)
+        return own is not None and any(self.on_device(value) for value in returns(own))
+
+    # --- what has to be on the device ---
+
+    def _need_all(self) -> None:
+        for call in self.called:
+            for argument in (*call.args, *call.keywords):
+                self.need(argument)
+        for node in self._nodes:
+            if isinstance(node, (ast.BinOp, ast.Compare)):
+                sides = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.left, *node.comparators]
+                self._need_beside(sides)
+            elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and self.on_device(node.value):
+                self._need_added_to(node)
+            elif isinstance(node, ast.Call) and node not in self.called:
+                self._need_of_call(node)
+
+    def _need_beside(self, sides: list[ast.expr]) -> None:
+        if any(self.on_device(side) for side in sides):
+            for side in sides:
+                if not self.on_device(side):
+                    self.need(side)
+
+    def _need_added_to(self, node: ast.AugAssign) -> None:
+        """``total += loss`` keeps a tensor of one element where it was made; only a tensor has to move."""
+        for bound in self.flow.lookup(node.target.id, node) if isinstance(node.target, ast.Name) else ():
+            if bound.how == "value" and isinstance(bound.node, ast.expr) and self.flow.is_tensor(bound.node):
+                self._place(bound.node)
+
+    def _need_of_call(self, node: ast.Call) -> None:
+        name = self.flow.file.qualname(node.func) or ""
+        operands: list[ast.expr] = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if isinstance(node.func, ast.Attribute) and self.on_device(node.func.value):
+            if node.func.attr not in _NO_TENSOR and node.func.attr not in (
+                "to",
+                "view",
+                "reshape",
+                "permute",
+                "append",
+            ):
+                for operand in operands:
+                    if self.flow.is_tensor(operand) and not self.on_device(operand):
+                        self.need(operand)
+        elif (
+            name.startswith("torch.")
+            and name not in CONSTRUCTORS
+            and not name.startswith(("torch.save", "torch.optim"))
+        ):
+            self._need_beside_tensors(operands)
+
+    def _need_beside_tensors(self, operands: list[ast.expr]) -> None:
+        flat = [item for one in operands for item in (one.elts if isinstance(one, (ast.List, ast.Tuple)) else [one])]
+        if any(self.on_device(item) for item in flat):
+            for item in flat:
+                if not self.on_device(item):
+                    self.need(item)
+
+    def need(self, node: ast.AST) -> None:
+        """See that an expression is on the device, unless it is no tensor.
+
+        Raises:
+            Unproven: where it comes from cannot be told.
+        """
+        if isinstance(node, ast.Constant) or self.on_device(node):
+            return
+        if isinstance(node, ast.keyword):
+            if node.arg is None:
+                self._need_whole(node.value, "dict")
+            else:
+                self.need(node.value)
+        elif isinstance(node, ast.Starred):
+            self._need_whole(node.value, "list")
+        elif isinstance(node, ast.Name):
+            self._need_name(node)
+        elif isinstance(node, ast.Subscript):
+            self._need_subscript(node)
+        elif isinstance(node, ast.Attribute):
+            if node.attr not in _FACTS:
+                self._need_attribute(node)
+        elif isinstance(node, ast.Call):
+            self._need_call(node)
+        elif isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp, ast.BoolOp, ast.Tuple, ast.List, ast.IfExp)):
+            children = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+            for child in children:
+                if not (isinstance(node, ast.IfExp) and child is node.test):
+                    self.need(child)
+        elif isinstance(node, ast.Dict):
+            for value in node.values:
+                self.need(value)
+        elif not isinstance(node, ast.JoinedStr):
+            raise Unproven(node, "where this comes from cannot be told")
+
+    def _need_attribute(self, node: ast.Attribute) -> None:
+        if isinstance(node.value, ast.Name) and node.value.id == "self":
+            values = self.flow.assigned_to_self(node)
+            if not values:
+                raise Unproven(node, f"where self.{node.attr} comes from cannot be told")
+            for value in values:
+                self._place(value)
+        elif node.attr in ("T", "data", "mT", "real", "imag", "grad"):
+            self.need(node.value)
+        elif not (self.flow.file.qualname(node) or "").startswith(("torch.", "math.")):
+            raise Unproven(node, f"whether {node.attr} is a tensor cannot be told")
+
+    def _need_call(self, node: ast.Call) -> None:
+        name = self.flow.file.qualname(node.func) or ""
+        word = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name in CONSTRUCTORS:
+            self._make(node)
+        elif (
+            isinstance(node.func, ast.Name)
+            and word in _PLAIN
+            and self.flow.file.source.is_builtin(word, self.flow.file.scope(node))
+        ) or (isinstance(node.func, ast.Attribute) and word in _NO_TENSOR):
+            return
+        elif isinstance(node.func, ast.Attribute) and not name.startswith("torch."):
+            if not self.flow.is_tensor(node):
+                raise Unproven(node, f"whether {word}() gives a tensor cannot be told")
+            self.values[node] = None
+        elif self.flow.is_tensor(node):
+            self.values[node] = None
+        elif not name.startswith(("torch.", "math.", "numpy.", "random.")):
+            raise Unproven(node, f"what {word}() gives cannot be told")
+
+    def _make(self, node: ast.Call) -> None:
+        if not any(keyword.arg in ("device", None) for keyword in node.keywords):
+            self.made[node] = None
+
+    def _need_name(self, node: ast.Name) -> None:
+        bounds = self.flow.lookup(node.id, node)
+        if not bounds:
+            if self.flow.file.source.is_builtin(node.id, self.flow.file.scope(node)):
+                raise Unproven(node, f"{node.id} is not bound in this file")
+            raise Unproven(node, f"{node.id} comes from another file")
+        for bound in bounds:
+            if bound.node in self._open:
+                continue
+            self._open.add(bound.node)
+            try:
+                self._need_bound(node, bound)
+            finally:
+                self._open.discard(bound.node)
+
+    def _need_bound(self, node: ast.Name, bound: Bound) -> None:
+        if bound.how in ("value", "added") and isinstance(bound.node, ast.expr):
+            self._place(bound.node)
+        elif bound.how == "part" and isinstance(bound.statement, ast.stmt):
+            self._need_part(node, bound)
+        elif bound.how == "element":
+            self._need_element(node, bound)
+        elif bound.how == "parameter":
+            given = self.flow.given(bound)
+            if not given:
+                raise Unproven(node, f"no call in this file shows what {node.id} is")
+            for value in given:
+                self.need(value)
+        else:
+            raise Unproven(node, f"where {node.id} comes from cannot be told")
+
+    def _need_part(self, node: ast.Name, bound: Bound) -> None:
+        """``x, y = batch``: the parts are moved where they are unpacked."""
+        if isinstance(bound.node, (ast.Tuple, ast.List)) and len(bound.path) == 1:
+            self._place(bound.node.elts[bound.path[0]])
+            return
+        if self._is_batch(bound.node):
+            assert isinstance(bound.statement, ast.stmt)
+            self.unpacked.setdefault(bound.statement, {})[node.id] = None
+            return
+        raise Unproven(node, f"whether {node.id} is a tensor cannot be told")
+
+    def _is_batch(self, node: ast.AST) -> bool:
+        """Whether an expression is a batch of a loader: the element of a loop over one, or ``next(iter(loader))``."""
+        if isinstance(node, ast.Name):
+            bounds = self.flow.lookup(node.id, node)
+            return bool(bounds) and all(bound.how == "element" and self._loop_of_batches(bound) for bound in bounds)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "next" and node.args:
+            return self.flow.kind(self.flow.loop_over(node.args[0])[0]) == "loader"
+        return False
+
+    def _loop_of_batches(self, bound: Bound) -> bool:
+        if not isinstance(bound.node, ast.expr):
+            return False
+        over, path = self.flow.loop_over(bound.node)
+        return self.flow.kind(over) == "loader" and bound.path[: len(path)] == path
+
+    def _need_element(self, node: ast.Name, bound: Bound) -> None:
+        loop = bound.statement
+        if not isinstance(bound.node, ast.expr):
+            return
+        over, path = self.flow.loop_over(bound.node)
+        if bound.path[: len(path)] != path:
+            return  # the number that enumerate gives
+        if self.on_device(over):
+            return
+        if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id in ("range", "trange"):
+            return
+        if self.flow.kind(over) != "loader":
+            raise Unproven(node, f"{node.id} comes from a loop over something that is not known to be a DataLoader")
+        if not isinstance(loop, (ast.For, ast.AsyncFor)):
+            raise Unproven(node, f"{node.id} is bound in a comprehension")
+        if loop in self.batches:
+            return
+        self.elements.setdefault(loop, {})[node.id] = None
+
+    def _need_whole(self, node: ast.expr, shape: str) -> None:
+        """``model(**batch)`` and ``model(*batch)``: all of a batch is moved."""
+        if self.on_device(node):
+            return
+        bounds = self.flow.lookup(node.id, node) if isinstance(node, ast.Name) else []
+        if not isinstance(node, ast.Name) or len(bounds) != 1 or not self._is_batch(node):
+            raise Unproven(node, "what is unpacked here cannot be told")
+        loop = bounds[0].statement
+        assert isinstance(loop, (ast.For, ast.AsyncFor))
+        self.batches[loop] = (node.id, shape)
+
+    def _need_subscript(self, node: ast.Subscript) -> None:
+        key, base = node.slice, node.value
+        if isinstance(base, ast.Name) and isinstance(key, ast.Constant) and self._is_batch(base):
+            self._need_whole(base, "dict" if isinstance(key.value, str) else "list")
+        elif self.flow.is_tensor(base):
+            self.values[node] = None
+        else:
+            self.need(base)
+
+    def _place(self, node: ast.expr) -> None:
+        """Move a value where it is made, or assigned."""
+        if isinstance(node, ast.Constant) or self.on_device(node) or self.flow.kind(node) is not None:
+            return
+        if isinstance(node, ast.Call) and self.flow.file.qualname(node.func) in CONSTRUCTORS:
+            self._make(node)
+        elif isinstance(node, (ast.Call, ast.BinOp)) and self.flow.is_tensor(node):
+            self.values[node] = None
+        else:
+            self.need(node)
+
+    # --- what leaves the device ---
+
+    def _hosts(self) -> None:
+        for node in self._nodes:
+            if not isinstance(node, ast.Call):
+                continue
+            function = node.func
+            if isinstance(function, ast.Attribute) and function.attr == "numpy" and self.on_device(function.value):
+                self.host[function.value] = None
+            elif (self.flow.file.qualname(function) or "").startswith(_HOSTS):
+                for argument in node.args:
+                    if self.on_device(argument) and not isinstance(argument, (ast.List, ast.Tuple)):
+                        self.host[argument] = None
+
+
+def _constructor(node: ast.Call) -> ast.Call | None:
+    """The call at the beginning of a chain of methods, ``Net()`` of ``Net().eval()``; None for other chains."""
+    current = node
+    while isinstance(current.func, ast.Attribute) and isinstance(current.func.value, ast.Call):
+        current = current.func.value
+    return current if _is_name(current.func) else None
+
+
+def _is_name(node: ast.expr) -> bool:
+    """Whether a callee is a plain dotted name whose first part is no object that a method is called of."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def layers_made_elsewhere(flow: Flow) -> Iterator[tuple[ast.Call, str]]:
+    """Calls in the methods of modules that make a tensor without a device, with a tensor parameter of the method.
+
+    The parameter is empty where none is known to be a tensor. Those in ``__init__`` become part of the module, or not.
+    """
+    for node in flow.nodes:
+        if not isinstance(node, ast.Call) or flow.file.qualname(node.func) not in CONSTRUCTORS:
+            continue
+        if any(keyword.arg in ("device", None) for keyword in node.keywords) or not flow.in_module_class(node):
+            continue
+        method = flow.frame(node)
+        if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)) and method.name != "__init__":
+            yield node, _tensor_parameter(method, flow)
+
+
+def _tensor_parameter(method: ast.FunctionDef | ast.AsyncFunctionDef, flow: Flow) -> str:
+    """A parameter of a method that is used as only tensors are: by an annotation, its shape, or a layer's input."""
+    names = [arg.arg for arg in method.args.args if arg.arg != "self"]
+    for arg in method.args.args:
+        if arg.annotation is not None and (flow.file.qualname(arg.annotation) or "") == "torch.Tensor":
+            return arg.arg
+    for node in ast.walk(method):
+        if isinstance(node, ast.Attribute) and node.attr in ("shape", "size", "dim", "view", "unsqueeze"):
+            if isinstance(node.value, ast.Name) and node.value.id in names:
+                return node.value.id
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+            given = node.args[0]
+            own = isinstance(node.func.value, ast.Name) and node.func.value.id == "self"
+            if own and isinstance(given, ast.Name) and given.id in names and flow.kind(node.func) == "model":
+                return given.id
+    return ""

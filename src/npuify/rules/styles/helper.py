@@ -1,0 +1,65 @@
+"""The helper module that the portable style writes into a project."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+MARK: Final = b"npuify: ignore-file - the helper of `npuify migrate --style portable`"
+"""Stands in the helper's first line, by which it is known again."""
+NAMES: Final = ("compute_device", "torch_compute_device", "npuify_device")
+"""Names for the module, in the order in which they are tried."""
+
+TEXT: Final = '''\
+# {mark}
+"""The device that this project computes on: an Ascend NPU where torch_npu finds one, else CUDA.
+
+Nothing changes on machines with CUDA or with a CPU only: there, ``api`` is torch.cuda.
+"""
+
+import torch
+
+try:
+    import torch_npu  # noqa: F401 - it adds torch.npu
+except ImportError:
+    pass
+
+type = "npu" if hasattr(torch, "npu") and torch.npu.is_available() else "cuda"  # noqa: A001
+"""The type of the device, as torch.device takes it."""
+
+api = getattr(torch, type)
+"""torch.npu or torch.cuda, which have the same functions."""
+
+dist_backend = "hccl" if type == "npu" else "nccl"
+"""What torch.distributed communicates with between such devices."""
+
+autocast = api.amp.autocast
+GradScaler = api.amp.GradScaler
+
+
+def get(index=None):
+    """The device with this number, or the current one; what is a device or its name already stays what it is."""
+    if index is None:
+        return torch.device(type)
+    return torch.device(type, index) if isinstance(index, int) else torch.device(index)
+
+
+def __getattr__(name):
+    """Every other name, such as Event or synchronize, is that of torch.npu or torch.cuda."""
+    return getattr(api, name)
+'''
+
+
+def text() -> bytes:
+    """The helper's content."""
+    return TEXT.format(mark=MARK.decode()).encode()
+
+
+def is_helper(raw: bytes) -> bool:
+    """Whether a file is a helper that an earlier run wrote."""
+    return MARK in raw[:200]
+
+
+def own_names() -> frozenset[str]:
+    """The names that the module binds itself."""
+    return frozenset(re.findall(r"^(?:def )?([a-zA-Z]\w*)(?: =|\()", TEXT, re.MULTILINE))

@@ -1,0 +1,98 @@
+"""The portable style: what each rule's edit becomes where one code base is to run on CUDA, NPU and CPU.
+
+``FORMS`` writes an edit in the portable way, ``SAME`` names rules whose edits hold on every device, and ``REFUSED``
+says why an edit has no portable form. A rule that stands in none of them is refused in general words, so that a new
+rule never writes code for the NPU alone into a portable project.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Final
+
+from npuify.rules.styles import portable_calls, portable_imports, portable_names, portable_strings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from npuify.model import Edit
+    from npuify.rules.context import PythonFile
+    from npuify.rules.styles.draft import Draft
+
+    Form = Callable[[ast.AST, Draft, PythonFile], list[Edit] | str | None]
+    """Gives the portable edits, the reason why there are none, or None where the code can stay as it is."""
+
+FORMS: Final[dict[str, Form]] = {
+    "NPU101": portable_names.name,
+    "NPU103": portable_calls.parameters,
+    "NPU105": portable_strings.attribute_name,
+    "NPU106": portable_imports.from_import,
+    "NPU107": portable_imports.plain_import,
+    "NPU110": portable_calls.cuda_method,
+    "NPU111": portable_calls.is_cuda,
+    "NPU113": portable_strings.dotted_name,
+    "NPU115": portable_strings.dotted_name,
+    "NPU116": portable_strings.onnx_provider,
+    "NPU120": portable_strings.device,
+    "NPU150": portable_strings.out_of_memory,
+    "NPU160": portable_calls.profiler,
+    "NPU201": portable_calls.autocast_state,
+    "NPU202": portable_calls.default_device,
+    "NPU301": portable_strings.backend,
+    "NPU302": portable_calls.backend_member,
+    "NPU303": portable_calls.is_nccl_available,
+    "NPU701": portable_strings.environment_variable,
+}
+SAME: Final = frozenset(("NPU118", "NPU125", "NPU126", "NPU130", "NPU131", "NPU313", "NPU505"))
+"""Rules whose edits are right whatever the device is."""
+_APEX: Final = "apex stays for CUDA; on an NPU it has to be replaced, and the finding says by what"
+_ATTENTION: Final = (
+    'the call stays for CUDA; put it under `if {helper}.type == "cuda":`, and the NPU\'s call into the other branch'
+)
+_PACKAGE: Final = "CUDA machines need it as it is; ask for the NPU's set of packages in a file of its own"
+REFUSED: Final[dict[str, str]] = {
+    "NPU100": "the helper module imports torch_npu where it is there",
+    "NPU114": "the handle belongs to one runtime; what takes it needs a branch for each",
+    "NPU117": "CUDA keeps its kernel; register one for PrivateUse1 beside it",
+    "NPU210": _APEX,
+    "NPU211": _APEX,
+    "NPU212": _APEX,
+    "NPU213": _APEX,
+    "NPU215": _APEX,
+    "NPU321": "Ray counts GPUs and NPUs as two resources; choose the argument when the program starts",
+    "NPU322": "the adaptor patches torch.cuda; import it where torch_npu is found only",
+    "NPU324": "the value is one for the NPU only; choose it by {helper}.type",
+    "NPU501": _ATTENTION,
+    "NPU502": _ATTENTION,
+    "NPU503": _ATTENTION,
+    "NPU601": _PACKAGE,
+    "NPU602": _PACKAGE,
+    "NPU603": _PACKAGE,
+    "NPU604": _PACKAGE,
+    "NPU605": _PACKAGE,
+    "NPU607": _PACKAGE,
+    "NPU610": _PACKAGE,
+}
+_NO_FORM: Final = 'what stands for it on the NPU would break CUDA; put it under `if {helper}.type == "npu":`'
+
+
+def reason(code: str, helper: str) -> str:
+    """Why edits of a rule are not made in the portable style."""
+    return REFUSED.get(code, _NO_FORM).format(helper=helper)
+
+
+def restyle(draft: Draft, node: ast.AST | tuple[int, int], file: PythonFile) -> Draft | None:
+    """The finding as the portable style has it; None where the code can stay as it is."""
+    if not draft.edits:
+        return draft
+    if draft.code in SAME:
+        return draft._replace(needs_torch_npu=False)
+    form = FORMS.get(draft.code)
+    if form is None or not isinstance(node, ast.AST):
+        return draft.refused(reason(draft.code, file.project.plan.helper))
+    found = form(node, draft, file)
+    if found is None:
+        return None
+    if isinstance(found, str):
+        return draft.refused(found)
+    return draft._replace(edits=tuple(found), needs_torch_npu=False)

@@ -1,0 +1,7 @@
+import torch
+
+import compute_device
+
+HAS_GRAPHS = hasattr(compute_device.api, "CUDAGraph")
+if hasattr(torch, compute_device.type) and compute_device.api.is_available():
+    compute_device.api.synchronize()

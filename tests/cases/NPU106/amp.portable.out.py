@@ -1,0 +1,5 @@
+from compute_device import GradScaler, autocast
+
+scaler = GradScaler()
+with autocast():
+    pass

@@ -1,0 +1,1 @@
+from compute_device import GradScaler, autocast

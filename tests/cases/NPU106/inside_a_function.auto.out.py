@@ -1,0 +1,6 @@
+import torch_npu  # noqa: F401
+from torch_npu.contrib import transfer_to_npu  # noqa: F401
+def scaler():
+    from torch.cuda.amp import GradScaler
+
+    return GradScaler(enabled=True)

@@ -1,0 +1,4 @@
+def scaler():
+    from compute_device import GradScaler
+
+    return GradScaler(enabled=True)

@@ -1,0 +1,6 @@
+import torch
+import torch.cuda
+
+import compute_device
+
+compute_device.api.empty_cache()

@@ -1,0 +1,6 @@
+import torch_npu  # noqa: F401
+from torch_npu.contrib import transfer_to_npu  # noqa: F401
+import torch.cuda.amp as amp
+import torch.cuda.comm
+
+print(torch.__version__)

@@ -1,0 +1,5 @@
+import torch_npu  # noqa: F401
+from torch_npu.contrib import transfer_to_npu  # noqa: F401
+import torch.cuda_tools
+import mytorch.cuda as cu
+import torchvision.ops.cuda as ops

@@ -1,0 +1,9 @@
+import torch
+import torch_npu  # noqa: F401
+from torch_npu.contrib import transfer_to_npu  # noqa: F401
+
+x = (
+    torch.zeros(2)
+    .cuda()  # to the card
+    .half()
+)

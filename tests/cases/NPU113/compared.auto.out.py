@@ -1,0 +1,10 @@
+import torch
+import torch_npu  # noqa: F401
+from torch_npu.contrib import transfer_to_npu  # noqa: F401
+
+
+def is_half(param):
+    return param.type() in ["torch.npu.HalfTensor", "torch.npu.BFloat16Tensor"]
+
+
+torch.set_default_tensor_type("torch.npu.FloatTensor")

@@ -1,0 +1,10 @@
+import torch
+
+import compute_device
+
+
+def is_half(param):
+    return param.type() in [f"torch.{compute_device.type}.HalfTensor", f"torch.{compute_device.type}.BFloat16Tensor"]
+
+
+torch.set_default_tensor_type(f"torch.{compute_device.type}.FloatTensor")

@@ -1,0 +1,3 @@
+import onnxruntime
+
+session = onnxruntime.InferenceSession("m.onnx", providers=["CANNExecutionProvider", "CPUExecutionProvider"])

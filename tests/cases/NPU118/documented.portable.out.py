@@ -1,0 +1,6 @@
+import torch
+
+import compute_device
+
+model = torch.nn.Linear(2, 2).to(compute_device.type)
+compute_device.api.manual_seed(0)

@@ -1,0 +1,3 @@
+import compute_device
+def make(registry):
+    registry.register(compute_device.type)

@@ -1,0 +1,4 @@
+import compute_device
+def handle(error):
+    if f"{compute_device.type.upper()} out of memory." not in str(error):
+        raise error

@@ -1,0 +1,5 @@
+import torch
+
+import compute_device
+
+scaler = torch.amp.GradScaler(compute_device.type, enabled=True)

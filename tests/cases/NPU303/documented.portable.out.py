@@ -1,0 +1,5 @@
+import torch.distributed as dist
+
+import compute_device
+
+ready = dist.is_backend_available(compute_device.dist_backend)

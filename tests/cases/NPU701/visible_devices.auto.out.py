@@ -1,0 +1,9 @@
+import os
+
+
+def restrict(cards):
+    os.environ["ASCEND_RT_VISIBLE_DEVICES"] = "0,1"
+    os.environ["ASCEND_RT_VISIBLE_DEVICES"] = ",".join(str(card) for card in sorted(cards))
+    if "ASCEND_RT_VISIBLE_DEVICES" in os.environ:
+        return os.getenv("ASCEND_RT_VISIBLE_DEVICES", "0").split(",")
+    return os.environ.get("ASCEND_RT_VISIBLE_DEVICES")

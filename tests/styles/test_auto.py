@@ -1,0 +1,218 @@
+"""The automatic style: where transfer_to_npu is imported, and what is edited since it does not reach that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import npuify
+from npuify import knowledge
+from npuify.options import Options
+
+from ..rules.harness import findings, output
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from npuify.model import MigrationResult
+
+IMPORTS = "import torch_npu  # noqa: F401\nfrom torch_npu.contrib import transfer_to_npu  # noqa: F401\n"
+USE = "import torch\n\n\ndef run():\n    torch.cuda.synchronize()\n"
+GUARD = "\nif __name__ == '__main__':\n    run()\n"
+
+
+def _migrate(folder: Path, files: dict[str, str], release: str = "2.14.0") -> MigrationResult:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    options = Options(style="auto", torch_npu=release, jobs=1, cache=False)
+    result = npuify.migrate(folder, None, options, mode="in-place")
+    assert not result.scan.errors
+    again = npuify.migrate(folder, None, options, mode="check")
+    assert again.changed_files == ()
+    return result
+
+
+@pytest.mark.parametrize(
+    ("files", "changed"),
+    [
+        ({"train.py": USE + GUARD, "model.py": USE}, ["train.py"]),
+        ({"train.py": USE, "run.sh": "torchrun --nproc_per_node 8 train.py\n", "model.py": USE}, ["train.py"]),
+        ({"a.py": USE + GUARD, "b.py": "from a import run\n" + GUARD, "c.py": "import os\n" + GUARD}, ["a.py", "b.py"]),
+        (
+            {
+                "pyproject.toml": "[project.scripts]\ntrain = 'pkg.cli:main'\n",
+                "pkg/__init__.py": "",
+                "pkg/cli.py": "def main():\n    from pkg import core\n",
+                "pkg/core.py": USE,
+            },
+            ["pkg/cli.py"],
+        ),
+        (
+            {
+                "README.md": "    python -m pkg\n",
+                "pkg/__init__.py": "from pkg.core import run\n",
+                "pkg/__main__.py": "from pkg import run\nrun()\n",
+                "pkg/core.py": "from torch.cuda import synchronize\n\ndef run():\n    synchronize()\n",
+            },
+            ["pkg/__init__.py"],
+        ),
+        ({"plot.py": "import torch\n" + GUARD, "README.md": "    python plot.py\n"}, []),
+        ({"tests/test_a.py": USE + GUARD}, []),
+        ({"setup.py": "import torch\ntorch.cuda.is_available()\n" + GUARD}, []),
+    ],
+    ids=["guard", "launcher", "several", "console script", "module of a package", "no cuda", "tests", "setup"],
+)
+def test_each_program_imports_it_and_nothing_else_does(
+    tmp_path: Path, files: dict[str, str], changed: list[str]
+) -> None:
+    assert list(_migrate(tmp_path, files).changed_files) == changed
+    for name in changed:
+        assert IMPORTS in (tmp_path / name).read_text()
+
+
+@pytest.mark.parametrize(
+    ("head", "after"),
+    [
+        ("import os\nimport torch\nimport torch.nn as nn\n", "import os\nimport torch\n@import torch.nn as nn\n"),
+        ("import torch.nn as nn\nimport torch\n", "@import torch.nn as nn\nimport torch\n"),
+        ("import numpy as np\nfrom torch import nn\n", "import numpy as np\n@from torch import nn\n"),
+        ("import timm\nimport torch\n", "@import timm\nimport torch\n"),
+        ("from . import data\nimport torch\n", "@from . import data\nimport torch\n"),
+        (
+            '"""Trains."""\n\nfrom __future__ import annotations\n\nimport sys\n\nimport torch\n',
+            '"""Trains."""\n\nfrom __future__ import annotations\n\nimport sys\n\nimport torch\n@',
+        ),
+        ("try:\n    import apex\nexcept ImportError:\n    apex = None\nimport torch\n", None),
+        (
+            "import torch_npu\nimport torch\n",
+            "from torch_npu.contrib import transfer_to_npu  # noqa: F401\nimport torch_npu",
+        ),
+        (f"import torch\n{IMPORTS}", f"import torch\n{IMPORTS}"),
+    ],
+)
+def test_it_stands_before_whatever_takes_names_out_of_torch(head: str, after: str | None) -> None:
+    text = head + "torch.cuda.synchronize()\n"
+    got = output(text, style="auto")
+    if after is None:
+        assert got.startswith(IMPORTS + "try:")
+    else:
+        assert got.startswith(after.replace("@", IMPORTS))
+
+
+def test_a_library_is_told_to_import_it_in_its_programs(tmp_path: Path) -> None:
+    result = _migrate(tmp_path, {"pkg/__init__.py": "", "pkg/core.py": USE})
+    (left,) = [finding for finding in result.left if finding.code == "NPU119"]
+    assert left.file == "pkg/core.py"
+    assert "no program" in left.message
+
+
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [
+        ('assert x.device.type == "cuda"', 'assert x.device.type in ("cuda", "npu")'),
+        ("assert x.device.type != 'cuda'", "assert x.device.type not in ('cuda', 'npu')"),
+        ('kind = x.device.type\nassert kind == "cuda"', 'kind = x.device.type\nassert kind in ("cuda", "npu")'),
+        ('assert str(x.device) == "cuda"', 'assert str(x.device) in ("cuda", "npu")'),
+        ('assert x.device.type in ("cuda", "xpu")', 'assert x.device.type in ("cuda", "npu", "xpu")'),
+        ('assert str(x.device).startswith("cuda")', 'assert str(x.device).startswith(("cuda", "npu"))'),
+        ('assert dist.get_backend() == "nccl"', 'assert dist.get_backend() in ("nccl", "hccl")'),
+        ('b = dist.get_backend()\nassert b == "nccl"', 'b = dist.get_backend()\nassert b in ("nccl", "hccl")'),
+        ("assert dist.get_backend() == dist.Backend.NCCL", "assert dist.get_backend() == dist.Backend.HCCL"),
+        (
+            "big = torch.cuda.get_device_capability() >= (8, 0)",
+            "big = (torch.cuda.get_device_capability() or (0, 0)) >= (8, 0)",
+        ),
+        ("scaler = torch.amp.GradScaler('cuda')", "scaler = torch.amp.GradScaler('npu')"),
+        ("torch.cuda.memory.memory_allocated()", "torch.npu.memory.memory_allocated()"),
+        ("state = torch.load('runs/cuda/best.pt')", "state = torch.load(f='runs/cuda/best.pt')"),
+        ("state = torch.load('cuda.pt', 'cpu')", "state = torch.load(f='cuda.pt', map_location='cpu')"),
+    ],
+)
+def test_what_it_does_not_reach_is_edited(line: str, after: str) -> None:
+    head = "import torch\nimport torch.distributed as dist\nx = torch.ones(2)\n"
+    assert output(head + line + "\n", style="auto").endswith(after + "\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch.cuda.synchronize()",
+        "x = x.cuda(non_blocking=True)",
+        "x = x.to('cuda')",
+        "x = torch.zeros(2, device='cuda:0')",
+        "device = torch.device('cuda')",
+        "torch.cuda.set_device('cuda:1')",
+        "assert x.is_cuda",
+        "with torch.autocast('cuda'):\n    pass",
+        "with torch.cuda.amp.autocast():\n    pass",
+        "from torch.cuda.amp import GradScaler",
+        "from torch.cuda import Event, Stream",
+        "graph = torch.cuda.CUDAGraph()",
+        "dist.init_process_group('nccl')",
+        "group = dist.new_group([0], backend='nccl')",
+        "backend = 'nccl' if torch.cuda.is_available() else 'gloo'",
+        "assert dist.is_nccl_available()",
+        "if args.device == 'cuda':\n    pass",
+        "state = torch.load(path, map_location={'cuda:0': 'cuda:1'})",
+        "state = torch.load(open('cuda.pt', 'rb'))",
+        "state = torch.load('best.pt')",
+        "network = torch.nn.Linear(2, 2, device='cuda')",
+    ],
+)
+def test_what_it_reaches_stays(line: str) -> None:
+    head = f"import torch\n{IMPORTS}import torch.distributed as dist\nx = torch.ones(2)\n"
+    assert output(f"{head}{line}\n", style="auto") == f"{head}{line}\n"
+    found = [item for item in findings(f"{head}{line}\n", style="auto") if item.severity.value == "error"]
+    assert found == []
+
+
+def test_what_a_release_reaches_is_read_from_it() -> None:
+    text = f"import torch\n{IMPORTS}if torch.is_autocast_enabled():\n    pass\n"
+    assert output(text, style="auto", release="2.14.0") == text
+    assert "torch.npu.is_autocast_enabled()" in output(text, style="auto", release="2.1.0.post17")
+    handed = f"import torch\n{IMPORTS}from torch.distributed import ProcessGroupNCCL\n"
+    codes = {
+        release: [f.code for f in findings(handed, style="auto", release=release)]
+        for release in ("2.14.0", "2.1.0.post17")
+    }
+    assert codes == {"2.14.0": [], "2.1.0.post17": ["NPU304"]}
+
+
+def test_jit_is_said_to_be_turned_off() -> None:
+    (found,) = [
+        f for f in findings("import torch\nm = torch.jit.script(m)\nm.cuda()\n", style="auto") if f.code == "NPU401"
+    ]
+    assert found.severity.value == "warning"
+    assert "turns torch.jit.script off" in found.message
+
+
+def test_doubles_are_said_to_become_floats() -> None:
+    found = [f for f in findings("import torch\nx = torch.cuda.DoubleTensor(2)\n", style="auto") if f.code == "NPU101"]
+    assert [f.severity.value for f in found] == ["warning"]
+
+
+@pytest.mark.parametrize("release", [info.torch_npu for info in knowledge.releases() if info.has_table])
+def test_every_release_says_what_it_reaches(release: str) -> None:
+    table = knowledge.load(release)
+    for name in (
+        "torch.cuda",
+        "torch.cuda.synchronize",
+        "torch.cuda.Event",
+        "torch.cuda.Event.record",
+        "torch.cuda.amp.autocast",
+        "torch.cuda.amp.GradScaler",
+        "torch.Tensor.cuda",
+        "torch.distributed.init_process_group",
+        "torch.jit.script",
+    ):
+        assert table.transfer_reaches(name), name
+    for name in (
+        "torch.device",
+        "torch.cuda.nvtx.range_push",
+        "torch.cuda.memory.memory_allocated",
+        "torch.amp.GradScaler",
+    ):
+        assert not table.transfer_reaches(name), name

@@ -1,0 +1,201 @@
+"""Portable projects of all layouts: the helper is written once, and every file that needs it can import it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import npuify
+from npuify.options import Options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TORCH = """\
+import sys
+import types
+
+
+class _Names(types.ModuleType):
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: f"{self.__name__}.{name}"
+
+
+cuda = _Names("torch.cuda")
+cuda.amp = _Names("torch.cuda.amp")
+sys.modules["torch.cuda"] = cuda
+sys.modules["torch.cuda.amp"] = cuda.amp
+device = lambda *args: "device " + ":".join(map(str, args))
+"""
+USE = "import torch\n\n\ndef where():\n    return torch.cuda.synchronize(), torch.device('cuda')\n"
+MAIN = "\nif __name__ == '__main__':\n    print(*where())\n"
+SAID = "torch.cuda.synchronize device cuda\n"
+
+
+def _project(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def _migrated(tmp_path: Path, files: dict[str, str]) -> tuple[Path, list[str]]:
+    """The migrated copy, and the helpers in it."""
+    source = _project(tmp_path / "in", {"requirements.txt": "torch>=2.1\n", **files})
+    options = Options(style="portable", jobs=1, cache=False)
+    result = npuify.migrate(source, tmp_path / "out", options)
+    assert not result.scan.errors
+    out = tmp_path / "out"
+    again = npuify.migrate(out, None, options, mode="check")
+    assert again.changed_files == ()
+    assert not again.scan.errors
+    return out, sorted(path.relative_to(out).as_posix() for path in out.rglob("compute_device*.py"))
+
+
+def _run(tmp_path: Path, folder: Path, *command: str) -> str:
+    stand_in = _project(tmp_path / "stand_in", {"torch/__init__.py": TORCH})
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(stand_in), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+LAYOUTS: list[tuple[str, dict[str, str], list[str], list[list[str]]]] = [
+    ("one script", {"train.py": USE + MAIN}, ["compute_device.py"], [["train.py"]]),
+    (
+        "scripts that import each other",
+        {"tools.py": USE, "train.py": "from tools import where\nimport torch\ntorch.cuda.empty_cache()\n" + MAIN},
+        ["compute_device.py"],
+        [["train.py"]],
+    ),
+    (
+        "a package and a script beside it",
+        {
+            "pkg/__init__.py": "",
+            "pkg/inner/__init__.py": "",
+            "pkg/inner/core.py": USE,
+            "pkg/top.py": "from .inner.core import where\nimport torch\ntorch.cuda.empty_cache()\n",
+            "train.py": "import torch\nfrom pkg.top import where\ntorch.cuda.empty_cache()\n" + MAIN,
+        },
+        ["pkg/compute_device.py"],
+        [["train.py"]],
+    ),
+    (
+        "a package that is run as a module",
+        {"pkg/__init__.py": "", "pkg/__main__.py": "from .core import where\n" + MAIN, "pkg/core.py": USE},
+        ["pkg/compute_device.py"],
+        [["-m", "pkg"]],
+    ),
+    (
+        "a package below src",
+        {
+            "src/pkg/__init__.py": "from pkg.core import where\n",
+            "src/pkg/core.py": "import pkg\n" + USE,
+            "src/run.py": "from pkg import where\n" + MAIN,
+        },
+        ["src/pkg/compute_device.py"],
+        [["src/run.py"]],
+    ),
+    (
+        "scripts in a folder of their own",
+        {"tools/measure.py": USE + MAIN, "README.md": "    python tools/measure.py\n"},
+        ["tools/compute_device.py"],
+        [["tools/measure.py"]],
+    ),
+    (
+        "a folder without __init__ that the root imports from",
+        {"models/net.py": USE, "train.py": "from models.net import where\n" + MAIN},
+        ["compute_device.py"],
+        [["train.py"]],
+    ),
+    (
+        "a script inside a package that imports its neighbours",
+        {"pkg/__init__.py": "", "pkg/tools.py": USE, "pkg/train.py": "from tools import where\n" + MAIN},
+        ["pkg/compute_device.py"],
+        [["pkg/train.py"]],
+    ),
+    (
+        "names out of torch.cuda",
+        {
+            "pkg/__init__.py": "",
+            "pkg/core.py": "import torch\nfrom torch.cuda import synchronize\nfrom torch.cuda.amp import autocast\n\n\n"
+            "def where():\n    autocast()\n    return synchronize(), torch.device('cuda')\n",
+            "train.py": "from pkg.core import where\n" + MAIN,
+        },
+        ["pkg/compute_device.py"],
+        [["train.py"]],
+    ),
+    (
+        "an import inside a function",
+        {
+            "train.py": "def where():\n    import torch\n    return torch.cuda.synchronize(), torch.device('cuda')\n"
+            + MAIN
+        },
+        ["compute_device.py"],
+        [["train.py"]],
+    ),
+    (
+        "a name of ours is taken",
+        {"compute_device.py": "x = 1\n", "train.py": "from compute_device import x\n" + USE + MAIN},
+        ["compute_device.py"],
+        [["train.py"]],
+    ),
+]
+
+
+@pytest.mark.parametrize(("files", "helpers", "commands"), [item[1:] for item in LAYOUTS], ids=[i[0] for i in LAYOUTS])
+def test_every_file_finds_the_helper(
+    tmp_path: Path, files: dict[str, str], helpers: list[str], commands: list[list[str]]
+) -> None:
+    before = _project(tmp_path / "before", files)
+    out, found = _migrated(tmp_path, files)
+    assert found == helpers
+    for command in commands:
+        assert _run(tmp_path, before, *command) == SAID
+        assert _run(tmp_path, out, *command) == SAID
+
+
+def test_a_name_that_is_taken_is_left_alone(tmp_path: Path) -> None:
+    out, _ = _migrated(tmp_path, {"compute_device.py": "x = 1\n", "train.py": USE})
+    assert (out / "compute_device.py").read_text() == "x = 1\n"
+    assert "import torch_compute_device" in (out / "train.py").read_text()
+    assert (out / "torch_compute_device.py").is_file()
+
+
+def test_in_place_the_helper_is_added_too(tmp_path: Path) -> None:
+    source = _project(tmp_path / "p", {"requirements.txt": "torch>=2.1\n", "train.py": USE})
+    result = npuify.migrate(source, None, Options(style="portable", jobs=1, cache=False), mode="in-place")
+    assert result.changed_files == ("compute_device.py", "train.py")
+    assert (source / "compute_device.py").is_file()
+
+
+def test_the_patch_adds_the_helper(tmp_path: Path) -> None:
+    source = _project(tmp_path / "p", {"requirements.txt": "torch>=2.1\n", "train.py": USE})
+    diff = npuify.migrate(source, None, Options(style="portable", jobs=1, cache=False), mode="diff").diff
+    subprocess.run(["git", "init", "-q"], cwd=source, check=True)
+    subprocess.run(["git", "apply", "-"], cwd=source, input=diff, text=True, check=True)
+    assert "import compute_device" in (source / "train.py").read_text()
+    assert (source / "compute_device.py").is_file()
+
+
+def test_no_helper_where_nothing_changes(tmp_path: Path) -> None:
+    _, helpers = _migrated(tmp_path, {"train.py": "import torch\nprint('cuda is not used')\n"})
+    assert helpers == []
+
+
+def test_requirements_stay_for_cuda(tmp_path: Path) -> None:
+    out, _ = _migrated(tmp_path, {"train.py": USE, "requirements.txt": "torch>=2.1\nnvidia-cudnn-cu12==9.5.1.17\n"})
+    assert (out / "requirements.txt").read_text() == "torch>=2.1\nnvidia-cudnn-cu12==9.5.1.17\n"
