@@ -208,7 +208,7 @@ def _migrated_already(pair: Pair, program: str, options: ProgramOptions, file: O
     match = _OF_NPU.fullmatch(pair.value.value)
     if match is None or not pair.option.startswith("-"):
         return
-    former = "cuda" if match.group(1) else "nccl"
+    former = f"cuda{pair.value.value[3:]}" if match.group(1) else "nccl"
     use = options.use(pair.option, former, pair.value.value, program, file.relative.rpartition("/")[0])
     if use is None or not use.choices or pair.value.value in use.choices or (use.takes and use.will_take):
         return
