@@ -182,6 +182,24 @@ class TestVariables:
         assert "ASCEND_RT_VISIBLE_DEVICES=0,1\necho $ASCEND" in output(text, unsafe=True, name="run.sh")
 
 
+def test_a_variable_of_a_container_stays_a_string() -> None:
+    """Kubernetes refuses a number for it."""
+    text = "kind: Pod\nspec:\n  containers:\n    - env:\n        - name: NCCL_DEBUG\n          value: INFO\n"
+    assert output(text, unsafe=True, name="job.yaml").endswith('- name: HCCL_ENTRY_LOG_ENABLE\n          value: "1"\n')
+
+
+def test_what_make_fills_in_is_unknown() -> None:
+    text = "train:\n\tCUDA_VISIBLE_DEVICES=$(GPU) python train.py --gpus=$(shell nproc)x\n"
+    assert output(text, unsafe=True, name="Makefile") == text.replace("CUDA_VISIBLE", "ASCEND_RT_VISIBLE")
+
+
+def test_a_device_whose_number_is_filled_in() -> None:
+    text = 'trainer: {device: "cuda:${oc.env:LOCAL_RANK,0}", dist_backend: nccl}\n'
+    after = text.replace("cuda", "npu").replace("nccl", "hccl")
+    assert output(text, name="conf/a.yaml") == after
+    assert output(after, name="conf/a.yaml") == after
+
+
 class TestOptionsOfTheProject:
     """An option is looked up in the declarations of the program that the launcher starts."""
 
@@ -225,7 +243,6 @@ class TestOptionsOfTheProject:
             "python train.py --device=cuda:0 --dist-backend nccl\n",
         )
         assert done["run.sh"] == "python train.py --device=npu:0 --dist-backend hccl\n"
-        report, _ = plan(tmp_path, Options(cache=False, jobs=1, unsafe=True))
         result, _ = plan(tmp_path, NO_CACHE)
         assert not [one for one in result.left if one.code == "NPU706"]
 

@@ -99,7 +99,7 @@ def COUNTED(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
     raise NotImplementedError
 
 
-_CUDA = re.compile(rf"cuda(?::(?:\d+|{UNKNOWN}|\{{\w*\}}))?")
+_CUDA = re.compile(rf"cuda(?::(?:\d+|{UNKNOWN}|\$?\{{[^{{}}]*\}}))?")
 _NCCL = re.compile(r"nccl|NCCL")
 _PAIRED = re.compile(r"(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*")
 _OPTION = re.compile(r"--?[A-Za-z][\w.-]*|\+{0,2}[A-Za-z_][\w./@]*(?==)")
