@@ -104,6 +104,11 @@ def test_findings_go_where_they_belong() -> None:
     ]
 
 
+def test_a_message_that_ends_in_a_point_gets_no_second_one() -> None:
+    tables = _tables(_result(_finding("NPU620", "torch_scatter", "it refuses NPU tensors.", "use another")))
+    assert [row[4] for row in tables["unsupported_api.csv"][1:]] == ["it refuses NPU tensors. use another"]
+
+
 def test_changes() -> None:
     changes = (_change("cuda", "npu"), _change("", "import torch_npu\n"), _change("x,", ""))
     assert [row[1:] for row in _tables(_result(changes=changes))["change_list.csv"][1:]] == [

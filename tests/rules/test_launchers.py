@@ -182,6 +182,24 @@ class TestVariables:
         assert "ASCEND_RT_VISIBLE_DEVICES=0,1\necho $ASCEND" in output(text, unsafe=True, name="run.sh")
 
 
+def test_a_variable_of_a_container_stays_a_string() -> None:
+    """Kubernetes refuses a number for it."""
+    text = "kind: Pod\nspec:\n  containers:\n    - env:\n        - name: NCCL_DEBUG\n          value: INFO\n"
+    assert output(text, unsafe=True, name="job.yaml").endswith('- name: HCCL_ENTRY_LOG_ENABLE\n          value: "1"\n')
+
+
+def test_what_make_fills_in_is_unknown() -> None:
+    text = "train:\n\tCUDA_VISIBLE_DEVICES=$(GPU) python train.py --gpus=$(shell nproc)x\n"
+    assert output(text, unsafe=True, name="Makefile") == text.replace("CUDA_VISIBLE", "ASCEND_RT_VISIBLE")
+
+
+def test_a_device_whose_number_is_filled_in() -> None:
+    text = 'trainer: {device: "cuda:${oc.env:LOCAL_RANK,0}", dist_backend: nccl}\n'
+    after = text.replace("cuda", "npu").replace("nccl", "hccl")
+    assert output(text, name="conf/a.yaml") == after
+    assert output(after, name="conf/a.yaml") == after
+
+
 class TestOptionsOfTheProject:
     """An option is looked up in the declarations of the program that the launcher starts."""
 
@@ -217,6 +235,46 @@ class TestOptionsOfTheProject:
         found = [one for one in scan([tmp_path], NO_CACHE).findings if one.code == "NPU706"]
         assert [one.file for one in found] == ["run.sh"]
         assert "train.py:3" in found[0].message
+
+    def test_choices_for_a_numbered_device_are_migrated_once(self, tmp_path: Path) -> None:
+        done = self.project(
+            tmp_path,
+            self.PROGRAM.replace("'cuda'", "'cuda:0'"),
+            "python train.py --device=cuda:0 --dist-backend nccl\n",
+        )
+        assert done["run.sh"] == "python train.py --device=npu:0 --dist-backend hccl\n"
+        result, _ = plan(tmp_path, NO_CACHE)
+        assert not [one for one in result.left if one.code == "NPU706"]
+
+    FIELDS = (
+        "from dataclasses import dataclass, field\nfrom typing import Literal\nimport torch\n"
+        "from transformers import HfArgumentParser\n@dataclass\nclass Arguments:\n    device: str = 'cuda'\n"
+        "    dist_backend: Literal['nccl', 'gloo'] = 'nccl'\n"
+        "    place: str = field(default='cpu', metadata={'choices': ['cpu', 'gpu']})\n"
+        "(args,) = HfArgumentParser(Arguments).parse_args_into_dataclasses()\n"
+        "torch.distributed.init_process_group(args.dist_backend)\nx = torch.zeros(2, device=args.device)\n"
+    )
+
+    def test_fields_of_a_dataclass_are_options(self, tmp_path: Path) -> None:
+        # The options of another program are not this one's.
+        (tmp_path / "other.py").write_text(
+            "import argparse\np = argparse.ArgumentParser()\np.add_argument('--device', choices=['gpu0'])\n"
+        )
+        done = self.project(tmp_path, self.FIELDS, "python train.py --device cuda --dist-backend nccl\n")
+        assert done["run.sh"] == "python train.py --device npu --dist-backend hccl\n"
+        assert "dist_backend: Literal['hccl', 'gloo'] = 'hccl'" in done["train.py"]
+
+    def test_a_field_that_will_not_take_the_value_is_found(self, tmp_path: Path) -> None:
+        fields = self.FIELDS.replace("device: str = 'cuda'", "device: Literal['gpu0', 'gpu1'] = 'gpu0'")
+        done = self.project(tmp_path, fields, "python train.py --device cuda\n")
+        assert "run.sh" not in done
+        found = [one for one in scan([tmp_path], NO_CACHE).findings if one.code == "NPU706"]
+        assert ["train.py:7" in one.message for one in found] == [True]
+
+    def test_a_field_that_no_parser_reads_needs_a_look(self, tmp_path: Path) -> None:
+        fields = "from dataclasses import dataclass\n@dataclass\nclass A:\n    device: str = 'cuda'\n"
+        done = self.project(tmp_path, fields, "python train.py --device cuda\n")
+        assert "run.sh" not in done
 
     def test_a_half_migrated_project_is_found(self, tmp_path: Path) -> None:
         program = (

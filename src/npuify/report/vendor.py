@@ -82,7 +82,7 @@ def _change(change: Change) -> tuple[object, ...]:
 def _rows(findings: Iterable[Finding], question: str) -> Iterator[tuple[object, ...]]:
     for one in findings:
         if answers(question, one.code) and not (question == "unsupported" and one.edits):
-            tips = f"{one.message}. {one.advice}" if one.advice else one.message
+            tips = f"{one.message.rstrip('.')}. {one.advice}" if one.advice else one.message
             yield one.file, one.start.line, one.end.line, one.subject or one.name, tips
 
 

@@ -99,7 +99,7 @@ def COUNTED(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
     raise NotImplementedError
 
 
-_CUDA = re.compile(rf"cuda(?::(?:\d+|{UNKNOWN}|\{{\w*\}}))?")
+_CUDA = re.compile(rf"cuda(?::(?:\d+|{UNKNOWN}|\$?\{{[^{{}}]*\}}))?")
 _NCCL = re.compile(r"nccl|NCCL")
 _PAIRED = re.compile(r"(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*")
 _OPTION = re.compile(r"--?[A-Za-z][\w.-]*|\+{0,2}[A-Za-z_][\w./@]*(?==)")
@@ -208,7 +208,7 @@ def _migrated_already(pair: Pair, program: str, options: ProgramOptions, file: O
     match = _OF_NPU.fullmatch(pair.value.value)
     if match is None or not pair.option.startswith("-"):
         return
-    former = "cuda" if match.group(1) else "nccl"
+    former = f"cuda{pair.value.value[3:]}" if match.group(1) else "nccl"
     use = options.use(pair.option, former, pair.value.value, program, file.relative.rpartition("/")[0])
     if use is None or not use.choices or pair.value.value in use.choices or (use.takes and use.will_take):
         return

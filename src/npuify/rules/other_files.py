@@ -35,6 +35,9 @@ _WORDS = (
     b"hccl",
     b" npu",
     b"=npu",
+    b"pip install",
+    b"pip3 install",
+    b"pytorch",
 )
 """Lower-case words of which a file has to hold one."""
 _SETTINGS = frozenset(("yaml", "json", "toml", "ini", "env"))

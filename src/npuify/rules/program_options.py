@@ -1,4 +1,5 @@
-"""What an option on a command line means: found in the project's own argparse, click or typer declarations.
+"""What an option on a command line means: found in the project's own argparse, click or typer declarations, or among
+the fields of dataclasses that a parser makes options of.
 
 A launcher's ``--device cuda`` may change only where the program takes ``--device npu`` after its own migration.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import posixpath
+import re
 import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
     from npuify.rules.worker import Worker
 
 _DECLARING = frozenset(("add_argument", "option", "Option", "add_option"))
+_PARSERS = re.compile(
+    rb"HfArgumentParser|TrlParser|OmegaConf|omegaconf|ConfigStore|tyro|simple_parsing|draccus|jsonargparse|pyrallis"
+)
+"""Names of what makes options of the fields of a dataclass."""
 _MOST_DECLARATIONS = 6
 """Files that are looked at for one option: those nearest the program."""
 
@@ -86,10 +92,12 @@ class ProgramOptions:
 
     def _find(self, option: str, value: str, counterpart: str, program: str, folder: str) -> OptionUse | None:
         declaring = self._declaring(option)
+        fields = self._with_field(option) if program not in declaring else []
+        if program in declaring or program in fields:
+            declaring = [program]
+        declaring = declaring or fields
         if not declaring:
             return None
-        if program in declaring:
-            declaring = [program]
         near = program or folder + "/x"
         declaring = sorted(declaring, key=lambda file: (-_common(file, near), file.count("/"), file))
         closest = _common(declaring[0], near)
@@ -97,7 +105,7 @@ class ProgramOptions:
             use
             for file in declaring[:_MOST_DECLARATIONS]
             if _common(file, near) == closest
-            for use in self._uses_in(file, option, value, counterpart)
+            for use in self._uses_in(file, option, value, counterpart, program)
         ]
         if not found:
             return None
@@ -105,8 +113,20 @@ class ProgramOptions:
 
     def _declaring(self, option: str) -> list[str]:
         """Files, tests aside, whose text has the option as a string."""
-        if option not in self._files:
-            quoted = [f"{quote}{option}{quote}".encode() for quote in "\"'"]
+        quotes = "\"'"
+        return self._files_with(option, re.compile(rf"([{quotes}]){re.escape(option)}\1".encode()))
+
+    def _with_field(self, option: str) -> list[str]:
+        """Files, tests aside, in which a class may have a field of the option's name."""
+        name = _field(option)
+        return (
+            self._files_with(name, re.compile(rf"^[ \t]+{re.escape(name)}[ \t]*:".encode(), re.MULTILINE))
+            if name
+            else []
+        )
+
+    def _files_with(self, key: str, pattern: re.Pattern[bytes]) -> list[str]:
+        if key not in self._files:
             found = []
             for file in self.worker.project.modules.values():
                 if is_test(file):
@@ -115,12 +135,12 @@ class ProgramOptions:
                     raw = (self.worker.project.root / file).read_bytes()
                 except OSError:
                     continue
-                if any(text in raw for text in quoted):
+                if pattern.search(raw):
                     found.append(file)
-            self._files[option] = found
-        return list(self._files[option])
+            self._files[key] = found
+        return list(self._files[key])
 
-    def _uses_in(self, file: str, option: str, value: str, counterpart: str) -> Iterator[OptionUse]:
+    def _uses_in(self, file: str, option: str, value: str, counterpart: str, program: str) -> Iterator[OptionUse]:
         project = self.worker.project
         project.looked_at.add(file)
         try:
@@ -132,15 +152,42 @@ class ProgramOptions:
             return
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and _name(node.func) in _DECLARING and _declares(node, option):
-                yield self._one(file, raw, tree, node, option, value, counterpart)
+                yield self._one(
+                    file, raw, tree, node.lineno, _choices(node), _destination(node, option), value, counterpart
+                )
+            elif isinstance(node, ast.ClassDef) and any(
+                "dataclass" in _name(_called(one)) for one in node.decorator_list
+            ):
+                for field in node.body:
+                    if isinstance(field, ast.AnnAssign) and _name(field.target) == _field(option):
+                        use = self._one(
+                            file, raw, tree, field.lineno, _allowed(field), _field(option), value, counterpart
+                        )
+                        yield use if self._parses_fields(raw, program) else use._replace(safety=Safety.REVIEW)
+
+    def _parses_fields(self, raw: bytes, program: str) -> bool:
+        """Whether this file, or the program, has something that makes options of fields."""
+        if _PARSERS.search(raw):
+            return True
+        try:
+            return program != "" and _PARSERS.search((self.worker.project.root / program).read_bytes()) is not None
+        except OSError:
+            return False
 
     def _one(
-        self, file: str, raw: bytes, tree: ast.Module, call: ast.Call, option: str, value: str, counterpart: str
+        self,
+        file: str,
+        raw: bytes,
+        tree: ast.Module,
+        line_number: int,
+        choices: list[ast.Constant],
+        destination: str,
+        value: str,
+        counterpart: str,
     ) -> OptionUse:
-        choices = _choices(call)
         texts = tuple(str(choice.value) for choice in choices)
         matter = [choice for choice in choices if choice.value == value]
-        matter += _compared(tree, _destination(call, option), value)
+        matter += _compared(tree, destination, value)
         lines = raw.splitlines(keepends=True)
         starts = [0]
         for line in lines:
@@ -153,7 +200,7 @@ class ProgramOptions:
             if not spans or any(how is not Safety.SAFE for how in spans):
                 safety = Safety.REVIEW if spans or not choices else Safety.MANUAL
         will_take = not choices or counterpart in texts or (value in texts and safety is not Safety.MANUAL)
-        place = f"{file}:{call.lineno}"
+        place = f"{file}:{line_number}"
         return OptionUse(place, not choices or value in texts, will_take, safety, texts)
 
     def _edits(self, file: str, raw: bytes) -> dict[tuple[int, int], Safety]:
@@ -176,6 +223,32 @@ def _common(file: str, other: str) -> int:
 
 def _name(function: ast.expr) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _called(decorator: ast.expr) -> ast.expr:
+    return decorator.func if isinstance(decorator, ast.Call) else decorator
+
+
+def _field(option: str) -> str:
+    """The name of a dataclass' field for an option; empty for one letter, which fields hardly have."""
+    name = option.lstrip("-").replace("-", "_")
+    return name if name.isidentifier() and len(name) > 1 else ""
+
+
+def _allowed(field: ast.AnnAssign) -> list[ast.Constant]:
+    """The values that ``Literal[...]`` or the metadata of a field allow; none where any is."""
+    for node in ast.walk(field):
+        values: ast.expr | None = None
+        if isinstance(node, ast.Subscript) and _name(node.value) == "Literal":
+            values = node.slice
+        elif isinstance(node, ast.Dict):
+            keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
+            values = node.values[keys.index("choices")] if "choices" in keys else None
+        if isinstance(values, ast.Constant):
+            return [values]
+        if isinstance(values, (ast.List, ast.Tuple, ast.Set)):
+            return [one for one in values.elts if isinstance(one, ast.Constant)]
+    return []
 
 
 def _declares(call: ast.Call, option: str) -> bool:

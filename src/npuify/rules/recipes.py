@@ -59,12 +59,18 @@ _MAKE_EXPANDED = re.compile(rb"\$[({]([A-Z][A-Z0-9_]+)[)}]")
 _MAKE_FUNCTION = re.compile(rb"\$[({][^(){}\r\n]*[)}]")
 
 
+def _unknown(match: re.Match[bytes]) -> bytes:
+    """Something of the same length whose value a shell cannot tell either."""
+    size = len(match.group())
+    return b"${" + b"x" * (size - 3) + b"}" if size > 3 else b"x" * size
+
+
 def judge_makefile(file: OtherFile, options: ProgramOptions) -> None:
     """Report the variables and recipes of a Makefile."""
     data = file.data
     # What make expands itself, a shell would take for its own; a doubled dollar sign is one for the shell.
     shell = data.replace(b"$$", b" $")
-    shell = _MAKE_FUNCTION.sub(lambda match: b"x" * len(match.group()), shell)
+    shell = _MAKE_FUNCTION.sub(_unknown, shell)
     for recipe in (*_RECIPE.finditer(data), *_RULE_RECIPE.finditer(data)):
         judge_script(shell, *recipe.span("command"), file, options)
     _judge_assigned(_MAKE_ASSIGNED, _MAKE_EXPANDED, file)

@@ -10,6 +10,7 @@ from npuify.rules.device_use import DEVICE_NAME
 from npuify.rules.distributed import BACKEND_WORD
 from npuify.rules.embedded_python import is_python, judge_python
 from npuify.rules.options import DEVICE, NCCL, counterpart, is_backend, judge_pair, last_name, pairs, renaming
+from npuify.rules.pip_lines import judge_conda_line, judge_pip_lines
 from npuify.rules.settings import judge_option
 from npuify.rules.shell_commands import judge_batch_options, judge_command, judge_comment, judge_search_path
 from npuify.rules.variables import Mention, Setting, judge_variables
@@ -55,6 +56,8 @@ def judge_script(data: bytes, start: int, end: int, file: OtherFile, options: Pr
         _python_in(command.words, file)
         if command.name in ("echo", "printf") and not command.is_redirected:
             continue
+        judge_pip_lines(data, command.start, command.end, file)
+        judge_conda_line(command, file)
         program = options.program([word.value for word in command.words], folder)
         programs[program] = None
         lists.append((command.words, program))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _TORCH = ("torch", "pytorch")
 _COMPANIONS = ("torchvision", "torchaudio")
-_CUDA_PATH = re.compile(r"(?<=/whl/)cu\d{2,3}(?=[/\"'\s]|$)", re.MULTILINE)
+_CUDA_PATH = re.compile(r"(?:(?<=/whl/)|(?<=/whl/nightly/)|(?<=/whl/test/))cu\d{2,3}(?=[/\"'\s]|$)", re.MULTILINE)
 _CUDA_PAGE = re.compile(r"(?<=/whl/torch-)\d[\d.]*(?:\+|%2[Bb])cu\d{2,3}(?=\.html)")
 
 

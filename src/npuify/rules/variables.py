@@ -45,6 +45,8 @@ def WITHOUT_EFFECT(node: object, file: object) -> Iterator[Finding]:  # noqa: N8
     raise NotImplementedError
 
 
+_NO_STRING = re.compile(r"(?i)[-+]?\d[\d_.]*|true|false|yes|no|on|off|null|~")
+"""Plain words that YAML does not read as strings."""
 _NEEDS_QUOTES = re.compile(r"[^\w.,:/-]")
 
 
@@ -102,7 +104,10 @@ def _judge(name: str, given: list[Setting], named: list[Mention], file: OtherFil
         edits: list[Replacement | None] = [(setting.start, setting.end, one.name)]
         if one.value is not None:
             place = setting.write
-            quote = setting.quote if _NEEDS_QUOTES.search(one.value) else ""
+            # Kubernetes takes strings only, and a string may not become a number by losing its letters.
+            is_number = file.kind == "yaml" and _NO_STRING.fullmatch(one.value) is not None
+            becomes_number = is_number and _NO_STRING.fullmatch(setting.value or "") is None
+            quote = setting.quote if becomes_number or _NEEDS_QUOTES.search(one.value) else ""
             edits.append((*place, f"{quote}{one.value}{quote}") if place is not None else None)
         shown = f"{one.name}={one.value}" if one.value is not None else one.name
         file.report(

@@ -1,0 +1,167 @@
+"""``pip install`` lines of scripts, Dockerfiles and notebooks: the rules for requirements, in a shell's quotes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from npuify.model import Edit, Position, Safety, Severity
+from npuify.rules.dependencies import judge
+from npuify.rules.dependency_file import DependencyFile
+from npuify.rules.torch_set import COMPANION, TORCH
+from npuify.source.pip_command import as_argument, pip_commands
+from npuify.source.requirements import pip
+from npuify.source.shell import UNKNOWN
+from npuify.source.text import Text, UnreadableText
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Finding
+    from npuify.rules.other_file import OtherFile, Replacement
+    from npuify.source.pip_command import PipCommand
+    from npuify.source.shell import Command
+
+_GAP = re.compile(rb"(?:[ \t]|\\\r?\n)+\Z")
+_NPU = re.compile(rb"(?i)\btorch[-_]npu\b")
+_VERSION_EXPANDED = re.compile(rb"(?<=[\w\]])[=<>~!]{1,3}[^\s\"',;]*[$`][^\s\"';]*")
+_EXPANDED = re.compile(rb"[$`]")
+_BY_HAND = "change it by hand: a shell puts this part of the command together"
+
+
+def judge_pip_lines(data: bytes, start: int, end: int, file: OtherFile) -> None:
+    """Report what becomes of the packages that a command installs.
+
+    Args:
+        data: the file's text, or a copy of the same length in which what is no shell is blanked.
+        start, end: where the command stands.
+        file: gets the findings.
+    """
+    for command in pip_commands(data, start, end):
+        # torch-npu may be installed by a line of its own, as its installation guide does.
+        has_pair = b"torch" in command.text and any(_NPU.search(one.text) for one in pip_commands(data, 0, len(data)))
+        for finding in _judged(command, file):
+            if not (has_pair and finding.code == TORCH.code):
+                file.add(_for_workflow(_placed(finding, command, data, file), file))
+
+
+def _for_workflow(finding: Finding, file: OtherFile) -> Finding:
+    """A workflow's jobs run on machines of many kinds, for some of which torch-npu has no package."""
+    if ".github/" not in file.relative or not finding.edits:
+        return finding
+    if finding.code not in (TORCH.code, COMPANION.code):
+        return structs.replace(finding, safety=Safety.REVIEW)
+    return structs.replace(
+        finding,
+        edits=(),
+        safety=Safety.MANUAL,
+        severity=Severity.WARNING,
+        advice="change it where the job is to run with NPUs; torch-npu has packages for Linux only",
+    )
+
+
+def judge_conda_line(command: Command, file: OtherFile) -> None:
+    """Report conda's own torch, and its CUDA, where a command installs them."""
+    values = [word.value for word in command.words]
+    if command.name not in ("conda", "mamba", "micromamba") or not {"install", "create"} & set(values[1:3]):
+        return
+    for word in command.words[2:]:
+        if re.match(r"(?:[\w-]+::)?(?:pytorch|pytorch-cuda|pytorch-gpu|cudatoolkit)(?:[=<>~!].*)?$", word.value):
+            file.report(
+                TORCH,
+                (word.start, word.end),
+                f"conda has no torch-npu for {word.value.replace(UNKNOWN, '…')}; "
+                f"torch-npu {file.release.torch_npu} is made for the torch {file.release.torch} that pip installs",
+                subject="torch",
+                advice=f"pip install torch=={file.release.torch} torch-npu=={file.release.torch_npu}, "
+                "and nothing of CUDA",
+            )
+            return
+
+
+def _judged(command: PipCommand, file: OtherFile) -> Iterator[Finding]:
+    # A version that a shell fills in is none that can be read; the package can.
+    text = _VERSION_EXPANDED.sub(lambda match: b" " * len(match.group()), command.text)
+    try:
+        listed = Text(text)
+    except UnreadableText:
+        return
+    requirements = DependencyFile(file.relative, listed, pip.read(text.decode("latin-1")), file.release)
+    if not requirements.is_for_prose:
+        yield from judge(requirements)
+
+
+def _placed(finding: Finding, command: PipCommand, data: bytes, file: OtherFile) -> Finding:
+    first = command.start + _offset(command.text, finding.start)
+    last = max(first, command.start + _offset(command.text, finding.end))
+    wanted = _argument_edits(finding, command, data)
+    edits = [edit for edit in wanted if edit is not None]
+    # Where the copy differs from the file, the change would take a comment with it.
+    is_whole = len(edits) == len(wanted) and all(file.data[at:end] == data[at:end] for at, end, _ in edits)
+    advice = finding.advice
+    if not is_whole:
+        edits, advice = [], f"{advice}; {_BY_HAND}" if advice else _BY_HAND
+    return structs.replace(
+        finding,
+        start=Position(*file.text.position(first)),
+        end=Position(*file.text.position(last)),
+        edits=tuple(Edit(at, end, file.source(at, end), after) for at, end, after in sorted(edits)),
+        safety=finding.safety if edits else Safety.MANUAL,
+        advice=advice,
+    )
+
+
+def _offset(text: bytes, place: Position) -> int:
+    lines = text.split(b"\n")
+    before = sum(len(line) + 1 for line in lines[: place.line - 1])
+    return before + len(lines[place.line - 1].decode()[: place.column - 1].encode())
+
+
+def _argument_edits(finding: Finding, command: PipCommand, data: bytes) -> list[Replacement | None]:
+    """Edits of requirements as edits of a command's arguments: in one line, in quotes where a shell asks for them."""
+    shift = command.start
+    edits: list[Replacement | None] = []
+    inside: dict[tuple[int, int], list[Replacement]] = {}
+    for edit in finding.edits:
+        start, end = edit.start + shift, edit.end + shift
+        if not edit.after:
+            gone = [span for span in command.arguments if start <= span[0] and span[1] <= end + 1]
+            if gone:
+                edits += [_without(data, span) if len(command.arguments) > len(gone) else None for span in gone]
+                continue
+        if start == end:
+            # What is added comes after the argument before it, not after the blanks that follow.
+            start = end = max(
+                (last for _, last in command.arguments if last <= start and not data[last:start].strip()), default=start
+            )
+        holder = next((span for span in command.arguments if span[0] <= start and end <= span[1]), None)
+        if holder is not None:
+            inside.setdefault(holder, []).append((start, end, edit.after))
+        else:
+            # Part of an option, such as the address of an index.
+            edits.append((start, end, edit.after) if "\n" not in edit.after else None)
+    for (first, last), changes in inside.items():
+        if _EXPANDED.search(data, first, last):
+            edits.append(None)
+            continue
+        new, added, at = "", "", first
+        for start, end, after in changes:
+            here, *more = after.split("\n")
+            new += data[at:start].decode("utf-8", "replace") + here
+            added += "".join(f" {as_argument(item.strip())}" for item in more if item.strip())
+            at = end
+        new += data[at:last].decode("utf-8", "replace")
+        is_quoted = data[first : first + 1] in (b"'", b'"')
+        edits.append((first, last, (new if is_quoted else as_argument(new)) + added))
+    return edits
+
+
+def _without(data: bytes, argument: tuple[int, int]) -> Replacement | None:
+    """Takes an argument out, with the blanks and the continued line ends before it.
+
+    A backslash that stays before an empty line would join the next instruction of a Dockerfile to this one.
+    """
+    gap = _GAP.search(data[: argument[0]])
+    return (gap.start(), argument[1], "") if gap is not None else None

@@ -1,0 +1,99 @@
+"""What scripts, Dockerfiles and workflows install with pip and conda."""
+
+from __future__ import annotations
+
+import pytest
+
+from npuify.model import Safety
+
+from .harness import findings, output
+
+TORCH = "torch==2.14.0 torch-npu==2.14.0"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("pip install torch\n", f"pip install {TORCH}\n"),
+        ("pip install torch && python train.py\n", f"pip install {TORCH} && python train.py\n"),
+        ("python3 -m pip install -U torch numpy\n", f"python3 -m pip install -U {TORCH} numpy\n"),
+        ("pip3 install 'torch==1.13'  # comment\n", "pip3 install 'torch==2.14.0' torch-npu==2.14.0  # comment\n"),
+        ("sudo pip install nvidia-cudnn-cu12 tqdm\n", "sudo pip install tqdm\n"),
+        ("pip install deepspeed==0.9.5\n", 'pip install "deepspeed>=0.12.6"\n'),
+        ("pip install tqdm \\\n  nvidia-cudnn-cu12 \\\n  rich\n", "pip install tqdm \\\n  rich\n"),
+        (
+            "pip install tqdm --extra-index-url https://wheels.example/whl/cu118\n",
+            "pip install tqdm --extra-index-url https://wheels.example/whl/cpu\n",
+        ),
+        ('bash -c "pip install torch && make"\n', f'bash -c "pip install {TORCH} && make"\n'),
+    ],
+)
+@pytest.mark.parametrize(("name", "head"), [("install.sh", ""), ("Dockerfile", "FROM ubuntu\nRUN ")])
+def test_edited(before: str, after: str, name: str, head: str) -> None:
+    assert output(head + before, unsafe=True, name=name) == head + after
+    assert output(head + after, unsafe=True, name=name) == head + after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'echo "pip install torch"\n',
+        "# pip install torch\n",
+        "pip install -r requirements.txt\n",
+        "pip uninstall -y torch\n",
+        # The pair is made by two lines.
+        "pip install torch==2.1.0\npip install torch-npu==2.1.0.post17\n",
+        "pip install -e .\npip install ./torch\n",
+    ],
+)
+def test_left_alone(text: str) -> None:
+    assert not [one for one in findings(text, name="install.sh") if one.code.startswith("NPU60")]
+
+
+def test_a_version_that_the_shell_fills_in_is_left_to_a_person() -> None:
+    found = [one for one in findings("pip install torch==${VERSION} tqdm\n", name="install.sh") if one.code == "NPU601"]
+    assert [(one.safety, one.edits) for one in found] == [(Safety.MANUAL, ())]
+
+
+def test_the_last_continued_argument_takes_its_backslash_along() -> None:
+    """A backslash that stayed would make the next instruction a part of this one."""
+    before = "FROM ubuntu\nRUN pip install tqdm \\\n    nvidia-cudnn-cu12\nRUN nvidia-smi || true\n"
+    assert "RUN pip install tqdm\nRUN " in output(before, unsafe=True, name="Dockerfile")
+
+
+def test_a_comment_between_continued_lines_stays() -> None:
+    before = "FROM ubuntu\nRUN pip install tqdm \\\n    # for CUDA\n    nvidia-cudnn-cu12\n"
+    assert output(before, unsafe=True, name="Dockerfile") == before
+    (found,) = [one for one in findings(before, name="Dockerfile") if one.code == "NPU607"]
+    assert found.safety is Safety.MANUAL
+
+
+def test_workflows_are_told_of() -> None:
+    text = "jobs:\n  test:\n    runs-on: windows-latest\n    steps:\n      - run: pip install torch torchvision==0.9\n"
+    name = ".github/workflows/test.yml"
+    assert output(text, unsafe=True, name=name) == text
+    assert [one.code for one in findings(text, name=name)] == ["NPU601", "NPU602"]
+
+
+@pytest.mark.parametrize(
+    "line", ["conda install -y pytorch==1.12 cudatoolkit=11.3 -c pytorch\n", "mamba install conda-forge::pytorch\n"]
+)
+def test_torch_of_conda_is_left_to_a_person(line: str) -> None:
+    (found,) = [one for one in findings(line, name="install.sh") if one.code == "NPU601"]
+    assert found.safety is Safety.MANUAL
+    assert "torch-npu" in found.advice
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pip install \xff\n",
+        "pip install 'torch\n",
+        "pip install torch[\\\n",
+        "pip install \\",
+        "pip install $(cat x) torch;\n",
+    ],
+)
+def test_broken_lines_do_no_harm(text: str) -> None:
+    result = output(text, unsafe=True, name="install.sh")
+    assert output(result, unsafe=True, name="install.sh") == result
