@@ -10,12 +10,13 @@ import msgspec
 from npuify.model import Edit, FileError, Finding, Position, Safety
 from npuify.rules.dependencies import judge
 from npuify.rules.dependency_file import DependencyFile
+from npuify.rules.installations import argument_edits
 from npuify.rules.notebook_program import make_program
 from npuify.rules.unparsed import search_tokens
 from npuify.rules.worker import parses
 from npuify.source.magics import mask, without_automagic
 from npuify.source.notebook import Cell, CellText, Notebook, read_notebook
-from npuify.source.pip_command import as_argument, pip_commands
+from npuify.source.pip_command import pip_commands
 from npuify.source.requirements import pip
 from npuify.source.text import Text, UnreadableText
 
@@ -131,7 +132,7 @@ def _requirements(relative: str, cell: CellText, command: PipCommand, text: Text
     for finding in judge(file):
         offset = command.start + _offset(command.text, finding.start)
         placed = _placed(finding, cell, offset, text)
-        yield _edited(placed, finding, _argument_edits(finding, cell, command))
+        yield _edited(placed, finding, argument_edits(finding, cell, command))
 
 
 def _commands(relative: str, cell: CellText, start: int, end: int, text: Text, worker: Worker) -> Iterator[Finding]:
@@ -146,44 +147,6 @@ def _commands(relative: str, cell: CellText, start: int, end: int, text: Text, w
             for edit in finding.edits
         ]
         yield _edited(placed, finding, edits)
-
-
-def _argument_edits(finding: Finding, cell: CellText, command: PipCommand) -> list[Edit | None]:
-    """Edits of requirements as edits of a command's arguments: in one line, in quotes where a shell asks for them."""
-    text, shift = cell.text, command.start
-    edits: list[Edit | None] = []
-    inside: dict[tuple[int, int], list[Edit]] = {}
-    for edit in finding.edits:
-        start, end = edit.start + shift, edit.end + shift
-        if not edit.after:
-            gone = [span for span in command.arguments if start <= span[0] and span[1] <= end + 1]
-            if gone:
-                edits += [_without(cell, span) if len(command.arguments) > len(gone) else None for span in gone]
-                continue
-        holder = next((span for span in command.arguments if span[0] <= start and end <= span[1]), None)
-        if holder is not None:
-            inside.setdefault(holder, []).append(edit)
-        else:
-            # Part of an option, such as the address of an index.
-            edits.append(cell.edit(start, end, edit.after) if "\n" not in edit.after else None)
-    for (first, last), changes in inside.items():
-        new, added, at = "", "", first
-        for edit in changes:
-            here, *more = edit.after.split("\n")
-            new += text[at : edit.start + shift].decode("utf-8", "replace") + here
-            added += "".join(f" {as_argument(item.strip())}" for item in more if item.strip())
-            at = edit.end + shift
-        new += text[at:last].decode("utf-8", "replace")
-        is_quoted = text[first : first + 1] in (b"'", b'"')
-        edits.append(cell.edit(first, last, (new if is_quoted else as_argument(new)) + added))
-    return edits
-
-
-def _without(cell: CellText, argument: tuple[int, int]) -> Edit | None:
-    """Takes an argument out, with the blanks before it."""
-    before = cell.text[: argument[0]]
-    blanks = len(before) - len(before.rstrip(b" \t"))
-    return cell.edit(argument[0] - blanks, argument[1], "") if blanks else None
 
 
 def _written_file(relative: str, view: _View, text: Text, worker: Worker) -> Iterator[Finding]:

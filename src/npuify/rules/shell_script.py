@@ -30,6 +30,8 @@ _SHEBANG = re.compile(rb"\s*#!\S*/(?:env\s+)?(?:ba|z|k|da)?sh\b")
 _GIVEN = re.compile(r"([A-Za-z_]\w*)=")
 _ENV_OPTIONS = frozenset(("-e", "--env", "-x", "--setenv"))
 _LARGEST_PART = 200_000
+_INSTALLING = frozenset(("shell", "docker", "make", "just"))
+"""Kinds of files whose installations count; those of workflows serve the project's own tests."""
 
 
 def judge_script(data: bytes, start: int, end: int, file: OtherFile, options: ProgramOptions, depth: int = 0) -> None:
@@ -55,6 +57,10 @@ def judge_script(data: bytes, start: int, end: int, file: OtherFile, options: Pr
         _python_in(command.words, file)
         if command.name in ("echo", "printf") and not command.is_redirected:
             continue
+        if file.kind in _INSTALLING and not file.relative.endswith(".ipynb") and "install" in (word.value for word in command.words):
+            from npuify.rules.installations import judge_installations
+
+            judge_installations(data, command.start, command.end, file)
         program = options.program([word.value for word in command.words], folder)
         programs[program] = None
         lists.append((command.words, program))
