@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import structs
@@ -16,6 +17,8 @@ from npuify.source.text import Text, UnreadableText
 if TYPE_CHECKING:
     from npuify.rules.other_file import OtherFile
     from npuify.source.pip_command import PipCommand
+
+_PINNED = re.compile(rb"(?<![\w-])torch==(\d+(?:\.\d+)*)")
 
 
 class Editable(Protocol):
@@ -66,12 +69,13 @@ def judge_installations(data: bytes, start: int, end: int, file: OtherFile) -> N
             made = tuple(sorted(edit for edit in edits if edit is not None))
             made = made if len(made) == len(edits) else ()
             safety = finding.safety if made else Safety.MANUAL
-            if made and file.worker.project.supports_npu:
+            pinned = _PINNED.search(command.text)
+            other = pinned is not None and pinned.group(1).decode() != file.release.torch
+            if made and (other or file.worker.project.supports_npu):
+                # What a script pins is not asked when the release is chosen.
                 safety = Safety.REVIEW
             place, last = file.text.position(offset), file.text.position(offset + size)
-            file.add(
-                structs.replace(finding, start=Position(*place), end=Position(*last), edits=made, safety=safety)
-            )
+            file.add(structs.replace(finding, start=Position(*place), end=Position(*last), edits=made, safety=safety))
 
 
 def argument_edits(finding: Finding, holder: Editable, command: PipCommand) -> list[Edit | None]:

@@ -57,7 +57,9 @@ def judge_script(data: bytes, start: int, end: int, file: OtherFile, options: Pr
         _python_in(command.words, file)
         if command.name in ("echo", "printf") and not command.is_redirected:
             continue
-        if file.kind in _INSTALLING and not file.relative.endswith(".ipynb") and "install" in (word.value for word in command.words):
+        # What notebooks install is judged with their cells.
+        installs = any(word.value == "install" for word in command.words)
+        if installs and file.kind in _INSTALLING and not file.relative.endswith(".ipynb"):
             from npuify.rules.installations import judge_installations
 
             judge_installations(data, command.start, command.end, file)
