@@ -201,7 +201,8 @@ class PythonFile:
         if plan.style == "auto":
             rule = self.rule
             asked = Draft(rule.code, "", edits, None, rule.severity, subject, "", needs_torch_npu=False)
-            return restyle(asked, node, self) is None
+            both = isinstance(self.parent(node), (ast.Tuple, ast.List, ast.Set))
+            return both or restyle(asked, node, self) is None
         return False
 
 

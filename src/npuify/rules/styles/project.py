@@ -186,7 +186,9 @@ def _needs_no_helper(code: Mapping[str, bytes], accelerator: frozenset[str]) -> 
 
 # --- auto ------------------------------------------------------------------------------------------------------------
 
-_CUDA: Final = re.compile(rb"(?<![a-z])cuda(?![a-z]|_home\b)|nccl|(?<!npu\.amp\.)(?:gradscaler|autocast)", re.IGNORECASE)
+_CUDA: Final = re.compile(
+    rb"(?<![a-z])cuda(?![a-z]|_home\b)|nccl|(?<!npu\.amp\.)(?:gradscaler|autocast)", re.IGNORECASE
+)
 _CUDA_PATH: Final = re.compile(
     rb"[\"'](?![^\"'\s]*://)[^\"'\s(){}]*cuda[^\"'\s(){}]*(?:/|\.(?:pt|pth|ckpt|bin|tar|pkl|npz)[\"'])"
     rb"|[\"'][^\"'\s(){}:]*/[^\"'\s(){}:]*cuda[^\"'\s(){}]*[\"']"
