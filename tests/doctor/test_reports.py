@@ -140,7 +140,7 @@ def test_the_script_installs_from_the_mirror(captured) -> None:  # type: ignore[
     lines = [line for line in script.splitlines() if line.startswith("pip install")]
     assert lines and all("--index-url https://mirror.example/pypi/simple" in line for line in lines)
     # The mirror seldom has torch's builds for the CPU, so their index stays.
-    assert "torch==2.5.1+cpu" in lines[0] and "--extra-index-url https://download.pytorch.org/whl/cpu" in lines[0]
+    assert "torch==2.5.1+cpu" in lines[0] and '--extra-index-url "$PYTORCH_CPU_INDEX"' in lines[0]
     with pytest.raises(NpuifyError, match="package index"):
         fix_script(report(captured, "a2"), "https://x/; rm -rf /")
 

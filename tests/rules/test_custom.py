@@ -296,3 +296,13 @@ def test_mistakes_in_toml_are_named(tmp_path: Path, content: str, said: str) -> 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(NpuifyError, match="cannot be read"):
         read_rules(tmp_path / "none.json")
+
+
+def test_a_file_that_is_broken_where_no_other_rule_looks(tmp_path: Path) -> None:
+    rules = _rules(tmp_path, FuncNameModifyRule=[{"old_name": "old", "new_name": "new"}])
+    worker = Worker(RELEASE, Selection(wishes=Wishes(custom=rules)), ProjectIndex(Path("/nowhere"), [], []))
+    before = b"import torch\ntorch.cuda.synchronize()\n\ndef f():\n    old()\n\ndef g():\n    x = = 1\n"
+    result = migrate_file("a.py", before, worker, unsafe=False)
+    assert result.raw is None
+    assert [error.line for error in result.errors] == [8]
+    assert {finding.code for finding in result.left} == {"NPU190"}

@@ -8,7 +8,7 @@ from npuify import knowledge
 from npuify.model import Evidence, Severity
 from npuify.rules.kernels import _BEHIND
 
-from .harness import RELEASE, codes, findings
+from .harness import RELEASE, codes, findings, worker
 
 FIRES = {
     "NPU410": [
@@ -270,3 +270,14 @@ def test_a_last_batch_of_another_size_matters_on_older_chips(rest: str, soc: str
     text = f"{head}loader = DataLoader(data, {rest})\n"
     assert ("NPU426" in codes(text, soc=soc)) is said
     assert "NPU426" not in codes(f"{text}torch.npu.set_compile_mode(jit_compile=False)\n", soc=soc)
+
+
+def test_a_forward_that_holds_no_word_still_makes_a_model() -> None:
+    text = (
+        "import torch\n\n\nclass Head(torch.nn.Module):\n    def forward(self, x):\n        return self.pick(x)\n\n"
+        "    def pick(self, x):\n        return torch.nonzero(x)\n"
+    )
+    for whole in (True, False):
+        found, errors = worker().findings_of_bytes("head.py", text.encode(), whole=whole)
+        assert not errors
+        assert [finding.code for finding in found if finding.code == "NPU412"] == ["NPU412"]

@@ -117,10 +117,17 @@ def install_commands(row: ReleaseInfo, facts: Facts) -> tuple[str, ...]:
     if facts.python.minor and facts.python.minor not in row.pythons:
         commands.append(f"# make an environment with Python {row.pythons[-1]}, and go on in it")
     x86 = facts.host.architecture in {"x86_64", "amd64"}
-    index = " --index-url https://download.pytorch.org/whl/cpu" if x86 else ""
-    commands.append(f"pip install torch=={row.torch}{'+cpu' if x86 else ''}{index}")
+    commands += torch_for_cpu(row.torch) if x86 else (f"pip install torch=={row.torch}",)
     commands.append(f"pip install torch-npu=={row.torch_npu}")
     return tuple(commands)
+
+
+def torch_for_cpu(version: str) -> tuple[str, str]:
+    """What a person types for torch's build for the CPU, which an index of PyTorch's own holds."""
+    return (
+        "# PYTORCH_CPU_INDEX is the address of PyTorch's index of CPU builds: its page on how to install tells it",
+        f'pip install torch=={version}+cpu --index-url "$PYTORCH_CPU_INDEX"',
+    )
 
 
 def _torch_of(torch_npu: str) -> str:

@@ -25,11 +25,7 @@ def imports_torch(file: PythonFile) -> bool:
 
 def in_module_class(node: ast.AST, file: PythonFile) -> bool:
     """Whether a place is in a class that has a ``forward``, so that it runs in the model's step."""
-    return any(
-        isinstance(up, ast.ClassDef)
-        and any(isinstance(item, ast.FunctionDef) and item.name == "forward" for item in up.body)
-        for up in file.ancestors(node)
-    )
+    return any(isinstance(up, ast.ClassDef) and file.source.has_method(up, "forward") for up in file.ancestors(node))
 
 
 def keyword_of(call: ast.Call, name: str) -> ast.expr | None:

@@ -99,7 +99,7 @@ class Worker:
         if kind == "python":
             found, errors = self._python(relative, raw, needs_torch_npu=needs_torch_npu, whole=whole)
             if self.selection.wishes != NOTHING and not errors:
-                found = self._wished(relative, raw, found, later=later)
+                found, errors = self._wished(relative, raw, found, later=later)
         others = analysers_for(relative, kind) if not errors else []
         if kind == "python":
             # Few of them have anything to do with those that take them; their beginning tells.
@@ -132,24 +132,35 @@ class Worker:
         silenced = suppressed_codes(text, None)
         return [finding for finding in selected if silenced is None or not silenced(finding)], problems
 
-    def _wished(self, relative: str, raw: bytes, found: list[Finding], *, later: bool) -> list[Finding]:
+    def _wished(
+        self, relative: str, raw: bytes, found: list[Finding], *, later: bool
+    ) -> tuple[list[Finding], list[FileError]]:
         """``found`` with what the user asked for beyond the rules, in order of place."""
-        wishes = self.selection.wishes
-        more: list[Finding] = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if wishes.custom:
-                more += custom_findings(relative, raw, wishes.custom, self.project, later=later)
-            if wishes.cpu_fallback:
-                more += fallback_findings(relative, raw, wishes.cpu_operators, self.project)
-            if wishes.replace_unsupported:
-                more += stand_in_findings(relative, raw, self.release, self.project)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                more = list(self._asked_for(relative, raw, later=later))
+        except SyntaxError as error:
+            # A part that the rules did not look at is broken, and here the whole file is parsed.
+            tokens, failed = search_tokens(relative, raw, error)
+            return (tokens if self.selection.has(UNPARSED) else []), failed
+        except Exception as error:  # one file's failure must not end the run
+            return found, [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
         more = [finding for finding in more if finding.code in self.rules.codes]
         if not more:
-            return found
+            return found, []
         silenced = suppressed_codes(Text(raw), None)
         more = [finding for finding in more if silenced is None or not silenced(finding)]
-        return sorted([*found, *more], key=lambda finding: (finding.start, finding.end, finding.code))
+        return sorted([*found, *more], key=lambda finding: (finding.start, finding.end, finding.code)), []
+
+    def _asked_for(self, relative: str, raw: bytes, *, later: bool) -> Iterator[Finding]:
+        wishes = self.selection.wishes
+        if wishes.custom:
+            yield from custom_findings(relative, raw, wishes.custom, self.project, later=later)
+        if wishes.cpu_fallback:
+            yield from fallback_findings(relative, raw, wishes.cpu_operators, self.project)
+        if wishes.replace_unsupported:
+            yield from stand_in_findings(relative, raw, self.release, self.project)
 
     def _python(
         self, relative: str, raw: bytes, *, needs_torch_npu: bool, whole: bool

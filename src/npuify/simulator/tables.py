@@ -13,14 +13,14 @@ _DATA = Path(__file__).resolve().parent.parent / "knowledge" / "data"
 _RELEASES = _DATA / "releases"
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def numbers(version: str) -> tuple[int, ...]:
     digits = version.replace("post", "").split("+")[0].split(".")
     return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in digits)
 
 
 def known_releases() -> list[str]:
     """Versions of torch_npu with a table, oldest first."""
-    return sorted((path.stem for path in _RELEASES.glob("*.json")), key=_numbers)
+    return sorted((path.stem for path in _RELEASES.glob("*.json")), key=numbers)
 
 
 @cache
@@ -56,6 +56,6 @@ def release_for(torch: str, wanted: str = "") -> str:
                 return version
         raise ValueError(f"npuify knows no torch_npu {wanted}; it knows {', '.join(known)}")
     for version in reversed(known):
-        if _numbers(version)[:2] == _numbers(torch)[:2]:
+        if numbers(version)[:2] == numbers(torch)[:2]:
             return version
     raise ValueError(f"npuify knows no torch_npu for torch {torch}; it knows {', '.join(known)}")

@@ -150,6 +150,12 @@ class PythonSource:
         before = [item for item in self.tree.body if item.lineno <= line]
         return before[-1] if before and isinstance(before[-1], ast.ClassDef) else None
 
+    def has_method(self, node: ast.ClassDef, name: str) -> bool:
+        """Whether a class defines a method of that name, also where it was passed over."""
+        return any(isinstance(item, ast.FunctionDef) and item.name == name for item in node.body) or any(
+            part.owner == node.name and part.name == name and not part.is_class for part in self._skipped
+        )
+
     def methods_revealed(self, node: ast.ClassDef) -> None:
         """Parse the methods of a class that were passed over."""
         for part in [part for part in self._skipped if part.owner == node.name]:

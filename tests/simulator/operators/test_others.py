@@ -82,12 +82,16 @@ def test_gradients_reach_only_the_inputs_that_the_package_differentiates() -> No
 
 
 def test_the_first_argument_has_both_its_names() -> None:
-    from npuify.simulator.operators.install import _own_name
+    from npuify.simulator.operators.table import Operator
 
-    assert _own_name("input", frozenset({"self", "gamma"})) == "self"
-    assert _own_name("input", frozenset({"x"})) == "x"
-    assert _own_name("self", frozenset({"input"})) == "input"
-    assert _own_name("gamma", frozenset({"self"})) == "gamma"
+    def of_self(self: object, gamma: object) -> None: ...
+    def of_x(x: object) -> None: ...
+    def of_input(input: object) -> None: ...
+
+    assert Operator("a", of_self, "", "").own_name("input") == "self"
+    assert Operator("a", of_x, "", "").own_name("input") == "x"
+    assert Operator("a", of_input, "", "").own_name("self") == "input"
+    assert Operator("a", of_self, "", "").named({"input": 1, "gamma": 2}) == {"self": 1, "gamma": 2}
 
 
 def test_an_unknown_argument_is_named_unless_it_is_left_alone() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from npuify.doctor.model import Mend, Result, Status
 from npuify.doctor.probes.versions import key
-from npuify.doctor.sets import base_version, install_commands, judge_set, nearest_set
+from npuify.doctor.sets import base_version, install_commands, judge_set, nearest_set, torch_for_cpu
 from npuify.knowledge.dependencies import dependency
 from npuify.model import Evidence
 
@@ -93,7 +93,7 @@ def torch_build(facts: Facts) -> Iterator[Result]:
         mend=Mend(
             (
                 "pip uninstall -y torch",
-                f"pip install torch=={base}+cpu --index-url https://download.pytorch.org/whl/cpu",
+                *torch_for_cpu(base),
             )
         ),
         evidence=Evidence.PACKAGE,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from npuify.simulator import state
+from npuify.simulator.tables import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -210,6 +211,12 @@ def get_device_name(device_name: Any = None) -> str:
     return state.settings.soc
 
 
+_WITHOUT_VALUE = (
+    *("major", "minor", "warp_size", "max_threads_per_multi_processor", "regs_per_multiprocessor"),
+    *("is_integrated", "is_multi_gpu_board", "gcnArchName"),
+)
+
+
 class _NPUDeviceProperties:
     """What ``torch.npu.get_device_properties`` gives."""
 
@@ -219,6 +226,11 @@ class _NPUDeviceProperties:
         self.cube_core_num = state.soc.get("cube_cores", 0)
         self.vector_core_num = state.soc.get("vector_cores", 0)
         self.L2_cache_size = state.soc.get("l2_bytes", 0)
+        if numbers(state.release) >= (2, 6):
+            # Asked of the real ones: from 2.6 on CUDA's other properties are there, and None.
+            for name in _WITHOUT_VALUE:
+                setattr(self, name, None)
+            self.multi_processor_count = self.vector_core_num if numbers(state.release) >= (2, 7) else None
 
     def __repr__(self) -> str:
         return (
@@ -242,9 +254,7 @@ def get_device_capability(device: Any = None) -> tuple[int, int] | None:
         "and does not represent the actual capability of the NPU device."
     )
     given = os.environ.get("TORCH_NPU_DEVICE_CAPABILITY")
-    from npuify.simulator.tables import _numbers
-
-    if not given or _numbers(state.release) < (2, 7):
+    if not given or numbers(state.release) < (2, 7):
         warnings.warn(f"torch.npu.get_device_capability isn't implemented! {note}", stacklevel=2)
         return None
     match = re.fullmatch(r"(\d+)\.(\d+)", given)

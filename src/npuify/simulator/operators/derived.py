@@ -25,10 +25,10 @@ def derive(full: str, signature: str, table: Mapping[str, Operator]) -> Operator
     written = _WRITTEN.findall(parameters)
     if overload == "out" and written:
         plain = table.get(name)
-        return None if plain is None else _row(full, plain, _into(plain.function, written))
+        return None if plain is None else _row(full, plain, _into(plain, written))
     if name.endswith("_") and not overload and len(written) == 1:
         plain = table.get(name[:-1])
-        return None if plain is None else _row(full, plain, _in_place(plain.function, written[0]))
+        return None if plain is None else _row(full, plain, _in_place(plain, written[0]))
     return None
 
 
@@ -36,11 +36,11 @@ def _row(full: str, plain: Operator, function: Callable[..., Any]) -> Operator:
     return Operator(full, function, plain.source, plain.evidence, note=plain.note)
 
 
-def _into(function: Callable[..., Any], written: list[str]) -> Callable[..., Any]:
+def _into(plain: Operator, written: list[str]) -> Callable[..., Any]:
     def compute(**arguments: Any) -> Any:
         targets = [arguments.pop(name) for name in written]
         arguments.pop("workspace", None)
-        results = function(**arguments)
+        results = plain.function(**plain.named(arguments))
         for target, result in zip(targets, results if isinstance(results, tuple) else (results,), strict=False):
             if target.shape != result.shape:
                 target.resize_(result.shape)
@@ -50,10 +50,10 @@ def _into(function: Callable[..., Any], written: list[str]) -> Callable[..., Any
     return compute
 
 
-def _in_place(function: Callable[..., Any], target: str) -> Callable[..., Any]:
+def _in_place(plain: Operator, target: str) -> Callable[..., Any]:
     def compute(**arguments: Any) -> Any:
         written = arguments[target]
-        written.copy_(function(**arguments))
+        written.copy_(plain.function(**plain.named(arguments)))
         return written
 
     return compute

@@ -56,9 +56,6 @@ MODULES = (
 )
 """Modules whose import fills the table."""
 
-_FIRST = ("input", "self", "x")
-"""Names of a first argument that stand for each other: schemas as registered say ``input`` where lists say ``self``."""
-
 _libraries: dict[str, Any] = {}
 _simulated: dict[str, frozenset[str]] = {}
 _kernels: dict[str, Callable[..., Any]] = {}
@@ -165,7 +162,7 @@ def _implement(library: Any, full: str, row: Operator | None) -> None:
         _register_fake(full, refuse, library)
         return
     operator = getattr(getattr(getattr(torch.ops, NAMESPACE), name), overload or "default")
-    spelled = {argument.name: _own_name(argument.name, row.accepted) for argument in operator._schema.arguments}
+    spelled = {argument.name: row.own_name(argument.name) for argument in operator._schema.arguments}
     names = list(spelled.values())
     defaults = {
         spelled[argument.name]: argument.default_value
@@ -217,15 +214,6 @@ def _register_fake(full: str, function: Callable[..., Any], library: Any) -> Non
         register(f"{NAMESPACE}::{full}", function, lib=library)
     else:
         library.impl(full, function, "Meta")
-
-
-def _own_name(name: str, accepted: frozenset[str] | None) -> str:
-    """The row's name of a schema's argument."""
-    if accepted is None or name in accepted:
-        return name
-    if name in _FIRST:
-        return next((other for other in _FIRST if other in accepted), name)
-    return name
 
 
 def _not_simulated(name: str) -> Callable[..., Any]:

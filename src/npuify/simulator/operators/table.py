@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     Formula = Callable[[Any, tuple[Any, ...], tuple[Any, ...]], tuple[Any, ...]]
 
 
+_FIRST = ("input", "self", "x")
+"""Names of a first argument that stand for each other: schemas as registered say ``input`` where lists say ``self``."""
+
+
 @dataclass(frozen=True)
 class Operator:
     """One row: an operator of the ``npu`` namespace and how it is computed with plain PyTorch."""
@@ -45,6 +49,16 @@ class Operator:
         if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
             return None
         return frozenset(parameter.name for parameter in parameters)
+
+    def own_name(self, argument: str) -> str:
+        """The name that ``function`` has for an argument of a schema."""
+        if self.accepted is None or argument in self.accepted or argument not in _FIRST:
+            return argument
+        return next((other for other in _FIRST if other in self.accepted), argument)
+
+    def named(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """A schema's arguments under the names that ``function`` has for them."""
+        return {self.own_name(name): value for name, value in arguments.items()}
 
     def takes(self, argument: str) -> bool:
         """Whether ``function`` takes an argument of that name."""
