@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 
 from npuify import knowledge
+from npuify.options import Options
+from npuify.rewrite.plan import plan
 from npuify.rules.base import all_rules
 from npuify.rules.styles import auto, portable
 
 from .harness import RELEASE, findings, migrated, output
 from .test_every_rule import CASES, EXAMPLES, NPU_NAME, _file, _unsafe, _whole_statement
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 STYLES = ("portable", "auto")
 PYTHON = [(name, before) for name, before, _ in EXAMPLES if _file(name).endswith(".py")]
@@ -114,6 +120,21 @@ def test_refused_edits_say_why() -> None:
     (left,) = [item for item in found if item.code == "NPU213"]
     assert not left.edits
     assert "apex stays for CUDA" in left.message
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_nothing_is_said_of_code_that_the_style_itself_has_written(style: str, tmp_path: Path) -> None:
+    text = (
+        "import torch\nimport argparse\n"
+        "def main(x):\n"
+        "    if x.device.type == 'cuda' and torch.cuda.get_device_capability()[0] >= 8:\n"
+        "        return torch.cuda.CUDAGraph()\n"
+        "    argparse.ArgumentParser().add_argument('--backend', default='nccl', choices=['nccl', 'gloo'])\n"
+    )
+    (tmp_path / "program.py").write_text(text, "utf-8")
+    result, contents = plan(tmp_path, Options(torch_npu=RELEASE, jobs=1, cache=False, style=style))
+    assert "program.py" in contents
+    assert not [one for one in result.left if "treats the NPU already" in one.message]
 
 
 def test_no_goldens_without_a_case() -> None:

@@ -6,15 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from npuify import knowledge
 from npuify.model import Safety, Severity
 from npuify.options import Options
 from npuify.rewrite.plan import plan
 from npuify.rules.scan import scan
 
-from .harness import findings, migrated, output
+from .harness import RELEASE, findings, migrated, output
 
 DATA = Path(__file__).parent.parent / "data" / "launchers"
 GOLDEN = sorted(path for path in DATA.rglob("*") if ".in" in path.suffixes)
+TORCH = knowledge.load(RELEASE).torch
 NO_CACHE = Options(cache=False, jobs=1)
 
 
@@ -308,6 +310,53 @@ class TestOptionsOfTheProject:
         )
         done = self.project(tmp_path, self.PROGRAM, "CUDA_VISIBLE_DEVICES=0 python train.py --dist-backend nccl\n")
         assert "run.sh" not in done
+
+    AUTO = Options(cache=False, jobs=1, style="auto")
+
+    def test_transfer_to_npu_translates_what_a_launcher_passes(self, tmp_path: Path) -> None:
+        self.project(tmp_path, self.PROGRAM, "")
+        launcher = "python train.py --device cuda --dist-backend nccl\n"
+        (tmp_path / "run.sh").write_text(launcher, "utf-8")
+        result, contents = plan(tmp_path, self.AUTO)
+        assert "run.sh" not in contents
+        assert not [one for one in result.left if one.file == "run.sh"]
+
+    def test_a_container_starts_the_program_with_what_it_takes(self, tmp_path: Path) -> None:
+        (tmp_path / "train.py").write_text(self.PROGRAM, "utf-8")
+        (tmp_path / "Dockerfile").write_text(
+            'CMD ["python", "train.py", "--device", "cuda", "--dist-backend", "nccl"]\n', "utf-8"
+        )
+        _, contents = plan(tmp_path, NO_CACHE)
+        assert contents["Dockerfile"] == b'CMD ["python", "train.py", "--device", "npu", "--dist-backend", "hccl"]\n'
+
+
+class TestInstallations:
+    """``pip install`` in scripts and recipes is judged as a file of requirements is."""
+
+    def test_a_set_is_installed_together(self) -> None:
+        text = f"pip install torch=={TORCH} numpy && echo pip install torch\n"
+        wanted = f"pip install torch=={TORCH} torch-npu=={RELEASE} numpy && echo pip install torch\n"
+        assert output(text, name="run.sh") == wanted
+        assert output(f"RUN {text}", name="Dockerfile") == f"RUN {wanted}"
+
+    def test_a_script_that_pins_another_torch_needs_a_look(self) -> None:
+        (found,) = findings("pip install torch==2.1.0\n", name="run.sh")
+        assert (found.code, found.safety) == ("NPU601", Safety.REVIEW)
+
+    def test_torch_npu_is_found_beside_the_index_of_torch(self) -> None:
+        text = f"pip install torch=={TORCH} --index-url https://download.pytorch.org/whl/cu128\n"
+        wanted = (
+            f"pip install torch=={TORCH} torch-npu=={RELEASE} --extra-index-url https://download.pytorch.org/whl/cpu\n"
+        )
+        assert output(text, name="run.sh") == wanted
+
+    def test_packages_are_reported_where_they_stand(self) -> None:
+        found = findings("# pip install apex\npip install -U \\\n  apex\npip install $WHAT apex\n", name="run.sh")
+        places = [(one.code, one.start.line, one.start.column) for one in found]
+        assert places == [("NPU606", 3, 3), ("NPU606", 4, 19)]
+
+    def test_other_commands_are_left(self) -> None:
+        assert not findings("apt-get install -y pip apex\n", name="run.sh")
 
 
 class TestEmbeddedPython:

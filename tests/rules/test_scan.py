@@ -289,3 +289,17 @@ def test_cached_scan_does_not_look_again(tmp_path: Path, monkeypatch: pytest.Mon
     assert scan([root], cached) == fresh
     with pytest.raises(TypeError):
         scan([root], msgspec.structs.replace(cached, select=("NPU101",)))
+
+
+KERNEL = """
+#include <torch/extension.h>
+__global__ void k(float* a) { a[threadIdx.x] = 1; }
+void run(torch::Tensor a) { k<<<1, 32>>>(a.data_ptr<float>()); }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("run", &run); }
+"""
+
+
+def test_kernels_count_among_the_files_seen(tmp_path: Path) -> None:
+    result = scanned(tmp_path, {"k.cu": KERNEL})
+    assert {finding.file for finding in result.findings} == {"k.cu"}
+    assert result.files_seen == 1

@@ -139,7 +139,9 @@ class PythonFile:
         """
         rule = self.rule
         chosen = tuple(sorted(edits))
+        treated = False
         if chosen and isinstance(node, ast.AST) and prepared_for_npu(node, self):
+            treated = self._treated_by_style(node, chosen, subject)
             chosen = ()
             severity, message = Severity.INFO, f"{message}; left, since the code around it treats the NPU already"
             advice = "look whether the project's own support for the NPU is complete here"
@@ -161,6 +163,8 @@ class PythonFile:
             if draft is not None:
                 chosen, message, advice, severity = draft.edits, draft.message, draft.advice, draft.severity
                 needs_torch_npu, safety = draft.needs_torch_npu, draft.safety
+        if treated:
+            draft = None
         if not chosen:
             level = Safety.MANUAL
         else:
@@ -187,6 +191,19 @@ class PythonFile:
             self.left_out.add(id(finding))
             self._memory["left out", id(finding)] = finding  # so that its id is not given to another
         return finding
+
+    def _treated_by_style(self, node: ast.AST, edits: tuple[Edit, ...], subject: str) -> bool:
+        """Whether code that names both devices is as the project's style writes it, so that nothing is left to say."""
+        plan = self.project.plan
+        if plan.style == "portable":
+            statement = next((up for up in (node, *self.ancestors(node)) if isinstance(up, ast.stmt)), node)
+            return f"{plan.helper}." in self.code(statement)
+        if plan.style == "auto":
+            rule = self.rule
+            asked = Draft(rule.code, "", edits, None, rule.severity, subject, "", needs_torch_npu=False)
+            both = isinstance(self.parent(node), (ast.Tuple, ast.List, ast.Set))
+            return both or restyle(asked, node, self) is None
+        return False
 
 
 def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:

@@ -169,6 +169,9 @@ def judge_pair(pair: Pair, program: str, options: ProgramOptions, file: OtherFil
         return
     folder = file.relative.rpartition("/")[0]
     use = options.use(pair.option, value, new, program, folder) if pair.option.startswith("-") else None
+    if use is not None and file.worker.project.plan.style == "auto":
+        # The program that declares the option keeps CUDA's names, which transfer_to_npu translates when it runs.
+        return
     shown = value.replace(UNKNOWN, "…")
     if use is not None and not use.will_take:
         file.report(

@@ -34,6 +34,8 @@ _WORDS = (
     b"tensorrt",
     b"hccl",
     b" npu",
+    b"pip install",
+    b"pip3 install",
     b"=npu",
     b"pip install",
     b"pip3 install",

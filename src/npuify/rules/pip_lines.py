@@ -44,7 +44,15 @@ def judge_pip_lines(data: bytes, start: int, end: int, file: OtherFile) -> None:
         has_pair = b"torch" in command.text and any(_NPU.search(one.text) for one in pip_commands(data, 0, len(data)))
         for finding in _judged(command, file):
             if not (has_pair and finding.code == TORCH.code):
-                file.add(_for_workflow(_placed(finding, command, data, file), file))
+                placed = _for_workflow(_placed(finding, command, data, file), file)
+                # What scripts install has no part in the choice of the release, so that its pin may be meant otherwise.
+                if finding.code == TORCH.code and placed.edits and _pins_another(command.text, file.release.torch):
+                    placed = structs.replace(placed, safety=Safety.REVIEW)
+                file.add(placed)
+
+
+def _pins_another(text: bytes, torch: str) -> bool:
+    return b"torch==" in text and b"torch==" + torch.encode() not in text
 
 
 def _for_workflow(finding: Finding, file: OtherFile) -> Finding:

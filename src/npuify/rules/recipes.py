@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from npuify.rules.program_options import ProgramOptions
 
 _EXPANDED = re.compile(rb"\$\{?([A-Za-z_]\w*)")
+_JSON_WORD = re.compile(rb'("(?:[^"\\]|\\.)*")|[\[\],]')
 _IMAGE = re.compile(rb"(?:--\S+\s+)*(\S+)")
 
 
@@ -37,8 +38,13 @@ def judge_dockerfile(file: OtherFile, options: ProgramOptions) -> None:
                 literal = pair.value if "$" not in pair.value else None
                 quoted = file.data[pair.value_start - 1 : pair.value_start] in (b'"', b"'")
                 settings.append(Setting(pair.name, pair.start, pair.end, literal, place, "" if quoted else '"'))
-        elif one.name in ("RUN", "CMD", "ENTRYPOINT") and file.data[one.body : one.body + 1] != b"[":
+        elif one.name in ("RUN", "CMD", "ENTRYPOINT"):
             start = one.body
+            if file.data[start : start + 1] == b"[":
+                # The list of words as JSON: without its brackets and commas a shell reads the same words.
+                plain = _JSON_WORD.sub(lambda match: match.group(1) or b" ", shell[start : one.end])
+                judge_script(shell[:start] + plain + shell[one.end :], start, one.end, file, options)
+                continue
             while (option := re.compile(rb"--\w[\w-]*=\S+\s+").match(shell, start, one.end)) is not None:
                 start = option.end()
             judge_script(shell, start, one.end, file, options)

@@ -232,6 +232,10 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     cache.settle([*names, "-", *supporting, plan.digest()], [f"{name} {then}" for name, then in own_cuda.items()])
     modules = [file.relative for file in files if file.kind == "python"]
     project = ProjectIndex(root, modules, list(own_cuda), supporting, plan, soc)
+    whole = (
+        *(findings_of(operators) if selection.has(NATIVE) else ()),
+        *(_third_party(files, options) if options.third_party and selection.has(THIRD_PARTY) else ()),
+    )
     return Work(
         root,
         release,
@@ -239,14 +243,11 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
         project,
         candidates,
         errors,
-        len(files),
+        len({*names, *(finding.file for finding in whole)}),
         total,
         cache,
         msgspec.structs.replace(found, operators=operators),
-        (
-            *(findings_of(operators) if selection.has(NATIVE) else ()),
-            *(_third_party(files, options) if options.third_party and selection.has(THIRD_PARTY) else ()),
-        ),
+        whole,
         tuple(files),
     )
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _TORCH = ("torch", "pytorch")
 _COMPANIONS = ("torchvision", "torchaudio")
 _CUDA_PATH = re.compile(r"(?:(?<=/whl/)|(?<=/whl/nightly/)|(?<=/whl/test/))cu\d{2,3}(?=[/\"'\s]|$)", re.MULTILINE)
+_ONLY_INDEX = re.compile(r"(?<![\w-])(?:--index-url|-i)(?=[ \t=]+https?://download\.pytorch\.org/whl/)")
 _CUDA_PAGE = re.compile(r"(?<=/whl/torch-)\d[\d.]*(?:\+|%2[Bb])cu\d{2,3}(?=\.html)")
 
 
@@ -157,6 +158,17 @@ def judge_indexes(file: DependencyFile) -> Iterator[Finding]:
                 safety=safety,
                 subject=match.group(),
             )
+    if file.named("torch"):
+        for match in _ONLY_INDEX.finditer(file.document.text):
+            if not _in_comment(file, match.start()):
+                yield file.report(
+                    INDEX,
+                    match.span(),
+                    f"{match.group()} hides every other index, and this one has no torch-npu",
+                    spots=[Spot(*match.span(), "--extra-index-url")],
+                    safety=Safety.SAFE,
+                    subject=match.group(),
+                )
 
 
 def _in_comment(file: DependencyFile, at: int) -> bool:

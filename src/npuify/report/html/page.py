@@ -91,7 +91,7 @@ def _header(project: str, result: ScanResult | MigrationResult, verdict: Verdict
     level = verdict.level
     return (
         f'<header class="top"><div class="bar"><span class="brand">npuify</span>'
-        f'<span class="dim">{what} · {counted(scan.files_seen, "Python file")}</span>'
+        f'<span class="dim">{what} · {counted(scan.files_seen, "file")}</span>'
         '<button id="theme" type="button" title="Light or dark">◐</button></div>'
         f'<div class="hero l-{level.value}"><div class="badge" aria-hidden="true">{_ICONS[level]}</div><div>'
         f'<p class="project"><bdi>{escaped(shortened(project, 120))}</bdi></p>'

@@ -369,7 +369,10 @@ KEPT: Final = frozenset(
         "NPU502",
         "NPU503",
         "NPU505",
+        "NPU631",
+        "NPU650",
         "NPU701",
+        "NPU751",
     )
 )
 """Rules whose edits are needed under ``transfer_to_npu`` as well: it reaches nothing of what they are about."""

@@ -43,8 +43,11 @@ FORMS: Final[dict[str, Form]] = {
     "NPU303": portable_calls.is_nccl_available,
     "NPU701": portable_strings.environment_variable,
 }
-SAME: Final = frozenset(("NPU118", "NPU125", "NPU126", "NPU130", "NPU131", "NPU313", "NPU505"))
-"""Rules whose edits are right whatever the device is."""
+SAME: Final = frozenset(
+    ("NPU118", "NPU125", "NPU126", "NPU130", "NPU131", "NPU313", "NPU505", "NPU631", "NPU650", "NPU751")
+)
+"""Rules whose edits are right whatever the device is; 650 and 751 are made only where the user asks for them, and give
+CUDA the same numbers by another way."""
 _APEX: Final = "apex stays for CUDA; on an NPU it has to be replaced, and the finding says by what"
 _ATTENTION: Final = (
     'the call stays for CUDA; put it under `if {helper}.type == "cuda":`, and the NPU\'s call into the other branch'

@@ -186,7 +186,9 @@ def _needs_no_helper(code: Mapping[str, bytes], accelerator: frozenset[str]) -> 
 
 # --- auto ------------------------------------------------------------------------------------------------------------
 
-_CUDA: Final = re.compile(rb"(?<![a-z])cuda(?![a-z])|nccl|(?<!npu\.amp\.)(?:gradscaler|autocast)", re.IGNORECASE)
+_CUDA: Final = re.compile(
+    rb"(?<![a-z])cuda(?![a-z]|_home\b)|nccl|(?<!npu\.amp\.)(?:gradscaler|autocast)", re.IGNORECASE
+)
 _CUDA_PATH: Final = re.compile(
     rb"[\"'](?![^\"'\s]*://)[^\"'\s(){}]*cuda[^\"'\s(){}]*(?:/|\.(?:pt|pth|ckpt|bin|tar|pkl|npz)[\"'])"
     rb"|[\"'][^\"'\s(){}:]*/[^\"'\s(){}:]*cuda[^\"'\s(){}]*[\"']"
@@ -201,14 +203,14 @@ def _auto(options: Options, contents: Mapping[str, bytes], survey: Survey) -> St
     torch = frozenset(relative for relative, raw in contents.items() if _SHOWS_TORCH.search(raw))
     entries = set()
     for point in survey.entry_points:
-        if point.file not in contents or is_test(point.file):
+        if point.file not in contents or is_test(point.file) or _installs(point.file):
             continue
         reached = paths.reached(point.file)
         if reached.isdisjoint(torch) or (reached.isdisjoint(concerned) and not options.place_on_npu):
             continue
         entries.add(_first_run(point, paths, torch))
     for relative in concerned | (torch if options.place_on_npu else frozenset()):
-        if is_test(relative) or relative.endswith("setup.py") or not paths.is_imported_by_none(relative):
+        if is_test(relative) or _installs(relative) or not paths.is_imported_by_none(relative):
             continue
         if _is_script(contents[relative]) and not paths.reached(relative).isdisjoint(torch):
             entries.add(relative)
@@ -222,6 +224,11 @@ def _auto(options: Options, contents: Mapping[str, bytes], survey: Survey) -> St
         has_cuda_paths=any(_CUDA_PATH.search(raw) for raw in contents.values()),
         library=library,
     )
+
+
+def _installs(relative: str) -> bool:
+    """Whether a file only builds and installs: it computes nothing, and torch_npu need not be there yet."""
+    return relative.rpartition("/")[2] == "setup.py"
 
 
 def _says_cuda(raw: bytes) -> bool:

@@ -1,0 +1,8 @@
+from setuptools import setup
+from torch.utils.cpp_extension import CUDA_HOME, BuildExtension, CUDAExtension
+
+setup(
+    name="scale",
+    ext_modules=[*([CUDAExtension("scale_cuda", ["scale.cpp", "scale.cu"])] if CUDA_HOME is not None else [])],
+    cmdclass={"build_ext": BuildExtension},
+)
