@@ -46,13 +46,16 @@ def judge_pip_lines(data: bytes, start: int, end: int, file: OtherFile) -> None:
             if not (has_pair and finding.code == TORCH.code):
                 placed = _for_workflow(_placed(finding, command, data, file), file)
                 # What scripts install has no part in the choice of the release, so that its pin may be meant otherwise.
-                if finding.code == TORCH.code and placed.edits and _pins_another(command.text, file.release.torch):
+                # A notebook installs for itself.
+                is_script = not file.relative.endswith(".ipynb")
+                if finding.code == TORCH.code and placed.edits and is_script and _pins_another(command.text, file):
                     placed = structs.replace(placed, safety=Safety.REVIEW)
                 file.add(placed)
 
 
-def _pins_another(text: bytes, torch: str) -> bool:
-    return b"torch==" in text and b"torch==" + torch.encode() not in text
+def _pins_another(text: bytes, file: OtherFile) -> bool:
+    """Whether a command pins another torch than that of the release aimed at."""
+    return b"torch==" in text and b"torch==" + file.release.torch.encode() not in text
 
 
 def _for_workflow(finding: Finding, file: OtherFile) -> Finding:
