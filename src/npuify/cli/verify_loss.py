@@ -1,0 +1,80 @@
+"""``npuify verify loss``."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.options import OutputOption  # noqa: TC001 - typer reads the annotations
+
+
+class VerifyFormat(str, Enum):
+    """How the report is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    HTML = "html"
+
+
+FormatOption = Annotated[VerifyFormat, typer.Option("--format", help="How to write the report.")]
+
+
+def verify_loss(
+    reference: Annotated[Path, typer.Argument(metavar="REFERENCE", help="What the original program wrote.")],
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="What the migrated program wrote.")],
+    metric: Annotated[str, typer.Option("--metric", metavar="NAME", help="The loss, where there are several.")] = "",
+    target_metric: Annotated[
+        str, typer.Option("--target-metric", metavar="NAME", help="Its name in TARGET, where that is another.")
+    ] = "",
+    pattern: Annotated[
+        str,
+        typer.Option(
+            "--pattern",
+            metavar="REGEX",
+            help="For plain logs: a regular expression with the groups loss and, where lines name it, step.",
+        ),
+    ] = "",
+    tolerance: Annotated[float, typer.Option(help="Relative error that is allowed: 0.01 is 1 %.")] = 0.01,
+    first: Annotated[int, typer.Option(metavar="N", help="Points that are judged as the first steps.")] = 10,
+    common: Annotated[bool, typer.Option("--common", help="Leave out steps that only one of them has.")] = False,
+    offset: Annotated[int, typer.Option(metavar="N", help="Add N to TARGET's steps.")] = 0,
+    allow_identical: Annotated[
+        bool, typer.Option("--allow-identical", help="Two files with the same bytes are two runs indeed.")
+    ] = False,
+    format: FormatOption = VerifyFormat.TEXT,
+    output: OutputOption = None,
+) -> int:
+    """Say whether two loss curves agree, the first steps and the long run apart, and where they part.
+
+    Reads captures, CSV, JSON lines, TensorBoard's event files, the trainer state of Hugging Face, and plain logs.
+    Curves that say nothing about each other are refused. Exit code: 0 where they agree, 1 where not, 2 for wrong use
+    and refusals.
+    """
+    from npuify.cli.output import put
+    from npuify.verify.loss.model import Verdict
+    from npuify.verify.loss.run import compare_losses
+
+    report = compare_losses(
+        reference,
+        target,
+        metric=metric,
+        target_metric=target_metric,
+        pattern=pattern,
+        tolerance=tolerance,
+        first=first,
+        common=common,
+        offset=offset,
+        allow_identical=allow_identical,
+    )
+    if format is VerifyFormat.JSON:
+        from npuify.verify.loss.text import render_json as render
+    elif format is VerifyFormat.HTML:
+        from npuify.verify.loss.page import render_html as render
+    else:
+        from npuify.verify.loss.text import render_text as render
+    put(render(report), output, exact=format is not VerifyFormat.TEXT)
+    return NOTHING_LEFT if report.verdict is Verdict.ALIGNED else FINDINGS_REMAIN

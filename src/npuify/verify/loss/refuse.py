@@ -1,0 +1,144 @@
+"""Pairs of curves that say nothing about each other are refused, each kind under its own name."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from .model import Curve, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FEWEST: Final = 3
+"""Points below which nothing is said."""
+_OTHER: Final = re.compile(r"(^|[^a-z])(val|valid|validation|eval|evaluation|test|dev)([^a-z]|$)")
+
+
+def check_files(reference: Path, target: Path, *, allow_identical: bool = False) -> None:
+    """Refuse one file given twice, or a copy of it.
+
+    Raises:
+        Refusal: ``same-file`` or ``same-content``.
+    """
+    if reference.resolve() == target.resolve() or (
+        reference.exists() and target.exists() and reference.samefile(target)
+    ):
+        raise Refusal(
+            "same-file", f"{reference} was given twice", advice="name the log of the reference, then that of the NPU"
+        )
+    if allow_identical or not (reference.is_file() and target.is_file()):
+        return
+    if reference.stat().st_size == target.stat().st_size and _digest(reference) == _digest(target):
+        raise Refusal(
+            "same-content",
+            f"{target} is, byte for byte, {reference}",
+            advice="if these really are two runs that wrote the same numbers, say so with --allow-identical",
+        )
+
+
+def _digest(path: Path) -> bytes:
+    found = hashlib.sha256()
+    with path.open("rb") as stream:
+        while data := stream.read(1 << 20):
+            found.update(data)
+    return found.digest()
+
+
+def comparable(reference: Curve, target: Curve, *, common: bool = False, offset: int = 0) -> tuple[Curve, Curve]:
+    """Both curves on the same steps.
+
+    Args:
+        common: whether to leave out steps that only one of them has.
+        offset: added to the target's steps first.
+
+    Raises:
+        Refusal: ``different-metric``, ``too-short``, ``step-offset``, ``different-steps``, ``different-lengths``,
+            ``constant``.
+    """
+    if _is_other(reference.metric) != _is_other(target.metric):
+        raise Refusal(
+            "different-metric", f"{reference.metric!r} against {target.metric!r}", advice="choose one with --metric"
+        )
+    for curve in (reference, target):
+        if len(curve.steps) < FEWEST:
+            raise Refusal("too-short", f"{curve.file} has {_points(len(curve.steps))}; {FEWEST} are the fewest")
+    if offset:
+        target = msgspec.structs.replace(target, steps=tuple(step + offset for step in target.steps))
+    if reference.steps != target.steps:
+        if not common:
+            _refuse_steps(reference, target)
+        reference, target = _on_common_steps(reference, target)
+    for curve in (reference, target):
+        if len(curve.steps) > FEWEST and len(set(curve.values)) == 1:
+            raise Refusal(
+                "constant",
+                f"the loss in {curve.file} is {curve.values[0]:g} at every step",
+                advice="a loss that never changes was not trained on, or the wrong number was read; see --metric",
+            )
+    return reference, target
+
+
+def _refuse_steps(reference: Curve, target: Curve) -> None:
+    one, two = reference.steps, target.steps
+    if len(one) == len(two):
+        shifts = {a - b for a, b in zip(one, two, strict=False)}
+        if len(shifts) == 1:
+            shift = shifts.pop()
+            raise Refusal(
+                "step-offset",
+                f"each step of {target.file} is {abs(shift)} {'less' if shift > 0 else 'more'} than its counterpart",
+                advice=f"if one counts from 0 and the other from 1: --offset {shift}",
+            )
+    shared = len(set(one) & set(two))
+    if reference.counted or target.counted:
+        raise Refusal(
+            "different-lengths",
+            f"{reference.file} has {_points(len(one))}, {target.file} {_points(len(two))}, "
+            "and there are no steps to tell which belong together",
+            advice="log the number of the step, run both equally long, or cut the longer one with --common",
+        )
+    raise Refusal(
+        "different-steps",
+        f"{reference.file} has steps {_range(one)}, {target.file} {_range(two)}; {shared} are in both",
+        advice="run both for the same steps with the same logging interval"
+        + (", or judge the steps that both have with --common" if shared >= FEWEST else ""),
+    )
+
+
+def _on_common_steps(reference: Curve, target: Curve) -> tuple[Curve, Curve]:
+    shared = set(reference.steps) & set(target.steps)
+    if len(shared) < FEWEST:
+        raise Refusal("different-steps", f"only {_points(len(shared))} are at steps that both have")
+    return _only(reference, shared), _only(target, shared)
+
+
+def _only(curve: Curve, steps: set[int]) -> Curve:
+    kept = [(step, value) for step, value in zip(curve.steps, curve.values, strict=False) if step in steps]
+    left = len(curve.steps) - len(kept)
+    notes = (
+        (*curve.notes, f"{left} of its {len(curve.steps)} points are at steps of its own and were left out")
+        if left
+        else curve.notes
+    )
+    return msgspec.structs.replace(
+        curve, steps=tuple(step for step, _ in kept), values=tuple(value for _, value in kept), notes=notes
+    )
+
+
+def _is_other(metric: str) -> bool:
+    return bool(_OTHER.search(metric.lower()))
+
+
+def _range(steps: Sequence[int]) -> str:
+    gaps = sorted(b - a for a, b in zip(steps, steps[1:], strict=False))
+    usual = gaps[len(gaps) // 2] if gaps else 1
+    return f"{steps[0]} to {steps[-1]}, every {usual}" if usual != 1 else f"{steps[0]} to {steps[-1]}"
+
+
+def _points(count: int) -> str:
+    return f"{count} point" + "s" * (count != 1)

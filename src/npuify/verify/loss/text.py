@@ -1,0 +1,72 @@
+"""A report on two loss curves as text, and as JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from npuify.report import printable
+
+from .judge import percent
+from .model import Verdict
+
+if TYPE_CHECKING:
+    from .model import Curve, LossReport, Part
+
+VERDICTS: Final = {
+    Verdict.ALIGNED: "The loss curves agree.",
+    Verdict.UNCERTAIN: "The loss curves agree on average only.",
+    Verdict.DIFFERENT: "The loss curves differ.",
+}
+
+
+def render_text(report: LossReport) -> str:
+    """The report for a person: the verdict, the reasons, what to do, then the numbers."""
+    lines = [VERDICTS[report.verdict], ""]
+    lines += [f"  {one}" for one in report.said]
+    if report.advice:
+        lines += ["", *(f"  -> {one}" for one in report.advice)]
+    lines += ["", f"{'':14}{'points':>8}{'mean error':>12}{'largest':>10}  at step   bias"]
+    lines.append(_row("first steps", report.first))
+    if report.long_run is not None:
+        lines.append(_row("long run", report.long_run))
+    lines.append(f"{'averaged':14}{'':8}{percent(report.smoothed_error):>12}   (moving average over {report.window})")
+    lines.append(f"{'at the end':14}{report.final_reference:8.5g}  against {report.final_target:.5g}")
+    lines += ["", *told(report.reference, "reference"), *told(report.target, "target")]
+    return printable("\n".join(lines) + "\n")
+
+
+def told(curve: Curve, role: str) -> list[str]:
+    """Where a curve comes from, in lines."""
+    steps = f"{len(curve.steps)} points, steps {curve.steps[0]} to {curve.steps[-1]}"
+    counted = " (counted: the file names none)" if curve.counted else ""
+    device = f", ran on {curve.device}" if curve.device else ""
+    return [
+        f"{role:10} {curve.file}: {curve.metric!r} from {curve.kind}, {steps}{counted}{device}",
+        *(f"{'':10}   {note}" for note in curve.notes),
+    ]
+
+
+def _row(name: str, one: Part) -> str:
+    mark = "ok" if one.aligned else "NOT ALIGNED"
+    bias = f"{'+' if one.bias > 0 else '-'}{percent(abs(one.bias))}" if one.bias else "0"
+    errors = f"{percent(one.mean_error):>12}{percent(one.max_error):>10}"
+    return f"{name:14}{one.points:8d}{errors}  {one.max_at:<8d}  {bias:8}  {mark}"
+
+
+def render_json(report: LossReport) -> str:
+    """The report as JSON; ``version`` says which form. What is not finite is text, as JSON has no word for it."""
+    plain = _plain(msgspec.to_builtins(report))
+    return printable(msgspec.json.format(msgspec.json.encode(plain), indent=2).decode("utf-8") + "\n")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return value
