@@ -18,6 +18,7 @@ from npuify.cli.schema import schema
 from npuify.cli.simulate import CONTEXT, simulate
 from npuify.cli.trace import trace
 from npuify.cli.verify_loss import verify_loss
+from npuify.cli.verify_profile import verify_profile
 
 # Without markup typer does not load rich, which would cost more than all the rest of --help.
 app = typer.Typer(
@@ -47,6 +48,7 @@ knowledge.command()(guarded(show))
 knowledge.command()(guarded(generate))
 app.add_typer(verify, name="verify")
 verify.command("loss")(guarded(verify_loss))
+verify.command("profile")(guarded(verify_profile))
 app.command()(guarded(schema))
 
 

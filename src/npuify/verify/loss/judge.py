@@ -27,6 +27,8 @@ msprobe (MindStudio), which takes the mean over the whole run."""
 FIRST: Final = 10
 """Steps that are judged by themselves: there, rounding has had no time to grow."""
 _NAMED: Final = 5
+_EVEN: Final = 0.3
+"""Share of the errors that their signed mean stays below where they go up and down alike. Assumed."""
 _EXACT: Final = 1e-4
 """A first step closer than this computed the same forward pass, whatever came later. Assumed, from single precision's
 rounding summed over a network; half types round 30 to 250 times as coarsely and are told apart by the tolerance."""
@@ -143,6 +145,8 @@ def _words(
                 said.append(
                     f"The target's loss is {'above' if rest.bias > 0 else 'below'} the reference's nearly always."
                 )
+            elif abs(rest.bias) < _EVEN * rest.mean_error:
+                said.append("The differences change sign from step to step, as with another seed or order of the data.")
             if start.aligned:
                 advice.append(
                     "The first steps agree and later ones do not: compare gradients and the update (learning rate, "

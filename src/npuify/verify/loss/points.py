@@ -34,6 +34,11 @@ def whole(value: object) -> int | None:
     return int(found)
 
 
+def counted(count: int, word: str) -> str:
+    """``3 lines``."""
+    return f"{count} {word}" + "s" * (count != 1)
+
+
 def make_curve(
     file: str,
     kind: str,
@@ -59,7 +64,6 @@ def make_curve(
         1 for one, two in zip(steps, steps[1:], strict=False) if one is not None and two is not None and two <= one
     )
     if named and restarts:
-        last = max(step for step in steps if step is not None)
         # An epoch counts from its start each time; a run that is taken up again seldom does, and passes the old end.
         epochs = restarts >= 1 and all(
             two <= _first(steps)
@@ -68,12 +72,12 @@ def make_curve(
         )
         if epochs:
             named = False
-            told.append(f"its steps start again {restarts} times, as with epochs: points were counted instead")
+            told.append(
+                f"its steps start again {counted(restarts, 'time')}, as with epochs: points were counted instead"
+            )
         else:
             points = _rewound(points)
-            told.append(
-                f"it goes back {restarts} times, as a run that was resumed: the later values count, up to {last}"
-            )
+            told.append(f"it goes back {counted(restarts, 'time')}, as a run that was resumed: the later values count")
     if named:
         return Curve(
             file,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from .model import Curve, Refusal
+from .points import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +67,9 @@ def comparable(reference: Curve, target: Curve, *, common: bool = False, offset:
         )
     for curve in (reference, target):
         if len(curve.steps) < FEWEST:
-            raise Refusal("too-short", f"{curve.file} has {_points(len(curve.steps))}; {FEWEST} are the fewest")
+            raise Refusal(
+                "too-short", f"{curve.file} has {counted(len(curve.steps), 'point')}; {FEWEST} are the fewest"
+            )
     if offset:
         target = msgspec.structs.replace(target, steps=tuple(step + offset for step in target.steps))
     if reference.steps != target.steps:
@@ -98,7 +101,7 @@ def _refuse_steps(reference: Curve, target: Curve) -> None:
     if reference.counted or target.counted:
         raise Refusal(
             "different-lengths",
-            f"{reference.file} has {_points(len(one))}, {target.file} {_points(len(two))}, "
+            f"{reference.file} has {counted(len(one), 'point')}, {target.file} {counted(len(two), 'point')}, "
             "and there are no steps to tell which belong together",
             advice="log the number of the step, run both equally long, or cut the longer one with --common",
         )
@@ -113,7 +116,7 @@ def _refuse_steps(reference: Curve, target: Curve) -> None:
 def _on_common_steps(reference: Curve, target: Curve) -> tuple[Curve, Curve]:
     shared = set(reference.steps) & set(target.steps)
     if len(shared) < FEWEST:
-        raise Refusal("different-steps", f"only {_points(len(shared))} are at steps that both have")
+        raise Refusal("different-steps", f"only {counted(len(shared), 'point')} are at steps that both have")
     return _only(reference, shared), _only(target, shared)
 
 
@@ -138,7 +141,3 @@ def _range(steps: Sequence[int]) -> str:
     gaps = sorted(b - a for a, b in zip(steps, steps[1:], strict=False))
     usual = gaps[len(gaps) // 2] if gaps else 1
     return f"{steps[0]} to {steps[-1]}, every {usual}" if usual != 1 else f"{steps[0]} to {steps[-1]}"
-
-
-def _points(count: int) -> str:
-    return f"{count} point" + "s" * (count != 1)

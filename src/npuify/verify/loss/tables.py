@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from npuify.model import NpuifyError
 
 from .choose import STEPS, choose, step_name
-from .points import make_curve, number, whole
+from .points import counted, make_curve, number, whole
 
 if TYPE_CHECKING:
     from .model import Curve
@@ -68,7 +68,9 @@ def read_json_lines(text: str, file: str, metric: str = "") -> Curve:
             rows.append(json.loads(line))
         except ValueError:
             bad += 1
-    return _rows(rows, file, metric, "json lines", [f"{bad} lines were no JSON and left out"] if bad else [])
+    return _rows(
+        rows, file, metric, "json lines", [f"{counted(bad, 'line')} left out, as they hold no JSON"] if bad else []
+    )
 
 
 def read_json(text: str, file: str, metric: str = "") -> Curve:

@@ -41,7 +41,7 @@ def render_text(report: LossReport) -> str:
 def told(curve: Curve, role: str) -> list[str]:
     """Where a curve comes from, in lines."""
     steps = f"{len(curve.steps)} points, steps {curve.steps[0]} to {curve.steps[-1]}"
-    counted = " (counted: the file names none)" if curve.counted else ""
+    counted = " (counted)" if curve.counted else ""
     device = f", ran on {curve.device}" if curve.device else ""
     return [
         f"{role:10} {curve.file}: {curve.metric!r} from {curve.kind}, {steps}{counted}{device}",

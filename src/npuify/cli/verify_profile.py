@@ -1,0 +1,50 @@
+"""``npuify verify profile``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.options import OutputOption  # noqa: TC001 - typer reads the annotations
+from npuify.cli.verify_loss import FormatOption, VerifyFormat
+
+
+def verify_profile(
+    profile: Annotated[Path, typer.Argument(metavar="PATH", help="What the profiler wrote: a folder, or a trace.")],
+    rank: Annotated[
+        str, typer.Option("--rank", metavar="N", help="Whose details are told; default: the slowest.")
+    ] = "",
+    torch_npu: Annotated[
+        str,
+        typer.Option(
+            "--torch-npu",
+            metavar="VERSION",
+            help="For a profile without an NPU: the release whose table tells which operators the CPU would compute.",
+        ),
+    ] = "",
+    no_trace: Annotated[bool, typer.Option("--no-trace", help="Read the tables only, not the trace.")] = False,
+    format: FormatOption = VerifyFormat.TEXT,
+    output: OutputOption = None,
+) -> int:
+    """Say where the time of a step goes, what it waits for, and which advice for NPUs holds.
+
+    Reads outputs of torch_npu's profiler, of msprof, and traces of PyTorch's profiler (CUDA, CPU, simulated NPU).
+    Exit code: 0 where no advice holds, 1 where some does, 2 for wrong use.
+    """
+    from npuify.cli.output import put
+    from npuify.knowledge import choose_release
+    from npuify.verify.profile.run import read_profile
+
+    release = choose_release(torch_npu, None).torch_npu if torch_npu else ""
+    report = read_profile(profile, rank=rank, torch_npu=release, trace=not no_trace)
+    if format is VerifyFormat.JSON:
+        from npuify.verify.profile.text import render_json as render
+    elif format is VerifyFormat.HTML:
+        from npuify.verify.profile.page import render_html as render
+    else:
+        from npuify.verify.profile.text import render_text as render
+    put(render(report), output, exact=format is not VerifyFormat.TEXT)
+    return FINDINGS_REMAIN if report.advice else NOTHING_LEFT

@@ -1,0 +1,139 @@
+"""A report on a profile as one HTML file that opens offline: no script, no address, everything escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+from npuify import __version__
+from npuify.report.html.escape import escaped, shortened
+
+from .text import parts, steps_in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .model import Operator, ProfileReport, Step
+
+_STYLE: Final = """
+:root{color-scheme:light dark;--line:#d0d7de;--dim:#57606a;--note:#0969da;--computing:#1a7f37;--exposed:#cf5b00;
+--idle:#b42318}
+@media(prefers-color-scheme:dark){:root{--line:#3d444d;--dim:#9198a1;--note:#4493f8;--computing:#3fb950;
+--exposed:#f0883e;--idle:#ff7b72}}
+body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:0 auto;padding:1.5rem}
+h1{font-size:1.4rem;margin:.2rem 0 1rem}h2{font-size:1.1rem;margin:2rem 0 .5rem}
+.brand,.dim{color:var(--dim)}table{border-collapse:collapse;width:100%}
+td,th{text-align:left;padding:.2rem .6rem .2rem 0;border-bottom:1px solid var(--line);vertical-align:top}
+td.number,th.number{text-align:right}td{overflow-wrap:anywhere}
+article{border:1px solid var(--line);border-left:5px solid var(--note);border-radius:6px;padding:.6rem 1rem;
+margin:.8rem 0}
+article p{margin:.3rem 0}svg{width:100%;height:auto;font-size:11px}text{fill:var(--dim)}
+.computing{fill:var(--computing);color:var(--computing)}.exposed{fill:var(--exposed);color:var(--exposed)}
+.idle{fill:var(--idle);color:var(--idle)}.unknown{fill:var(--note);color:var(--note)}
+rect.bar{fill:var(--note);opacity:.35}
+"""
+_STEPS: Final = 60
+"""Steps that are drawn."""
+
+
+def render_html(report: ProfileReport) -> str:
+    """The whole page, with the division of each step and the operators' times."""
+    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode("ascii")
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    more = "".join(f"<p>{escaped(one)}</p>" for one in report.said[1:])
+    steps = ""
+    if report.step_time:
+        listed = "".join(f"<li>{escaped(one.strip())}</li>" for one in parts(report))
+        steps = f"<h2>Steps</h2><p>{escaped(steps_in_words(report))}</p><ul>{listed}</ul>{_bars(report.steps)}"
+    tables = "".join(
+        f"<h2>{title}</h2>{_table(rows)}"
+        for title, rows in (
+            ("Kernels", report.operators),
+            ("Communication", report.communications),
+            ("Operators on the host", report.host_operators),
+        )
+        if rows
+    )
+    advice = "".join(
+        f"<article><p><b>{escaped(one.id)} {escaped(one.topic)}</b></p><p>{escaped(one.advice)}</p>"
+        + (f"<p>But: {escaped(one.caveat)}</p>" if one.caveat else "")
+        + f'<p class="dim">Seen: {escaped(one.seen)} · threshold: {escaped(one.threshold)} · '
+        f"known from: {escaped(one.source)} ({one.evidence.value})</p></article>"
+        for one in report.advice
+    )
+    cpu = "".join(
+        f'<tr><td>{escaped(one.name)}</td><td class="number">{one.count}</td><td>{escaped(one.evidence)}</td></tr>'
+        for one in report.fallbacks
+    )
+    unjudged = ", ".join(f"{one.id} (lacks {', '.join(one.lacks)})" for one in report.unjudged)
+    notes = "".join(f'<p class="dim">{escaped(one)}</p>' for one in report.notes)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>npuify verify profile: {escaped(report.bound.value)}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<p class="brand">npuify verify profile {escaped(__version__)} · {escaped(report.kind)} ·
+{escaped(shortened(report.path, 90))}</p>
+<h1>{escaped(report.said[0])}</h1>
+{more}
+{steps}
+{tables}
+{f"<h2>On the host's CPU</h2><table>{cpu}</table>" if cpu else ""}
+<h2>Advice</h2>
+{advice or '<p class="dim">No advice of the tuning table holds for this profile.</p>'}
+{f'<p class="dim">Not judged, as the profile lacks what they ask for: {escaped(unjudged)}</p>' if unjudged else ""}
+{notes}
+</body>
+</html>
+"""
+
+
+def _table(rows: Sequence[Operator]) -> str:
+    body = "".join(
+        f'<tr><td>{escaped(one.name)}</td><td>{escaped(one.core)}</td><td class="number">{one.count}</td>'
+        f'<td class="number">{one.time / 1000:.2f}</td><td class="number">{one.share:.1%}</td></tr>'
+        for one in rows
+    )
+    head = '<th class="number">Count</th><th class="number">ms</th><th class="number">Share</th>'
+    return f"<table><tr><th>Name</th><th>On</th>{head}</tr>{body}</table>"
+
+
+def _bars(steps: Sequence[Step]) -> str:
+    """One upright bar for each step, divided into computing, exposed communication and idle time."""
+    shown = list(steps[:_STEPS])
+    most = max((step.total for step in shown), default=0.0)
+    if most <= 0:
+        return ""
+    width, parts_ = 900 / len(shown), []
+    for number, step in enumerate(shown):
+        pieces = (
+            [("computing", step.computing), ("exposed", step.exposed or 0.0), ("idle", step.idle or 0.0)]
+            if step.computing is not None
+            else [("unknown", step.total)]
+        )
+        place = 160.0
+        title = f"<title>step {escaped(step.name)}: {step.total / 1000:.3f} ms</title>"
+        for name, time in pieces:
+            height = 150 * (time or 0.0) / most
+            place -= height
+            parts_.append(
+                f'<rect class="{name}" x="{number * width:.1f}" y="{place:.1f}" width="{max(width - 2, 1):.1f}" '
+                f'height="{height:.1f}">{title}</rect>'
+            )
+    legend = (
+        '<b class="computing">&#9632;</b> computing <b class="exposed">&#9632;</b> communication, exposed '
+        '<b class="idle">&#9632;</b> idle'
+    )
+    known = any(step.computing is not None for step in shown)
+    more = f"; the first {_STEPS} of {len(steps)} are drawn" if len(steps) > _STEPS else ""
+    return (
+        f'<p class="dim">{legend if known else "the whole step; how it is divided is not known"}{more}</p>'
+        f'<svg viewBox="0 0 900 165" role="img" aria-label="time of each step">{"".join(parts_)}</svg>'
+    )

@@ -1,0 +1,88 @@
+"""A report on a profile as text, and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from npuify.report import printable
+from npuify.report.html.escape import shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .model import Operator, ProfileReport
+
+_SHOWN = 10
+
+
+def render_text(report: ProfileReport) -> str:
+    """The report for a person: what the step waits for, where the time goes, what to do."""
+    lines = [f"  {one}" if number else one for number, one in enumerate(report.said)]
+    lines += ["", f"{report.kind}, {report.path}" + (f", {report.rank}" if len(report.ranks) > 1 else "")]
+    if report.step_time:
+        lines += [f"{steps_in_words(report)}", *parts(report)]
+    for title, rows in (
+        ("Kernels", report.operators),
+        ("Communication", report.communications),
+        ("Operators on the host", report.host_operators),
+    ):
+        if rows:
+            lines += [
+                "",
+                f"{title:40}{'on':>16}{'count':>8}{'ms':>11}{'share':>8}",
+                *(_row(one) for one in rows[:_SHOWN]),
+            ]
+    if report.fallbacks:
+        lines += ["", "On the host's CPU"]
+        lines += [
+            f"  {one.name:38}{one.count:8d} x  "
+            + (f"{one.time / 1000:.2f} ms, seen" if one.evidence == "seen" else "expected from the release's table")
+            for one in report.fallbacks
+        ]
+    lines += ["", *_advice(report)]
+    lines += [f"note: {one}" for one in report.notes]
+    return printable("\n".join(lines) + "\n")
+
+
+def steps_in_words(report: ProfileReport) -> str:
+    """``step 12.34 ms (median of 9 of 10)``."""
+    count = len(report.steps)
+    used = count - 1 if count >= 3 else count
+    of = f"median of {used} of {count}, the first left out" if used < count else f"{count} step" + "s" * (count != 1)
+    return f"step {(report.step_time or 0) / 1000:.3f} ms ({of})"
+
+
+def parts(report: ProfileReport) -> Iterator[str]:
+    """The shares of a step, those that are known."""
+    for name, share in (
+        ("computing", report.computing_share),
+        ("communication, exposed", report.exposed_share),
+        ("idle, or copying", report.idle_share),
+        ("waiting for data", report.data_share),
+    ):
+        if share is not None:
+            yield f"  {name:24}{share:7.1%}"
+
+
+def _row(one: Operator) -> str:
+    return f"  {shortened(one.name, 38):38}{one.core:>16}{one.count:8d}{one.time / 1000:11.2f}{one.share:8.1%}"
+
+
+def _advice(report: ProfileReport) -> Iterator[str]:
+    if not report.advice:
+        yield "No advice of the tuning table holds for this profile."
+    for one in report.advice:
+        yield f"{one.id} {one.topic}: {one.advice}"
+        if one.caveat:
+            yield f"     but: {one.caveat}"
+        yield f"     seen: {one.seen}. threshold: {one.threshold}. known from: {one.source} ({one.evidence.value})"
+    if report.unjudged:
+        names = ", ".join(f"{one.id} (lacks {', '.join(one.lacks)})" for one in report.unjudged)
+        yield f"Not judged, as the profile lacks what they ask for: {names}"
+
+
+def render_json(report: ProfileReport) -> str:
+    """The report as JSON; ``version`` says which form."""
+    return printable(msgspec.json.format(msgspec.json.encode(report), indent=2).decode("utf-8") + "\n")
