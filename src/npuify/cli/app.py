@@ -19,6 +19,7 @@ from npuify.cli.simulate import CONTEXT, simulate
 from npuify.cli.trace import trace
 from npuify.cli.verify_loss import verify_loss
 from npuify.cli.verify_profile import verify_profile
+from npuify.cli.verify_steps import verify_steps
 
 # Without markup typer does not load rich, which would cost more than all the rest of --help.
 app = typer.Typer(
@@ -49,6 +50,7 @@ knowledge.command()(guarded(generate))
 app.add_typer(verify, name="verify")
 verify.command("loss")(guarded(verify_loss))
 verify.command("profile")(guarded(verify_profile))
+verify.command("steps")(guarded(verify_steps))
 app.command()(guarded(schema))
 
 

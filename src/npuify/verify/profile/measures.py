@@ -67,7 +67,6 @@ def _of_steps(shares: Shares, ranks: tuple[Rank, ...], gathered: Gathered) -> It
     times = [rank.step for rank in ranks if rank.step > 0]
     if len(times) > 1:
         yield Measure("rank_spread", max(times) / min(times) - 1, source)
-        yield Measure("odd_card_count", float(len(times) not in (1, 2, 4, 8)), "the folders")
 
 
 def _of_kernels(kernels: Kernels, source: str) -> Iterator[Measure]:

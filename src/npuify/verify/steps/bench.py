@@ -1,0 +1,118 @@
+"""The two copies of the project, and how a program is run in them on each side."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from .model import StepResult, Where
+from .plan import filled
+from .runner import Ran, npuify, run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .model import Devices
+    from .plan import Plan
+
+_LEFT_OUT: Final = (
+    ".git",
+    "__pycache__",
+    ".venv",
+    "venv",
+    "node_modules",
+    "npuify-report",
+    ".mypy_cache",
+    ".pytest_cache",
+)
+
+
+@dataclass
+class Bench:
+    """Everything that a step needs."""
+
+    plan: Plan
+    devices: Devices
+    work: Path
+    """Where captures and logs go."""
+    reference: Path
+    """A copy of the original project."""
+    target: Path
+    """A copy of the migrated one."""
+    reference_device: str
+    """``cpu`` or ``cuda``."""
+    simulated: bool
+    """Whether the target is the simulated NPU."""
+    timeout: float
+    iterations: int
+    cards: int
+    given: Path | None = None
+    """A capture of the original that was made elsewhere."""
+    done: list[StepResult] = field(default_factory=list)
+
+    @property
+    def where(self) -> Where:
+        """On what the migrated program runs."""
+        return Where.SIMULATION if self.simulated else Where.HARDWARE
+
+    def capture(
+        self, name: str, *, target: bool, words: Sequence[str], steps: int, samples: int = 1024
+    ) -> tuple[Ran, Path]:
+        """Run a program under ``npuify verify capture``, on the target or on the reference."""
+        folder = self.work / "captures" / name
+        folder.parent.mkdir(exist_ok=True)
+        device = "npu" if target else self.reference_device
+        kind = "simulated" if target and self.simulated else "cpu" if device == "cpu" else "auto"
+        command = filled(words, device)
+        options = ["--steps", str(steps), "--samples", str(samples), "--device", kind]
+        shown = f"npuify verify capture -o captures/{name} {' '.join([*options, *command])}"
+        ran = run(
+            [*npuify(), "verify", "capture", "-o", str(folder), *options, "--python", self.devices.python, *command],
+            self.target if target else self.reference,
+            self.work / f"{name}.log",
+            shown=shown,
+            timeout=self.timeout,
+        )
+        return ran, folder
+
+    def program(self, name: str, words: Sequence[str]) -> Ran:
+        """Run the migrated program as it is, on the target."""
+        command = filled(words, "npu")
+        log = self.work / f"{name}.log"
+        if self.simulated:
+            options = ["--devices", str(max(self.cards, 1)), "--cpu-random"]
+            return run(
+                [*npuify(), "simulate", *options, "--python", self.devices.python, *command],
+                self.target,
+                log,
+                shown=f"npuify simulate {' '.join([*options, *command])}",
+                timeout=self.timeout,
+            )
+        from npuify.simulator.launch import command as resolved
+
+        inside = [str(self.target / command[0]), *command[1:]] if command[0].endswith(".py") else command
+        return run(
+            resolved(inside, self.devices.python), self.target, log, shown=" ".join(command), timeout=self.timeout
+        )
+
+
+def copy(source: Path, destination: Path) -> None:
+    """Copy a project, or one program, so that running it leaves the original as it is.
+
+    Links are copied as links: a data set behind one is used where it lies.
+    """
+    if source.is_file():
+        destination.mkdir(parents=True)
+        shutil.copy2(source, destination / source.name)
+        return
+    shutil.copytree(source, destination, symlinks=True, ignore=_ignored, ignore_dangling_symlinks=True)
+
+
+def _ignored(folder: str, names: list[str]) -> set[str]:
+    return {name for name in names if name in _LEFT_OUT or _leads_nowhere(Path(folder, name))}
+
+
+def _leads_nowhere(path: Path) -> bool:
+    return path.is_symlink() and not path.exists()

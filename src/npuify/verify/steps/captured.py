@@ -1,0 +1,244 @@
+"""What captures of the two programs show: forward, backward, and whether they agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from npuify.model import NpuifyError
+from npuify.verify.loss.captures import records
+
+from .model import Status, StepResult, Where
+
+if TYPE_CHECKING:
+    from .bench import Bench
+    from .runner import Ran
+
+
+@dataclass
+class Seen:
+    """What one capture holds, counted."""
+
+    ranks: int = 0
+    calls: int = 0
+    modules: set[str] = field(default_factory=set)
+    devices: Counter[str] = field(default_factory=Counter)
+    broken: list[str] = field(default_factory=list)
+    """Modules whose results hold NaN or infinities, in the order of their calls."""
+    gradients: int = 0
+    broken_gradients: int = 0
+    updated: int = 0
+    """Parameters that an optimiser was seen to step."""
+    optimizers: set[str] = field(default_factory=set)
+    losses: list[float] = field(default_factory=list)
+    after: list[dict[tuple[str, int], tuple[float | None, float | None]]] = field(default_factory=list)
+    """For each rank: a parameter after a step → its mean and norm."""
+
+
+def look(folder: Path) -> Seen:
+    """Count what a capture holds.
+
+    Raises:
+        NpuifyError: it cannot be read.
+    """
+    seen = Seen()
+    for path in sorted(folder.glob("rank*/records.jsonl")):
+        seen.ranks += 1
+        seen.after.append({})
+        for record in records(path):
+            _take(seen, record, first=seen.ranks == 1)
+    return seen
+
+
+def _take(seen: Seen, record: dict[str, Any], *, first: bool) -> None:
+    kind = record.get("event")
+    if kind == "value" and record.get("kind") == "parameter" and record.get("when") == "after":
+        told = record.get("is") or {}
+        seen.after[-1][(str(record.get("name")), int(record.get("step", 0)))] = (told.get("mean"), told.get("norm"))
+    if not first:
+        return
+    if kind == "call":
+        seen.calls += 1
+        seen.modules.add(str(record.get("name", "")))
+        outputs = record.get("outputs") or []
+        seen.devices.update(str(one.get("device", "")) for one in outputs if one.get("device"))
+        if any(one.get("nan") or one.get("inf") for one in outputs):
+            seen.broken.append(str(record.get("name", "")))
+    elif kind == "gradient":
+        seen.gradients += 1
+        told = record.get("is") or {}
+        seen.broken_gradients += bool(told.get("nan") or told.get("inf"))
+    elif kind == "optimizer":
+        seen.optimizers.add(str(record.get("class", "")))
+        seen.updated = max(
+            seen.updated, sum(len(group.get("parameters") or ()) for group in record.get("groups") or ())
+        )
+    elif kind == "loss":
+        try:
+            seen.losses.append(float(record["value"]))
+        except (KeyError, TypeError, ValueError):
+            return
+
+
+def forward(bench: Bench, ran: Ran, seen: Seen | None) -> StepResult:
+    """Whether the migrated model's forward pass ran on the target, and gave numbers."""
+    title = "Forward pass of the migrated program"
+    if seen is None or not seen.calls:
+        return StepResult(
+            "forward",
+            title,
+            Status.FAILED,
+            bench.where,
+            f"Before any module had given a result it {ran.why()}",
+            ran.tail(),
+            ran.advice(),
+            (ran.shown,),
+            ran.seconds,
+        )
+    on = ", ".join(f"{count} on {name}" for name, count in seen.devices.most_common(3))
+    evidence = [f"{seen.calls} calls of {len(seen.modules)} modules; results: {on or 'none are tensors'}"]
+    kinds = {name.split(":")[0] for name in seen.devices}
+    if kinds and "npu" not in kinds:
+        return StepResult(
+            "forward",
+            title,
+            Status.FAILED,
+            Where.CPU,
+            f"The modules ran on {', '.join(sorted(kinds))}, and none on an NPU.",
+            tuple(evidence),
+            "Let the program choose the NPU: name the device in the command, as --device={device}.",
+            (ran.shown,),
+            ran.seconds,
+        )
+    if seen.broken:
+        named = ", ".join(dict.fromkeys(seen.broken[:5]))
+        return StepResult(
+            "forward",
+            title,
+            Status.FAILED,
+            bench.where,
+            f"Results hold NaN or infinities, first in {named}.",
+            tuple(evidence),
+            "If the reference has the same, masks may do it: see the comparison.",
+            (ran.shown,),
+            ran.seconds,
+        )
+    return StepResult(
+        "forward",
+        title,
+        Status.PASSED,
+        bench.where,
+        "It runs, and all results are numbers.",
+        tuple(evidence),
+        "",
+        (ran.shown,),
+        ran.seconds,
+    )
+
+
+def backward(bench: Bench, ran: Ran, seen: Seen | None) -> StepResult:
+    """Whether gradients came back, were numbers, and an optimiser stepped."""
+    title = "Backward pass and update of the migrated program"
+    if seen is None or not seen.calls:
+        return StepResult("backward", title, Status.NOT_RUN, Where.NOWHERE, "The forward pass failed.")
+    evidence = [
+        (
+            f"{seen.gradients} gradients of results, {seen.updated} parameters "
+            f"in {', '.join(seen.optimizers) or 'no optimiser'}"
+        )
+    ]
+    if not seen.gradients and not seen.updated:
+        if ran.fine:
+            return StepResult(
+                "backward",
+                title,
+                Status.NOT_RUN,
+                Where.NOWHERE,
+                "The program has no backward pass: it is one that only infers.",
+                tuple(evidence),
+                "",
+                (ran.shown,),
+            )
+        return StepResult(
+            "backward",
+            title,
+            Status.FAILED,
+            bench.where,
+            f"Before a gradient came back it {ran.why()}",
+            (*evidence, *ran.tail()),
+            ran.advice(),
+            (ran.shown,),
+        )
+    if seen.broken_gradients:
+        return StepResult(
+            "backward",
+            title,
+            Status.FAILED,
+            bench.where,
+            f"{seen.broken_gradients} gradients hold NaN or infinities.",
+            tuple(evidence),
+            "With a GradScaler the first steps may overflow, and are skipped: compare with the reference.",
+            (ran.shown,),
+        )
+    if not seen.updated:
+        return StepResult(
+            "backward",
+            title,
+            Status.FAILED,
+            bench.where,
+            "Gradients came back, but no optimiser made a step.",
+            (*evidence, *(ran.tail() if not ran.fine else ())),
+            "",
+            (ran.shown,),
+        )
+    return StepResult(
+        "backward",
+        title,
+        Status.PASSED,
+        bench.where,
+        "All gradients are numbers, and the optimiser stepped.",
+        tuple(evidence),
+        "",
+        (ran.shown,),
+    )
+
+
+def compare(bench: Bench, reference: Path | None, target: Path, why: str) -> StepResult:
+    """Hold the captures of both programs against each other, module by module."""
+    title = "Comparison with the original, module by module"
+    on = "a capture that was given" if bench.given is not None else f"the original on {bench.reference_device.upper()}"
+    if reference is None:
+        return StepResult(
+            "compare",
+            title,
+            Status.NOT_RUN,
+            Where.NOWHERE,
+            why,
+            advice="Where the original runs (on a CUDA machine): npuify verify capture -o reference PROGRAM; "
+            "then bring the folder here and name it with --reference.",
+        )
+    from npuify.verify.comparison.compare import compare as hold
+
+    try:
+        result = hold(reference, target)
+    except NpuifyError as error:
+        return StepResult("compare", title, Status.FAILED, bench.where, error.message, advice=error.advice)
+    evidence = [
+        f"against {on}: {result.matched} calls matched, the largest error of a result {result.worst:.2g}",
+        *result.remarks[:4],
+    ]
+    if result.agrees:
+        return StepResult("compare", title, Status.PASSED, bench.where, "They agree but for rounding.", tuple(evidence))
+    first = result.first
+    told = f"First in {first.name}: {first.message}" if first is not None else result.verdict
+    return StepResult(
+        "compare",
+        title,
+        Status.FAILED,
+        bench.where,
+        told,
+        tuple(evidence),
+        f"npuify verify compare {reference} {target} --format html shows all of it.",
+    )

@@ -1,0 +1,58 @@
+"""Which devices the Python that runs the programs has."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+from npuify.model import NpuifyError
+
+from .model import Devices
+
+_ASK = """
+import importlib.metadata as metadata, json
+def version(name):
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
+told = {"torch": version("torch"), "torch_npu": version("torch-npu"), "cuda": 0, "npu": 0}
+if told["torch"]:
+    import torch
+    try:
+        told["cuda"] = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    except Exception:
+        pass
+    if told["torch_npu"]:
+        try:
+            import torch_npu
+            told["npu"] = torch.npu.device_count() if torch.npu.is_available() else 0
+        except Exception:
+            pass
+print("\\n" + json.dumps(told))
+"""
+_SECONDS = 180
+
+
+def devices_of(python: str) -> Devices:
+    """Ask ``python`` for torch, torch_npu and the devices that they can use.
+
+    Raises:
+        NpuifyError: it does not run, or has no torch.
+    """
+    plain = {
+        name: value for name, value in os.environ.items() if not name.startswith(("NPUIFY_SIMULATE", "NPUIFY_CAPTURE"))
+    }
+    try:
+        done = subprocess.run(
+            [python, "-c", _ASK], capture_output=True, text=True, check=False, timeout=_SECONDS, env=plain
+        )
+        told = json.loads(done.stdout.strip().splitlines()[-1])
+    except (OSError, ValueError, IndexError, subprocess.TimeoutExpired) as error:
+        raise NpuifyError(f"{python} could not be asked for its devices: {error}") from None
+    if not told["torch"]:
+        raise NpuifyError(
+            f"{python} has no PyTorch, which the programs need", advice="pip install torch, or name one with --python"
+        )
+    return Devices(python, told["torch"], told["torch_npu"], told["cuda"], told["npu"])

@@ -1,0 +1,74 @@
+"""The types of this part."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import msgspec
+
+
+class Status(str, Enum):
+    """What became of a step."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_RUN = "not run"
+
+
+class Where(str, Enum):
+    """On what a step ran. Nothing but ``hardware`` says anything of a real card."""
+
+    HARDWARE = "hardware"
+    SIMULATION = "simulation"
+    CPU = "the host's CPU"
+    NOWHERE = "nowhere"
+
+
+class StepResult(msgspec.Struct, frozen=True):
+    """One step of the acceptance."""
+
+    name: str
+    """``forward``, ``backward``, ``compare``, ``iterations``, ``loss``, ``resume`` or ``cards``."""
+    title: str
+    status: Status
+    where: Where
+    """On what the migrated program ran."""
+    message: str
+    evidence: tuple[str, ...] = ()
+    """What was seen."""
+    advice: str = ""
+    commands: tuple[str, ...] = ()
+    """What was run, or what would do it."""
+    seconds: float = 0.0
+
+
+class Devices(msgspec.Struct, frozen=True):
+    """What the Python that runs the programs has."""
+
+    python: str
+    torch: str
+    torch_npu: str
+    """Empty: not installed."""
+    cuda: int
+    """GPUs that torch can use."""
+    npu: int
+    """Real NPUs that torch_npu can use."""
+
+
+class AcceptanceReport(msgspec.Struct, frozen=True):
+    """The answer of ``npuify verify steps``."""
+
+    version: int
+    project: str
+    entry: str
+    reference: str
+    """What the original program ran on: ``CUDA``, ``CPU``, or a capture that was given."""
+    target: str
+    """What the migrated program ran on: ``NPU`` or ``simulated NPU``."""
+    devices: Devices
+    prepared: tuple[str, ...]
+    """What was done before the first step."""
+    steps: tuple[StepResult, ...]
+    verdict: str
+    folder: str = ""
+    """Where captures and logs were left; empty: nowhere."""

@@ -1,0 +1,77 @@
+"""A report on an acceptance as one HTML file that opens offline: no script, no address, everything escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+from npuify import __version__
+from npuify.report.html.escape import escaped, shortened
+
+from .model import Status
+from .text import devices_in_words, ran_on
+
+if TYPE_CHECKING:
+    from .model import AcceptanceReport, StepResult
+
+_STYLE: Final = """
+:root{color-scheme:light dark;--line:#d0d7de;--dim:#57606a;--bad:#b42318;--good:#1a7f37;--code:#f3f4f6}
+@media(prefers-color-scheme:dark){:root{--line:#3d444d;--dim:#9198a1;--bad:#ff7b72;--good:#3fb950;--code:#21262d}}
+body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:0 auto;padding:1.5rem}
+h1{font-size:1.4rem;margin:.2rem 0 1rem}.brand,.dim{color:var(--dim)}table{border-collapse:collapse;width:100%}
+td,th{text-align:left;padding:.25rem .6rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top}
+article{border:1px solid var(--line);border-left:5px solid var(--dim);border-radius:6px;padding:.6rem 1rem;
+margin:.8rem 0}
+article.passed{border-left-color:var(--good)}article.failed{border-left-color:var(--bad)}article p{margin:.3rem 0}
+b.passed{color:var(--good)}b.failed{color:var(--bad)}b.notrun{color:var(--dim)}
+ul{margin:.3rem 0}li{overflow-wrap:anywhere}
+pre{background:var(--code);padding:.5rem .7rem;border-radius:4px;overflow:auto;margin:.4rem 0}
+"""
+
+
+def render_html(report: AcceptanceReport) -> str:
+    """The whole page."""
+    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode("ascii")
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    rows = (
+        ("Project", f"{report.project}, {report.entry}"),
+        ("Reference", report.reference),
+        ("Target", report.target),
+        ("Machine", devices_in_words(report.devices)),
+        *(("Prepared", one) for one in report.prepared),
+    )
+    table = "".join(f"<tr><th>{name}</th><td>{escaped(value)}</td></tr>" for name, value in rows)
+    steps = "".join(_step(number, step) for number, step in enumerate(report.steps, 1))
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>npuify verify steps: {escaped(shortened(report.project, 40))}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<p class="brand">npuify verify steps {escaped(__version__)}</p>
+<h1>{escaped(report.verdict)}</h1>
+<table>{table}</table>
+{steps}
+</body>
+</html>
+"""
+
+
+def _step(number: int, step: StepResult) -> str:
+    kind = {Status.PASSED: "passed", Status.FAILED: "failed", Status.NOT_RUN: "notrun"}[step.status]
+    evidence = "".join(f"<li>{escaped(one)}</li>" for one in step.evidence)
+    commands = escaped("\n".join(step.commands))
+    return (
+        f'<article class="{kind}"><p><b class="{kind}">{step.status.value}</b> <b>{number}. {escaped(step.title)}</b> '
+        f'<span class="dim">{escaped(ran_on(step))}</span></p><p>{escaped(step.message)}</p>'
+        + (f"<ul>{evidence}</ul>" if evidence else "")
+        + (f"<p>{escaped(step.advice)}</p>" if step.advice else "")
+        + (f"<pre>{commands}</pre>" if commands else "")
+        + "</article>"
+    )

@@ -1,0 +1,148 @@
+"""What is run: the program that trains, how it goes on from a checkpoint, and how it is started on several cards."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from npuify.model import NpuifyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from npuify.model import EntryPoint
+
+_TRAINING: Final = re.compile(r"(^|[/_-])(train|finetune|fine_tune|pretrain|run|main)", re.IGNORECASE)
+_DISTRIBUTED: Final = re.compile(r"DistributedDataParallel|init_process_group|FullyShardedDataParallel")
+_RESUME: Final = re.compile(r"""add_argument\(\s*["'](--resume(?:[-_]from(?:[-_]checkpoint)?)?|--checkpoint)["']""")
+_CHECKPOINT: Final = re.compile(r"\.(pt|pth|ckpt|bin|safetensors|tar)$")
+_LAUNCHERS: Final = ("torchrun", "torch_npu_run", "accelerate", "deepspeed")
+_LARGEST: Final = 1 << 20
+WORDS: Final = {
+    "cpu": {"device": "cpu", "backend": "gloo"},
+    "cuda": {"device": "cuda", "backend": "nccl"},
+    "npu": {"device": "npu", "backend": "hccl"},
+}
+"""What {device} and {backend} in a command stand for."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Commands, with {device} and {backend} still in them; an empty one is not known."""
+
+    entry: tuple[str, ...]
+    reference_entry: tuple[str, ...]
+    resume: tuple[str, ...]
+    cards: tuple[str, ...]
+    why_no_cards: str = ""
+    guessed: tuple[str, ...] = ()
+    """What was chosen without being asked for, in words."""
+
+
+def make_plan(
+    project: Path,
+    points: Sequence[EntryPoint],
+    *,
+    entry: str = "",
+    reference_entry: str = "",
+    resume: str = "",
+    cards: str = "",
+    count: int = 2,
+) -> Plan:
+    """What was asked for, and for what was not: what the project itself says.
+
+    Args:
+        points: the project's entry points, the best attested first.
+        count: cards to start on.
+
+    Raises:
+        NpuifyError: nothing is named, and the project does not say which of its programs trains.
+    """
+    guessed: list[str] = []
+    words = _split(entry) if entry else _entry(project, points, guessed)
+    distributed = words[0] in _LAUNCHERS
+    several, why = _split(cards), ""
+    if not several and distributed:
+        several = words
+    elif not several and _is_distributed(project):
+        several = ("torchrun", "--standalone", f"--nproc_per_node={count}", *words)
+        guessed.append(f"several cards: {shlex.join(several)}, as the project uses torch.distributed")
+    elif not several:
+        why = "the project does not use torch.distributed: it runs on one card only"
+    return Plan(words, _split(reference_entry) or words, _split(resume), several, why, tuple(guessed))
+
+
+def _split(text: str) -> tuple[str, ...]:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise NpuifyError(f"{text!r} is no command: {error}") from None
+    return tuple(words[1:] if words[:1] in (["python"], ["python3"]) else words)
+
+
+def _entry(project: Path, points: Sequence[EntryPoint], guessed: list[str]) -> tuple[str, ...]:
+    if project.is_file():
+        return (project.name,)
+    found = [one.file for one in points if one.file.endswith(".py") and _TRAINING.search(one.file)]
+    nearest = min((file.count("/") for file in found), default=0)
+    found = [file for file in found if file.count("/") == nearest]
+    training = [file for file in found if "train" in file.rsplit("/", 1)[-1].lower()]
+    chosen = training if training else found
+    if len(chosen) == 1:
+        guessed.append(f"the program: {chosen[0]}, without arguments")
+        return (chosen[0],)
+    commands = [
+        mention.text for one in points for mention in one.mentions if mention.kind == "documentation" and mention.text
+    ]
+    listed = ", ".join(one.file for one in points[:8]) or "none was found"
+    raise NpuifyError(
+        "it is not plain which program trains"
+        if chosen or points
+        else "the project has no program that can be started",
+        advice=f'name it with its arguments: --entry "train.py --steps 20". Programs: {listed}'
+        + (f". Its pages say: {'; '.join(commands[:4])}" if commands else ""),
+        file=str(project),
+    )
+
+
+def _is_distributed(project: Path) -> bool:
+    return any(_DISTRIBUTED.search(text) for text in _sources(project))
+
+
+def _sources(project: Path) -> Iterable[str]:
+    files = [project] if project.is_file() else sorted(project.rglob("*.py"))[:2000]
+    for path in files:
+        try:
+            if path.stat().st_size <= _LARGEST:
+                yield path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+
+
+def resume_option(project: Path, entry: Sequence[str]) -> str:
+    """The option by which the program takes a checkpoint, such as ``--resume``; empty where none is seen."""
+    program = next((word for word in entry if word.endswith(".py")), "")
+    path = project / program
+    if not program or not path.is_file():
+        return ""
+    match = next((found for text in _sources(path) if (found := _RESUME.search(text))), None)
+    return match[1] if match is not None else ""
+
+
+def checkpoints(folder: Path, since: float) -> list[Path]:
+    """Files that look like checkpoints and were written after ``since``, the newest last."""
+    found = [
+        path
+        for path in folder.rglob("*")
+        if _CHECKPOINT.search(path.name) and path.is_file() and path.stat().st_mtime >= since
+    ]
+    return sorted(found, key=lambda path: path.stat().st_mtime)
+
+
+def filled(words: Sequence[str], device: str) -> list[str]:
+    """A command for ``cpu``, ``cuda`` or ``npu``."""
+    values = WORDS[device]
+    return [word.replace("{device}", values["device"]).replace("{backend}", values["backend"]) for word in words]

@@ -1,0 +1,152 @@
+"""Run one command, with its output in a file and an end to its time."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_TAIL: Final = 8
+_READ: Final = 1 << 22
+_ERROR: Final = re.compile(
+    r"^(?:\[rank\d+\]:\s*)?(?P<error>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotSimulated)\b.*)$",
+    re.MULTILINE,
+)
+_FOLLOWS: Final = ("torch.distributed.elastic", "ChildFailedError", "SignalException")
+_LONGEST: Final = 300
+
+
+class Ran(msgspec.Struct, frozen=True):
+    """What a command came to."""
+
+    command: tuple[str, ...]
+    shown: str
+    """The command as a person would write it."""
+    code: int
+    """Its exit code; negative: the signal that ended it."""
+    seconds: float
+    timed_out: bool
+    log: str
+    """The file with what it printed."""
+
+    @property
+    def fine(self) -> bool:
+        """Whether it came to its end without an error."""
+        return self.code == 0 and not self.timed_out
+
+    def tail(self) -> tuple[str, ...]:
+        """The last lines that it printed."""
+        try:
+            size = Path(self.log).stat().st_size
+            with Path(self.log).open("rb") as stream:
+                stream.seek(max(0, size - 16384))
+                text = stream.read().decode("utf-8", "replace")
+        except OSError:
+            return ()
+        lines = [line.rstrip()[:_LONGEST] for line in text.replace("\r", "\n").splitlines() if line.strip()]
+        return tuple(lines[-_TAIL:])
+
+    def cause(self) -> str:
+        """The error that a Python program ended with; the first one, where processes drag each other down."""
+        try:
+            with Path(self.log).open("rb") as stream:
+                text = stream.read(_READ).decode("utf-8", "replace")
+        except OSError:
+            return ""
+        found = [match["error"] for match in _ERROR.finditer(text) if not match["error"].startswith(_FOLLOWS)]
+        return found[0 if "[rank" in text else -1][:_LONGEST] if found else ""
+
+    def advice(self) -> str:
+        """What to do about it."""
+        if self.timed_out:
+            return "Give it less to do, or more time with --timeout."
+        cause = self.cause()
+        if re.search(r"LOCAL_RANK|\bRANK\b|WORLD_SIZE", cause):
+            return (
+                "The program wants to be started by a launcher: "
+                '--entry "torchrun --standalone --nproc_per_node=2 train.py ...".'
+            )
+        return "npuify diagnose reads such a log."
+
+    def why(self) -> str:
+        """Why it is not fine, in words."""
+        cause = self.cause()
+        return self._end() + (f": {cause}" if cause else "")
+
+    def _end(self) -> str:
+        if self.timed_out:
+            return f"did not end within {self.seconds:.0f} s"
+        if self.code < 0:
+            return f"was ended by signal {-self.code}"
+        return f"ended with code {self.code}"
+
+
+def run(
+    command: Sequence[str],
+    folder: Path,
+    log: Path,
+    *,
+    shown: str = "",
+    timeout: float = 600,
+    environment: Mapping[str, str] | None = None,
+) -> Ran:
+    """Run ``command`` in ``folder``; it and its children are ended after ``timeout`` seconds.
+
+    Args:
+        log: the file that takes what it prints.
+        shown: the command as a person would write it.
+        environment: added to this process's own.
+    """
+    begun = time.monotonic()
+    timed_out = False
+    with log.open("wb") as stream:
+        try:
+            process = subprocess.Popen(
+                list(command),
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(environment or {})},
+                start_new_session=os.name == "posix",
+            )
+        except OSError as error:
+            stream.write(f"{command[0]}: {error.strerror or error}\n".encode())
+            return Ran(tuple(command), shown or " ".join(command), 127, 0.0, False, str(log))
+        try:
+            code = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            _end(process)
+            code = process.wait()
+        except BaseException:
+            _end(process)
+            process.wait()
+            raise
+    return Ran(tuple(command), shown or " ".join(command), code, time.monotonic() - begun, timed_out, str(log))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a program and what it started."""
+    if os.name == "posix":
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+    else:
+        process.kill()
+
+
+def npuify() -> list[str]:
+    """How this very npuify is started."""
+    return [sys.executable, "-m", "npuify"]

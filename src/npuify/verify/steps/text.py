@@ -1,0 +1,67 @@
+"""A report on an acceptance as text, and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from npuify.report import printable
+
+from .model import Status, Where
+
+if TYPE_CHECKING:
+    from .model import AcceptanceReport, Devices, StepResult
+
+_MARKS: Final = {Status.PASSED: "passed ", Status.FAILED: "FAILED ", Status.NOT_RUN: "not run"}
+
+
+def render_text(report: AcceptanceReport) -> str:
+    """The report for a person: the verdict, then each step with what was seen."""
+    lines = [
+        report.verdict,
+        "",
+        f"project    {report.project}, {report.entry}",
+        f"reference  {report.reference}",
+        f"target     {report.target}",
+        f"machine    {devices_in_words(report.devices)}",
+        *(f"prepared   {one}" for one in report.prepared),
+    ]
+    for number, step in enumerate(report.steps, 1):
+        lines += ["", f"{number}. {_MARKS[step.status]}  {step.title} ({ran_on(step)})", f"            {step.message}"]
+        lines += [f"            seen: {one}" for one in step.evidence]
+        if step.advice:
+            lines.append(f"            -> {step.advice}")
+        lines += [f"            $ {one}" for one in step.commands]
+    if report.folder:
+        lines += ["", f"Captures and logs are in {report.folder}"]
+    return printable("\n".join(lines) + "\n")
+
+
+def ran_on(step: StepResult) -> str:
+    """``in simulation``, ``on hardware``, ``not run``: never more than happened."""
+    if step.status is Status.NOT_RUN and step.where is Where.NOWHERE:
+        return "did not run at all"
+    return {
+        Where.HARDWARE: "ran on hardware",
+        Where.SIMULATION: "ran in simulation",
+        Where.CPU: "ran on the host's CPU",
+        Where.NOWHERE: "did not run at all",
+    }[step.where]
+
+
+def devices_in_words(devices: Devices) -> str:
+    """``torch 2.13.0, no GPU, no NPU``."""
+    return ", ".join(
+        (
+            f"torch {devices.torch}",
+            *((f"torch_npu {devices.torch_npu}",) if devices.torch_npu else ()),
+            f"{devices.cuda or 'no'} GPU" + "s" * (devices.cuda > 1),
+            f"{devices.npu or 'no'} NPU" + "s" * (devices.npu > 1),
+        )
+    )
+
+
+def render_json(report: AcceptanceReport) -> str:
+    """The report as JSON; ``version`` says which form."""
+    return printable(msgspec.json.format(msgspec.json.encode(report), indent=2).decode("utf-8") + "\n")

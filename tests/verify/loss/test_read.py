@@ -1,0 +1,248 @@
+"""Loss curves as programs write them, each in the form that the named program really uses."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import struct
+from typing import TYPE_CHECKING
+
+import pytest
+
+from npuify.model import NpuifyError
+from npuify.verify.loss import events
+from npuify.verify.loss.logs import read_log
+from npuify.verify.loss.read import read_curve
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOGS = {
+    "nanoGPT": (
+        "step 0: train loss 4.2, val loss 4.3\niter 0: loss 4.2, time 10ms\niter 1: loss 4.1, time 9ms\n",
+        (0, 1),
+        (4.2, 4.1),
+    ),
+    "PyTorch's mnist": (
+        (
+            "Train Epoch: 1 [0/60000 (0%)]\tLoss: 2.3\nTrain Epoch: 1 [640/60000 (1%)]\tLoss: 1.4\n"
+            "\nTest set: Average loss: 0.05, Accuracy: 9000/10000\n"
+        ),
+        (0, 640),
+        (2.3, 1.4),
+    ),
+    "PyTorch's imagenet": (
+        (
+            "Epoch: [0][  10/5005]\tTime  0.3 ( 0.5)\tLoss 6.9e+00 (6.95e+00)\n"
+            "Epoch: [0][  20/5005]\tTime  0.3 ( 0.5)\tLoss 6.8e+00 (6.90e+00)\nTest: [ 0/391]\tLoss 3.2 (3.2)\n"
+        ),
+        (10, 20),
+        (6.9, 6.8),
+    ),
+    "Hugging Face": (
+        (
+            "{'loss': 0.5, 'grad_norm': 1.0, 'learning_rate': 1e-5, 'epoch': 0.1}\n{'loss': 0.4, 'epoch': 0.2}\n"
+            "{'eval_loss': 0.3, 'epoch': 1.0}\n{'train_runtime': 3.0, 'train_loss': 0.45, 'epoch': 1.0}\n"
+        ),
+        (1, 2),
+        (0.5, 0.4),
+    ),
+    "Megatron": (
+        (
+            " iteration       10/     100 | consumed samples: 80 | global batch size: 8 | lm loss: 1.05E+01 | loss scale: 1.0 |\n"
+            " iteration       20/     100 | consumed samples: 160 | global batch size: 8 | lm loss: 9.05E+00 | loss scale: 1.0 |\n"
+        ),
+        (10, 20),
+        (10.5, 9.05),
+    ),
+    "MMEngine": (
+        (
+            "Epoch(train)  [1][ 50/1000]  lr: 1.0e-2  eta: 1:00:00  time: 0.2  loss: 1.234  loss_cls: 0.5\n"
+            "Epoch(train)  [1][ 100/1000]  lr: 1.0e-2  eta: 1:00:00  time: 0.2  loss: 1.134  loss_cls: 0.5\n"
+        ),
+        (50, 100),
+        (1.234, 1.134),
+    ),
+    "detectron2": (
+        (
+            "[01/01 10:00:00 d2.utils.events]:  eta: 0:01  iter: 19  total_loss: 0.9  loss_cls: 0.3\n"
+            "[01/01 10:00:00 d2.utils.events]:  eta: 0:01  iter: 39  total_loss: 0.8  loss_cls: 0.3\n"
+        ),
+        (19, 39),
+        (0.9, 0.8),
+    ),
+    "tqdm": (
+        "Epoch 1/3:  10%|#| 10/100 [00:01<00:10, loss=0.9]\rEpoch 1/3:  11%|#| 11/100 [00:01<00:10, loss=0.8]\r",
+        (10, 11),
+        (0.9, 0.8),
+    ),
+    "the tutorial": ("loss: 2.303  [   64/60000]\nloss: 2.100  [ 6464/60000]\n", (64, 6464), (2.303, 2.1)),
+    "a tensor": (
+        "Epoch 1, Loss: tensor(0.5, grad_fn=<MeanBackward0>)\nEpoch 2, Loss: tensor(0.4)\n",
+        (1, 2),
+        (0.5, 0.4),
+    ),
+}
+
+
+@pytest.mark.parametrize("program", LOGS)
+def test_plain_logs(program: str) -> None:
+    text, steps, values = LOGS[program]
+    curve = read_log(text, "log")
+    assert (curve.steps, curve.values) == (steps, values)
+
+
+def test_numbers_that_are_none_are_kept() -> None:
+    values = read_log("step=1 loss=nan\nstep=2 loss=inf\nstep=3 loss=-1.5e-3\n", "log").values
+    assert math.isnan(values[0])
+    assert values[1:] == (math.inf, -0.0015)
+
+
+def test_a_pattern_of_ones_own() -> None:
+    curve = read_log("@7 L<0.5>\n@8 L<0.25>\nnoise\n", "log", pattern=r"@(?P<step>\d+) L<(?P<loss>[\d.]+)>")
+    assert (curve.steps, curve.values) == ((7, 8), (0.5, 0.25))
+    with pytest.raises(NpuifyError, match="no group named loss"):
+        read_log("x", "log", pattern="x")
+    with pytest.raises(NpuifyError, match="no regular expression"):
+        read_log("x", "log", pattern="(")
+
+
+def test_a_log_about_something_else_is_no_curve() -> None:
+    with pytest.raises(NpuifyError, match="no line of it tells a loss"):
+        read_log("loss scale: 4096\nval loss: 0.3\ntest loss 2\n", "log")
+
+
+def test_epochs_are_counted_and_resumed_runs_rewound() -> None:
+    epochs = read_log("batch 1 loss 3\nbatch 2 loss 2\nbatch 1 loss 1\n", "log")
+    assert (epochs.counted, epochs.steps) == (True, (1, 2, 3))
+    resumed = read_log("step 1 loss 9\nstep 2 loss 8\nstep 3 loss 7\nstep 3 loss 6\nstep 4 loss 5\n", "log")
+    assert (resumed.counted, resumed.steps, resumed.values) == (False, (1, 2, 3, 4), (9, 8, 6, 5))
+
+
+def test_csv(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    path.write_text("epoch,step,train_loss_step,val_loss\n0,0,2.5,\n0,1,,2.4\n0,2,2.25,\n")
+    curve = read_curve(path)
+    assert (curve.metric, curve.steps, curve.values) == ("train_loss_step", (0, 2), (2.5, 2.25))
+    assert read_curve(path, metric="val_loss").values == (2.4,)
+    path.write_text("Wall time,Step,Value\n1700000000.5,10,0.5\n1700000001.5,20,0.25\n")
+    assert read_curve(path).steps == (10, 20)
+    path.write_text("1,3.5\n2,3.25\n")
+    assert read_curve(path).values == (3.5, 3.25)
+    path.write_text("step;loss_a;loss_b\n1;2;3\n")
+    with pytest.raises(NpuifyError, match="several losses"):
+        read_curve(path)
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(NpuifyError, match="no loss of training"):
+        read_curve(path)
+
+
+def test_json_lines_and_trainer_state(tmp_path: Path) -> None:
+    lines = tmp_path / "log.json"
+    lines.write_text(
+        '{"mode": "train", "step": 1, "loss": 2.0}\n{"step": 2, "val": {"loss": 9}}\n{"step": 3, "loss": "1.5"}\n'
+    )
+    assert read_curve(lines).steps == (1, 3)
+    state = tmp_path / "trainer_state.json"
+    state.write_text(
+        json.dumps(
+            {
+                "log_history": [
+                    {"loss": 1.0, "step": 10},
+                    {"eval_loss": 3.0, "step": 10},
+                    {"loss": 0.5, "step": 20},
+                    {"train_loss": 0.7, "step": 20},
+                ]
+            }
+        )
+    )
+    assert (read_curve(state).kind, read_curve(state).values) == ("trainer state", (1.0, 0.5))
+    for number in (9, 10):
+        (tmp_path / "run" / f"checkpoint-{number}").mkdir(parents=True)
+        text = json.dumps({"log_history": [{"loss": number, "step": 1}]})
+        (tmp_path / "run" / f"checkpoint-{number}" / "trainer_state.json").write_text(text)
+    assert read_curve(tmp_path / "run").values == (10.0,)
+    lines.write_text('{"loss": [3, 2, 1], "steps": [1, 2, 4]}')
+    assert read_curve(lines).steps == (1, 2, 4)
+    lines.write_text("[1.0, 0.5]")
+    assert read_curve(lines).counted
+
+
+def test_packed_and_foreign_encodings(tmp_path: Path) -> None:
+    path = tmp_path / "train.log.gz"
+    path.write_bytes(gzip.compress(b"step 1 loss 2\nstep 2 loss 1\n"))
+    assert read_curve(path).steps == (1, 2)
+    path = tmp_path / "windows.log"
+    path.write_bytes("step 1 loss 2\r\nstep 2 loss 1\r\n".encode("utf-16"))
+    assert read_curve(path).values == (2.0, 1.0)
+
+
+def field(number: int, kind: int, data: bytes) -> bytes:
+    return bytes([number << 3 | kind]) + (bytes([len(data)]) if kind == 2 else b"") + data
+
+
+def record(data: bytes) -> bytes:
+    length = struct.pack("<Q", len(data))
+    return length + struct.pack("<I", events._masked(length)) + data + b"\0\0\0\0"
+
+
+def scalar(tag: str, step: int, value: float, *, tensor: bool = False) -> bytes:
+    number = (
+        field(8, 2, field(1, 0, b"\x01") + field(2, 2, b"") + field(5, 2, struct.pack("<f", value)))
+        if tensor
+        else field(2, 5, struct.pack("<f", value))
+    )
+    summary = field(1, 2, field(1, 2, tag.encode()) + number)
+    return record(field(1, 1, struct.pack("<d", 1.7e9)) + field(2, 0, bytes([step])) + field(5, 2, summary))
+
+
+def test_tensorboard(tmp_path: Path) -> None:
+    path = tmp_path / "events.out.tfevents.1700000000.host"
+    points = [scalar("train/loss", step, 2.0 / (step + 1), tensor=step % 2 == 0) for step in range(4)]
+    whole = record(field(3, 2, b"brain.Event:2")) + b"".join(points) + scalar("eval/loss", 3, 9.0)
+    path.write_bytes(whole)
+    curve = read_curve(path)
+    assert (curve.kind, curve.metric, curve.steps) == ("tensorboard", "train/loss", (0, 1, 2, 3))
+    assert curve.values == pytest.approx((2.0, 1.0, 2 / 3, 0.5))
+    assert read_curve(tmp_path).values == curve.values
+    path.write_bytes(whole[:-7])
+    cut = read_curve(path)
+    assert cut.steps == (0, 1, 2, 3)
+    assert any("broken off" in note for note in cut.notes)
+    path.write_bytes(b"no event file at all, but long enough")
+    with pytest.raises(NpuifyError, match="no event file"):
+        read_curve(path)
+
+
+def test_the_checksum_is_crc32c() -> None:
+    # The check value of CRC-32C (Castagnoli) for "123456789" is 0xE3069283; the mask is the one of TensorFlow's records.
+    crc = 0xE3069283
+    assert events._masked(b"123456789") == (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def test_captures(tmp_path: Path) -> None:
+    (tmp_path / "rank0").mkdir()
+    (tmp_path / "capture.json").write_text('{"format": 1, "device": "simulated"}')
+    rows = [{"event": "process", "rank": 0, "simulated": True, "devices": {"npu": "Ascend910B1"}}]
+    rows += [
+        {"event": "loss", "step": step, "number": part, "value": 4.0 - step + part}
+        for step in range(3)
+        for part in (1, 2)
+    ]
+    rows.append({"event": "loss", "step": 3, "number": 1, "value": "nan"})
+    (tmp_path / "rank0" / "records.jsonl").write_text("\n".join(map(json.dumps, rows)) + '\n{"event": "lo')
+    curve = read_curve(tmp_path)
+    assert (curve.kind, curve.device, curve.steps) == ("capture", "npu (simulated)", (0, 1, 2, 3))
+    assert curve.values[:3] == (5.5, 4.5, 3.5)
+    assert math.isnan(curve.values[3])
+
+
+def test_what_holds_nothing_says_so(tmp_path: Path) -> None:
+    with pytest.raises(NpuifyError, match="no such file"):
+        read_curve(tmp_path / "missing")
+    with pytest.raises(NpuifyError, match="no loss curve was found"):
+        read_curve(tmp_path)
+    (tmp_path / "empty.log").write_text("")
+    with pytest.raises(NpuifyError, match="is empty"):
+        read_curve(tmp_path / "empty.log")
