@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 import time
 from pathlib import Path
 from statistics import fmean
@@ -18,10 +17,11 @@ from npuify.verify.loss.run import compare_losses
 
 from .captured import Seen, look
 from .model import Status, StepResult, Where
-from .plan import checkpoints, resume_option
+from .plan import checkpoints, longer, resume_option
 
 if TYPE_CHECKING:
     from .bench import Bench
+    from .runner import Ran
 
 _FALLBACK: Final = re.compile(r"^\s*(\d+) × (aten::\S+)")
 _FEWEST: Final = 8
@@ -229,34 +229,34 @@ def resume(bench: Bench, begun: float, ran_to_end: bool, fresh: float | None) ->
             advice='Give the command: --resume "train.py --resume=FILE".',
         )
     ran, folder = bench.capture("resume", target=True, words=words, steps=1, samples=_SAMPLES)
+    seen = look(folder)
+    further = longer(words) if not bench.plan.resume else []
+    if not seen.losses and further and (ran.fine or _nothing_to_do(ran)):
+        words = further
+        ran, folder = bench.capture("resume-longer", target=True, words=words, steps=1, samples=_SAMPLES)
+        seen = look(folder)
     command = (ran.shown,)
-    if not (folder / "capture.json").is_file():
-        tail = ran.tail()
-        if any("nothing was captured" in line for line in tail) and not any("Traceback" in line for line in tail):
+    if not seen.losses:
+        if ran.fine or _nothing_to_do(ran):
             return StepResult(
                 "resume",
                 title,
                 Status.NOT_RUN,
                 bench.where,
                 "It started again and had nothing left to train.",
-                tail,
-                f'Give it more to do: --resume "{shlex.join(words)} ..."',
+                ran.tail()[-_SHOWN:],
+                'Give the command with more to do: --resume "train.py --resume=FILE --epochs=9".',
                 command,
                 ran.seconds,
             )
         return StepResult(
-            "resume", title, Status.FAILED, bench.where, f"It {ran.why()}", tail, "", command, ran.seconds
-        )
-    seen = look(folder)
-    if not seen.losses:
-        return StepResult(
             "resume",
             title,
-            Status.NOT_RUN,
+            Status.FAILED,
             bench.where,
-            "It started again and had nothing left to train.",
-            ran.tail()[-_SHOWN:],
-            f'Give it more to do: --resume "{shlex.join(words)} ..."',
+            f"It {ran.why()}",
+            ran.tail(),
+            ran.advice(),
             command,
             ran.seconds,
         )
@@ -287,6 +287,11 @@ def resume(bench: Bench, begun: float, ran_to_end: bool, fresh: float | None) ->
         command,
         ran.seconds,
     )
+
+
+def _nothing_to_do(ran: Ran) -> bool:
+    """Whether the program came to its end without calling a model, which a capture takes for wrong use."""
+    return not ran.timed_out and not ran.cause() and any("nothing was captured" in line for line in ran.tail())
 
 
 def cards(bench: Bench) -> StepResult:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _TRAINING: Final = re.compile(r"(^|[/_-])(train|finetune|fine_tune|pretrain|run|main)", re.IGNORECASE)
 _DISTRIBUTED: Final = re.compile(r"DistributedDataParallel|init_process_group|FullyShardedDataParallel")
 _RESUME: Final = re.compile(r"""add_argument\(\s*["'](--resume(?:[-_]from(?:[-_]checkpoint)?)?|--checkpoint)["']""")
+_LENGTH: Final = re.compile(r"(^|[-_.])(epochs?|steps|iters|iterations|updates)$", re.IGNORECASE)
 _CHECKPOINT: Final = re.compile(r"\.(pt|pth|ckpt|bin|safetensors|tar)$")
 _LAUNCHERS: Final = ("torchrun", "torch_npu_run", "accelerate", "deepspeed")
 _LARGEST: Final = 1 << 20
@@ -130,6 +131,20 @@ def resume_option(project: Path, entry: Sequence[str]) -> str:
         return ""
     match = next((found for text in _sources(path) if (found := _RESUME.search(text))), None)
     return match[1] if match is not None else ""
+
+
+def longer(words: Sequence[str]) -> list[str]:
+    """The command with twice the epochs or steps; empty where it names none."""
+    made = list(words)
+    for place, word in enumerate(words):
+        name, equals, value = word.rpartition("=")
+        if equals and value.isdigit() and _LENGTH.search(name):
+            made[place] = f"{name}={2 * int(value)}"
+            return made
+        if place and word.isdigit() and words[place - 1].startswith("-") and _LENGTH.search(words[place - 1]):
+            made[place] = str(2 * int(word))
+            return made
+    return []
 
 
 def checkpoints(folder: Path, since: float) -> list[Path]:

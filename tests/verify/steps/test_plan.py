@@ -1,0 +1,103 @@
+"""What is run, where nobody says it; and how a command is run and ended."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from npuify.model import EntryPoint, Mention, NpuifyError
+from npuify.verify.steps.plan import checkpoints, filled, longer, make_plan, resume_option
+from npuify.verify.steps.runner import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def points(*files: str) -> list[EntryPoint]:
+    return [EntryPoint(file, (Mention("documentation", "README.md", 3, f"python {file} --steps 3"),)) for file in files]
+
+
+def test_the_program_that_trains(tmp_path: Path) -> None:
+    assert make_plan(tmp_path, points("train.py", "sample.py", "tools/train_all.py")).entry == ("train.py",)
+    assert make_plan(tmp_path, points("run.py", "sample.py")).entry == ("run.py",)
+    assert make_plan(tmp_path, [], entry="python  a.py --x 'b c'").entry == ("a.py", "--x", "b c")
+    for unclear in (points("train_a.py", "train_b.py"), points("sample.py"), []):
+        with pytest.raises(NpuifyError) as caught:
+            make_plan(tmp_path, unclear)
+        assert "--entry" in caught.value.advice
+    with pytest.raises(NpuifyError) as caught:
+        make_plan(tmp_path, points("train_a.py", "train_b.py"))
+    assert "python train_a.py --steps 3" in caught.value.advice
+    with pytest.raises(NpuifyError, match="no command"):
+        make_plan(tmp_path, [], entry="train.py 'unclosed")
+
+
+def test_several_cards(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print()")
+    alone = make_plan(tmp_path, points("train.py"))
+    assert alone.cards == ()
+    assert "one card only" in alone.why_no_cards
+    (tmp_path / "model.py").write_text("from torch.nn.parallel import DistributedDataParallel")
+    plan = make_plan(tmp_path, points("train.py"), count=4)
+    assert plan.cards == ("torchrun", "--standalone", "--nproc_per_node=4", "train.py")
+    assert any("torchrun" in line for line in plan.guessed)
+    launched = make_plan(tmp_path, [], entry="torchrun --nproc_per_node=2 train.py")
+    assert launched.cards == launched.entry
+    assert make_plan(tmp_path, [], entry="a.py", cards="torchrun b.py").cards == ("torchrun", "b.py")
+
+
+def test_devices_in_commands() -> None:
+    words = ["train.py", "--device={device}:0", "--backend={backend}"]
+    assert filled(words, "npu") == ["train.py", "--device=npu:0", "--backend=hccl"]
+    assert filled(words, "cpu") == ["train.py", "--device=cpu:0", "--backend=gloo"]
+    assert filled(words, "cuda")[2] == "--backend=nccl"
+
+
+def test_going_on(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text('parser.add_argument("--resume", default="")')
+    (tmp_path / "other.py").write_text("print()")
+    assert resume_option(tmp_path, ["train.py", "--epochs=1"]) == "--resume"
+    assert resume_option(tmp_path, ["other.py"]) == ""
+    assert resume_option(tmp_path, ["torchrun"]) == ""
+    assert longer(["train.py", "--epochs=2", "--steps-per-epoch=3"]) == [
+        "train.py",
+        "--epochs=4",
+        "--steps-per-epoch=3",
+    ]
+    assert longer(["train.py", "--steps", "5"]) == ["train.py", "--steps", "10"]
+    assert longer(["train.py", "--set=train.steps=6"])[1] == "--set=train.steps=12"
+    assert longer(["train.py", "--warmup-per=3", "--save", "4"]) == []
+    before = time.time() - 1
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "last.pt").write_bytes(b"x")
+    (tmp_path / "out" / "log.txt").write_bytes(b"x")
+    assert [path.name for path in checkpoints(tmp_path, before)] == ["last.pt"]
+    assert checkpoints(tmp_path, time.time() + 60) == []
+
+
+def test_what_a_run_came_to(tmp_path: Path) -> None:
+    fine = run([sys.executable, "-c", "print('hello')"], tmp_path, tmp_path / "a.log")
+    assert (fine.fine, fine.tail()) == (True, ("hello",))
+    failed = run([sys.executable, "-c", "import os; os.environ['LOCAL_RANK']"], tmp_path, tmp_path / "b.log", shown="x")
+    assert "ended with code 1: KeyError: 'LOCAL_RANK'" in failed.why()
+    assert "torchrun" in failed.advice()
+    missing = run(["no-such-command-at-all"], tmp_path, tmp_path / "c.log")
+    assert missing.code == 127
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="process groups")
+def test_a_run_that_does_not_end_is_ended_with_its_children(tmp_path: Path) -> None:
+    program = (
+        "import subprocess, sys, time\n"
+        f"subprocess.Popen([sys.executable, '-c', \"import time; time.sleep(1.5); open({str(tmp_path / 'late')!r}, 'w')\"])\n"
+        "time.sleep(60)\n"
+    )
+    ran = run([sys.executable, "-c", program], tmp_path, tmp_path / "a.log", timeout=0.7)
+    assert ran.timed_out
+    assert "did not end within" in ran.why()
+    assert "--timeout" in ran.advice()
+    time.sleep(1.6)
+    assert not (tmp_path / "late").exists()

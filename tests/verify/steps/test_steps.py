@@ -1,0 +1,259 @@
+"""Each step's judgement of captures whose faults are known, and the words that are said of them."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from npuify.model import NpuifyError
+from npuify.verify.steps import captured, longer
+from npuify.verify.steps.bench import Bench, copy
+from npuify.verify.steps.model import AcceptanceReport, Devices, Status, StepResult, Where
+from npuify.verify.steps.page import render_html
+from npuify.verify.steps.plan import Plan
+from npuify.verify.steps.run import _verdict, accept, worst
+from npuify.verify.steps.runner import Ran
+from npuify.verify.steps.text import render_json, render_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DEVICES = Devices("python", "2.13.0", "", 0, 0)
+
+
+def write(folder: Path, rows: Sequence[dict[str, Any]], rank: int = 0) -> None:
+    (folder / f"rank{rank}").mkdir(parents=True, exist_ok=True)
+    (folder / "capture.json").write_text(json.dumps({"format": 1, "device": "simulated"}))
+    text = "\n".join(map(json.dumps, [{"event": "process", "rank": rank, "simulated": True}, *rows]))
+    (folder / f"rank{rank}" / "records.jsonl").write_text(text + "\n")
+
+
+def step(
+    device: str = "npu:0",
+    nan: int = 0,
+    gradient_nan: int = 0,
+    loss: float | str = 1.0,
+    norm: float = 1.0,
+    number: int = 0,
+) -> list[dict[str, Any]]:
+    return [
+        {"event": "call", "step": number, "name": "model.layer", "outputs": [{"device": device, "nan": nan, "inf": 0}]},
+        {"event": "gradient", "step": number, "is": {"nan": gradient_nan, "inf": 0}},
+        {"event": "loss", "step": number, "number": 1, "value": loss},
+        {"event": "optimizer", "step": number, "class": "SGD", "groups": [{"parameters": ["model.layer.weight"]}]},
+        {
+            "event": "value",
+            "kind": "parameter",
+            "when": "after",
+            "name": "w",
+            "step": number,
+            "is": {"mean": 0.1, "norm": norm},
+        },
+    ]
+
+
+class Fake(Bench):
+    """Writes captures instead of running anything."""
+
+    runs: dict[str, list[list[dict[str, Any]]]]
+    code = 0
+    said = ""
+
+    def _ran(self, name: str) -> Ran:
+        log = self.work / f"{name}.log"
+        log.write_text(self.said)
+        return Ran((), f"npuify {name}", self.code, 1.0, False, str(log))
+
+    def capture(
+        self, name: str, *, target: bool, words: Sequence[str], steps: int, samples: int = 1024
+    ) -> tuple[Ran, Path]:
+        folder = self.work / "captures" / name
+        for rank, rows in enumerate(self.runs.get(name, [])):
+            write(folder, rows, rank)
+        return self._ran(name), folder
+
+    def program(self, name: str, words: Sequence[str]) -> Ran:
+        (self.target / "last.pt").write_bytes(b"x")
+        return self._ran(name)
+
+
+def bench(
+    folder: Path, runs: dict[str, list[list[dict[str, Any]]]], *, said: str = "", code: int = 0, **plan: Any
+) -> Fake:
+    for name in ("reference", "target"):
+        (folder / name).mkdir()
+    words = {"entry": ("train.py",), "reference_entry": ("train.py",), "resume": (), "cards": (), **plan}
+    made = Fake(Plan(**words), DEVICES, folder, folder / "reference", folder / "target", "cpu", True, 60, 20, 2)
+    made.runs, made.said, made.code = runs, said, code
+    return made
+
+
+def curve(values: Sequence[float | str]) -> list[list[dict[str, Any]]]:
+    return [[row for number, value in enumerate(values) for row in step(loss=value, number=number)]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "forward", "backward", "said"),
+    [
+        (step(), Status.PASSED, Status.PASSED, "all results are numbers"),
+        (step(nan=3), Status.FAILED, Status.PASSED, "model.layer"),
+        (step(gradient_nan=1), Status.PASSED, Status.FAILED, ""),
+        (step(device="cpu"), Status.FAILED, Status.PASSED, "none on an NPU"),
+        (step()[:2], Status.PASSED, Status.FAILED, ""),
+        (step()[:1], Status.PASSED, Status.NOT_RUN, ""),
+        ([], Status.FAILED, Status.NOT_RUN, "Before any module"),
+    ],
+)
+def test_forward_and_backward(
+    tmp_path: Path, rows: list[dict[str, Any]], forward: Status, backward: Status, said: str
+) -> None:
+    made = bench(tmp_path, {"target": [rows]})
+    ran, folder = made.capture("target", target=True, words=(), steps=2)
+    seen = captured.look(folder)
+    one, two = captured.forward(made, ran, seen), captured.backward(made, ran, seen)
+    assert (one.status, two.status) == (forward, backward)
+    assert said in one.message
+
+
+FALLING = [3 - 0.1 * number for number in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("target", "reference", "status", "said"),
+    [
+        (FALLING, FALLING, Status.PASSED, "and falls"),
+        (FALLING, [value * (1.05 if place > 3 else 1) for place, value in enumerate(FALLING)], Status.FAILED, "differ"),
+        ([*FALLING[:10], "nan", *FALLING[11:]], FALLING, Status.FAILED, "not a number"),
+        (FALLING[::-1], FALLING[::-1], Status.PASSED, "does not fall"),
+        (FALLING[:2], FALLING[:2], Status.PASSED, "few steps"),
+        (FALLING, FALLING[:5], Status.FAILED, "different-steps"),
+    ],
+)
+def test_loss(tmp_path: Path, target: list[Any], reference: list[Any], status: Status, said: str) -> None:
+    made = bench(tmp_path, {"loss-target": curve(target), "loss-reference": curve(reference)})
+    result, _ = longer.loss(made, has_loss=True)
+    assert (result.status, result.where) == (status, Where.SIMULATION)
+    assert said in result.message
+    assert longer.loss(made, has_loss=False)[0].status is Status.NOT_RUN
+
+
+def test_a_reference_that_does_not_run_is_no_pass(tmp_path: Path) -> None:
+    made = bench(tmp_path, {"loss-target": curve(FALLING)})
+    result, _ = longer.loss(made, has_loss=True)
+    assert result.status is Status.NOT_RUN
+    assert "--reference" in result.advice
+
+
+def test_iterations_tell_what_was_seen(tmp_path: Path) -> None:
+    said = "npuify: torch_npu 2.13.0 has no NPU kernel for these operators\n         8 × aten::_linalg_eigvals\n"
+    result, begun = longer.iterations(bench(tmp_path, {}, said=said))
+    assert result.status is Status.PASSED
+    assert begun <= time.time()
+    assert any("aten::_linalg_eigvals (8 times)" in line for line in result.evidence)
+    assert any("last.pt" in line for line in result.evidence)
+
+
+def test_resume(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    made = bench(tmp_path, {"resume": curve([0.5])}, resume=("train.py", "--resume=last.pt"))
+    assert longer.resume(made, 0.0, ran_to_end=True, fresh=3.0).status is Status.PASSED
+    unused = longer.resume(made, 0.0, ran_to_end=True, fresh=0.5)
+    assert unused.status is Status.FAILED
+    assert "not used" in unused.message
+    assert longer.resume(made, 0.0, ran_to_end=False, fresh=3.0).status is Status.NOT_RUN
+    nothing = bench(
+        tmp_path / "other",
+        {},
+        said="npuify: nothing was captured: the program called no torch.nn.Module",
+        code=2,
+        resume=("a.py",),
+    )
+    result = longer.resume(nothing, 0.0, ran_to_end=True, fresh=3.0)
+    assert (result.status, "nothing left" in result.message) == (Status.NOT_RUN, True)
+
+
+def test_resume_finds_the_option_and_gives_more_to_do(tmp_path: Path) -> None:
+    nothing = "npuify: nothing was captured: the program called no torch.nn.Module"
+    made = bench(tmp_path, {"resume-longer": curve([0.5])}, said=nothing, code=2, entry=("train.py", "--epochs=2"))
+    (made.target / "train.py").write_text('parser.add_argument("--resume")')
+    longer.iterations(made)
+    result = longer.resume(made, 0.0, ran_to_end=True, fresh=3.0)
+    assert result.status is Status.PASSED
+    assert result.commands == ("npuify resume-longer",)
+    (made.target / "train.py").write_text("")
+    assert "not plain how" in longer.resume(made, 0.0, ran_to_end=True, fresh=3.0).message
+
+
+@pytest.mark.parametrize(
+    ("ranks", "status", "said"),
+    [
+        ([step(), step()], Status.PASSED, "same parameters"),
+        ([step(), step(norm=1.01)], Status.FAILED, "other values of w"),
+        ([step()], Status.FAILED, "1 of 2 processes"),
+        ([], Status.FAILED, "ended with code"),
+    ],
+)
+def test_cards(tmp_path: Path, ranks: list[Any], status: Status, said: str) -> None:
+    result = longer.cards(bench(tmp_path, {"cards": ranks}, cards=("torchrun", "train.py")))
+    assert result.status is status
+    assert said in result.message
+
+
+def test_without_several_cards_nothing_is_claimed(tmp_path: Path) -> None:
+    result = longer.cards(bench(tmp_path, {}, why_no_cards="it runs on one card only"))
+    assert (result.status, result.where) == (Status.NOT_RUN, Where.NOWHERE)
+
+
+def report(*steps: StepResult, simulated: bool = True) -> AcceptanceReport:
+    verdict = _verdict(list(steps), simulated)
+    return AcceptanceReport(1, "p", "train.py", "CPU", "simulated NPU", DEVICES, ("<b>",), steps, verdict)
+
+
+def test_the_words_never_claim_more_than_happened() -> None:
+    passed = StepResult("forward", "Forward <script>", Status.PASSED, Where.SIMULATION, "fine", ("seen <script>",))
+    missing = StepResult("cards", "Cards", Status.NOT_RUN, Where.NOWHERE, "no")
+    failed = StepResult("loss", "Loss", Status.FAILED, Where.SIMULATION, "bad")
+    told = report(passed, missing)
+    for text in (render_text(told), render_html(told), render_json(told)):
+        assert "hardware" not in text
+        assert "verified" not in text
+    assert "in simulation" in told.verdict
+    assert "not run: cards" in told.verdict
+    assert "Nothing of this says anything of a real card" in told.verdict
+    assert "did not run at all" in render_text(told)
+    assert "<script>" not in render_html(told)
+    assert report(passed, failed).verdict.startswith("Not accepted: loss failed")
+    assert report(missing).verdict == "Nothing could be run."
+    assert (worst(told), worst(report(failed, passed)), worst(report(missing))) == (
+        Status.PASSED,
+        Status.FAILED,
+        Status.NOT_RUN,
+    )
+
+
+def test_copies_leave_the_project_as_it_is(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    (project / "train.py").write_text("x")
+    (project / "gone").symlink_to("nowhere")
+    copy(project, tmp_path / "copy")
+    assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == ["train.py"]
+    copy(project / "train.py", tmp_path / "one")
+    assert (tmp_path / "one" / "train.py").is_file()
+
+
+def test_wrong_use(tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").write_text("")
+    for arguments, said in (
+        ({"migrated": tmp_path / "missing"}, "no such"),
+        ({"target": "gpu"}, "no target"),
+        ({"reference": tmp_path}, "no capture"),
+        ({"work": tmp_path / "full"}, "not empty"),
+    ):
+        with pytest.raises(NpuifyError, match=said):
+            accept(tmp_path, **arguments)  # type: ignore[arg-type]
