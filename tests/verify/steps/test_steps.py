@@ -135,15 +135,15 @@ FALLING = [3 - 0.1 * number for number in range(20)]
 )
 def test_loss(tmp_path: Path, target: list[Any], reference: list[Any], status: Status, said: str) -> None:
     made = bench(tmp_path, {"loss-target": curve(target), "loss-reference": curve(reference)})
-    result, _ = longer.loss(made, has_loss=True)
+    result = longer.loss(made, has_loss=True)
     assert (result.status, result.where) == (status, Where.SIMULATION)
     assert said in result.message
-    assert longer.loss(made, has_loss=False)[0].status is Status.NOT_RUN
+    assert longer.loss(made, has_loss=False).status is Status.NOT_RUN
 
 
 def test_a_reference_that_does_not_run_is_no_pass(tmp_path: Path) -> None:
     made = bench(tmp_path, {"loss-target": curve(FALLING)})
-    result, _ = longer.loss(made, has_loss=True)
+    result = longer.loss(made, has_loss=True)
     assert result.status is Status.NOT_RUN
     assert "--reference" in result.advice
 

@@ -111,7 +111,7 @@ def _bars(steps: Sequence[Step]) -> str:
     most = max((step.total for step in shown), default=0.0)
     if most <= 0:
         return ""
-    width, parts_ = 900 / len(shown), []
+    width, parts_ = min(900 / len(shown), 60.0), []
     for number, step in enumerate(shown):
         pieces = (
             [("computing", step.computing), ("exposed", step.exposed or 0.0), ("idle", step.idle or 0.0)]

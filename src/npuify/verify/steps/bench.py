@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from .plan import filled
 from .runner import Ran, npuify, run
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from .model import Devices
     from .plan import Plan
@@ -51,6 +52,18 @@ class Bench:
     given: Path | None = None
     """A capture of the original that was made elsewhere."""
     done: list[StepResult] = field(default_factory=list)
+    _first: dict[Path, frozenset[Path]] = field(default_factory=dict)
+    """The files of each copy before anything ran in it."""
+
+    def __post_init__(self) -> None:
+        for folder in (self.reference, self.target):
+            self._first[folder] = frozenset(_files(folder))
+
+    def tidy(self) -> None:
+        """Take away what runs have written: many programs go on from a checkpoint that they find."""
+        for folder, first in self._first.items():
+            for path in set(_files(folder)) - first:
+                path.unlink(missing_ok=True)
 
     @property
     def where(self) -> Where:
@@ -96,6 +109,12 @@ class Bench:
         return run(
             resolved(inside, self.devices.python), self.target, log, shown=" ".join(command), timeout=self.timeout
         )
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """All files below a folder; nothing behind a link."""
+    for here, _, names in os.walk(folder):
+        yield from (Path(here, name) for name in names)
 
 
 def copy(source: Path, destination: Path) -> None:

@@ -20,6 +20,8 @@ from .model import Status, StepResult, Where
 from .plan import checkpoints, longer, resume_option
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .bench import Bench
     from .runner import Ran
 
@@ -78,82 +80,53 @@ def iterations(bench: Bench) -> tuple[StepResult, float]:
     )
 
 
-def loss(bench: Bench, has_loss: bool) -> tuple[StepResult, Path | None]:
-    """The loss of both programs over some steps, from captures with the same seeds and without dropout.
-
-    Returns:
-        The result, and the capture of the target's, if there is one.
-    """
+def loss(bench: Bench, has_loss: bool) -> StepResult:
+    """The loss of both programs over some steps, from captures with the same seeds and without dropout."""
     title = f"The loss over {bench.iterations} steps"
     if not has_loss:
         message = "No loss was seen in the first steps: the program trains nothing, or failed."
-        return StepResult("loss", title, Status.NOT_RUN, Where.NOWHERE, message), None
-    ran, target = bench.capture(
-        "loss-target", target=True, words=bench.plan.entry, steps=bench.iterations, samples=_SAMPLES
-    )
-    commands = [ran.shown]
-    if not (target / "capture.json").is_file():
-        return (
-            StepResult(
-                "loss",
-                title,
-                Status.FAILED,
-                bench.where,
-                f"It {ran.why()}",
-                ran.tail(),
-                "",
-                tuple(commands),
-                ran.seconds,
-            ),
-            None,
-        )
-    curve = read_curve(target)
-    trend = _trend(curve.values)
-    evidence = [
-        f"the target's loss: {', '.join(f'{value:.4g}' for value in curve.values[:3])} … {curve.values[-1]:.4g}",
-        trend[1],
-    ]
-    if trend[0] == "broken":
-        return (
-            StepResult(
-                "loss",
-                title,
-                Status.FAILED,
-                bench.where,
-                "The loss is not a number.",
-                tuple(evidence),
-                "",
-                tuple(commands),
-                ran.seconds,
-            ),
-            target,
-        )
-    if bench.given is not None:
-        other, reference, seconds = None, bench.given, ran.seconds
-    else:
-        other, reference = bench.capture(
-            "loss-reference", target=False, words=bench.plan.reference_entry, steps=bench.iterations, samples=_SAMPLES
-        )
-        commands.append(other.shown)
-        seconds = ran.seconds + other.seconds
-    return _against(bench, title, reference, target, evidence, commands, seconds, trend[0]), target
+        return StepResult("loss", title, Status.NOT_RUN, Where.NOWHERE, message)
+    words, count = bench.plan.entry, bench.iterations
+    ran, target = bench.capture("loss-target", target=True, words=words, steps=count, samples=_SAMPLES)
+    commands, seconds, evidence = [ran.shown], ran.seconds, list[str]()
 
-
-def _against(
-    bench: Bench,
-    title: str,
-    reference: Path,
-    target: Path,
-    evidence: list[str],
-    commands: list[str],
-    seconds: float,
-    trend: str,
-) -> StepResult:
     def made(status: Status, message: str, advice: str = "") -> StepResult:
         return StepResult(
             "loss", title, status, bench.where, message, tuple(evidence), advice, tuple(commands), seconds
         )
 
+    if not (target / "capture.json").is_file():
+        evidence += ran.tail()
+        return made(Status.FAILED, f"It {ran.why()}", ran.advice())
+    try:
+        curve = read_curve(target)
+    except NpuifyError as error:
+        evidence += ran.tail()
+        return made(Status.FAILED, f"Its loss is not known: {error.message}", error.advice)
+    trend, numbers = _trend(curve.values)
+    shown = ", ".join(f"{value:.4g}" for value in curve.values[:3])
+    evidence += [f"the target's loss: {shown} … {curve.values[-1]:.4g}", numbers]
+    if trend == "broken":
+        return made(Status.FAILED, "The loss is not a number.")
+    reference = bench.given
+    if reference is None:
+        other, reference = bench.capture(
+            "loss-reference", target=False, words=bench.plan.reference_entry, steps=count, samples=_SAMPLES
+        )
+        commands.append(other.shown)
+        seconds += other.seconds
+    return _against(bench, reference, target, evidence, trend, made)
+
+
+def _against(
+    bench: Bench,
+    reference: Path,
+    target: Path,
+    evidence: list[str],
+    trend: str,
+    made: Callable[..., StepResult],
+) -> StepResult:
+    """The target's curve held against the reference's."""
     if not (reference / "capture.json").is_file():
         return made(
             Status.FAILED if trend == "rises" else Status.NOT_RUN,

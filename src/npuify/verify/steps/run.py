@@ -19,7 +19,7 @@ from .plan import Plan, make_plan
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from npuify.model import MigrationResult
+    from npuify.model import EntryPoint, MigrationResult
 
     from .captured import Seen
     from .model import Devices
@@ -151,7 +151,7 @@ def _prepare(
 
     prepared: list[str] = []
     target, original = folder / "target", folder / "original"
-    points = ()
+    points: tuple[EntryPoint, ...] = ()
     if migrated is not None:
         from npuify import scan
 
@@ -201,17 +201,19 @@ def _run(bench: Bench, progress: Callable[[str], None]) -> None:
             why = f"On {bench.reference_device.upper()} the original {other.why()}"
             reference = None
     bench.done.append(captured.compare(bench, reference, target, why))
-    progress("iterations")
-    result, begun = longer.iterations(bench)
-    bench.done.append(result)
+    # In another order than they are told: nothing may be left for a later run to go on from, but for the last but one.
     progress("loss")
-    told, _ = longer.loss(bench, bool(seen is not None and seen.losses))
-    bench.done.append(told)
+    bench.tidy()
+    told = longer.loss(bench, bool(seen is not None and seen.losses))
+    progress("iterations")
+    bench.tidy()
+    result, begun = longer.iterations(bench)
     progress("resume")
     fresh = seen.losses[0] if seen is not None and seen.losses else None
-    bench.done.append(longer.resume(bench, begun, result.status is Status.PASSED, fresh))
+    resumed = longer.resume(bench, begun, result.status is Status.PASSED, fresh)
     progress("cards")
-    bench.done.append(longer.cards(bench))
+    bench.tidy()
+    bench.done += [result, told, resumed, longer.cards(bench)]
 
 
 def _looked(folder: Path) -> Seen | None:
