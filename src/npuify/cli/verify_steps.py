@@ -44,6 +44,10 @@ def verify_steps(
     cards_entry: Annotated[
         str, typer.Option("--cards-entry", metavar="COMMAND", help="How the program is started on several cards.")
     ] = "",
+    prepare: Annotated[
+        str,
+        typer.Option("--prepare", metavar="COMMAND", help="A program that first makes data or weights for both."),
+    ] = "",
     reference: Annotated[
         Path | None,
         typer.Option("--reference", metavar="DIR", help="A capture of the original, made elsewhere, to compare with."),
@@ -84,6 +88,7 @@ def verify_steps(
         reference_entry=reference_entry,
         resume=resume,
         cards_entry=cards_entry,
+        prepare=prepare,
         reference=reference,
         target=target.value,
         cards=cards,

@@ -8,6 +8,8 @@ kernels carry the tab that the profiler puts after them.
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -223,4 +225,85 @@ def msprof(folder: Path) -> Path:
         "0,acl,aclopCompileAndExecute,900,30,30,1,100,2\n0,node,launch,300,40,7.5,1,20,2\n"
         "0,acl,aclrtSynchronizeStream,500,10,50,1,90,2\n"
     )
+    return folder
+
+
+def databases(folder: Path) -> Path:
+    """What the profiler leaves with ``ExportType.Db``: the tables that DbConstant of the released package names."""
+    output = folder / "host_1_20261121101010123_ascend_pt" / "ASCEND_PROFILER_OUTPUT"
+    output.mkdir(parents=True)
+    strings = [
+        "MatMul_1",
+        "MatMul",
+        "AI_CORE",
+        "Cast_1",
+        "Cast",
+        "AI_CPU",
+        "FLOAT",
+        "16,16;16,16",
+        "hcom_allReduce__12_0_1@3",
+    ]
+    strings += ["ProfilerStep#1", "aten::_linalg_eigvals", "aten::_to_cpu", "aclrtSynchronizeStream", "launch", "NO"]
+    number = {text: place for place, text in enumerate(strings)}
+    start = 1_700_000_000_000_000_000
+    with closing(sqlite3.connect(output / "ascend_pytorch_profiler_0.db")) as database:
+        database.executescript(
+            "CREATE TABLE STRING_IDS (id INTEGER PRIMARY KEY, value TEXT);"
+            "CREATE TABLE ENUM_API_TYPE (id INTEGER, name TEXT);"
+            "CREATE TABLE TASK (startNs INTEGER, endNs INTEGER, deviceId INTEGER, globalTaskId INTEGER, taskType INTEGER);"
+            "CREATE TABLE COMPUTE_TASK_INFO (name INTEGER, globalTaskId INTEGER, blockDim INTEGER, taskType INTEGER,"
+            " opType INTEGER, inputDataTypes INTEGER, inputShapes INTEGER, hf32Eligible INTEGER);"
+            "CREATE TABLE COMMUNICATION_OP (opName INTEGER, startNs INTEGER, endNs INTEGER);"
+            "CREATE TABLE PYTORCH_API (startNs TEXT, endNs TEXT, globalTid INTEGER, name INTEGER, type INTEGER);"
+            "CREATE TABLE CANN_API (startNs INTEGER, endNs INTEGER, type INTEGER, globalTid INTEGER, name INTEGER);"
+            "CREATE TABLE GC_RECORD (startNs INTEGER, endNs INTEGER, globalTid INTEGER);"
+            "CREATE TABLE META_DATA (name TEXT, value TEXT);"
+        )
+        database.executemany("INSERT INTO STRING_IDS VALUES (?, ?)", enumerate(strings))
+        database.executemany(
+            "INSERT INTO ENUM_API_TYPE VALUES (?, ?)",
+            [(20000, "acl"), (10000, "node"), (50001, "op"), (50002, "queue")],
+        )
+        for task, (kind, core, time) in enumerate((("MatMul", "AI_CORE", 300), ("Cast", "AI_CPU", 40))):
+            database.execute("INSERT INTO TASK VALUES (?, ?, 0, ?, 0)", (start, start + time * 1000, task))
+            values = (
+                number[f"{kind}_1"],
+                task,
+                number[core],
+                number[kind],
+                number["FLOAT"],
+                number["16,16;16,16"],
+                number["NO"],
+            )
+            database.execute("INSERT INTO COMPUTE_TASK_INFO VALUES (?, ?, 8, ?, ?, ?, ?, ?)", values)
+        database.execute(
+            "INSERT INTO COMMUNICATION_OP VALUES (?, ?, ?)",
+            (number["hcom_allReduce__12_0_1@3"], start, start + 100_000),
+        )
+        for name, begin, end in (
+            ("ProfilerStep#1", 0, 1_000_000),
+            ("aten::_linalg_eigvals", 10_000, 90_000),
+            ("aten::_to_cpu", 12_000, 20_000),
+        ):
+            database.execute(
+                "INSERT INTO PYTORCH_API VALUES (?, ?, 5, ?, 50001)",
+                (str(start + begin), str(start + end), number[name]),
+            )
+        for name, kind, count in (("aclrtSynchronizeStream", 20000, 2), ("launch", 10000, 4)):
+            database.executemany(
+                "INSERT INTO CANN_API VALUES (?, ?, ?, 5, ?)", [(start, start + 1000, kind, number[name])] * count
+            )
+        database.execute("INSERT INTO GC_RECORD VALUES (?, ?, 5)", (start, start + 2_500_000))
+        database.execute(
+            "INSERT INTO META_DATA VALUES ('ENV_VARIABLES', ?)", (json.dumps({"ASCEND_LAUNCH_BLOCKING": "1"}),)
+        )
+        database.commit()
+    with closing(sqlite3.connect(output / "analysis.db")) as database:
+        database.execute(
+            "CREATE TABLE StepTraceTime (deviceId INTEGER, step TEXT, computing NUMERIC, communication_not_overlapped NUMERIC,"
+            " overlapped NUMERIC, communication NUMERIC, free NUMERIC, stage NUMERIC, bubble NUMERIC,"
+            " communication_not_overlapped_and_exclude_receive NUMERIC, preparing NUMERIC)"
+        )
+        database.execute("INSERT INTO StepTraceTime VALUES (0, '1', 340, 100, 0, 100, 560, 1000, 0, 100, 5)")
+        database.commit()
     return folder

@@ -185,13 +185,28 @@ def test_what_is_no_profile(tmp_path: Path, make: Any, said: str) -> None:
         read_profile(tmp_path)
 
 
-def test_databases_are_named(tmp_path: Path) -> None:
+def test_databases(tmp_path: Path) -> None:
+    report = read_profile(profiles.databases(tmp_path))
+    assert (report.device, report.bound) == ("NPU", Bound.HOST)
+    assert report.step_time == pytest.approx(1000.0)
+    assert [(one.name, one.core, one.time) for one in report.operators] == [
+        ("MatMul", "AI_CORE", 300.0),
+        ("Cast", "AI_CPU", 40.0),
+    ]
+    assert [(one.name, one.time) for one in report.communications] == [("hcom_allReduce", 100.0)]
+    assert [(one.name, one.count) for one in report.fallbacks] == [("aten::_linalg_eigvals", 1)]
+    measures = {one.name: one.value for one in report.measures}
+    assert measures["sync_ratio"] == 0.5
+    assert measures["gc_longest"] == 2500
+    assert {"T19", "T21", "T22", "T30"} <= advised(report)
+
+
+def test_a_database_that_is_none(tmp_path: Path) -> None:
     output = tmp_path / "a_ascend_pt" / "ASCEND_PROFILER_OUTPUT"
     output.mkdir(parents=True)
-    (output / "ascend_pytorch_profiler_0.db").write_bytes(b"SQLite format 3")
-    with pytest.raises(NpuifyError, match="databases") as caught:
+    (output / "ascend_pytorch_profiler_0.db").write_bytes(b"SQLite format 3\0" + b"x" * 2000)
+    with pytest.raises(NpuifyError, match="cannot be read"):
         read_profile(tmp_path)
-    assert "ExportType.Text" in caught.value.advice
 
 
 def test_reports(tmp_path: Path) -> None:

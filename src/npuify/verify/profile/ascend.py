@@ -94,30 +94,34 @@ def _step_trace(gathered: Gathered, path: Path) -> None:
 
 
 def _kernels(gathered: Gathered, path: Path) -> None:
-    kernels = gathered.kernels
     for row in rows(path):
-        time = number(first(row, "Duration(us)", "Task Duration(us)"))
-        if time is None:
-            continue
-        name = first(row, "Name", "Op Name")
-        kind = first(row, "Type", "OP Type")
-        core = first(row, "Accelerator Core", "Task Type")
-        if _COLLECTIVE.match(name) or _COLLECTIVE.match(kind) or core in ("HCCL", "COMMUNICATION"):
-            kernels.communications.add(_collective(kind if kind.startswith("hcom") else name), time)
-            continue
-        if kind in ("", "N/A"):
-            match = _NAME.match(name)
-            kind = match[1] if match is not None else name
-        kernels.types.add(kind, time)
-        kernels.by_core.add(core or "unknown", time)
-        kernels.cores.setdefault(kind, core)
-        kernels.wait += number(first(row, "Wait Time(us)", "Task Wait Time(us)")) or 0.0
-        if core == "AI_CPU":
-            kernels.aicpu_types.add(kind, time)
-            kernels.aicpu_longest = max(kernels.aicpu_longest, time)
-        if row.get("OP State") in ("dynamic", "static"):
-            kernels.states.add(row["OP State"], time)
-        _shapes(kernels, row, kind, time)
+        take_kernel(gathered.kernels, row)
+
+
+def take_kernel(kernels: Kernels, row: dict[str, str]) -> None:
+    """Count one row of kernel_details.csv or of op_summary."""
+    time = number(first(row, "Duration(us)", "Task Duration(us)"))
+    if time is None:
+        return
+    name = first(row, "Name", "Op Name")
+    kind = first(row, "Type", "OP Type")
+    core = first(row, "Accelerator Core", "Task Type")
+    if _COLLECTIVE.match(name) or _COLLECTIVE.match(kind) or core in ("HCCL", "COMMUNICATION"):
+        kernels.communications.add(collective(kind if kind.startswith("hcom") else name), time)
+        return
+    if kind in ("", "N/A"):
+        match = _NAME.match(name)
+        kind = match[1] if match is not None else name
+    kernels.types.add(kind, time)
+    kernels.by_core.add(core or "unknown", time)
+    kernels.cores.setdefault(kind, core)
+    kernels.wait += number(first(row, "Wait Time(us)", "Task Wait Time(us)")) or 0.0
+    if core == "AI_CPU":
+        kernels.aicpu_types.add(kind, time)
+        kernels.aicpu_longest = max(kernels.aicpu_longest, time)
+    if row.get("OP State") in ("dynamic", "static"):
+        kernels.states.add(row["OP State"], time)
+    _shapes(kernels, row, kind, time)
 
 
 def _shapes(kernels: Kernels, row: dict[str, str], kind: str, time: float) -> None:
@@ -145,7 +149,7 @@ def _shapes(kernels: Kernels, row: dict[str, str], kind: str, time: float) -> No
             kernels.unaligned += time
 
 
-def _collective(name: str) -> str:
+def collective(name: str) -> str:
     """``hcom_allReduce__123_4_1`` as ``hcom_allReduce``."""
     return re.sub(r"(__?\d+)+(@.*)?$|_$", "", name.split("@")[0])
 
@@ -215,7 +219,7 @@ def _communication(gathered: Gathered, path: Path) -> None:
                 if name.lower().startswith("total") or not isinstance(told, dict):
                     continue
                 times = told.get("Communication Time Info") or {}
-                gathered.collectives.add(_collective(name), 1000 * (number(times.get("Elapse Time(ms)")) or 0.0))
+                gathered.collectives.add(collective(name), 1000 * (number(times.get("Elapse Time(ms)")) or 0.0))
                 gathered.transit += 1000 * (number(times.get("Transit Time(ms)")) or 0.0)
                 gathered.waiting += 1000 * (number(times.get("Wait Time(ms)")) or 0.0)
                 for transport in (told.get("Communication Bandwidth Info") or {}).values():

@@ -43,14 +43,13 @@ def find_profiles(path: Path) -> list[Gathered]:
     msprof: dict[Path, None] = {}
     traces: list[Path] = []
     raw: list[Path] = []
-    databases: list[Path] = []
     for folder, names, files in os.walk(path):
         here = Path(folder)
         if len(here.relative_to(path).parts) >= _DEEPEST:
             names.clear()
         names.sort()
         if here.name == _OUTPUT:
-            (outputs if any(name.endswith((".csv", ".json")) for name in files) else databases).append(here)
+            outputs.append(here)
             names.clear()
             continue
         if here.name.startswith("PROF_") or here.name == "FRAMEWORK":
@@ -66,12 +65,6 @@ def find_profiles(path: Path) -> list[Gathered]:
         return _torch_npu(outputs, path)
     if msprof:
         return [Gathered(_name(folder, path), folder, "msprof") for folder in sorted(msprof)]
-    if databases:
-        raise NpuifyError(
-            "holds only databases of the profiler, which are not read yet",
-            advice="profile with export_type=torch_npu.profiler.ExportType.Text",
-            file=str(databases[0]),
-        )
     if traces:
         return [Gathered(_name(one, path), one.parent, "torch profiler", traces=[one]) for one in traces]
     if raw:
@@ -94,7 +87,8 @@ def _torch_npu(outputs: list[Path], path: Path) -> list[Gathered]:
         ]
         name = f"rank {ranks[0]}" if ranks else _name(parent, path)
         trace = output / "trace_view.json"
-        found.append(Gathered(name, output, "torch_npu profiler", traces=[trace] if trace.is_file() else []))
+        traces = [trace] if trace.is_file() else sorted(output.glob("ascend_pytorch_profiler*.db"))[:1]
+        found.append(Gathered(name, output, "torch_npu profiler", traces=traces))
     return found
 
 

@@ -9,6 +9,7 @@ from npuify.model import NpuifyError
 
 from .advise import advise
 from .ascend import read_ascend
+from .database import read_databases, read_trace_of
 from .find import find_profiles
 from .measures import measures
 from .model import Bound, Fallback, ProfileReport, Rank
@@ -47,6 +48,8 @@ def read_profile(path: Path, *, rank: str = "", torch_npu: str = "", trace: bool
     for one in found:
         if one.kind != "torch profiler":
             read_ascend(one)
+            if not (one.steps or one.kernels.types.count):
+                read_databases(one)
     chosen = _chosen(found, rank, path, trace)
     if trace:
         _read_trace(chosen)
@@ -113,7 +116,7 @@ def _median(one: Gathered) -> float:
 
 def _read_trace(one: Gathered) -> None:
     for path in one.traces[:1]:
-        one.trace = read_trace(path)
+        one.trace = read_trace_of(path) if path.suffix == ".db" else read_trace(path)
     if one.trace is not None and not one.trace.events:
         one.notes.append("the trace holds no events with a duration")
 

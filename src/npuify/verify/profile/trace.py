@@ -13,11 +13,14 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .intervals import Intervals
 from .stream import events
 from .tables import number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 _NAMES: Final = 20000
 """Different names that are counted; those that come later are counted together."""
@@ -114,8 +117,16 @@ def read_trace(path: Path) -> Trace:
     Raises:
         NpuifyError: it is no trace.
     """
+    notes: list[str] = []
+    trace = gather(path, lambda: events(path, notes))
+    trace.notes += dict.fromkeys(notes)
+    return trace
+
+
+def gather(path: Path, source: Callable[[], Iterator[dict[str, Any]]]) -> Trace:
+    """Gather from events; ``source`` gives them anew each time, as a second pass may be needed."""
     trace = Trace(path)
-    for event in events(path, trace.notes):
+    for event in source():
         phase = event.get("ph")
         if phase == "M":
             if event.get("name") == "process_name":
@@ -124,7 +135,7 @@ def read_trace(path: Path) -> Trace:
             _complete(trace, event)
     _settle(trace)
     if trace._moves:
-        _find_fallbacks(trace)
+        _find_fallbacks(trace, source)
     return trace
 
 
@@ -233,13 +244,13 @@ def _join_intervals(into: Intervals, other: Intervals) -> None:
         into.add(start, end - start)
 
 
-def _find_fallbacks(trace: Trace) -> None:
+def _find_fallbacks(trace: Trace, source: Callable[[], Iterator[dict[str, Any]]]) -> None:
     """A second pass: which operators the moves to the host were made for, the innermost around each."""
     moves: defaultdict[Any, list[float]] = defaultdict(list)
     for start, thread in sorted(trace._moves, key=lambda one: one[0]):
         moves[thread].append(start)
     inner: dict[tuple[Any, float], tuple[float, float, str]] = {}
-    for event in events(trace.path):
+    for event in source():
         if event.get("ph") != "X" or event.get("cat") != "cpu_op" or event.get("name") == TO_CPU:
             continue
         starts = moves.get(event.get("tid"))

@@ -57,12 +57,12 @@ class Bench:
 
     def __post_init__(self) -> None:
         for folder in (self.reference, self.target):
-            self._first[folder] = frozenset(_files(folder))
+            self._first[folder] = frozenset(files(folder))
 
     def tidy(self) -> None:
         """Take away what runs have written: many programs go on from a checkpoint that they find."""
         for folder, first in self._first.items():
-            for path in set(_files(folder)) - first:
+            for path in set(files(folder)) - first:
                 path.unlink(missing_ok=True)
 
     @property
@@ -111,7 +111,7 @@ class Bench:
         )
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def files(folder: Path) -> Iterator[Path]:
     """All files below a folder; nothing behind a link."""
     for here, _, names in os.walk(folder):
         yield from (Path(here, name) for name in names)

@@ -8,26 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from npuify.model import NpuifyError
-from npuify.verify.loss.points import counted
 
 from . import captured, longer
-from .bench import Bench, copy
+from .bench import Bench
 from .machine import devices_of
-from .model import AcceptanceReport, Status, StepResult, Where
-from .plan import Plan, make_plan
+from .model import AcceptanceReport, Status, StepResult
+from .plan import make_plan
+from .prepare import copies, made_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from npuify.model import EntryPoint, MigrationResult
-
     from .captured import Seen
-    from .model import Devices
 
 VERSION: Final = 1
-_SHOWN: Final = 5
 TARGETS: Final = ("auto", "npu", "simulated")
-NAMES: Final = ("forward", "backward", "compare", "iterations", "loss", "resume", "cards")
 
 
 def accept(
@@ -38,6 +33,7 @@ def accept(
     reference_entry: str = "",
     resume: str = "",
     cards_entry: str = "",
+    prepare: str = "",
     reference: Path | None = None,
     target: str = "auto",
     cards: int = 2,
@@ -56,6 +52,7 @@ def accept(
             ``npu`` and ``hccl`` for the target, ``cpu`` and ``gloo``, or ``cuda`` and ``nccl``, for the reference.
         reference_entry: the same for the original, where it differs in more.
         resume: how the program goes on from a checkpoint; ``cards_entry``: how it is started on several cards.
+        prepare: a program that makes what the others need, such as data or weights; it runs once, on the reference.
         reference: a capture of the original that was made elsewhere; the original is not run then.
         target: ``npu``, ``simulated``, or ``auto``: an NPU where there is one.
         cards: cards to try; iterations: steps whose loss is followed.
@@ -84,25 +81,34 @@ def accept(
     # Programs may print what they were started with, and write beside themselves: paths without links are compared.
     folder = folder.resolve()
     try:
-        prepared, bench = _prepare(
+        original, copied = folder / "original", folder / "target"
+        prepared, points = copies(project, migrated, original, copied)
+        plan = make_plan(
             project,
-            migrated,
-            folder,
-            devices,
-            simulated,
-            timeout,
-            iterations,
-            cards,
-            reference,
-            lambda points: make_plan(
-                project,
-                points,
-                entry=entry,
-                reference_entry=reference_entry,
-                resume=resume,
-                cards=cards_entry,
-                count=cards,
-            ),
+            points,
+            entry=entry,
+            reference_entry=reference_entry,
+            resume=resume,
+            cards=cards_entry,
+            count=cards,
+        )
+        prepared += plan.guessed
+        device = "cuda" if devices.cuda else "cpu"
+        if prepare:
+            log = folder / "prepare.log"
+            prepared.append(made_first(prepare, original, copied, log, devices, device, timeout))
+        bench = Bench(
+            plan=plan,
+            devices=devices,
+            work=folder,
+            reference=original,
+            target=copied,
+            reference_device=device,
+            simulated=simulated,
+            timeout=timeout,
+            iterations=iterations,
+            cards=cards,
+            given=reference.resolve() if reference is not None else None,
         )
         _run(bench, progress or (lambda _: None))
         return AcceptanceReport(
@@ -132,58 +138,6 @@ def _check(project: Path, migrated: Path | None, reference: Path | None, target:
         raise NpuifyError("is no capture", advice="npuify verify capture makes one", file=str(reference))
     if work is not None and work.exists() and any(work.iterdir()):
         raise NpuifyError("is not empty", advice="name a new folder with --work", file=str(work))
-
-
-def _prepare(
-    project: Path,
-    migrated: Path | None,
-    folder: Path,
-    devices: Devices,
-    simulated: bool,
-    timeout: float,
-    iterations: int,
-    cards: int,
-    given: Path | None,
-    planned: Callable[..., Plan],
-) -> tuple[list[str], Bench]:
-    from npuify.api import migrate
-    from npuify.options import Options
-
-    prepared: list[str] = []
-    target, original = folder / "target", folder / "original"
-    points: tuple[EntryPoint, ...] = ()
-    if migrated is not None:
-        from npuify import scan
-
-        points = scan([project], Options(jobs=1, cache=False)).survey.entry_points
-        copy(migrated, target)
-        prepared.append(f"the migrated program is {migrated}")
-    else:
-        result: MigrationResult = migrate(project, target, Options(unsafe=True, jobs=1, cache=False))
-        points = result.scan.survey.entry_points
-        left = [one for one in result.left if one.severity.value == "error"]
-        prepared.append(
-            f"migrated by npuify: {len(result.changes)} changes in {len(result.changed_files)} files"
-            + (f"; {counted(len(left), 'finding')} that may stop a program left" if left else "")
-        )
-        prepared += [f"left: {one.file}:{one.start.line}: {one.message}" for one in left[:_SHOWN]]
-    copy(project, original)
-    plan = planned(points)
-    prepared += plan.guessed
-    bench = Bench(
-        plan=plan,
-        devices=devices,
-        work=folder,
-        reference=original,
-        target=target,
-        reference_device="cuda" if devices.cuda else "cpu",
-        simulated=simulated,
-        timeout=timeout,
-        iterations=iterations,
-        cards=cards,
-        given=given.resolve() if given is not None else None,
-    )
-    return prepared, bench
 
 
 def _run(bench: Bench, progress: Callable[[str], None]) -> None:
@@ -241,6 +195,3 @@ def worst(report: AcceptanceReport) -> Status:
     """``failed`` where any step did, else ``passed`` where any did, else ``not run``."""
     found = {one.status for one in report.steps}
     return next(one for one in (Status.FAILED, Status.PASSED, Status.NOT_RUN) if one in found or one is Status.NOT_RUN)
-
-
-__all__ = ["NAMES", "AcceptanceReport", "Where", "accept", "worst"]

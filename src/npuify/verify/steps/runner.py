@@ -81,7 +81,7 @@ class Ran(msgspec.Struct, frozen=True):
     def why(self) -> str:
         """Why it is not fine, in words."""
         cause = self.cause()
-        return self._end() + (f": {cause}" if cause else "")
+        return f"ended with {cause}" if cause and self.code > 0 and not self.timed_out else self._end()
 
     def _end(self) -> str:
         if self.timed_out:

@@ -1,0 +1,82 @@
+"""What is done before the first step: the two copies of the project, and what their programs need."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from npuify.model import NpuifyError
+from npuify.verify.loss.points import counted
+
+from .bench import copy, files
+from .plan import filled
+from .runner import run
+
+if TYPE_CHECKING:
+    from npuify.model import EntryPoint, MigrationResult
+
+    from .model import Devices
+
+_SHOWN: Final = 5
+
+
+def copies(
+    project: Path, migrated: Path | None, original: Path, target: Path
+) -> tuple[list[str], tuple[EntryPoint, ...]]:
+    """Copy the original, and its migrated copy, which is made where there is none.
+
+    Returns:
+        What was done, in words, and the project's entry points.
+
+    Raises:
+        NpuifyError: the project cannot be migrated.
+    """
+    from npuify import scan
+    from npuify.api import migrate
+    from npuify.options import Options
+
+    copy(project, original)
+    if migrated is not None:
+        copy(migrated, target)
+        points = scan([project], Options(jobs=1, cache=False)).survey.entry_points
+        return [f"the migrated program is {migrated}"], points
+    result: MigrationResult = migrate(project, target, Options(unsafe=True, jobs=1, cache=False))
+    left = [one for one in result.left if one.severity.value == "error"]
+    told = f"migrated by npuify: {len(result.changes)} changes in {len(result.changed_files)} files"
+    if left:
+        told += f"; {counted(len(left), 'finding')} that may stop a program left"
+    return [told, *(f"left: {one.file}:{one.start.line}: {one.message}" for one in left[:_SHOWN])], (
+        result.scan.survey.entry_points
+    )
+
+
+def made_first(
+    command: str, original: Path, target: Path, log: Path, devices: Devices, device: str, timeout: float
+) -> str:
+    """Run a program of the original that makes data or weights, and give what it made to the migrated copy too.
+
+    Returns:
+        What was done, in words.
+
+    Raises:
+        NpuifyError: it failed.
+    """
+    from npuify.simulator.launch import command as resolved
+
+    words = filled(shlex.split(command), device)
+    words = words[1:] if words[:1] in (["python"], ["python3"]) else words
+    inside = [str(original / words[0]), *words[1:]] if words and words[0].endswith(".py") else words
+    before = set(files(original))
+    hidden = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
+    ran = run(resolved(inside, devices.python), original, log, shown=command, timeout=timeout, environment=hidden)
+    if not ran.fine:
+        raise NpuifyError(f"--prepare {ran.why()}", advice="; ".join(ran.tail()[-3:]))
+    made = [path for path in files(original) if path not in before and "__pycache__" not in path.parts]
+    for path in made:
+        other = target / path.relative_to(original)
+        if not other.exists():
+            other.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, other)
+    return f"{command} ran on {device.upper()} and made {counted(len(made), 'file')}, for both programs"
