@@ -17,6 +17,8 @@ from npuify.cli.scan import scan
 from npuify.cli.schema import schema
 from npuify.cli.simulate import CONTEXT, simulate
 from npuify.cli.trace import trace
+from npuify.cli.verify_capture import capture
+from npuify.cli.verify_compare import compare
 
 # Without markup typer does not load rich, which would cost more than all the rest of --help.
 app = typer.Typer(
@@ -28,6 +30,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 knowledge = typer.Typer(help="What is known of torch_npu releases.", no_args_is_help=True, rich_markup_mode=None)
+verify = typer.Typer(
+    help="Prove that a migrated program computes what the original did.", no_args_is_help=True, rich_markup_mode=None
+)
 
 app.command()(guarded(scan))
 app.command()(guarded(migrate))
@@ -41,6 +46,9 @@ app.add_typer(knowledge, name="knowledge")
 knowledge.command("list")(guarded(list_releases))
 knowledge.command()(guarded(show))
 knowledge.command()(guarded(generate))
+app.add_typer(verify, name="verify")
+verify.command(context_settings=CONTEXT)(guarded(capture))
+verify.command()(guarded(compare))
 app.command()(guarded(schema))
 
 

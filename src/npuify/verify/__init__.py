@@ -1,0 +1,1 @@
+"""Prove a migration: capture, compare, loss curves, profiles, acceptance steps."""
