@@ -17,6 +17,8 @@ from npuify.cli.scan import scan
 from npuify.cli.schema import schema
 from npuify.cli.simulate import CONTEXT, simulate
 from npuify.cli.trace import trace
+from npuify.cli.verify_capture import capture
+from npuify.cli.verify_compare import compare
 from npuify.cli.verify_loss import verify_loss
 from npuify.cli.verify_profile import verify_profile
 from npuify.cli.verify_steps import verify_steps
@@ -48,6 +50,8 @@ knowledge.command("list")(guarded(list_releases))
 knowledge.command()(guarded(show))
 knowledge.command()(guarded(generate))
 app.add_typer(verify, name="verify")
+verify.command(context_settings=CONTEXT)(guarded(capture))
+verify.command()(guarded(compare))
 verify.command("loss")(guarded(verify_loss))
 verify.command("profile")(guarded(verify_profile))
 verify.command("steps")(guarded(verify_steps))

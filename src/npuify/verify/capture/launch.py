@@ -1,0 +1,197 @@
+"""What ``npuify verify capture`` does: runs the program below the capture, and closes what it wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import uuid
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from npuify import __version__
+from npuify.model import NpuifyError
+from npuify.simulator import launch as simulator
+from npuify.simulator.settings import PREFIX
+from npuify.simulator.settings import Settings as Simulated
+
+from .sameness_variables import variables
+from .settings import HOME, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SHIM = Path(__file__).resolve().parent / "shim"
+MANIFEST = "capture.json"
+FORMAT = 1
+DEVICES = ("auto", "cpu", "simulated")
+
+
+class Captured(msgspec.Struct, frozen=True):
+    """What a capture came to."""
+
+    folder: str
+    ranks: int
+    """Processes that wrote records."""
+    steps: int
+    values: int
+    """Bytes of values."""
+    seconds: float
+    """From start to end of the program."""
+    spent: float
+    """Seconds of them that describing and writing took, in the slowest process."""
+    code: int
+    """The program's exit code."""
+    notes: tuple[str, ...] = ()
+
+
+def capture(
+    arguments: Sequence[str],
+    folder: Path,
+    settings: Settings,
+    *,
+    module: bool = False,
+    device: str = "auto",
+    python: str = "",
+    force: bool = False,
+    simulated: Simulated | None = None,
+) -> Captured:
+    """Run a program and write what it computes into ``folder``.
+
+    Args:
+        arguments: the program (a Python file, ``torchrun``, a command) and its arguments.
+        folder: where the capture goes; it must not exist, or be empty.
+        module: the program is a module, as for ``python -m``.
+        device: ``auto`` (what the program chooses), ``cpu`` (CUDA is hidden from it) or ``simulated`` (simulated NPUs).
+        force: replace a capture that is there.
+        simulated: the simulated machine; by default one of eight NPUs.
+
+    Raises:
+        NpuifyError: wrong use, or the program did nothing that can be captured.
+    """
+    _check_folder(folder, force)
+    interpreter = simulator.python_for(python)
+    command = simulator.command(arguments, interpreter, module)
+    partial = folder.with_name(f"{folder.name}.part-{os.getpid()}")
+    run = uuid.uuid4().hex
+    root = str(Path.cwd() if module else _program_folder(arguments))
+    settings = replace(settings, folder=str(partial.absolute()), run=run, root=root)
+    environ = _environment(settings, device, simulated, interpreter)
+    partial.mkdir(parents=True)
+    try:
+        begun = time.time()
+        sys.stdout.flush()
+        done = subprocess.run(command, env=environ, check=False)
+        return close(partial, folder, settings, arguments, device=device, begun=begun, code=done.returncode)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def close(
+    partial: Path, folder: Path, settings: Settings, arguments: Sequence[str], *, device: str, begun: float, code: int
+) -> Captured:
+    """Make what processes wrote into ``partial`` the capture ``folder``.
+
+    Raises:
+        NpuifyError: they wrote nothing.
+    """
+    ends = _ends(partial)
+    if not ends:
+        raise NpuifyError(
+            "nothing was captured: the program called no torch.nn.Module"
+            + (f", and ended with code {code}" if code else ""),
+            advice="Name the program that runs the model; Python's own options -I, -S and -E keep a capture out.",
+        )
+    notes = []
+    if any(end.get("full") for end in ends):
+        notes.append("the limit of values was reached; of later tensors there are statistics only (--limit)")
+    if code:
+        notes.append(f"the program ended with code {code}; the capture ends there")
+    captured = Captured(
+        folder=str(folder),
+        ranks=len(ends),
+        steps=max(int(end.get("steps", 0)) for end in ends),
+        values=sum(int(end.get("values", 0)) for end in ends),
+        seconds=round(time.time() - begun, 2),
+        spent=max(float(end.get("seconds", 0.0)) for end in ends),
+        code=code,
+        notes=tuple(notes),
+    )
+    known = {name: value for name, value in asdict(settings).items() if name not in ("folder", "run", "root")}
+    manifest = {
+        "format": FORMAT,
+        "tool": {"name": "npuify verify capture", "version": __version__},
+        "run": settings.run,
+        "arguments": list(arguments),
+        "device": device,
+        "begun": begun,
+        "settings": known,
+        "result": msgspec.to_builtins(captured),
+    }
+    (partial / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+    if folder.exists():
+        shutil.rmtree(folder)
+    partial.replace(folder)
+    return captured
+
+
+def _environment(settings: Settings, device: str, simulated: Simulated | None, interpreter: str) -> dict[str, str]:
+    environ = dict(os.environ)
+    first = []
+    if device == "simulated":
+        machine = simulated or Simulated(policy="off", cpu_random=True)
+        environ = simulator.environment(machine, environ)
+        _, release = simulator.check(interpreter, environ)
+        environ[f"{PREFIX}_TORCH_NPU"] = release
+    elif device == "cpu":
+        environ["CUDA_VISIBLE_DEVICES"] = ""
+    if environ.get(PREFIX) == "1":
+        first = [str(simulator.SHIM)]
+        environ[f"{PREFIX}_SHIM"] = first[0]
+    environ.update(settings.environment())
+    environ.update({name: environ.get(name, value) for name, value in variables().items()})
+    environ[HOME] = str(simulator.HOME)
+    path = [*first, str(SHIM), *filter(None, environ.get("PYTHONPATH", "").split(os.pathsep))]
+    environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(path))
+    return environ
+
+
+def _program_folder(arguments: Sequence[str]) -> Path:
+    """The folder of the first argument that is a Python file; the current one where there is none."""
+    for argument in arguments:
+        if argument.endswith(".py") and Path(argument).is_file():
+            return Path(argument).absolute().parent
+    return Path.cwd()
+
+
+def _check_folder(folder: Path, force: bool) -> None:
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise NpuifyError("is a file", advice="name a new folder with -o", file=str(folder))
+    if not any(folder.iterdir()):
+        return
+    if not force:
+        raise NpuifyError("is not empty", advice="name a new folder with -o, or use --force", file=str(folder))
+    if not (folder / MANIFEST).is_file():
+        raise NpuifyError("is no capture, and is not replaced", advice="name another folder", file=str(folder))
+
+
+def _ends(folder: Path) -> list[dict[str, Any]]:
+    """What each process said at its end; for one that died before it could, what is known without it."""
+    found = []
+    for rank in sorted(folder.glob("rank*")):
+        if not (rank / "records.jsonl").is_file():
+            continue
+        end = rank / "end.json"
+        if end.is_file():
+            found.append(json.loads(end.read_text(encoding="utf-8")))
+        else:
+            found.append({"steps": 0, "values": (rank / "values.bin").stat().st_size, "seconds": 0.0})
+    return found

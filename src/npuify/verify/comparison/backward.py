@@ -1,0 +1,215 @@
+"""Follows the gradients, from the loss towards the data, and finds the first that nothing before it explains."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from .forward import PROGRAM, Frame, told
+from .limits import gradient_limit, is_fault, limit_of
+from .metrics import Meter, Metrics, spacing
+from .result import Difference, Point
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .matching import Pairs
+    from .model import Call, Gradient, Rank, Value
+
+
+class Backward:
+    """The walk through the gradients of one process."""
+
+    def __init__(self, a: Rank, b: Rank, pairs: Pairs, meter: Meter, frames: dict[int, Frame]) -> None:
+        self._pairs = pairs
+        self._meter = meter
+        self._frames = frames
+        self._scales = (_scale_at(a), _scale_at(b))
+        self._calls = {call.start: call for call, _ in pairs.calls}
+        self._lower = {call.start: call.autocast or other.autocast for call, other in pairs.calls}
+        self._of_name: dict[tuple[int, str], Call] = {}
+        for call, _ in pairs.calls:
+            self._of_name.setdefault((call.step, call.name), call)
+        self._given: dict[int, Metrics] = {}
+        """Error of the gradient of each call's results, by the call's start."""
+        self.points: list[Point] = []
+        self._worst = 0.0
+
+    def walk(self) -> list[Difference]:
+        """The gradients at which the backwards part, the earliest first."""
+        events: list[tuple[int, Callable[[], Difference | None]]] = []
+        for gradient, other in self._pairs.gradients:
+            events.append((gradient.at, lambda one=gradient, two=other: self._gradient(one, two)))  # type: ignore[misc]
+        for key, (value, theirs) in self._pairs.values.items():
+            if key[0] == "gradient" and key[1] == "backward" and value.tensor is not None:
+                events.append((value.at, lambda one=value, two=theirs: self._parameter(one, two)))  # type: ignore[misc]
+        found = []
+        step = -1
+        for _, judge in sorted(events, key=lambda event: event[0]):
+            difference = judge()
+            if difference is not None:
+                if difference.step != step:
+                    step = difference.step
+                found.append(difference)
+        return found
+
+    def _gradient(self, a: Gradient, b: Gradient) -> Difference | None:
+        metrics = self._meter.measure(
+            a.tensor, b.tensor, self._lowered(a), (self._scales[0](a.step, a.at), self._scales[1](b.step, b.at))
+        )
+        results = [
+            self._calls[start] for start, slot in a.targets if slot.startswith("output") and start in self._calls
+        ]
+        takers = [self._calls[start] for start, slot in a.targets if slot.startswith("input") and start in self._calls]
+        for call in results:
+            kept = self._given.get(call.start)
+            if kept is None or kept.norm_error < metrics.norm_error:
+                self._given[call.start] = metrics
+        culprit, before = self._producer(takers, results)
+        if takers:
+            self._point(a.at, culprit, metrics, before)
+        found = None
+        if is_fault(metrics, before, gradient=True):
+            found = self._difference(a.step, a.at, culprit, metrics, before, self._where(a, culprit))
+        if math.isfinite(metrics.norm_error):
+            self._worst = max(self._worst, metrics.norm_error)
+        return found
+
+    def _producer(self, takers: list[Call], results: list[Call]) -> tuple[Call | None, float]:
+        """The module whose backward made a gradient, and the error of what that was given."""
+        inner = [call for call in takers if call.start in self._given]
+        if inner:
+            culprit = max(inner, key=lambda call: call.start)
+            given = self._given[culprit.start].norm_error
+            frame = self._frames.get(culprit.start)
+            forward = frame.before if frame is not None else 0.0
+            after = frame.error if frame is not None and math.isfinite(frame.error) else 0.0
+            known = max(_finite(given), forward, after)
+            others = max((_finite(self._given[call.start].norm_error) for call in inner), default=0.0)
+            return culprit, max(known, others)
+        parents = [self._calls[call.within] for call in (*takers, *results) if call.within in self._calls]
+        parent = max(parents, key=lambda call: call.start) if parents else None
+        return parent, max(self._worst, self._forward_error(results))
+
+    def _forward_error(self, calls: list[Call]) -> float:
+        found = [self._frames[call.start].error for call in calls if call.start in self._frames]
+        return max((error for error in found if math.isfinite(error)), default=0.0)
+
+    def _parameter(self, a: Value, b: Value) -> Difference | None:
+        if a.tensor is None or b.tensor is None:
+            return None
+        scales = (self._scales[0](a.step, a.at), self._scales[1](b.step, b.at))
+        owner = self._owner(a.step, a.name.rpartition(".")[0])
+        lowered = self._lower.get(owner.start, "") if owner is not None else ""
+        metrics = self._meter.measure(a.tensor, b.tensor, lowered, scales)
+        before = self._worst
+        if owner is not None and owner.start in self._given:
+            frame = self._frames.get(owner.start)
+            before = max(_finite(self._given[owner.start].norm_error), frame.before if frame is not None else 0.0)
+        if self._is_cancelled(a, owner, metrics, scales[0]):
+            return None
+        if not is_fault(metrics, before, gradient=True):
+            return None
+        where = f"gradient of its parameter {a.name.rpartition('.')[2]}"
+        return self._difference(a.step, a.at, owner, metrics, before, where, name=a.name.rpartition(".")[0])
+
+    def _owner(self, step: int, name: str) -> Call | None:
+        """The innermost module around a parameter that both sides call."""
+        while name:
+            found = self._of_name.get((step, name))
+            if found is not None:
+                return found
+            name = name.rpartition(".")[0]
+        return None
+
+    def _is_cancelled(self, a: Value, owner: Call | None, metrics: Metrics, scale: float) -> bool:
+        """Whether the gradient is what rounding leaves of terms that cancel, such as that of a key's bias."""
+        if a.tensor is None or owner is None or owner.start not in self._given or metrics.problem:
+            return False
+        given = self._given[owner.start]
+        rows = 1
+        for size in given.shapes[0][:-1]:
+            rows *= size
+        widths = [(tensor.norm or 0.0) / math.sqrt(max(tensor.count, 1)) for tensor in owner.inputs]
+        width = max(widths, default=1.0)
+        terms = given.norms[0] * math.sqrt(rows) * (max(width, 1e-30) if a.name.endswith("weight") else 1.0)
+        share = 4 * spacing(metrics.dtype) / gradient_limit(metrics.dtype)
+        return max(metrics.norms) < share * terms
+
+    def _lowered(self, gradient: Gradient) -> str:
+        for start, _ in gradient.targets:
+            if self._lower.get(start):
+                return self._lower[start]
+        return ""
+
+    def _where(self, gradient: Gradient, culprit: Call | None) -> str:
+        start, slot = gradient.targets[-1]
+        side, _, name = slot.partition(".")
+        call = self._calls.get(start)
+        of = call.name if call is not None else "a tensor"
+        what = "input" if side == "input" else "result"
+        if culprit is not None and culprit is call:
+            return f"gradient of its {what} {name}"
+        return f"gradient of {of}'s {what} {name}"
+
+    def _point(self, at: int, culprit: Call | None, metrics: Metrics, before: float) -> None:
+        self.points.append(
+            Point(
+                order=at,
+                name=culprit.name if culprit is not None else PROGRAM,
+                step=culprit.step if culprit is not None else 0,
+                phase="train",
+                direction="backward",
+                before=before,
+                error=metrics.norm_error if math.isfinite(metrics.norm_error) else 1e30,
+                limit=limit_of(metrics, gradient=True),
+                cosine=metrics.cosine,
+                max_relative_error=metrics.max_relative_error,
+                mean_relative_error=metrics.mean_relative_error,
+                ulp_share=metrics.ulp_share,
+                share_over_thousandth=metrics.share_over_thousandth,
+                operator=culprit.operator if culprit is not None else False,
+                amplified=is_fault(metrics, before, gradient=True),
+            )
+        )
+
+    def _difference(
+        self, step: int, at: int, culprit: Call | None, metrics: Metrics, before: float, where: str, name: str = ""
+    ) -> Difference:
+        overflow = metrics.problem in ("overflow", "nan")
+        called = culprit.name if culprit is not None else (name or PROGRAM)
+        return Difference(
+            kind="overflow" if overflow else ("loss" if culprit is None and not name else "backward"),
+            severity="error",
+            name=called,
+            message=told(metrics, before, limit_of(metrics, gradient=True)),
+            step=step,
+            phase="train",
+            at=at,
+            place=culprit.place if culprit is not None else "",
+            where=where,
+            error=metrics.norm_error if math.isfinite(metrics.norm_error) else None,
+            before=before,
+            limit=limit_of(metrics, gradient=True),
+            metrics=metrics,
+        )
+
+
+def _finite(error: float) -> float:
+    return error if math.isfinite(error) else 0.0
+
+
+def _scale_at(rank: Rank) -> Callable[[int, int], float]:
+    """The factor that the loss had when a gradient came: a scaler's, which both sides need not share."""
+    losses = sorted(rank.losses, key=lambda loss: loss.at)
+
+    def scale(step: int, at: int) -> float:
+        found = 1.0
+        for loss in losses:
+            if loss.at > at:
+                break
+            if loss.step == step:
+                found = loss.scale
+        return found or 1.0
+
+    return scale

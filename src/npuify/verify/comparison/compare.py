@@ -1,0 +1,198 @@
+"""Compares two captures."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from . import expected, refusals, training
+from .backward import Backward
+from .forward import Forward
+from .limits import module_limit
+from .matching import Pairs, pair
+from .metrics import Meter, spacing
+from .reading import read
+from .result import TITLES, Comparison, Difference, LossPair, Point, Side
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+    from .model import Capture, Rank
+
+_POINTS = 4000
+_DIFFERENCES = 60
+
+
+def compare(a: Path, b: Path, *, allow: Collection[str] = ()) -> Comparison:
+    """Hold capture ``b`` (the migrated program) against ``a`` (the original).
+
+    Args:
+        allow: names of refusals to overrule, of :data:`refusals.ALLOWABLE`.
+
+    Raises:
+        Refused: the comparison would prove nothing.
+        NpuifyError: one of them is no capture, or NumPy is missing.
+    """
+    return compare_captures(read(a), read(b), allow=allow)
+
+
+def compare_captures(a: Capture, b: Capture, *, allow: Collection[str] = ()) -> Comparison:
+    """As :func:`compare`, for captures that have been read."""
+    remarks = refusals.before_matching(a, b, allow)
+    differences: list[Difference] = []
+    points: list[Point] = []
+    losses: list[LossPair] = []
+    matched, only = 0, (0, 0)
+    theirs = {rank.rank: rank for rank in b.ranks}
+    for left in a.ranks:
+        right = theirs.get(left.rank)
+        if right is None or not left.calls or not right.calls:
+            continue
+        pairs = pair(left, right)
+        found, own_points, own_losses = _rank(left, right, pairs)
+        explained = [expected.explained(one, a, b, (left, right)) for one in found]
+        differences += [_of_rank(one, left.rank) for one in map(_softened, explained)]
+        matched += len(pairs.calls)
+        only = (only[0] + len(pairs.only_a), only[1] + len(pairs.only_b))
+        if not points:
+            points, losses = own_points, own_losses
+    order = {"error": 0, "warning": 1, "note": 2}
+    differences.sort(key=lambda one: (one.step, one.at, order[one.severity], one.rank))
+    errors = [one for one in differences if one.severity == "error"]
+    first = errors[0] if errors else None
+    forward = [point for point in points if point.direction == "forward"]
+    return Comparison(
+        agrees=first is None,
+        verdict=_verdict(first, a, b),
+        a=_side(a),
+        b=_side(b),
+        first=first,
+        differences=tuple(differences[:_DIFFERENCES]),
+        points=tuple(_thinned(points)),
+        losses=tuple(losses),
+        remarks=tuple(remarks + _remarks(a, b, points, only)),
+        matched=matched,
+        unmatched=only,
+        worst=max((point.error for point in forward), default=0.0),
+    )
+
+
+def _rank(a: Rank, b: Rank, pairs: Pairs) -> tuple[list[Difference], list[Point], list[LossPair]]:
+    meter = Meter()
+    senseless = refusals.after_matching(a, b, pairs, meter)
+    losses, of_loss = training.losses(a, b)
+    if any(one.kind == "data-order" for one in senseless):
+        return senseless, [], losses
+    forward = Forward(pairs, meter, training.parameter_errors(pairs, meter))
+    found = senseless + training.modes(pairs) + forward.walk()
+    backward = Backward(a, b, pairs, meter, forward.frames)
+    found += backward.walk()
+    found += training.frozen(pairs, a, b)
+    found += training.optimizers(a, b)
+    found += training.used_gradients(pairs, meter, a, b)
+    found += training.updates(pairs)
+    found += of_loss
+    found += expected.float64_lost(pairs, meter, b)
+    found += _structure(pairs)
+    points = sorted([*forward.points, *backward.points], key=lambda point: point.order)
+    return found, points, losses
+
+
+def _structure(pairs: Pairs) -> list[Difference]:
+    """Modules that only one side calls, where the other never does."""
+    known_a = {call.name for call, _ in pairs.calls} | {call.name for call in pairs.only_a}
+    known_b = {call.name for _, call in pairs.calls} | {call.name for call in pairs.only_b}
+    found = []
+    for calls, others, side in ((pairs.only_a, known_b, "A"), (pairs.only_b, known_a, "B")):
+        names = list(dict.fromkeys(call.name for call in calls if call.name not in others and not call.operator))
+        if names:
+            more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+            found.append(
+                Difference(
+                    kind="structure",
+                    severity="warning",
+                    name=names[0],
+                    message=f"only {side} calls {', '.join(names[:4])}{more}",
+                    at=calls[0].start,
+                    step=calls[0].step,
+                )
+            )
+    return found
+
+
+def _softened(difference: Difference) -> Difference:
+    """What the device explains is no error of the program."""
+    import msgspec
+
+    if difference.severity == "error" and any(one.expected for one in difference.explanations):
+        return msgspec.structs.replace(difference, severity="warning")
+    return difference
+
+
+def _of_rank(difference: Difference, rank: int) -> Difference:
+    import msgspec
+
+    return msgspec.structs.replace(difference, rank=rank) if rank else difference
+
+
+def _verdict(first: Difference | None, a: Capture, b: Capture) -> str:
+    if first is None:
+        return f"{b.device} computes what {a.device} does, but for rounding"
+    name = "" if first.name in TITLES[first.kind] else f"{first.name}: "
+    return f"{name}{TITLES[first.kind]}"
+
+
+def _side(capture: Capture) -> Side:
+    first = capture.ranks[0]
+    steps = {call.step for rank in capture.ranks for call in rank.calls}
+    return Side(
+        source=capture.source,
+        form=capture.form,
+        device=capture.device,
+        device_name=capture.device_name,
+        torch=str(first.process.get("torch", "")),
+        torch_npu=str(first.process.get("torch_npu", "")),
+        simulated=bool(first.process.get("simulated", False)),
+        ranks=len(capture.ranks),
+        steps=len(steps),
+        calls=sum(len(rank.calls) for rank in capture.ranks),
+        gradients=sum(len(rank.gradients) for rank in capture.ranks),
+        seed=capture.settings.get("seed"),
+        notes=tuple(dict.fromkeys([*capture.notes, *(note for rank in capture.ranks for note in rank.notes)])),
+    )
+
+
+def _remarks(a: Capture, b: Capture, points: list[Point], only: tuple[int, int]) -> list[str]:
+    found = []
+    if "simulated" in a.device or "simulated" in b.device:
+        found.append(
+            "One side is simulated: its numbers are the CPU's. This shows that the migrated program computes the same, "
+            "not how exactly an NPU does."
+        )
+    coarse = {point.limit for point in points if point.direction == "forward" and point.limit > module_limit("float32")}
+    if coarse:
+        found.append(
+            f"Half types round: a fault that changes a module's result by less than {max(coarse):.1g} "
+            "cannot be told from that. Capture in float32 to see more."
+        )
+    if expected.reduced_precision(a.ranks[0], b.ranks[0]):
+        found.append(
+            f"One side multiplies float32 in TF32 or HF32, to about {spacing('hf32'):.0e}: turn that off to see more."
+        )
+    if any(only):
+        found.append(f"{only[0]} calls are in A only, {only[1]} in B only; they are not compared.")
+    for side, capture in (("A", a), ("B", b)):
+        found += [f"{side}: {note}." for rank in capture.ranks[:1] for note in rank.notes]
+        found += [f"{side}: {note}." for note in capture.notes]
+    if not any(rank.gradients for rank in a.ranks):
+        found.append("No gradients were captured: only the forward was compared.")
+    return list(dict.fromkeys(found))
+
+
+def _thinned(points: list[Point]) -> list[Point]:
+    """At most so many points, of the first steps, and always those that are amplified."""
+    if len(points) <= _POINTS:
+        return points
+    every = math.ceil(len(points) / _POINTS)
+    return [point for index, point in enumerate(points) if point.amplified or index % every == 0]

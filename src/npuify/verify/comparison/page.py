@@ -1,0 +1,165 @@
+"""A comparison as one HTML page that opens offline and runs no script: what comes from captures is escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npuify import __version__
+from npuify.report.html.escape import escaped, shortened
+
+from .render import lines_of, number, side_in_short, worst
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .result import Comparison, Difference, LossPair, Point
+
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 900, 260, 58, 26
+_DRAWN = 1500
+_ROWS = 25
+
+
+def page(result: Comparison) -> str:
+    """The whole page."""
+    style = (Path(__file__).resolve().parent / "page.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    state = "good" if result.agrees else "bad"
+    others = [one for one in result.differences if one is not result.first]
+    sections = [
+        _difference(result.first, "The first difference") if result.first is not None else "",
+        "".join(_plot(result.points, direction) for direction in ("forward", "backward")),
+        _losses(result.losses),
+        "".join(_table(worst(result.points, direction, _ROWS), direction) for direction in ("forward", "backward")),
+        "<h2>Other differences</h2>" + "".join(_difference(one, one.severity) for one in others[:40]) if others else "",
+        "<h2>What to know</h2><ul>" + "".join(f"<li>{escaped(one)}</li>" for one in result.remarks) + "</ul>"
+        if result.remarks
+        else "",
+    ]
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="color-scheme" content="light dark">
+<title>npuify verify compare: {escaped(shortened(result.verdict, 80))}</title>
+<style>{style}</style>
+</head>
+<body>
+<p class="dim">npuify verify compare {escaped(__version__)}</p>
+<h1 class="{state}">{"Agree" if result.agrees else "Differ"}: {escaped(result.verdict)}</h1>
+<table class="sides"><tr><th>A</th><td>{escaped(side_in_short(result.a))}</td></tr>
+<tr><th>B</th><td>{escaped(side_in_short(result.b))}</td></tr></table>
+{"".join(sections)}
+</body>
+</html>
+"""
+
+
+def _difference(one: Difference, title: str) -> str:
+    first, *rest = lines_of(one)
+    body = "".join(f"<p>{escaped(line.strip())}</p>" for line in rest)
+    head = f'<p class="dim">{escaped(title)}</p><p><b>{escaped(first)}</b></p>'
+    return f'<article class="{one.severity}">{head}{body}</article>'
+
+
+def _plot(points: Sequence[Point], direction: str) -> str:
+    """Errors in the order of time, logarithmic, with the limit that each is held against."""
+    rows = [point for point in points if point.direction == direction]
+    if not rows:
+        return ""
+    every = max(1, math.ceil(len(rows) / _DRAWN))
+    rows = [point for index, point in enumerate(rows) if index % every == 0 or point.amplified]
+    sizes = [value for point in rows for value in (point.error, point.limit) if 0 < value < 1e30]
+    low = math.floor(math.log10(max(min(sizes, default=1e-8), 1e-17)))
+    high = math.ceil(math.log10(max(sizes, default=1.0))) + (any(point.error >= 1e30 for point in rows))
+    high = max(high, low + 1)
+    room, tall = _WIDTH - _LEFT - 10, _HEIGHT - _BOTTOM - 10
+
+    def x(index: int) -> float:
+        return _LEFT + room * (index + 0.5) / len(rows)
+
+    def y(value: float) -> float:
+        exponent = math.log10(value) if value > 0 else low
+        return 10 + tall * (1 - (min(max(exponent, low), high) - low) / (high - low))
+
+    step = max(1, (high - low) // 8)
+    grid = "".join(
+        f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - 10}" y1="{y(10.0**power):.1f}" y2="{y(10.0**power):.1f}"/>'
+        f'<text class="axis" x="{_LEFT - 6}" y="{y(10.0**power) + 4:.1f}">1e{power}</text>'
+        for power in range(low, high + 1, step)
+    )
+    line = " ".join(f"{x(index):.1f},{y(point.error):.1f}" for index, point in enumerate(rows))
+    limit = " ".join(f"{x(index):.1f},{y(point.limit):.1f}" for index, point in enumerate(rows))
+    dots = "".join(
+        f'<circle class="{"hit" if point.amplified else "dot"}" cx="{x(index):.1f}" cy="{y(point.error):.1f}" '
+        f'r="{4 if point.amplified else 2}"><title>{escaped(_told(point))}</title></circle>'
+        for index, point in enumerate(rows)
+    )
+    words = {
+        "forward": ("Error along the forward", "results of modules, in the order in which they were made"),
+        "backward": ("Error along the backward", "gradients, from the loss towards the data"),
+    }[direction]
+    return (
+        f'<h2>{words[0]}</h2><p class="dim">Relative error of {words[1]}; dashed: the limit; large dots: it came out '
+        f'at least ten times as wrong as it went in.</p><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'aria-label="{words[0]}">{grid}<polyline class="limit" points="{limit}"/>'
+        f'<polyline class="curve" points="{line}"/>{dots}</svg>'
+    )
+
+
+def _told(point: Point) -> str:
+    return f"{point.name}, step {point.step} {point.phase}: {number(point.error)} (given {number(point.before)})"
+
+
+def _losses(losses: Sequence[LossPair]) -> str:
+    if not losses:
+        return ""
+    body = "".join(
+        f"<tr><td>{loss.step}</td><td>{number_long(loss.a)}</td><td>{number_long(loss.b)}</td>"
+        f"<td>{number(loss.relative_error)}</td></tr>"
+        for loss in losses[:200]
+    )
+    return f"<h2>Loss</h2><table><tr><th>step</th><th>A</th><th>B</th><th>relative error</th></tr>{body}</table>"
+
+
+def number_long(value: float) -> str:
+    """A value with the digits that a loss is read by."""
+    return "not finite" if abs(value) >= 1e30 else f"{value:.7g}"
+
+
+def _table(points: Sequence[Point], direction: str) -> str:
+    if not points:
+        return ""
+    head = "".join(
+        f"<th>{name}</th>"
+        for name in (
+            "module",
+            "step",
+            "error",
+            "given",
+            "limit",
+            "cosine",
+            "mean rel.",
+            "max rel.",
+            "over 1/1000",
+            "ULP",
+        )
+    )
+    body = "".join(
+        f'<tr class="{"hit" if point.amplified else ""}"><td><code>{escaped(point.name)}</code></td>'
+        f"<td>{point.step}</td>"
+        f"<td>{number(point.error)}</td><td>{number(point.before)}</td><td>{number(point.limit)}</td>"
+        f"<td>{'-' if point.cosine is None else f'{point.cosine:.6f}'}</td><td>{number(point.mean_relative_error)}</td>"
+        f"<td>{number(point.max_relative_error)}</td><td>{number(point.share_over_thousandth)}</td>"
+        f"<td>{number(point.ulp_share)}</td></tr>"
+        for point in points
+    )
+    title = {"forward": "Worst results", "backward": "Worst gradients"}[direction]
+    return f"<h2>{title}</h2><table><tr>{head}</tr>{body}</table>"

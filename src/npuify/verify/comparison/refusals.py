@@ -1,0 +1,182 @@
+"""Comparisons that would prove nothing: refused, by name."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from .matching import Pairs, slots
+from .result import Difference, Refused
+from .training import starting_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from .metrics import Meter
+    from .model import Capture, Rank
+
+ALLOWABLE = ("same-device", "different-ranks", "different-dropout")
+"""Refusals that a person may overrule: the comparison then proves less, but what it says is right."""
+_MOST = 0.5
+_SAME_ROWS = 0.5
+
+
+def before_matching(a: Capture, b: Capture, allow: Collection[str] = ()) -> list[str]:
+    """What can be said without looking at the numbers.
+
+    Returns:
+        Remarks on what was overruled.
+
+    Raises:
+        Refused: the same run twice, the same kind of device, other seeds, other numbers of processes.
+    """
+    remarks = []
+    if a.run and a.run == b.run:
+        raise Refused("same-run", "A and B are one and the same run, which agrees with itself")
+    if a.device == b.device:
+        text = f"both ran on {a.device}: nothing is shown of another device"
+        if "same-device" not in allow:
+            raise Refused(
+                "same-device",
+                text,
+                "Capture on the other device; --allow same-device compares two versions of a program.",
+            )
+        remarks.append(f"{text[0].upper()}{text[1:]} (allowed).")
+    _seeds(a, b)
+    if len(a.ranks) != len(b.ranks):
+        text = f"{len(a.ranks)} processes in A, {len(b.ranks)} in B"
+        if "different-ranks" not in allow:
+            raise Refused(
+                "different-ranks",
+                text,
+                "Run both with as many processes, or --allow different-ranks for the first ones.",
+            )
+        remarks.append(f"{text}: only those of the same rank are compared (allowed).")
+    drop = (a.settings.get("dropout"), b.settings.get("dropout"))
+    if drop[0] != drop[1] and None not in drop:
+        text = f"dropout was {drop[0]!r} in A and {drop[1]!r} in B"
+        if "different-dropout" not in allow:
+            raise Refused("different-dropout", text, "Capture both with the same --dropout.")
+        remarks.append(f"{text} (allowed).")
+    elif drop[0] == "keep":
+        remarks.append("Dropout was kept (--dropout keep): two devices draw different masks.")
+    return remarks
+
+
+def _seeds(a: Capture, b: Capture) -> None:
+    ours, theirs = a.settings.get("seed"), b.settings.get("seed")
+    advice = "Capture both with the same --seed, and let the program set the same one."
+    if ours is not None and theirs is not None and ours != theirs:
+        raise Refused("different-seeds", f"the seed was {ours} in A and {theirs} in B", advice)
+    for left, right in zip(a.ranks, b.ranks, strict=False):
+        if left.seeds != right.seeds and left.seeds and right.seeds and left.seeds[0] != right.seeds[0]:
+            raise Refused(
+                "different-seeds",
+                f"the program set the seed {left.seeds[0]} in A and {right.seeds[0]} in B",
+                advice,
+            )
+
+
+def after_matching(a: Rank, b: Rank, pairs: Pairs, meter: Meter) -> list[Difference]:
+    """What the numbers say about whether the runs can be compared.
+
+    Returns:
+        Differences that make all others senseless: the order of the data, some of the starting weights.
+
+    Raises:
+        Refused: nothing belongs together, other weights, other data.
+    """
+    modules = [pair for pair in pairs.calls if not pair[0].operator]
+    if not modules:
+        names = ", ".join(_roots(a)[:3]), ", ".join(_roots(b)[:3])
+        raise Refused("nothing-matches", f"no module of one is in the other: A calls {names[0]}; B calls {names[1]}")
+    found = _weights(pairs, meter)
+    return _data(a, b, pairs, meter) + found
+
+
+def _roots(rank: Rank) -> list[str]:
+    return list(dict.fromkeys(re.split(r"[./]", call.name)[0] for call in rank.calls))
+
+
+def _weights(pairs: Pairs, meter: Meter) -> list[Difference]:
+    different, count = starting_weights(pairs, meter)
+    random = [one for one in different if one[0].tensor is not None and one[0].tensor.low != one[0].tensor.high]
+    if count > 1 and len(random) > _MOST * count:
+        names = ", ".join(value.name for value, _ in random[:3])
+        raise Refused(
+            "different-weights",
+            f"the models start from other weights: {len(random)} of {count} parameters differ ({names}, …)",
+            "Load one checkpoint on both sides, or set the seed before the model is made.",
+        )
+    found = []
+    for value, metrics in different:
+        found.append(
+            Difference(
+                kind="weights",
+                severity="error",
+                name=value.name.rpartition(".")[0],
+                message=f"{value.name} starts from other values: relative error {metrics.norm_error:.2g}"
+                if metrics.problem != "shape"
+                else f"{value.name} has the shape {list(metrics.shapes[0])} in A, {list(metrics.shapes[1])} in B",
+                at=value.at,
+                step=0,
+                metrics=metrics,
+            )
+        )
+    return found[:8]
+
+
+def _data(a: Rank, b: Rank, pairs: Pairs, meter: Meter) -> list[Difference]:
+    """The first model's inputs: the same rows in the same order."""
+    first = next((call.name for call, _ in pairs.calls if not call.within and not call.operator), "")
+    rows_a: Counter[float] = Counter()
+    rows_b: Counter[float] = Counter()
+    wrong: tuple[int, int, str] | None = None
+    for call, other in pairs.calls:
+        if call.name != first or call.within or call.operator:
+            continue
+        for left, right in slots(call.inputs, other.inputs):
+            if not left.rows or not right.rows:
+                continue
+            rows_a.update(map(_rounded, left.rows))
+            rows_b.update(map(_rounded, right.rows))
+            metrics = meter.measure(left, right)
+            if wrong is None and metrics.norm_error > 0.02 and metrics.problem != "complement":
+                wrong = (call.step, call.start, left.slot)
+    if wrong is None:
+        return []
+    shared = sum((rows_a & rows_b).values()) / max(1, min(sum(rows_a.values()), sum(rows_b.values())))
+    loaders = _loaders(a, b)
+    if shared >= _SAME_ROWS or loaders:
+        text = f"{shared:.0%} of the rows of {first}'s input are the same, in another order"
+        return [
+            Difference(
+                kind="data-order",
+                severity="error",
+                name=first,
+                message=loaders or text,
+                where=wrong[2],
+                step=wrong[0],
+                at=wrong[1],
+                phase="train",
+            )
+        ]
+    raise Refused(
+        "different-data",
+        f"the data differs from step {wrong[0]} on: of the rows of {first}'s input {shared:.0%} are in both",
+        "Give both runs the same files, and shuffle on neither side or with the same generator.",
+    )
+
+
+def _loaders(a: Rank, b: Rank) -> str:
+    for left, right in zip(a.loaders, b.loaders, strict=False):
+        for key in ("sampler", "batch", "drop_last"):
+            if left.get(key) != right.get(key):
+                word = {"sampler": "takes its samples by", "batch": "has the batch size", "drop_last": "has drop_last"}
+                return f"data loader {left['number']} {word[key]} {left.get(key)} in A and {right.get(key)} in B"
+    return ""
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4e}")

@@ -1,0 +1,342 @@
+"""What the two runs learned: parameters, modes, optimizers, the gradients that these took, the size of their steps."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import TYPE_CHECKING, Any, Literal
+
+from npuify.knowledge import tolerances
+
+from .forward import PROGRAM
+from .limits import limit_of
+from .matching import plain
+from .metrics import coarser
+from .result import Difference, LossPair
+from .values import numpy
+
+if TYPE_CHECKING:
+    from .matching import Pairs
+    from .metrics import Meter, Metrics
+    from .model import Rank, Tensor, Value
+
+_SAME_FACTOR = 0.02
+"""How far factors of several parameters may lie apart to count as one."""
+_STEP_FACTOR = 0.2
+"""How far the sizes of two optimizers' steps may lie apart: with Adam a tiny gradient's sign moves a whole step."""
+_NAMED = 3
+
+
+def parameter_errors(pairs: Pairs, meter: Meter) -> dict[tuple[int, str], float]:
+    """The error of each module's own parameters as a step begins, by step and name of the module."""
+    sums: dict[tuple[int, str], list[float]] = {}
+    for (kind, when, name, step, _), (a, b) in pairs.values.items():
+        if kind == "gradient" or when not in ("start", "after") or a.tensor is None or b.tensor is None:
+            continue
+        metrics = meter.measure(a.tensor, b.tensor)
+        error = metrics.norm_error if math.isfinite(metrics.norm_error) else 1.0
+        norm = a.tensor.norm or 0.0
+        entry = sums.setdefault((step + (when == "after"), name.rpartition(".")[0]), [0.0, 0.0])
+        entry[0] += (error * norm) ** 2
+        entry[1] += norm**2
+    return {key: math.sqrt(wrong / whole) if whole else 0.0 for key, (wrong, whole) in sums.items()}
+
+
+def starting_weights(pairs: Pairs, meter: Meter) -> tuple[list[tuple[Value, Metrics]], int]:
+    """Parameters that start from other values, and how many there are in all that could."""
+    different, count = [], 0
+    for (kind, when, _, _, _), (a, b) in pairs.values.items():
+        if kind == "gradient" or when != "start" or a.tensor is None or b.tensor is None:
+            continue
+        constant = a.tensor.low == a.tensor.high and b.tensor.low == b.tensor.high
+        metrics = meter.measure(a.tensor, b.tensor)
+        count += not constant
+        if metrics.norm_error > limit_of(metrics):
+            different.append((a, metrics))
+    return different, count
+
+
+def modes(pairs: Pairs) -> list[Difference]:
+    """Modules that are in training mode on one side only: the outermost of each."""
+    found: list[Difference] = []
+    told: set[str] = set()
+    for a, b in pairs.calls:
+        if a.operator or a.training == b.training or a.phase != "train":
+            continue
+        if any(a.name == name or a.name.startswith(f"{name}.") for name in told):
+            continue
+        told.add(a.name)
+        words = {True: "training", False: "evaluation"}
+        found.append(
+            Difference(
+                kind="mode",
+                severity="error",
+                name=a.name,
+                message=f"{words[a.training]} mode in A, {words[b.training]} mode in B",
+                step=a.step,
+                phase=a.phase,
+                at=a.start,
+                place=a.place,
+            )
+        )
+    return found
+
+
+def frozen(pairs: Pairs, a: Rank, b: Rank) -> list[Difference]:
+    """Parameters that get a gradient on one side only, as one difference for each step in which that begins."""
+    by_step: dict[int, list[tuple[int, str, str]]] = {}
+    for (kind, when, name, step, _), (ours, theirs) in pairs.values.items():
+        if kind == "gradient" and when == "used" and (ours.tensor is None) != (theirs.tensor is None):
+            by_step.setdefault(step, []).append((ours.at, name, "B" if theirs.tensor is None else "A"))
+    groups_a, groups_b = _members(a), _members(b)
+    for value, side, others in (
+        *((one, "B", groups_b) for one in pairs.values_only_a),
+        *((one, "A", groups_a) for one in pairs.values_only_b),
+    ):
+        if value.kind == "gradient" and value.when == "used" and plain(value.name) not in others:
+            by_step.setdefault(value.step, []).append((value.at if side == "B" else 0, value.name, side))
+    if not by_step:
+        return []
+    step = min(by_step)
+    rows = sorted(by_step[step])
+    modules = list(dict.fromkeys(name.rpartition(".")[0] for _, name, _ in rows))
+    names = [name for _, name, _ in rows]
+    side = rows[0][2]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return [
+        Difference(
+            kind="frozen",
+            severity="error",
+            name=_common(modules),
+            message=f"no gradient in {side}: {', '.join(names[:_NAMED])}{more}",
+            step=step,
+            phase="train",
+            at=max(1, rows[0][0]),
+        )
+    ]
+
+
+def _members(rank: Rank) -> set[str]:
+    return {plain(name) for step in rank.optimizers for _, names in step.groups for name in names}
+
+
+def _common(names: list[str]) -> str:
+    """The innermost module that holds all of some."""
+    parts = [name.split(".") for name in names]
+    shared = []
+    for level in zip(*parts, strict=False):
+        if len(set(level)) > 1:
+            break
+        shared.append(level[0])
+    return ".".join(shared) or names[0]
+
+
+def optimizers(a: Rank, b: Rank) -> list[Difference]:
+    """Settings of optimizers that differ, the learning rate first."""
+    found: list[Difference] = []
+    told: set[tuple[Any, ...]] = set()
+    theirs = {(one.step, one.number): one for one in b.optimizers}
+    for ours in a.optimizers:
+        other = theirs.get((ours.step, ours.number))
+        if other is None:
+            continue
+        name = f"optimizer {ours.number}" if ours.number else "the optimizer"
+
+        def add(message: str, step: int = ours.step, at: int = ours.at, name: str = name) -> None:
+            found.append(
+                Difference(
+                    kind="optimizer", severity="error", name=name, message=message, step=step, at=at, phase="train"
+                )
+            )
+
+        if len(ours.groups) != len(other.groups) and ("groups", ours.number) not in told:
+            told.add(("groups", ours.number))
+            add(f"{len(ours.groups)} groups of parameters in A, {len(other.groups)} in B")
+        for index, ((left, _), (right, _)) in enumerate(zip(ours.groups, other.groups, strict=False)):
+            for key in sorted(set(left) & set(right), key=lambda word: (word != "lr", word)):
+                if key in _MEANINGLESS or (key, index, ours.number) in told or _same(left[key], right[key]):
+                    continue
+                told.add((key, index, ours.number))
+                add(_setting(key, left[key], right[key], index if len(ours.groups) > 1 else None))
+    return found
+
+
+_MEANINGLESS = frozenset(
+    ("foreach", "fused", "capturable", "differentiable", "initial_lr", "name", "decoupled_weight_decay")
+)
+"""Settings of how an optimizer computes, not of what; or from which others follow."""
+
+
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, bool) or isinstance(right, bool) or isinstance(left, str) or isinstance(right, str):
+        return bool(left == right)
+    if isinstance(left, (int, float)) and isinstance(right, (int, float)):
+        return math.isclose(left, right, rel_tol=1e-5, abs_tol=1e-15)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_same, left, right))
+    return bool(left == right)
+
+
+def _setting(key: str, left: Any, right: Any, group: int | None) -> str:
+    name = "the learning rate (lr)" if key == "lr" else key
+    of = f" of group {group}" if group is not None else ""
+    numbers = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in (left, right))
+    times = f": B's is {right / left:.4g} times A's" if numbers and left and right else ""
+    return f"{name}{of} is {left} in A and {right} in B{times}"
+
+
+def used_gradients(pairs: Pairs, meter: Meter, a: Rank, b: Rank) -> list[Difference]:
+    """Whether what the optimizers take is backward's gradients times one factor on one side."""
+    by_step: dict[int, list[tuple[float, str, int]]] = {}
+    scales: dict[int, tuple[float, float]] = {}
+    for step in {loss.step for loss in a.losses}:
+        last = [next((one.scale for one in reversed(rank.losses) if one.step == step), 1.0) for rank in (a, b)]
+        scales[step] = (last[0], last[1])
+    for (kind, when, name, step, _), (ours, theirs) in pairs.values.items():
+        if kind != "gradient" or when != "used" or ours.tensor is None or theirs.tensor is None:
+            continue
+        if not (ours.tensor.norm and theirs.tensor.norm):
+            continue
+        metrics = meter.measure(ours.tensor, theirs.tensor)
+        if metrics.cosine is not None and metrics.cosine < 0.9:
+            continue
+        by_step.setdefault(step, []).append((theirs.tensor.norm / ours.tensor.norm, name, ours.at))
+    for step in sorted(by_step):
+        rows = by_step[step]
+        factors = [factor for factor, _, _ in rows]
+        middle = statistics.median(factors)
+        near = sum(abs(factor / middle - 1) <= _SAME_FACTOR for factor in factors)
+        if abs(middle - 1) <= 2 * _SAME_FACTOR or near < 0.7 * len(factors):
+            continue
+        return [
+            Difference(
+                kind="gradient-scale",
+                severity="error",
+                name="the optimizer",
+                message=f"the gradients that the optimizer takes are {middle:.6g} times A's, in all parameters"
+                + _why_scaled(middle, scales.get(step, (1.0, 1.0))),
+                step=step,
+                phase="train",
+                at=min(at for _, _, at in rows),
+            )
+        ]
+    return []
+
+
+def _why_scaled(factor: float, scales: tuple[float, float]) -> str:
+    if scales[1] != 1.0 and abs(factor / scales[1] - 1) < _SAME_FACTOR:
+        return f": B's loss was scaled by {scales[1]:g}, and its gradients were not unscaled"
+    if scales[0] != 1.0 and abs(factor * scales[0] - 1) < _SAME_FACTOR:
+        return f": A's loss was scaled by {scales[0]:g}, and its gradients were not unscaled"
+    if scales[0] != 1.0 or scales[1] != 1.0:
+        return ": a scaler is at work; clipping before unscale_() does this"
+    return ""
+
+
+def updates(pairs: Pairs) -> list[Difference]:
+    """Whether the optimizers' steps are of one size, and move the same parameters."""
+    before: dict[tuple[str, int], tuple[Tensor, Tensor]] = {}
+    rows: dict[int, list[tuple[float, str, int]]] = {}
+    still: list[tuple[int, str, int, str]] = []
+    coarse: list[tuple[int, str, int, str]] = []
+    ordered = sorted(pairs.values.items(), key=lambda item: item[1][0].at)
+    for (kind, when, name, step, _), (a, b) in ordered:
+        if kind != "parameter" or a.tensor is None or b.tensor is None:
+            continue
+        if when == "after":
+            kept = before.get((name, step))
+            sizes = _moved(kept, (a.tensor, b.tensor)) if kept is not None else None
+            if sizes is not None:
+                ours, theirs = sizes
+                if (ours == 0) != (theirs == 0):
+                    types = (a.tensor.dtype, b.tensor.dtype) if ours == 0 else (b.tensor.dtype, a.tensor.dtype)
+                    # A step smaller than what the coarser type can hold is lost there.
+                    lost = types[0] != types[1] and coarser(*types) == types[0]
+                    (coarse if lost else still).append((step, name, a.at, "A" if ours == 0 else "B"))
+                elif ours:
+                    rows.setdefault(step, []).append((theirs / ours, name, a.at))
+        before[(name, step + (when == "after"))] = (a.tensor, b.tensor)
+    found = [_still(still, "error")] if still else []
+    if coarse:
+        found.append(_still(coarse, "warning"))
+    for step in sorted(rows):
+        middle = statistics.median(factor for factor, _, _ in rows[step])
+        if abs(middle - 1) > _STEP_FACTOR:
+            found.append(
+                Difference(
+                    kind="update",
+                    severity="error",
+                    name="the optimizer",
+                    message=f"a parameter moves {middle:.4g} times as far as in A (median of {len(rows[step])})",
+                    step=step,
+                    phase="train",
+                    at=min(at for _, _, at in rows[step]),
+                )
+            )
+            break
+    return found
+
+
+def _still(rows: list[tuple[int, str, int, str]], severity: Literal["error", "warning"]) -> Difference:
+    step, _, at, side = min(rows)
+    names = [name for number, name, _, _ in rows if number == step]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    why = "" if severity == "error" else ", whose type is too coarse for a step of this size"
+    return Difference(
+        kind="frozen",
+        severity=severity,
+        name=_common([name.rpartition(".")[0] for name in names]),
+        message=f"does not move in {side}{why}: {', '.join(names[:_NAMED])}{more}",
+        step=step,
+        phase="train",
+        at=at,
+    )
+
+
+def _moved(before: tuple[Tensor, Tensor], after: tuple[Tensor, Tensor]) -> tuple[float, float] | None:
+    np = numpy()
+    sizes = []
+    for old, new in zip(before, after, strict=True):
+        left = old.load() if old.load is not None else None
+        right = new.load() if new.load is not None else None
+        if left is None or right is None or left.size != right.size:
+            return None
+        sizes.append(float(np.linalg.norm(right.astype(np.float64) - left.astype(np.float64))))
+    return sizes[0], sizes[1]
+
+
+def losses(a: Rank, b: Rank) -> tuple[list[LossPair], list[Difference]]:
+    """The loss of each backward pass on both sides, and the first that differs."""
+    theirs = {(loss.step, loss.number): loss for loss in b.losses}
+    limit = tolerances.limit("any", "loss", "mean_relative_error")
+    pairs: list[LossPair] = []
+    found: list[Difference] = []
+    for loss in a.losses:
+        other = theirs.get((loss.step, loss.number))
+        if other is None:
+            continue
+        finite = math.isfinite(loss.value) and math.isfinite(other.value)
+        error = abs(other.value - loss.value) / max(abs(loss.value), 1e-12) if finite else math.inf
+        if not finite and math.isfinite(loss.value) == math.isfinite(other.value):
+            error = 0.0
+        shown = error if math.isfinite(error) else 1e30
+        pairs.append(LossPair(loss.step, loss.number, _shown(loss.value), _shown(other.value), shown))
+        if error > limit and not found:
+            found.append(
+                Difference(
+                    kind="loss" if finite else "overflow",
+                    severity="error",
+                    name=PROGRAM,
+                    message=f"the loss is {loss.value:.6g} in A and {other.value:.6g} in B",
+                    step=loss.step,
+                    phase="train",
+                    at=loss.at,
+                    error=error if finite else None,
+                    limit=limit,
+                )
+            )
+    return pairs, found
+
+
+def _shown(value: float) -> float:
+    return value if math.isfinite(value) else math.copysign(1e30, value if value == value else 1.0)

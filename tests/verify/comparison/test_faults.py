@@ -1,0 +1,54 @@
+"""Planted faults are found and named at their place, and pairs that differ in rounding only are not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tools.verify_faults.judging import found_rightly, named
+from tools.verify_faults.table import FAULTS, SOUND, Fault, Sound
+
+from npuify.verify.comparison.compare import compare
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from npuify.verify.comparison.result import Comparison
+
+
+def held(a: Path, b: Path) -> Comparison:
+    return compare(a, b, allow=["same-device"])
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.program}-{fault.name}")
+def test_a_fault_is_the_first_difference(captures: dict[str, Path], fault: Fault) -> None:
+    result = held(captures[f"{fault.program}: "], captures[f"{fault.program}: {fault.name}"])
+    assert found_rightly(result, fault), named(result)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.program}-{fault.name}")
+def test_a_fault_of_the_original_is_found_too(captures: dict[str, Path], fault: Fault) -> None:
+    result = held(captures[f"{fault.program}: {fault.name}"], captures[f"{fault.program}: "])
+    assert result.first is not None
+    assert result.first.name == fault.module, named(result)
+
+
+@pytest.mark.parametrize("sound", SOUND, ids=lambda sound: f"{sound.program}-{sound.way}-{sound.against}")
+def test_rounding_raises_no_alarm(captures: dict[str, Path], sound: Sound) -> None:
+    against = sound.against if sound.way else "again"
+    result = held(captures[f"{sound.program}: {against}"], captures[f"{sound.program}: {sound.way}"])
+    assert result.agrees, named(result)
+    assert result.matched > 20
+
+
+def test_an_agreement_says_how_small_a_fault_it_would_have_seen(captures: dict[str, Path]) -> None:
+    result = held(captures["gpt: "], captures["gpt: autocast to bfloat16"])
+    assert any("Capture in float32 to see more" in remark for remark in result.remarks)
+
+
+def test_amplification_is_told_from_the_cause(captures: dict[str, Path]) -> None:
+    result = held(captures["gpt: "], captures["gpt: attention scale"])
+    wrong = {point.name for point in result.points if point.direction == "forward" and point.error > point.limit}
+    blamed = {one.name for one in result.differences if one.severity == "error"}
+    assert len(wrong) > 20, "the fault is carried through the whole model"
+    assert blamed == {"GPT.blocks.0.attention"}

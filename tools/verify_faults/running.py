@@ -1,0 +1,63 @@
+"""Captures many small programs in one process that has imported torch once: each runs in a fork of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import uuid
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npuify.verify.capture.launch import close
+from npuify.verify.capture.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+PROGRAMS = Path(__file__).resolve().parent
+ROOT = PROGRAMS.parents[1]
+
+_PLAIN = {
+    "OMP_NUM_THREADS": "1",
+    "CUDA_VISIBLE_DEVICES": "",
+    # Some virtual machines announce AMX and then refuse it, which kills every product of bfloat16.
+    "ONEDNN_MAX_CPU_ISA": "AVX512_CORE",
+}
+
+
+def capture_all(wanted: Mapping[str, Sequence[str]], folder: Path, settings: Settings | None = None) -> dict[str, Path]:
+    """Capture each of ``wanted``, a program's file and arguments by name.
+
+    Returns:
+        The capture's folder of each.
+    """
+    settings = settings or Settings(steps=3)
+    begun = time.time()
+    requests, made = [], {}
+    for number, (name, arguments) in enumerate(wanted.items()):
+        own = replace(
+            settings, folder=str(folder / f"part{number}"), run=uuid.uuid4().hex, root=str(Path(arguments[0]).parent)
+        )
+        Path(own.folder).mkdir(parents=True)
+        requests.append({"environment": own.environment(), "arguments": list(arguments)})
+        made[name] = (own, folder / f"capture{number}", list(arguments))
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.verify_faults.forks"],
+        input=json.dumps(requests),
+        text=True,
+        capture_output=True,
+        env={**os.environ, **_PLAIN, "PYTHONPATH": path},
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{done.stdout}\n{done.stderr}")
+    found = {}
+    for name, (own, target, arguments) in made.items():
+        close(Path(own.folder), target, own, arguments, device="cpu", begun=begun, code=0)
+        found[name] = target
+    return found
