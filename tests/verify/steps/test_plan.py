@@ -31,6 +31,8 @@ def test_the_program_that_trains(tmp_path: Path) -> None:
     with pytest.raises(NpuifyError) as caught:
         make_plan(tmp_path, points("train_a.py", "train_b.py"))
     assert "python train_a.py --steps 3" in caught.value.advice
+    (tmp_path / "main.py").write_text("print()")
+    assert make_plan(tmp_path, []).entry == ("main.py",)
     with pytest.raises(NpuifyError, match="no command"):
         make_plan(tmp_path, [], entry="train.py 'unclosed")
 

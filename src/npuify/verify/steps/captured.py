@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -218,6 +219,15 @@ def compare(bench: Bench, reference: Path | None, target: Path, why: str) -> Ste
             why,
             advice="Where the original runs (on a CUDA machine): npuify verify capture -o reference PROGRAM; "
             "then bring the folder here and name it with --reference.",
+        )
+    if importlib.util.find_spec("numpy") is None:
+        return StepResult(
+            "compare",
+            title,
+            Status.NOT_RUN,
+            Where.NOWHERE,
+            "The Python that runs npuify has no NumPy, which comparing needs.",
+            advice="pip install numpy",
         )
     from npuify.verify.comparison.compare import compare as hold
 

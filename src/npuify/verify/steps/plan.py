@@ -88,6 +88,9 @@ def _entry(project: Path, points: Sequence[EntryPoint], guessed: list[str]) -> t
     if project.is_file():
         return (project.name,)
     found = [one.file for one in points if one.file.endswith(".py") and _TRAINING.search(one.file)]
+    if not found:
+        # Programs without a main guard, which nothing mentions.
+        found = sorted(path.name for path in project.glob("*.py") if _TRAINING.search(path.name))
     nearest = min((file.count("/") for file in found), default=0)
     found = [file for file in found if file.count("/") == nearest]
     training = [file for file in found if "train" in file.rsplit("/", 1)[-1].lower()]
