@@ -92,6 +92,15 @@ def test_noise_alone_is_uncertain() -> None:
     assert report.smoothed_error < 0.01
 
 
+def test_more_than_rounding_is_said_though_within_the_tolerance() -> None:
+    one = falling(100)
+    report = judge(curve(one), curve(changed(one, lambda step, value: value * 1.005)))
+    assert report.verdict is Verdict.ALIGNED
+    assert any("more than float32's rounding" in line for line in report.said)
+    close = judge(curve(one), curve(changed(one, lambda step, value: value * 1.0001)))
+    assert not any("rounding" in line for line in close.said)
+
+
 def test_not_a_number() -> None:
     one = falling(50)
     broken = changed(one, lambda step, value: math.nan if step >= 30 else value)
