@@ -103,3 +103,21 @@ def test_a_run_that_does_not_end_is_ended_with_its_children(tmp_path: Path) -> N
     assert "--timeout" in ran.advice()
     time.sleep(1.6)
     assert not (tmp_path / "late").exists()
+
+
+def test_the_cause_of_a_failure_is_found_among_the_launcher_s_words(tmp_path: Path) -> None:
+    log = (
+        "[rank0]: Traceback (most recent call last):\n"
+        '[rank0]:   File "train.py", line 92, in <module>\n'
+        "[rank0]:     assert accumulation % world == 0\n"
+        "[rank0]:            ^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "[rank0]: AssertionError\n"
+        "Traceback (most recent call last):\n"
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n====\n"
+    )
+    program = f"import sys; sys.stdout.write({log!r}); sys.exit(1)"
+    ran = run([sys.executable, "-c", program], tmp_path, tmp_path / "a.log")
+    assert ran.cause() == "AssertionError at assert accumulation % world == 0"
+    assert ran.seen()[-1] == "AssertionError"
+    quiet = run([sys.executable, "-c", "print('3 Errors: none'); raise SystemExit(3)"], tmp_path, tmp_path / "b.log")
+    assert (quiet.cause(), quiet.why(), quiet.seen()) == ("", "ended with code 3", ("3 Errors: none",))

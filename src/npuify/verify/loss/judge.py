@@ -170,8 +170,8 @@ def _words(
         mean = rest.mean_error if rest is not None else start.mean_error
         if start.max_error > _GROWN:
             said.append(
-                f"Within {percent(tolerance)}, yet {percent(start.max_error)} in the first steps is more than float32's "
-                "rounding leaves: if neither side computes in a half type, compare captures."
+                f"Within {percent(tolerance)}, yet {percent(start.max_error)} in the first steps is more than "
+                "float32's rounding leaves: if neither side computes in a half type, compare captures."
             )
         said.insert(0, f"The curves agree: mean relative error {percent(mean)}, {percent(tolerance)} is allowed.")
     if reference.values == target.values:

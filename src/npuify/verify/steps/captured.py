@@ -93,7 +93,7 @@ def forward(bench: Bench, ran: Ran, seen: Seen | None) -> StepResult:
             Status.FAILED,
             bench.where,
             f"Before any module had given a result it {ran.why()}",
-            ran.tail(),
+            ran.seen(),
             ran.advice(),
             (ran.shown,),
             ran.seconds,
@@ -168,7 +168,7 @@ def backward(bench: Bench, ran: Ran, seen: Seen | None) -> StepResult:
             Status.FAILED,
             bench.where,
             f"Before a gradient came back it {ran.why()}",
-            (*evidence, *ran.tail()),
+            (*evidence, *ran.seen()),
             ran.advice(),
             (ran.shown,),
         )
@@ -190,7 +190,7 @@ def backward(bench: Bench, ran: Ran, seen: Seen | None) -> StepResult:
             Status.FAILED,
             bench.where,
             "Gradients came back, but no optimiser made a step.",
-            (*evidence, *(ran.tail() if not ran.fine else ())),
+            (*evidence, *(ran.seen() if not ran.fine else ())),
             "",
             (ran.shown,),
         )

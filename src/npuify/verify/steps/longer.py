@@ -57,7 +57,7 @@ def iterations(bench: Bench) -> tuple[StepResult, float]:
                 Status.FAILED,
                 bench.where,
                 f"It {ran.why()}",
-                (*evidence, *ran.tail()),
+                (*evidence, *ran.seen()),
                 ran.advice(),
                 (ran.shown,),
                 ran.seconds,
@@ -96,12 +96,12 @@ def loss(bench: Bench, has_loss: bool) -> StepResult:
         )
 
     if not (target / "capture.json").is_file():
-        evidence += ran.tail()
+        evidence += ran.seen()
         return made(Status.FAILED, f"It {ran.why()}", ran.advice())
     try:
         curve = read_curve(target)
     except NpuifyError as error:
-        evidence += ran.tail()
+        evidence += ran.seen()
         return made(Status.FAILED, f"Its loss is not known: {error.message}", error.advice)
     trend, numbers = _trend(curve.values)
     shown = ", ".join(f"{value:.4g}" for value in curve.values[:3])
@@ -228,7 +228,7 @@ def resume(bench: Bench, begun: float, ran_to_end: bool, fresh: float | None) ->
             Status.FAILED,
             bench.where,
             f"It {ran.why()}",
-            ran.tail(),
+            ran.seen(),
             ran.advice(),
             command,
             ran.seconds,
@@ -298,7 +298,7 @@ def cards(bench: Bench) -> StepResult:
             Status.FAILED,
             bench.where,
             f"It {ran.why()}",
-            ran.tail(),
+            ran.seen(),
             ran.advice(),
             command,
             ran.seconds,

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
 _TAIL: Final = 8
 _READ: Final = 1 << 22
-_ERROR: Final = re.compile(
-    r"^(?:\[rank\d+\]:\s*)?(?P<error>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotSimulated)\b.*)$",
-    re.MULTILINE,
-)
+_ERROR: Final = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotSimulated)(?::.*)?$")
+_RANK: Final = re.compile(r"^\[rank\d+\]:\s?")
+_MARK: Final = re.compile(r"[\s~^]+")
 _FOLLOWS: Final = ("torch.distributed.elastic", "ChildFailedError", "SignalException")
 _LONGEST: Final = 300
 
@@ -58,13 +57,33 @@ class Ran(msgspec.Struct, frozen=True):
 
     def cause(self) -> str:
         """The error that a Python program ended with; the first one, where processes drag each other down."""
+        around = self._around()
+        if not around:
+            return ""
+        error = around[-1]
+        if ":" not in error and len(around) > 1:
+            # An assertion without words: the line of the program says what it wants.
+            error = f"{error} at {around[-2].strip()}"
+        return error[:_LONGEST]
+
+    def seen(self) -> tuple[str, ...]:
+        """The lines that say why it failed: those that lead to its error, else the last ones."""
+        return tuple(line[:_LONGEST] for line in self._around()) or self.tail()
+
+    def _around(self) -> list[str]:
+        """The lines up to the error, without marks of the process and of the place."""
         try:
             with Path(self.log).open("rb") as stream:
                 text = stream.read(_READ).decode("utf-8", "replace")
         except OSError:
-            return ""
-        found = [match["error"] for match in _ERROR.finditer(text) if not match["error"].startswith(_FOLLOWS)]
-        return found[0 if "[rank" in text else -1][:_LONGEST] if found else ""
+            return []
+        lines = [_RANK.sub("", line.rstrip()) for line in text.replace("\r", "\n").splitlines()]
+        lines = [line for line in lines if line.strip() and not _MARK.fullmatch(line)]
+        found = [at for at, line in enumerate(lines) if _ERROR.match(line) and not line.startswith(_FOLLOWS)]
+        if not found:
+            return []
+        at = found[0 if "[rank" in text else -1]
+        return lines[max(0, at + 1 - _TAIL) : at + 1]
 
     def advice(self) -> str:
         """What to do about it."""
