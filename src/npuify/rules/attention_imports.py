@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Safety, Severity
 from npuify.rules.attention_calls import plan_of
+from npuify.rules.attention_forms import FLASH_WORDS
 from npuify.rules.base import rule
 from npuify.rules.prepared import prepared_for_npu
 
@@ -38,7 +39,7 @@ _KEPT = "import it only where it can be found, and take torch's scaled_dot_produ
     "NPU505",
     "flash-attention-import",
     Safety.SAFE,
-    words=("flash_attn", "xformers", "npu_fusion_attention"),
+    words=(*FLASH_WORDS, "xformers", "npu_fusion_attention"),
     source="flash_attn and xformers are CUDA extensions",
 )
 def flash_attention_import(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:

@@ -183,6 +183,9 @@ class PythonSource:
             return set()
         declared: dict[str, set[int]] = {}
         for match in _GLOBAL.finditer(self.data):
+            before = self.data[self.data.rfind(b"\n", 0, match.start()) + 1 : match.start()].strip()
+            if before and before[-1:] not in b":;":
+                continue  # no statement, but the word
             line = self.text.line_of(match.start())
             for name in match.group(1).split(b","):
                 declared.setdefault(name.strip().decode(), set()).add(line)
@@ -224,15 +227,16 @@ class PythonSource:
         known = self._word_lines.get(words)
         if known is not None:
             return known
-        line_of = self.text.line_of
+        starts = self.text.line_starts
         is_text = self._outline.is_text
         lines: set[int] = set()
-        last = 0
+        low = high = 0
         for start, _ in words.places(self.data.lower()):
-            line = line_of(start)
-            if line != last and not is_text(start):
-                lines.add(line)
-                last = line
+            if low <= start < high or is_text(start):
+                continue
+            line = bisect_right(starts, start)
+            lines.add(line)
+            low, high = starts[line - 1], starts[line] if line < len(starts) else len(self.data)
         self._word_lines[words] = lines
         return lines
 
