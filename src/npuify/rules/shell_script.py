@@ -80,8 +80,11 @@ def judge_script(data: bytes, start: int, end: int, file: OtherFile, options: Pr
     only = next(iter(programs)) if len(programs) == 1 else next((one for one in programs if one), "")
     for words, program in lists:
         settings += _inner_settings(words)
+        is_command = any(words is command.words for command in script.commands)
         for pair in pairs(words):
-            judge_pair(pair, program or only, options, file)
+            # A setting without dashes may be meant for any command, such as dd.
+            known = program if is_command and not pair.option.startswith("-") else program or only
+            judge_pair(pair, known, options, file)
             judge_option(pair, file)
     judge_variables(settings, mentions, file)
     _judge_values(script, [pair for words, _ in lists for pair in pairs(words)], file)
