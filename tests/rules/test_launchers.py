@@ -10,9 +10,10 @@ from npuify import knowledge
 from npuify.model import Safety, Severity
 from npuify.options import Options
 from npuify.rewrite.plan import plan
+from npuify.rules.program_options import ProgramOptions
 from npuify.rules.scan import scan
 
-from .harness import RELEASE, findings, migrated, output
+from .harness import RELEASE, findings, migrated, output, worker
 
 DATA = Path(__file__).parent.parent / "data" / "launchers"
 GOLDEN = sorted(path for path in DATA.rglob("*") if ".in" in path.suffixes)
@@ -284,6 +285,27 @@ class TestOptionsOfTheProject:
         "if args.dist_backend == 'nccl':\n    dist.init_process_group(args.dist_backend)\n"
         "x = torch.zeros(2, device=args.device)\n"
     )
+
+    @pytest.mark.parametrize(("device", "left"), [("npu", []), ("npu:0", ["NPU706"])])
+    def test_what_a_program_takes_is_judged_after_its_migration(
+        self, tmp_path: Path, device: str, left: list[str]
+    ) -> None:
+        """``npu:0`` is an answer to the input's ``cuda:0`` no more, once the choices are those of the output."""
+        program = self.PROGRAM.replace("choices=['cuda', 'cpu'])", "choices=['cuda', 'cuda:0'])  # npuify: ignore")
+        for choices, expected in ((program, ["NPU706"]), (self.PROGRAM, left)):
+            (tmp_path / "train.py").write_text(choices, "utf-8")
+            (tmp_path / "run.sh").write_text(f"python train.py --device {device}\n", "utf-8")
+            result, _ = plan(tmp_path, NO_CACHE)
+            assert [one.code for one in result.left if one.file == "run.sh"] == expected
+
+    def test_declarations_are_those_of_the_migrated_program(self, tmp_path: Path) -> None:
+        (tmp_path / "train.py").write_text(self.PROGRAM, "utf-8")
+        of_npu = self.PROGRAM.replace("cuda", "npu").replace("nccl", "hccl").encode()
+        for content, takes in ((of_npu, True), (self.PROGRAM.encode(), False)):
+            options = ProgramOptions(worker(tmp_path), {"train.py": content}, is_migrated=True)
+            use = options.use("--device", "npu", "npu", "train.py", "")
+            assert use is not None
+            assert (use.takes, use.will_take) == (takes, takes)
 
     def test_launcher_and_program_change_together(self, tmp_path: Path) -> None:
         done = self.project(tmp_path, self.PROGRAM, "python train.py --device cuda --dist-backend nccl\n")

@@ -52,10 +52,14 @@ class ProgramOptions:
     Args:
         worker: analyses the programs.
         contents: of files, by their path, that are not to be read from the disk.
+        is_migrated: the programs will not be edited any more.
     """
 
-    def __init__(self, worker: Worker, contents: Mapping[str, bytes] | None = None) -> None:
+    def __init__(
+        self, worker: Worker, contents: Mapping[str, bytes] | None = None, *, is_migrated: bool = False
+    ) -> None:
         self.worker = worker
+        self._is_migrated = is_migrated
         self._contents = contents or {}
         self._python = frozenset(worker.project.modules.values())
         self._files: dict[str, list[str]] = {}
@@ -276,6 +280,8 @@ class ProgramOptions:
 
     def _edits(self, file: str, raw: bytes) -> dict[tuple[int, int], Safety]:
         """Where the rules for Python change this file, and how safely."""
+        if self._is_migrated:
+            return {}
         if file not in self._edited:
             found, _ = self.worker.findings_of_bytes(file, raw, whole=False, kind="python")
             self._edited[file] = {(edit.start, edit.end): finding.safety for finding in found for edit in finding.edits}
