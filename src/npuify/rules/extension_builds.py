@@ -23,11 +23,16 @@ class Build(NamedTuple):
     """The function that makes it: ``CUDAExtension``, ``load_inline``, …"""
     code: tuple[str, ...] = ()
     """Source code that ``load_inline`` is given."""
+    loader: str = ""
+    """The class whose ``load()`` gives the module, where one does."""
 
 
 def builds_in(relative: str, data: bytes) -> list[Build]:
     """The extensions that a Python file builds. A file that does not parse builds none."""
-    if b"Extension" not in data and b"cpp_extension" not in data:
+    from npuify.rules.op_builders import builders_in, may_have_builders
+
+    has_builders = may_have_builders(data)
+    if b"Extension" not in data and b"cpp_extension" not in data and not has_builders:
         return []
     try:
         with warnings.catch_warnings():
@@ -44,7 +49,7 @@ def builds_in(relative: str, data: bytes) -> list[Build]:
             for target in node.targets:
                 if isinstance(target, ast.Name):
                     constants.setdefault(target.id, node.value.value)
-    found = []
+    found = list(builders_in(relative, tree)) if has_builders else []
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             build = _build(relative, node, constants, makers, torch=b"cpp_extension" in data)
