@@ -10,6 +10,7 @@ import ast
 import posixpath
 import re
 import warnings
+from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.model import Safety
@@ -62,6 +63,9 @@ class ProgramOptions:
         self._is_migrated = is_migrated
         self._contents = contents or {}
         self._python = frozenset(worker.project.modules.values())
+        self._named: defaultdict[str, list[str]] = defaultdict(list)
+        for file in self._python:
+            self._named[file.rpartition("/")[2]].append(file)
         self._files: dict[str, list[str]] = {}
         self._uses: dict[tuple[str, str, str, str], OptionUse | None] = {}
         self._edited: dict[str, dict[tuple[int, int], Safety]] = {}
@@ -90,7 +94,7 @@ class ProgramOptions:
                     file = posixpath.normpath(posixpath.join(base, plain))
                     if file in files:
                         return file
-                same = [file for file in files if file.endswith("/" + plain)]
+                same = [file for file in self._named[plain.rpartition("/")[2]] if file.endswith("/" + plain)]
                 return same[0] if len(same) == 1 else ""
             if before == "-m" and not word.startswith(("torch.", "accelerate.", "deepspeed.", "pip", "pytest")):
                 return self.worker.project.file_of(word) or self.worker.project.file_of(f"{word}.__main__") or ""
