@@ -75,7 +75,7 @@ def flash_attention_import(node: ast.Import | ast.ImportFrom, file: PythonFile) 
             )
         return
     whole = isinstance(node, ast.ImportFrom) or len(names) == len(node.names)
-    uses = [use for bound, _ in names for use in _uses(bound, file)]
+    uses = _uses([bound for bound, _ in names], file)
     if uses and whole and all(_is_rewritten(use, file) for use in uses):
         return
     edits = []
@@ -129,16 +129,16 @@ def _for_types(node: ast.stmt, file: PythonFile) -> bool:
     return any(isinstance(up, ast.If) and "TYPE_CHECKING" in file.code(up.test) for up in file.ancestors(node))
 
 
-def _uses(bound: str, file: PythonFile) -> list[ast.AST]:
-    """Where a name is read, or named in a string of ``__all__``."""
-    if bound == "*":
+def _uses(bound: list[str], file: PythonFile) -> list[ast.AST]:
+    """Where one of these names is read, or named in a string of ``__all__``."""
+    if "*" in bound:
         return [file.source.tree]
     return [
         node
-        for node in file.nodes_on_lines_with(bound)
-        if (isinstance(node, ast.Name) and node.id == bound)
-        or (isinstance(node, ast.Constant) and node.value == bound)
-        or (isinstance(node, (ast.Global, ast.Nonlocal)) and bound in node.names)
+        for node in file.nodes_on_lines_with(*bound)
+        if (isinstance(node, ast.Name) and node.id in bound)
+        or (isinstance(node, ast.Constant) and node.value in bound)
+        or (isinstance(node, (ast.Global, ast.Nonlocal)) and not set(bound).isdisjoint(node.names))
     ]
 
 
