@@ -13,13 +13,16 @@ from npuify.rewrite.fixpoint import MigratedFile, migrate_file
 from npuify.rules.helper_modules import used_helpers
 from npuify.rules.line_ends import NORMALIZED, normalized
 from npuify.rules.line_ends import RULE as LINE_ENDS
+from npuify.rules.options import DEVICE, NCCL, NOT_TAKEN
+from npuify.rules.program_options import ProgramOptions
 from npuify.rules.scan import prepare
 from npuify.rules.styles import helper
 from npuify.rules.worker import Worker, each_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from npuify.model import Finding
     from npuify.options import Options
     from npuify.rules.scan import Work
     from npuify.rules.worker import Candidate
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 
 _WINDOWS = b"\r\n"
+_OF_OPTIONS = frozenset((NCCL.code, DEVICE.code, NOT_TAKEN.code))
 
 
 def plan(source: Path, options: Options, progress: Progress | None = None) -> tuple[MigrationResult, dict[str, bytes]]:
@@ -41,6 +45,7 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
     task = partial(_migrate_one, unsafe=options.unsafe)
     done = sorted(each_file(task, worker, work.candidates, options.jobs, progress), key=lambda item: item.relative)
     contents = {item.relative: item.raw for item in done if item.raw is not None}
+    done = [_judged_anew(item, worker, contents) for item in done]
     added = _helpers(work, contents)
     helpers = _device_helpers(work, contents)
     contents |= dict.fromkeys(helpers, helper.text())
@@ -93,6 +98,30 @@ def _migrate_one(worker: Worker, candidate: Candidate, *, unsafe: bool) -> Migra
         failure = FileError(candidate.relative, f"cannot be read: {error.strerror or error}")
         return MigratedFile(candidate.relative, None, [], [], [], [failure])
     return migrate_file(candidate.relative, raw, worker, unsafe=unsafe, kind=candidate.kind)
+
+
+def _judged_anew(item: MigratedFile, worker: Worker, contents: Mapping[str, bytes]) -> MigratedFile:
+    """A launcher with what it still passes to programs in vain, by what the migrated programs declare."""
+    if item.relative.endswith(".py") or not any(finding.code in _OF_OPTIONS for finding in (*item.found, *item.left)):
+        return item
+    raw = contents.get(item.relative)
+    try:
+        raw = raw if raw is not None else (worker.project.root / item.relative).read_bytes()
+    except OSError:
+        return item
+    before = worker.program_options
+    worker.program_options = ProgramOptions(worker, contents, is_migrated=True)
+    found, _ = worker.findings_of_bytes(item.relative, raw, later=True)
+    worker.program_options = before
+    lines = raw.decode("utf-8", "replace").splitlines()
+
+    def is_of_npu(finding: Finding) -> bool:
+        passed = lines[finding.start.line - 1][finding.start.column - 1 :]
+        return finding.code == NOT_TAKEN.code and passed.lower().startswith(("npu", "hccl"))
+
+    left = [finding for finding in item.left if not is_of_npu(finding)] + [one for one in found if is_of_npu(one)]
+    left.sort(key=lambda finding: (finding.start, finding.end, finding.code))
+    return item._replace(left=left)
 
 
 def _helpers(work: Work, contents: dict[str, bytes]) -> list[str]:

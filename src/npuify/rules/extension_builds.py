@@ -25,11 +25,16 @@ class Build(NamedTuple):
     """The function that makes it: ``CUDAExtension``, ``load_inline``, …"""
     code: tuple[str, ...] = ()
     """Source code that ``load_inline`` is given."""
+    loader: str = ""
+    """The class whose ``load()`` gives the module, where one does."""
 
 
 def builds_in(relative: str, data: bytes) -> list[Build]:
     """The extensions that a Python file builds. A file that does not parse builds none."""
-    if not _MAY_BUILD.search(data):
+    from npuify.rules.op_builders import builders_in, may_have_builders
+
+    has_builders = may_have_builders(data)
+    if not _MAY_BUILD.search(data) and not has_builders:
         return []
     try:
         with warnings.catch_warnings():
@@ -54,6 +59,8 @@ def builds_in(relative: str, data: bytes) -> list[Build]:
     torch = b"cpp_extension" in data
     builds = [_build(relative, call, constants, makers, torch=torch) for call in calls]
     found = [build for build in builds if build is not None]
+    if has_builders:
+        found += builders_in(relative, tree)
     return sorted(found, key=lambda build: build.line)
 
 

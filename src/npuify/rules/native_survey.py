@@ -79,10 +79,10 @@ def native_operators(everything: Sequence[ProjectFile], cache: ScanCache) -> tup
     builds: list[Build] = []
     for file in python:
         data = _bytes(file.location)
-        if b"xtension" in data:
+        if b"xtension" in data or b"OpBuilder" in data:
             builds += builds_in(file.relative, data)
     operators = Operators(read, builds)
-    search = CallSearch(operators.names())
+    search = CallSearch(operators.names(), {build.loader: build.module for build in builds if build.loader})
     calls: dict[tuple[str, str], set[str]] = {}
     for file in python:
         data = _bytes(file.location)
@@ -124,7 +124,7 @@ def _finding(one: NativeOperator) -> Finding:
 def _builds_extensions(python: Sequence[ProjectFile]) -> bool:
     """Whether a setup.py builds anything in C++."""
     setups = [file for file in python if file.relative.rpartition("/")[2] == "setup.py"]
-    return any(b"Extension" in _bytes(file.location) for file in setups)
+    return any(b"Extension" in (data := _bytes(file.location)) or b"op_builder" in data for file in setups)
 
 
 def _read(file: ProjectFile, cache: ScanCache) -> NativeFile | None:

@@ -72,8 +72,8 @@ _BLOCK = re.compile(rb"\)\s*(?:const\s*|noexcept\s*|override\s*)*\{")
 _HEAD = re.compile(rb"([A-Za-z_]\w*)\s*\Z")
 _NOT_CALLS: Final = frozenset(
     "if for while switch return sizeof catch defined static_cast reinterpret_cast const_cast dynamic_cast decltype "
-    "noexcept alignof typeid else new delete throw operator asm __attribute__ template std at torch c10 TORCH_CHECK "
-    "AT_ASSERTM AT_CHECK AT_ERROR dim3 float int size_t max min".split()
+    "noexcept constexpr alignof typeid else new delete throw operator asm __attribute__ template std at torch c10 "
+    "TORCH_CHECK AT_ASSERTM AT_CHECK AT_ERROR dim3 float int size_t max min".split()
 )
 
 
