@@ -117,6 +117,11 @@ def _settings(job: Job, output: Path, name: str, log_folder: str = "$here/logs")
         to_folder = f'"$here"/{shlex.quote(folder)}' if folder != "." else '"$here"'
     except ValueError:  # on another drive
         to_folder = shlex.quote(job.folder)
+    program = shlex.join((job.entry, *job.arguments))
+    if "$" in program or "`" in program:
+        program_note = "# shellcheck disable=SC2016 # the program gets these as they are\n"
+    else:
+        program_note = ""
     return filled(
         "settings.sh",
         to_folder=to_folder,
@@ -127,7 +132,7 @@ def _settings(job: Job, output: Path, name: str, log_folder: str = "$here/logs")
         master=job.master,
         port=str(job.port),
         log_folder=log_folder,
-        program=shlex.join((job.entry, *job.arguments)),
+        program=f"{program_note}program=({program})",
         visible=_visible(job),
     )
 
@@ -135,7 +140,7 @@ def _settings(job: Job, output: Path, name: str, log_folder: str = "$here/logs")
 def _visible(job: Job) -> str:
     if all(cards == tuple(range(len(cards))) for cards in job.visible):
         return ""
-    lists = " ".join(",".join(map(str, cards)) for cards in job.visible)
+    lists = " ".join(f'"{",".join(map(str, cards))}"' for cards in job.visible)
     return (
         f"\ncards_of=({lists})    # the cards that take part, by machine\n"
         "export ASCEND_RT_VISIBLE_DEVICES=${ASCEND_RT_VISIBLE_DEVICES:-${cards_of[NODE_RANK]}}"

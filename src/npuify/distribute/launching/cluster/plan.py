@@ -9,6 +9,8 @@ import msgspec
 
 from npuify.knowledge.launching import ClusterProduct, cluster_product
 
+from npuify.model import NpuifyError
+
 from .networks import Address, Network, card_networks, read_address
 
 if TYPE_CHECKING:
@@ -57,7 +59,10 @@ def plan(file: HostsFile) -> Plan:
         NpuifyError: the machines or addresses cannot work together; it says why, and the row.
     """
     content = file.content
-    product = cluster_product(content.product)
+    try:
+        product = cluster_product(content.product)
+    except NpuifyError as error:
+        raise file.error(error.message, "product", advice=error.advice) from error
     if not content.hosts:
         raise file.error("no machine is listed", "hosts")
     _machines(file)

@@ -18,15 +18,15 @@ log_of() { # LOCAL_RANK
     echo "$LOG_DIR/@@{log_name}"
 }
 
-alive() { # does any process of any rank still run?
+alive() { # does any rank still run?
     local process
     for process in $processes; do
-        if kill -0 -- "-$process" 2>/dev/null; then return 0; fi
+        if kill -0 "$process" 2>/dev/null; then return 0; fi
     done
     return 1
 }
 
-# End all ranks with what they have started: first with a request, after ten seconds for good.
+# End all ranks: first with a request, after ten seconds for good; and then what they have started and left behind.
 stop() {
     local process
     trap '' INT TERM HUP

@@ -11,7 +11,7 @@ NODE_RANK=${NODE_RANK:-@@{node_rank}}    # this machine's number, from 0
 MASTER_ADDR=${MASTER_ADDR:-@@{master}}    # the first machine
 MASTER_PORT=${MASTER_PORT:-@@{port}}
 LOG_DIR=${LOG_DIR:-@@{log_folder}}
-program=(@@{program})
+@@{program}
 
 fail() {
     echo "${0##*/}: $*" >&2
@@ -31,12 +31,12 @@ cards_here() {
 }
 
 for name in NODES NODE_RANK MASTER_PORT; do
-    [[ ${!name} =~ ^[0-9]+$ ]] || fail "$name='${!name}' is not a number; see the head of this script"
+    [[ ${!name} =~ ^(0|[1-9][0-9]*)$ ]] || fail "$name='${!name}' is not a number; see the head of this script"
 done
 ((NODE_RANK < NODES)) || fail "NODE_RANK=$NODE_RANK, but the machines are numbered 0 to $((NODES - 1))"@@{visible}
 seen=$(cards_here)
 CARDS=${CARDS:-$seen}
-[[ $CARDS =~ ^[0-9]+$ ]] || fail "CARDS='$CARDS' is not a number"
+[[ $CARDS =~ ^(0|[1-9][0-9]*)$ ]] || fail "CARDS='$CARDS' is not a number"
 ((CARDS > 0)) || fail "no card is seen here; say how many with CARDS="
 ((seen == 0 || CARDS <= seen)) || fail "CARDS=$CARDS, but programs see $seen cards here"
 command -v "$PYTHON" >/dev/null || fail "there is no $PYTHON; name the Python to use with PYTHON="
