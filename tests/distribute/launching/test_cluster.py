@@ -7,17 +7,19 @@ import json
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from npuify.distribute.launching.cluster.build import build, cluster
-from npuify.distribute.launching.cluster.plan import Plan
 from npuify.model import NpuifyError
 
 from .conftest import needs_bash
+
+if TYPE_CHECKING:
+    from npuify.distribute.launching.cluster.plan import Plan
 
 TWO = """product: {product}
 {network}

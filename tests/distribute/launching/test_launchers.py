@@ -61,9 +61,9 @@ def test_a_rank_that_fails_ends_the_others(probed: Probed, method: str) -> None:
 
 
 def test_stopping_the_script_of_spawn_leaves_no_rank(probed: Probed) -> None:
-    script = probed.write(method="spawn", arguments=["--stay"]) / "run.sh"
+    script = probed.write(method="spawn", cards=1, arguments=["--stay"]) / "run.sh"
     process = probed.start(script)
-    assert eventually(lambda: len(probed.told()) == 2, 60)
+    assert eventually(lambda: len(probed.told()) == 1, 60)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=30)
     assert process.returncode == 143

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from npuify.knowledge.launching import ClusterProduct, cluster_product
-
 from npuify.model import NpuifyError
 
 from .networks import Address, Network, card_networks, read_address
