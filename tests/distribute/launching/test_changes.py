@@ -75,6 +75,34 @@ def test_a_program_that_never_asks_for_its_card(tmp_path: Path) -> None:
     assert "LOCAL_RANK" in result.program[0].message
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        # As facebookresearch/DiT, timm and mae do.
+        RIGHT.replace('int(os.environ["LOCAL_RANK"])', "dist.get_rank() % torch.npu.device_count()"),
+        RIGHT.replace('int(os.environ["LOCAL_RANK"])', "card")
+        + 'for name in ("LOCAL_RANK", "MPI_LOCALRANKID"):\n    card = int(os.environ.get(name, 0))\n',
+        RIGHT + 'if args.itp:\n    os.environ["RANK"] = str(args.rank)\n',
+        RIGHT + 'if "MASTER_ADDR" not in os.environ:\n    os.environ["MASTER_ADDR"] = "localhost"\n',
+    ],
+)
+def test_other_ways_to_find_the_card_need_nothing(tmp_path: Path, program: str) -> None:
+    assert made(tmp_path, program, nodes=2).program == ()
+
+
+def test_ranks_of_mpi_are_not_made_by_these_launchers(tmp_path: Path) -> None:
+    # As openai/guided-diffusion does.
+    program = """import os
+from mpi4py import MPI
+import torch.distributed as dist
+os.environ["RANK"] = str(MPI.COMM_WORLD.rank)
+dist.init_process_group("hccl")
+"""
+    (change,) = made(tmp_path, program).program
+    assert (change.level, change.line) == ("must", 2)
+    assert "mpiexec" in change.message
+
+
 ARGUMENT = """import argparse
 import torch.distributed as dist
 parser = argparse.ArgumentParser()
@@ -181,7 +209,7 @@ def test_spawning_on_request_is_to_be_looked_at(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_parsed_is_named(tmp_path: Path) -> None:
-    (tmp_path / "helper.py").write_text("print 'python 2'\n")
+    (tmp_path / "helper.py").write_text("print os.environ['RANK']\n")
     result = made(tmp_path, RIGHT + "import helper\n")
     assert result.program == (Change("check", "could not be parsed, and was not looked at", "helper.py"),)
 

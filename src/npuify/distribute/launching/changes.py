@@ -136,15 +136,15 @@ def _group(job: Job, program: Program) -> Iterator[Change]:
 
 def _card(job: Job, program: Program) -> Iterator[Change]:
     """How the program learns which card is its own."""
-    if "LOCAL_RANK" in program.reads or spawns_itself(program) is not None:
+    if "LOCAL_RANK" in program.reads or program.counts_cards or spawns_itself(program) is not None:
         return
     if passes_argument(job, program):
         return
     if not program.rank_arguments:
-        if program.joins and not program.starters:
+        if program.joins and not program.starters and program.mpi is None:
             place = program.joins[0]
             yield Change(
-                "must",
+                "check" if program.spawns else "must",
                 "reads neither LOCAL_RANK nor --local_rank, so all processes would take the same card; before joining:"
                 ' torch.npu.set_device(int(os.environ["LOCAL_RANK"]))',
                 place.file,
@@ -195,7 +195,18 @@ def _default_from_environment(place: Place) -> Iterator[Edit]:
 
 
 def _overwritten(program: Program) -> Iterator[Change]:
+    if program.mpi is not None and any(name == "RANK" for name, _ in program.writes):
+        yield Change(
+            "must",
+            "takes its ranks from MPI, so that mpiexec has to start it; here every process would be rank 0",
+            program.mpi.file,
+            program.mpi.line,
+        )
+        return
     for name, place in program.writes:
+        if not unconditional(place):
+            # Nearly always for another launcher, or where the variable is not there.
+            continue
         statement = place.source.parent(place.node)
         edits: tuple[Edit, ...] = ()
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and name.startswith("MASTER_"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import posixpath
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -31,6 +32,10 @@ _SPAWN: Final = (
     "torch.multiprocessing.start_processes",
 )
 _READERS: Final = ("os.environ.get", "os.getenv", "os.environ.setdefault", "os.environ.pop")
+_WORDS: Final = re.compile(
+    rb"RANK|MASTER_|local[_-]rank|init_process_group|DistributedSampler|spawn|start_processes|device_count|mpi4py"
+)
+"""A file without any of them has nothing to tell, and is not parsed."""
 
 
 class Place(NamedTuple):
@@ -78,6 +83,10 @@ class Program:
         """Calls of ``torch.multiprocessing.spawn``."""
         self.starters: set[str] = set()
         """Frameworks that are imported and join by themselves."""
+        self.mpi: Place | None = None
+        """Where ``mpi4py`` is imported."""
+        self.counts_cards = False
+        """Whether it takes its rank modulo the number of cards."""
         self.unread: list[str] = []
         """Files that could not be parsed."""
         for path in _files(entry.resolve(), folder.resolve()):
@@ -89,12 +98,18 @@ class Program:
         made = cls.__new__(cls)
         made.reads, made.writes, made.rank_arguments, made.joins = {}, [], [], []
         made.samplers, made.spawns, made.starters, made.unread = [], [], set(), []
+        made.mpi, made.counts_cards = None, False
         return made
 
     def _read(self, path: Path, folder: Path) -> None:
         name = path.relative_to(folder).as_posix() if folder in path.parents else str(path)
         try:
-            source = PythonSource(name, "", path.read_bytes())
+            raw = path.read_bytes()
+            tops = {module.partition(".")[0] for module in imports_of(raw).absolute}
+            self.starters |= tops & set(STARTERS)
+            if _WORDS.search(raw) is None:
+                return
+            source = PythonSource(name, "", raw)
         except (OSError, UnreadableText, SyntaxError):
             self.unread.append(name)
             return
@@ -114,7 +129,15 @@ class Program:
                     self.writes.append((name, place))
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-            self.starters |= {top for top in (module.partition(".")[0] for module in modules) if top in STARTERS}
+            if self.mpi is None and any(module.partition(".")[0] == "mpi4py" for module in modules):
+                self.mpi = place
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and isinstance(node.right, ast.Call):
+            called = place.source.qualname(node.right.func) or ""
+            self.counts_cards = self.counts_cards or called.rpartition(".")[2] == "device_count"
+        elif isinstance(node, ast.Constant) and node.value == "LOCAL_RANK":
+            outer = place.source.parent(node)
+            if not (isinstance(outer, ast.Subscript) and isinstance(outer.ctx, ast.Store)):
+                self.reads.setdefault("LOCAL_RANK", place)
 
     def _call(self, place: Place, node: ast.Call) -> None:
         name = place.source.qualname(node.func)
