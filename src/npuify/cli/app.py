@@ -11,6 +11,7 @@ from npuify.cli.doctor import doctor
 from npuify.cli.explain import explain
 from npuify.cli.guard import guarded
 from npuify.cli.knowledge import generate, list_releases, show
+from npuify.cli.launch import launch
 from npuify.cli.migrate import migrate
 from npuify.cli.rules import rules
 from npuify.cli.scan import scan
@@ -35,6 +36,7 @@ app.command()(guarded(explain))
 app.command()(guarded(rules))
 app.command()(guarded(doctor))
 app.command()(guarded(diagnose))
+app.command()(guarded(launch))
 app.command(context_settings=CONTEXT)(guarded(simulate))
 app.command(context_settings=CONTEXT)(guarded(trace))
 app.add_typer(knowledge, name="knowledge")
