@@ -72,8 +72,8 @@ def distribute(
 ) -> int:
     """Convert a training program for one card into one for many: one process for each card.
 
-    CUDA code is migrated to the NPU first. The converted program also runs on one card, without torchrun. What cannot be
-    proven is not edited: the report says which statements to add, and where. Programs that are distributed already,
+    CUDA code is migrated to the NPU first. The converted program also runs on one card, without torchrun. What cannot
+    be proven is not edited: the report says which statements to add, and where. Programs that are distributed already,
     start processes by themselves, learn from an environment, or use a framework that distributes are refused with the
     reason, and nothing is written.
 

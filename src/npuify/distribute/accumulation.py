@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from npuify.distribute.loops import Loops, Pass
     from npuify.distribute.models import Models
     from npuify.distribute.program import Unit
+    from npuify.model import Edit
 
 
 def gather_once(flow: Flow, loops: Loops, models: Models, page: Page) -> None:
@@ -63,7 +64,7 @@ def _last_of_group(one: Pass, flow: Flow, loops: Loops) -> ast.expr | None:
     return None
 
 
-def _edits(one: Pass, test: ast.expr, models: Models, page: Page) -> list[object]:  # type: ignore[type-arg]
+def _edits(one: Pass, test: ast.expr, models: Models, page: Page) -> list[Edit]:
     loop, unit = one.node, one.unit
     names = {unit.source.code(call.func) for call, where in models.uses if where is unit and inside(call, loop)}
     if len(names) != 1:

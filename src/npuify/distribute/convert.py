@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,11 +23,12 @@ from npuify.distribute.rank_zero import load_to_own_card, only_once
 from npuify.distribute.refusals import HELPER, refuse
 from npuify.distribute.scaling import scale_learning_rate
 from npuify.distribute.setup import free_devices, put_import, set_up
+from npuify.distribute.summed_loss import add_up
 from npuify.distribute.wrapping import wrap_models
 from npuify.model import Change, Finding, NpuifyError, Position
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from npuify.model import MigrationResult
     from npuify.options import Options
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 MODES: Final = ("copy", "diff", "check")
 SCALINGS: Final = ("", "linear", "sqrt")
+_MENDS: Final = {"NPU364": "NPU310", "NPU365": "NPU807"}
+"""Codes of the migration that an edit of the conversion at the same place settles."""
 _MARK: Final = "npuify: ignore-file - written by `npuify distribute`"
 
 
@@ -184,9 +187,10 @@ def _convert(program: Program, flow: Flow, loops: Loops, wishes: Wishes, page: P
     free_devices(flow, page)
     replace_data_parallel(flow, page)
     wrap_models(flow, loops, models, page, sync_batchnorm=wishes.sync_batchnorm)
-    share_out(flow, loops, page, keep_global_batch=wishes.keep_global_batch)
+    share_out(flow, loops, models, page, keep_global_batch=wishes.keep_global_batch)
     share_evaluation(flow, loops, page)
     reduce_losses(flow, loops, page)
+    add_up(flow, loops, page, keep_global_batch=wishes.keep_global_batch)
     gather_once(flow, loops, models, page)
     if wishes.scale_lr:
         scale_learning_rate(flow, page, wishes.scale_lr)
@@ -250,7 +254,8 @@ def _check(relative: str, text: bytes) -> None:
 
 
 def _refused(result: MigrationResult, page: Page, contents: Mapping[str, bytes]) -> MigrationResult:
-    found = tuple(_at_original(finding, Path(result.scan.root), contents) for finding in page.findings)
+    root = Path(result.scan.root)
+    found = tuple(_moved(finding, contents, _originals(root, contents)) for finding in page.findings)
     scan = msgspec.structs.replace(result.scan, findings=found)
     return msgspec.structs.replace(result, scan=scan, changes=(), left=found, changed_files=(), diff="")
 
@@ -258,13 +263,19 @@ def _refused(result: MigrationResult, page: Page, contents: Mapping[str, bytes])
 def _merged(
     result: MigrationResult, page: Page, contents: Mapping[str, bytes], texts: Mapping[str, bytes]
 ) -> MigrationResult:
-    """The migration's result with what the conversion adds to it; lines are those of the original files."""
+    """The migration's result with what the conversion adds to it.
+
+    Lines of what was found are those of the original files, lines of what is left those of the converted ones.
+    """
     from npuify.rewrite.plan import _diff
 
     root = Path(result.scan.root)
-    found = [_at_original(finding, root, contents) for finding in page.findings]
+    found = [_moved(finding, contents, _originals(root, contents)) for finding in page.findings]
     everything = {**contents, **texts}
-    left = [*result.left, *(finding for finding in found if not finding.edits)]
+    mended = {(one.file, one.start.line, _MENDS[one.code]) for one in page.findings if one.edits and one.code in _MENDS}
+    stays = [one for one in result.left if (one.file, one.start.line, one.code) not in mended]
+    before = {**_originals(root, texts), **contents}
+    left = [_moved(one, before, texts) for one in (*stays, *(one for one in page.findings if not one.edits))]
     order = sorted(left, key=lambda one: (one.file, one.start, one.code))
     scan = msgspec.structs.replace(
         result.scan,
@@ -307,27 +318,31 @@ def _change(finding: Finding) -> Change:
     )
 
 
-def _at_original(finding: Finding, root: Path, contents: Mapping[str, bytes]) -> Finding:
-    """A finding about the migrated text, at the lines of the original."""
-    migrated = contents.get(finding.file)
-    if migrated is None or not (root / finding.file).exists():
+def _originals(root: Path, names: Iterable[str]) -> dict[str, bytes]:
+    return {name: (root / name).read_bytes() for name in names if (root / name).exists()}
+
+
+def _moved(finding: Finding, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Finding:
+    """A finding about one text of a file, at the lines of another text of it."""
+    old, new = before.get(finding.file), after.get(finding.file)
+    if old is None or new is None or old == new:
         return finding
-    lines = _line_map(root / finding.file, migrated)
+    lines = _line_map(old, new)
 
     def moved(place: Position) -> Position:
-        return Position(lines[min(place.line, len(lines)) - 1], place.column) if lines else place
+        return Position(lines[min(place.line, len(lines)) - 1], place.column)
 
     return msgspec.structs.replace(finding, start=moved(finding.start), end=moved(finding.end))
 
 
-@cache
-def _line_map(path: Path, migrated: bytes) -> list[int]:
-    """For each line of a migrated file, the line of the original that it came from."""
-    old, new = path.read_bytes().split(b"\n"), migrated.split(b"\n")
-    lines = [1] * len(new)
-    for _, first, last, begin, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+@lru_cache(maxsize=64)
+def _line_map(old: bytes, new: bytes) -> list[int]:
+    """For each line of one text, the line of the other that it became, or that stands where it stood."""
+    first, second = old.split(b"\n"), new.split(b"\n")
+    lines = [1] * len(first)
+    for _, begin, end, start, stop in difflib.SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
         for place in range(begin, end):
-            lines[place] = min(first + (place - begin), max(last - 1, first)) + 1
+            lines[place] = min(start + (place - begin), max(stop - 1, start)) + 1
     return lines
 
 

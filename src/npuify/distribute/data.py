@@ -6,34 +6,30 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.distribute.edits import Unprovable
+from npuify.distribute.loops import inside
 from npuify.model import Severity
 
 if TYPE_CHECKING:
     from npuify.distribute.edits import Page
     from npuify.distribute.flow import Flow, Thing
     from npuify.distribute.loops import Loop, Loops, Pass
+    from npuify.distribute.models import Models
     from npuify.distribute.program import Unit
     from npuify.model import Edit
 
 _COUNTING = frozenset(("range", "trange", "tqdm", "count", "track"))
 _BY_HAND = (
-    "each process has to take its own part: of the batch's indices keep indices[npu_distributed.rank()::"
-    "npu_distributed.world_size()], or give the generator of the indices the seed seed + npu_distributed.rank()"
+    "each process has to take its own part: of the indices of a batch keep indices[npu_distributed.rank()::"
+    "npu_distributed.world_size()], or draw them with the seed seed + npu_distributed.rank()"
 )
 
 
-def share_out(flow: Flow, loops: Loops, page: Page, *, keep_global_batch: bool) -> None:
+def share_out(flow: Flow, loops: Loops, models: Models, page: Page, *, keep_global_batch: bool) -> None:
     """Give the training loaders samplers, and set their epoch."""
     loaders: dict[ast.AST, Thing] = {}
     for one in loops.passes:
         if one.trains and one.data is None:
-            page.left(
-                "NPU353",
-                one.unit,
-                one.node,
-                "batches do not come from a DataLoader here, so that every process would train on the same ones",
-                _BY_HAND,
-            )
+            _made_by_hand(one, flow, models, page)
         for thing in one.loaders if one.trains else ():
             loaders[thing.node] = thing
     for thing in sorted(loaders.values(), key=lambda item: (item.unit.relative, item.node.lineno)):  # type: ignore[attr-defined]
@@ -41,6 +37,30 @@ def share_out(flow: Flow, loops: Loops, page: Page, *, keep_global_batch: bool) 
     for one in loops.passes:
         if one.trains and one.data is not None:
             _set_epoch(one, flow, loops, page)
+
+
+def _made_by_hand(one: Pass, flow: Flow, models: Models, page: Page) -> None:
+    """Batches that come from no DataLoader: say where the program makes them, and what to add there."""
+    message = "batches do not come from a DataLoader here, so that every process would train on the same ones"
+    regions = [(one.node, one.unit), *((item, flow.unit_with(item)) for item in flow.reached([one.node]))]
+    for call, unit in models.uses:
+        if not any(where is unit and inside(call, region) for region, where in regions):
+            continue
+        given = {item.id for argument in call.args for item in ast.walk(argument) if isinstance(item, ast.Name)}
+        frame = unit.frame(call)
+        for node in ast.walk(frame):
+            if not isinstance(node, ast.Assign) or node.lineno > call.lineno or inside(call, node):
+                continue
+            names = [item.id for item in ast.walk(node.targets[0]) if isinstance(item, ast.Name)]
+            if given.intersection(names) and isinstance(node.value, (ast.Call, ast.Tuple, ast.Subscript)):
+                text = ", ".join(names)
+                advice = (
+                    f"where the first dimension is the batch, add below it: {text} = npu_distributed.own_part({text}); "
+                    f"then all cards share the batch. Or {_BY_HAND}"
+                )
+                page.left("NPU353", unit, node, message, advice)
+                return
+    page.left("NPU353", one.unit, one.node, message, _BY_HAND)
 
 
 def _share_out_one(thing: Thing, flow: Flow, page: Page, keep: bool) -> None:
@@ -52,7 +72,7 @@ def _share_out_one(thing: Thing, flow: Flow, page: Page, keep: bool) -> None:
             unit,
             call,
             "this loader is a class of the program, whose order of samples is not known",
-            "give its __init__ a sampler made by npuify's npu_distributed.sampler(dataset, shuffle=…), and pass it on to "
+            "give its __init__ a sampler made by npu_distributed.sampler(dataset, shuffle=…), and pass it on to "
             "DataLoader.__init__ with shuffle=False",
         )
         return
@@ -65,7 +85,7 @@ def _share_out_one(thing: Thing, flow: Flow, page: Page, keep: bool) -> None:
             call,
             "the data set is an IterableDataset, which no sampler can share out",
             "in its __iter__ give only every world_size()-th sample: "
-            "itertools.islice(samples, npu_distributed.rank(), None, npu_distributed.world_size()); every process has to "
+            "itertools.islice(samples, npu_distributed.rank(), None, npu_distributed.world_size()); every process must "
             "give equally many",
         )
         return
@@ -90,7 +110,7 @@ def global_batch(call: ast.Call, unit: Unit, page: Page, keep: bool) -> None:
     else:
         message = f"{size} is the batch of each card: N cards take {size} × N samples in a step"
         advice = (
-            "a learning rate made for one card then fits no longer: multiply it by N (SGD, with some epochs of warm-up) "
+            "a learning rate made for one card then fits no longer: multiply it by N (SGD, with a warm-up) "
             "or by the square root of N (Adam), see --scale-lr; or keep the batch with --global-batch keep"
         )
     page.left("NPU360", unit, call, message, advice, Severity.INFO)
@@ -204,30 +224,39 @@ def _name_there(one: Pass, epochs: Loop, where: Unit, flow: Flow, loops: Loops) 
     """How the loader of a pass is called in the function of the loop over the epochs."""
     data, unit = one.data, one.unit
     use: ast.AST = one.node
+    rest = ""
     for _ in range(6):
         if data is None:
             return None
         if unit is where and unit.frame(use) is where.frame(epochs):
-            return unit.source.code(data) if _is_plain(data) and _bound_outside(data, epochs, where) else None
-        if isinstance(data, ast.Name):
-            found = unit.source.scope_of(data).lookup(data.id)
-            if found is None:
-                return None
-            owner = found[0].node
-            if owner is unit.source.tree and unit is where:
-                # A global: the same name, unless the function of the epochs has its own of that name.
-                seen = where.source.scope_of(epochs).lookup(data.id)
-                outside = seen is not None and seen[0].node is owner and _bound_outside(data, epochs, where)
-                return data.id if outside else None
-            calls = flow.callers.get(owner, set())
-            if len(calls) != 1 or not isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                return None
-            call = next(iter(calls))
-            bound = isinstance(unit.source.parent(owner), ast.ClassDef)
-            data = dict(flow.parameters(call, owner, bound)).get(data.id)
-            unit, use = flow.call_unit[call], call
-        else:
+            known = _is_plain(data) and _bound_outside(data, epochs, where)
+            return unit.source.code(data) + rest if known else None
+        root = data
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name):
             return None
+        found = unit.source.scope_of(root).lookup(root.id)
+        if found is None:
+            return None
+        owner = found[0].node
+        if owner is unit.source.tree and unit is where:
+            # A global: the same name, unless the function of the epochs has its own of that name.
+            seen = where.source.scope_of(epochs).lookup(root.id)
+            outside = seen is not None and seen[0].node is owner and _bound_outside(data, epochs, where)
+            return unit.source.code(data) + rest if outside else None
+        calls = flow.callers.get(owner, set())
+        if len(calls) != 1 or not isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return None
+        call = next(iter(calls))
+        bound = isinstance(unit.source.parent(owner), ast.ClassDef)
+        given: ast.expr | None
+        if bound and isinstance(call.func, ast.Attribute) and owner.args.args and owner.args.args[0].arg == root.id:
+            given = call.func.value
+        else:
+            given = dict(flow.parameters(call, owner, bound)).get(root.id)
+        rest = unit.source.code(data)[len(root.id) :] + rest
+        data, unit, use = given, flow.call_unit[call], call
     return None
 
 

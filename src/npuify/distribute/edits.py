@@ -178,6 +178,8 @@ class Page:
         self._pencils: dict[Unit, Pencil] = {}
         self.said: set[tuple[str, str, str, str]] = set()
         self.uses_helper: set[Unit] = set()
+        self.together: list[ast.AST] = []
+        """Calls that all processes have to make, so that none of them may stand under ``if is_main()``."""
 
     def pencil(self, unit: Unit) -> Pencil:
         if unit not in self._pencils:

@@ -100,7 +100,7 @@ class Flow:
             if not self._changed:
                 break
 
-    # --- asking -----------------------------------------------------------------------------------------------------
+    # --- asking ------------------------------------------------------------------------------------------------------
 
     def things(self, node: ast.AST | None, unit: Unit) -> Things:
         """What an expression may stand for; empty where nothing is known."""
@@ -181,7 +181,7 @@ class Flow:
                     return item
         return None
 
-    # --- one pass over the statements -----------------------------------------------------------------------------------
+    # --- one pass over the statements --------------------------------------------------------------------------------
 
     def _add(self, frame: ast.AST, name: str, things: Things) -> None:
         known = self._values.get((frame, name), _NOTHING)
@@ -218,14 +218,14 @@ class Flow:
         elif isinstance(target, ast.Subscript):
             for thing in self._eval(target.value, unit):
                 if thing.kind == "container":
-                    key = target.slice.value if isinstance(target.slice, ast.Constant) else "*"
+                    key = _key(target.slice)
                     self._add(thing.node, f"[{key}]", value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             for place, element in enumerate(target.elts):
                 if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == len(target.elts):
                     self._assign(element, self._eval(node.elts[place], unit), node.elts[place], unit)
                 else:
-                    parts = [self._item(thing, place) for thing in value]
+                    parts = [self._item(thing, str(place)) for thing in value]
                     self._assign(element, _union(parts), None, unit)
 
     def _owner(self, name: ast.Name, unit: Unit) -> ast.AST:
@@ -236,7 +236,7 @@ class Flow:
             return found[0].node
         return unit.source.tree if name.id in scope.outward else scope.node
 
-    def _item(self, thing: Thing, key: object) -> Things:
+    def _item(self, thing: Thing, key: str) -> Things:
         if thing.kind != "container":
             return _NOTHING
         return self._values.get((thing.node, f"[{key}]"), _NOTHING) | self._values.get((thing.node, "[*]"), _NOTHING)
@@ -250,7 +250,7 @@ class Flow:
                         found |= value
         return found
 
-    # --- expressions ---------------------------------------------------------------------------------------------------
+    # --- expressions -------------------------------------------------------------------------------------------------
 
     def _eval(self, node: ast.AST, unit: Unit) -> Things:
         if node in self._busy:
@@ -271,7 +271,7 @@ class Flow:
         if isinstance(node, ast.Subscript):
             things = self._eval(node.value, unit)
             if isinstance(node.slice, ast.Constant):
-                return _union([self._item(thing, node.slice.value) for thing in things])
+                return _union([self._item(thing, _key(node.slice)) for thing in things])
             return self._elements(things)
         if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
             for place, element in enumerate(node.elts):
@@ -279,7 +279,7 @@ class Flow:
             return frozenset([Thing("container", node, unit)])
         if isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
-                word = key.value if isinstance(key, ast.Constant) else "*"
+                word = _key(key)
                 self._add(node, f"[{word}]", self._eval(value, unit))
             return frozenset([Thing("container", node, unit)])
         if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
@@ -491,6 +491,11 @@ class Flow:
         if function.attr in ("values", "items") and any(thing.kind == "container" for thing in held):
             return held
         return None
+
+
+def _key(node: ast.expr | None) -> str:
+    """How an item of a container is called here: by its constant key, or ``*`` for any."""
+    return repr(node.value) if isinstance(node, ast.Constant) else "*"
 
 
 def _union(parts: Iterable[Things]) -> Things:

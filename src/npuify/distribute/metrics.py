@@ -79,7 +79,7 @@ class Losses:
     def _spread_one(self, node: ast.Assign | ast.AugAssign, unit: Unit) -> bool:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         changed = False
-        parts = list(_terms(node.value))
+        parts = list(terms_of(node.value))
         for target in targets:
             if isinstance(target, (ast.Name, ast.Attribute)):
                 if self.has(target, unit):
@@ -125,13 +125,13 @@ def _is_number(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item"
 
 
-def _terms(node: ast.expr) -> Iterator[ast.expr]:
+def terms_of(node: ast.expr) -> Iterator[ast.expr]:
     """The operands of sums, products and quotients."""
     if isinstance(node, ast.BinOp):
-        yield from _terms(node.left)
-        yield from _terms(node.right)
+        yield from terms_of(node.left)
+        yield from terms_of(node.right)
     elif isinstance(node, ast.UnaryOp):
-        yield from _terms(node.operand)
+        yield from terms_of(node.operand)
     else:
         yield node
 
@@ -140,7 +140,8 @@ def reduce_losses(flow: Flow, loops: Loops, page: Page) -> None:
     """Replace ``loss.item()`` by the mean over the processes, and sums for accuracies by those of all processes."""
     losses = Losses(flow, loops)
     seen: set[ast.AST] = set()
-    for region, unit in loops.training:
+    frames = [(frame, flow.unit_with(frame)) for frame in losses.names]
+    for region, unit in [*loops.training, *frames]:
         for node in ast.walk(region):
             if node in seen or not isinstance(node, ast.Call):
                 continue
@@ -148,7 +149,7 @@ def reduce_losses(flow: Flow, loops: Loops, page: Page) -> None:
             tensor = _tensor_of_number(node, unit)
             if tensor is None or loops.without_gradient(node, unit):
                 continue
-            if losses.has(tensor, unit) or _is_mean(tensor):
+            if losses.has(tensor, unit) or (_is_mean(tensor) and (region, unit) not in frames):
                 _reduce_one(node, tensor, unit, flow, loops, page)
     for one in loops.passes:
         if one.trains and isinstance(one.node, ast.For):
@@ -182,6 +183,7 @@ def _reduce_one(node: ast.Call, tensor: ast.expr, unit: Unit, flow: Flow, loops:
     word = "total" if _summed_over_samples(node, unit, flow) else "mean"
     code = unit.source.code(tensor)
     text = f"npu_distributed.mean({code})" if word == "mean" else f"npu_distributed.total({unit.source.code(node)})"
+    page.together.append(node)
     message = f"the {'mean' if word == 'mean' else 'sum'} over all processes"
     page.done("NPU358", unit, node, message, [page.pencil(unit).replace(node, text)])
 

@@ -195,7 +195,7 @@ class Models:
                     # A model made anew in each turn of the loop stands in the block around its training.
                     before = [one for one in block[:place] if any(inside(item, one) for item in bound)]
                     moved = isinstance(frame, (ast.FunctionDef, ast.AsyncFunctionDef)) and bound == [frame.body[0]]
-                    if before or (moved and block is frame.body):
+                    if before or (moved and block is getattr(frame, "body", None)):
                         return Site(unit, base.id if many else text, current, False, many)
                 if up is frame:
                     break
@@ -213,7 +213,7 @@ class Models:
             if not isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 yield unit.statement(use)
                 return
-            wanted = {around}
+            wanted: set[ast.AST] = {around}
         else:
             wanted = {unit.frame(use)}
         for node in unit.nodes:
@@ -257,10 +257,10 @@ class Models:
                     found.append((moves, statement, own))
         if not found:
             return None
-        moves = [one for one in found if one[0]]
-        _, statement, own = (moves or found)[-1]
+        moving = [one for one in found if one[0]]
+        _, statement, own = (moving or found)[-1]
         # A branch that sets it must not be the only one that wraps it.
-        block, place = unit.block(statement)
+        block, _ = unit.block(statement)
         method_body = getattr(unit.frame(statement), "body", block)
         if block is not method_body:
             for up in unit.ancestors(statement):

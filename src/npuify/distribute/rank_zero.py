@@ -18,8 +18,7 @@ _WRITERS = frozenset(
     "pickle.dump yaml.dump yaml.safe_dump torch.onnx.export matplotlib.pyplot.savefig matplotlib.pyplot.imsave "
     "cv2.imwrite imageio.imwrite shutil.copy shutil.copyfile shutil.copy2 shutil.move shutil.rmtree shutil.copytree "
     "os.remove os.unlink os.rename os.replace os.rmdir scipy.io.savemat joblib.dump safetensors.torch.save_file "
-    "torch.jit.save soundfile.write matplotlib.pyplot.show wandb.log wandb.watch wandb.save wandb.finish "
-    "torchvision.io.write_png torchvision.io.write_jpeg".split()
+    "torch.jit.save soundfile.write matplotlib.pyplot.show torchvision.io.write_png torchvision.io.write_jpeg".split()
 )
 _WRITING = frozenset("savefig to_csv to_json to_excel to_pickle write_text write_bytes save_pretrained imsave".split())
 _MODES = ("w", "a", "x", "+")
@@ -117,6 +116,8 @@ def _guard(node: ast.Call, unit: Unit, flow: Flow, page: Page) -> None:
         )
     if not isinstance(statement, ast.Expr) or statement.value is not node:
         raise Unprovable(node, "its value is used")
+    if any(inside(one, statement) for one in page.together):
+        raise Unprovable(node, "ask for the mean over the processes before, into a variable")
     page.done("NPU356", unit, node, "rank 0 alone writes it", pencil.under(statement, statement, _IS_MAIN))
     pencil.guarded.append(statement)
 
@@ -135,6 +136,10 @@ def _opened_by_with(node: ast.With, unit: Unit, page: Page) -> None:
     if len(opens) != len(node.items) or not all(isinstance(item, ast.Expr) for item in node.body):
         return
     if any(inside(node, one) for one in pencil.guarded):
+        return
+    if any(inside(one, node) for one in page.together):
+        # All processes come by here, and all but rank 0 write into nothing: see _opened.
+        pencil.guarded += node.body
         return
     try:
         page.done("NPU356", unit, node, "rank 0 alone writes it", pencil.under(node, node, _IS_MAIN))

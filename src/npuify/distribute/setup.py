@@ -95,7 +95,7 @@ def free_devices(flow: Flow, page: Page) -> None:
         for node in unit.nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and _NUMBERED.fullmatch(node.value):
                 parent = unit.source.parent(node)
-                if isinstance(parent, (ast.Compare, ast.JoinedStr)) or isinstance(parent, ast.Expr):
+                if isinstance(parent, (ast.Compare, ast.JoinedStr, ast.Expr)):
                     continue
                 quote = unit.source.code(node)
                 word = node.value.partition(":")[0]

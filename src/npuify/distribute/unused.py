@@ -76,9 +76,10 @@ def _layers(initial: ast.AST, flow: Flow) -> dict[str, ast.AST]:
 
 
 _WITHOUT = frozenset(
-    "ReLU GELU SiLU Tanh Sigmoid Softmax LogSoftmax Dropout Dropout1d Dropout2d Dropout3d MaxPool1d MaxPool2d AvgPool1d "
-    "AvgPool2d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool2d Flatten Unflatten Identity LeakyReLU ReLU6 ELU "
-    "Upsample PixelShuffle Softplus Hardswish Hardtanh ReflectionPad2d ZeroPad2d Fold Unfold UpsamplingBilinear2d".split()
+    "ReLU GELU SiLU Tanh Sigmoid Softmax LogSoftmax Dropout Dropout1d Dropout2d Dropout3d MaxPool1d MaxPool2d "
+    "AvgPool1d AvgPool2d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool2d Flatten Unflatten Identity LeakyReLU "
+    "ReLU6 ELU Upsample PixelShuffle Softplus Hardswish Hardtanh ReflectionPad2d ZeroPad2d Fold Unfold "
+    "UpsamplingBilinear2d".split()
 )
 
 

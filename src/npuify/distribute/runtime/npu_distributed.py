@@ -29,7 +29,7 @@ from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, Ra
 def setup():
     """Take this process's card and join the others; to be called before anything touches a device.
 
-    Only rank 0 prints and logs from then on; warnings, and what goes to the standard error stream, come from every rank.
+    Only rank 0 prints and logs from then on; warnings, and what goes to the error stream, come from every rank.
     The group is left when the program ends, also by an error.
     """
     if "LOCAL_RANK" not in os.environ or dist.is_initialized():
@@ -342,7 +342,8 @@ def shard(loader, *, keep_global_batch=False):
         )
     options = _options_of(loader)
     if loader.batch_size is None and loader.batch_sampler is not None:
-        return DataLoader(loader.dataset, batch_sampler=_Part(loader.batch_sampler), **options)
+        batches = _Part(loader.batch_sampler, split=keep_global_batch)
+        return DataLoader(loader.dataset, batch_sampler=batches, **options)
     given, drop_last = loader.sampler, loader.drop_last
     plain = type(given) is SequentialSampler or (
         type(given) is RandomSampler and not given.replacement and len(given) == len(loader.dataset)
@@ -355,11 +356,30 @@ def shard(loader, *, keep_global_batch=False):
     return DataLoader(loader.dataset, batch_size=size, sampler=part, drop_last=drop_last, **options)
 
 
+def own_part(*tensors, dim=0):
+    """This process's part of a batch that every process has made: every ``world_size()``-th of its rows.
+
+    Raises:
+        ValueError: the rows cannot be shared out evenly.
+    """
+    size = world_size()
+    for tensor in tensors:
+        if tensor.size(dim) % size:
+            raise ValueError(f"{tensor.size(dim)} rows cannot be shared out evenly among {size} processes")
+    own = tuple(
+        tensor.index_select(dim, torch.arange(rank(), tensor.size(dim), size, device=tensor.device))
+        if size > 1
+        else tensor
+        for tensor in tensors
+    )
+    return own[0] if len(own) == 1 else own
+
+
 _parts = weakref.WeakKeyDictionary()
 
 
 def my_batches(loader):
-    """This process's batches of a DataLoader for evaluation: each batch goes to one process, as it is, and none twice."""
+    """This process's batches of a DataLoader for evaluation: each batch goes to one process, and none twice."""
     if world_size() == 1:
         return loader
     if loader not in _parts:
@@ -380,10 +400,12 @@ class _Part(Sampler):
 
     Args:
         even: give all processes equally many, by repeating the first ones (or leaving out the last, ``drop_last``).
+        split: the other sampler gives batches, and each process takes its part of every one.
     """
 
-    def __init__(self, whole, *, drop_last=False, even=True):
+    def __init__(self, whole, *, drop_last=False, even=True, split=False):
         self.whole = whole
+        self.split = split
         self.drop_last = drop_last
         self.even = even
         self.epoch = 0
@@ -396,6 +418,8 @@ class _Part(Sampler):
 
     def __len__(self):
         count, size = len(self.whole), world_size()
+        if self.split:
+            return count
         if not self.even:
             return (count - rank() + size - 1) // size
         return count // size if self.drop_last else (count + size - 1) // size
@@ -403,6 +427,9 @@ class _Part(Sampler):
     def __iter__(self):
         if self.seed is None:
             self.seed = _common_seed()
+        if self.split:
+            yield from (_own_of(list(batch)) for batch in self._drawn())
+            return
         count, size = len(self.whole), world_size()
         last = count - count % size if self.even and self.drop_last else count
         first = []
@@ -428,6 +455,13 @@ class _Part(Sampler):
         with _same_random_numbers(self.seed + self.epoch):
             drawn = list(self.whole)
         yield from drawn
+
+
+def _own_of(batch):
+    """This process's part of a batch; samples are repeated where it cannot be shared out evenly."""
+    size = world_size()
+    count = max(1, -(-len(batch) // size))
+    return [batch[(rank() + place * size) % len(batch)] for place in range(count)]
 
 
 @contextlib.contextmanager
