@@ -147,3 +147,40 @@ def test_wishes_that_exclude_each_other(tmp_path: Path) -> None:
 def test_a_module_of_the_helpers_name_is_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(NpuifyError, match="module of this name"):
         convert(tmp_path, training(), Wishes(entry="train.py"), npu_distributed="x = 1\n")
+
+
+DISTRIBUTED = """
+    import argparse
+    import os
+    import torch
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+    from torch.utils.data import DataLoader, TensorDataset
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--local_rank", type=int, default=0)
+    args = parser.parse_args()
+    dist.init_process_group("nccl")
+    model = DistributedDataParallel(torch.nn.Linear(4, 2).cuda())
+    loader = DataLoader(TensorDataset(torch.randn(8, 4)), batch_size=4, shuffle=True)
+    for epoch in range(2):
+        for (x,) in loader:
+            model(x.cuda()).sum().backward()
+        torch.save(model.module.state_dict(), "model.pt")
+    if dist.get_rank() == 0:
+        torch.save(model.module.state_dict(), "last.pt")
+    """
+
+
+def test_a_distributed_program_is_completed_where_that_is_asked_for(tmp_path: Path) -> None:
+    assert is_refused(convert(tmp_path, DISTRIBUTED).result)
+    converted = convert(tmp_path, DISTRIBUTED, Wishes(entry="train.py", complete=True))
+    assert 'default=int(os.environ.get("LOCAL_RANK", 0)))' in converted.text
+    assert "npu_distributed.shard(DataLoader(" in converted.text
+    assert converted.has("for epoch in range(2):", "npu_distributed.set_epoch(loader, epoch)")
+    assert converted.has("if npu_distributed.is_main():", 'torch.save(model.module.state_dict(), "model.pt")')
+    assert converted.has("if dist.get_rank() == 0:", 'torch.save(model.module.state_dict(), "last.pt")')
+    assert "npu_distributed.setup()" not in converted.text
+    messages = " ".join(finding.message for finding in converted.result.left)
+    for missing in ("which card is its own", "the group is never left", "is not told which card the model is on"):
+        assert missing in messages

@@ -63,6 +63,9 @@ def distribute(
         GlobalBatch,
         typer.Option("--global-batch", help="Keep: all cards share the batch size, instead of each having it."),
     ] = GlobalBatch.GROW,
+    complete: Annotated[
+        bool, typer.Option("--complete", help="Add what a program that is distributed already lacks, where provable.")
+    ] = False,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     torch_npu: TorchNpuOption = None,
@@ -118,6 +121,7 @@ def distribute(
         sync_batchnorm=sync_batchnorm,
         scale_lr=scale_lr.value if scale_lr is not None else "",
         keep_global_batch=global_batch is GlobalBatch.KEEP,
+        complete=complete,
     )
     with progress("Migrating") as show:
         result = convert(source, destination, wishes, options, mode=chosen[0], force=force, progress=show)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from npuify.distribute.accumulation import gather_once
+from npuify.distribute.complete import can_complete, complete
 from npuify.distribute.data import share_out
 from npuify.distribute.edits import Page
 from npuify.distribute.evaluation import share_evaluation
@@ -51,6 +52,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
         sync_batchnorm: BatchNorm over the samples of all cards.
         scale_lr: ``linear`` or ``sqrt`` multiplies the learning rate by the number of cards or its root.
         keep_global_batch: the program's batch size is that of all cards together, instead of each.
+        complete: add to a program that is distributed already what it lacks, instead of refusing it.
     """
 
     entry: str
@@ -58,6 +60,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     sync_batchnorm: bool = False
     scale_lr: str = ""
     keep_global_batch: bool = False
+    complete: bool = False
 
 
 @cache
@@ -154,13 +157,18 @@ def plan(
     flow = Flow(program)
     loops = Loops(flow)
     page = Page()
-    if refuse(program, flow, loops, page):
+    completes = wishes.complete and can_complete(program)
+    if refuse(program, flow, loops, page) and not (completes and _is_completable(page)):
         return _refused(result, page, contents), {}
     home, line = _home(entry, program)
     helper = f"{home}{HELPER}.py"
     if (root / helper).exists():
         raise NpuifyError("the project has a module of this name, which is that of the helper module", file=helper)
-    _convert(program, flow, loops, wishes, page)
+    if page.findings:
+        page.forget()
+        complete(program, flow, loops, page)
+    else:
+        _convert(program, flow, loops, wishes, page)
     for unit in sorted(page.uses_helper, key=lambda one: one.relative):
         put_import(unit, page, line)
     texts: dict[str, bytes] = {}
@@ -169,11 +177,15 @@ def plan(
         if text is not None:
             _check(unit.relative, text)
             texts[unit.relative] = text
-    return _merged(result, page, contents, {**texts, helper: helper_text()}), {
-        **contents,
-        **texts,
-        helper: helper_text(),
-    }
+    if page.uses_helper:
+        texts[helper] = helper_text()
+    return _merged(result, page, contents, texts), {**contents, **texts}
+
+
+def _is_completable(page: Page) -> bool:
+    """Whether nothing but its processes and its process group speaks against a program."""
+    own = all(finding.code in ("NPU392", "NPU393") for finding in page.findings)
+    return own and not any("Horovod" in one.message or "converted by npuify" in one.message for one in page.findings)
 
 
 def _convert(program: Program, flow: Flow, loops: Loops, wishes: Wishes, page: Page) -> None:
@@ -282,8 +294,7 @@ def _merged(
         findings=tuple(sorted((*result.scan.findings, *found), key=lambda one: (one.file, one.start, one.code))),
     )
     changes = [*result.changes, *(_change(finding) for finding in found if finding.edits)]
-    helper = next(name for name in texts if name.endswith(f"{HELPER}.py"))
-    changes.append(
+    changes += [
         Change(
             file=helper,
             code="NPU350",
@@ -294,7 +305,9 @@ def _merged(
             after="a new file",
             message="the helper module that converted files import",
         )
-    )
+        for helper in texts
+        if helper.endswith(f"{HELPER}.py")
+    ]
     return msgspec.structs.replace(
         result,
         scan=scan,

@@ -33,10 +33,10 @@ def share_out(flow: Flow, loops: Loops, models: Models, page: Page, *, keep_glob
         for thing in one.loaders if one.trains else ():
             loaders[thing.node] = thing
     for thing in sorted(loaders.values(), key=lambda item: (item.unit.relative, item.node.lineno)):  # type: ignore[attr-defined]
-        _share_out_one(thing, flow, page, keep_global_batch)
+        share_out_one(thing, flow, page, keep=keep_global_batch)
     for one in loops.passes:
         if one.trains and one.data is not None:
-            _set_epoch(one, flow, loops, page)
+            set_epoch_of(one, flow, loops, page)
 
 
 def _made_by_hand(one: Pass, flow: Flow, models: Models, page: Page) -> None:
@@ -63,7 +63,8 @@ def _made_by_hand(one: Pass, flow: Flow, models: Models, page: Page) -> None:
     page.left("NPU353", one.unit, one.node, message, _BY_HAND)
 
 
-def _share_out_one(thing: Thing, flow: Flow, page: Page, keep: bool) -> None:
+def share_out_one(thing: Thing, flow: Flow, page: Page, *, keep: bool) -> None:
+    """Give one training loader a sampler, or say what has to be done."""
     call, unit = thing.node, thing.unit
     assert isinstance(call, ast.Call)
     if thing.definition is not None and flow.kind_of_class(thing.definition, unit) == "loader":  # type: ignore[arg-type]
@@ -168,7 +169,8 @@ def _is_plain(node: ast.expr) -> bool:
 # --- the epoch ------------------------------------------------------------------------------------------------------
 
 
-def _set_epoch(one: Pass, flow: Flow, loops: Loops, page: Page) -> None:
+def set_epoch_of(one: Pass, flow: Flow, loops: Loops, page: Page) -> None:
+    """Set the epoch of a loader that trains."""
     assert one.data is not None
     unit, pencil = one.unit, page.pencil(one.unit)
     message = "the samples come in another order in each epoch"

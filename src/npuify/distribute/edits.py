@@ -181,17 +181,31 @@ class Page:
         self.together: list[ast.AST] = []
         """Calls that all processes have to make, so that none of them may stand under ``if is_main()``."""
 
+    def forget(self) -> None:
+        """Drop all findings."""
+        self.findings.clear()
+        self.said.clear()
+
     def pencil(self, unit: Unit) -> Pencil:
         if unit not in self._pencils:
             self._pencils[unit] = Pencil(unit)
         return self._pencils[unit]
 
     def done(
-        self, code: str, unit: Unit, node: ast.AST, message: str, edits: Iterable[Edit], subject: str = ""
+        self,
+        code: str,
+        unit: Unit,
+        node: ast.AST,
+        message: str,
+        edits: Iterable[Edit],
+        subject: str = "",
+        *,
+        helper: bool = True,
     ) -> None:
-        """Something that is edited."""
+        """Something that is edited; ``helper`` says whether the new text uses the helper module."""
         self._say(code, unit, node, message, subject, "", Severity.INFO, Safety.SAFE, tuple(edits))
-        self.uses_helper.add(unit)
+        if helper:
+            self.uses_helper.add(unit)
 
     def left(
         self, code: str, unit: Unit, node: ast.AST, message: str, advice: str, severity: Severity | None = None

@@ -9,6 +9,8 @@ from npuify.distribute.edits import Unprovable
 from npuify.distribute.loops import inside
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from npuify.distribute.edits import Page, Pencil
     from npuify.distribute.flow import Flow
     from npuify.distribute.program import Unit
@@ -25,23 +27,31 @@ _MODES = ("w", "a", "x", "+")
 _IS_MAIN = "if npu_distributed.is_main():"
 
 
-def only_once(flow: Flow, page: Page) -> None:
-    """Let rank 0 alone do what must be done once."""
-    _downloading_functions(flow, page)
+def only_once(
+    flow: Flow, page: Page, *, unless: Callable[[ast.AST, Unit], bool] | None = None, waits: bool = True
+) -> None:
+    """Let rank 0 alone do what must be done once.
+
+    Args:
+        unless: names code that is left as it is.
+        waits: processes may wait for each other; else downloads are left alone.
+    """
+    if waits:
+        _downloading_functions(flow, page)
     for unit in flow.program.units:
         for node in unit.nodes:
-            if isinstance(node, ast.With):
+            if isinstance(node, ast.With) and not (unless is not None and unless(node, unit)):
                 _opened_by_with(node, unit, page)
         for node in unit.nodes:
-            if isinstance(node, ast.Call):
+            if isinstance(node, ast.Call) and not (unless is not None and unless(node, unit)):
                 try:
-                    _once(node, unit, flow, page)
+                    _once(node, unit, flow, page, waits=waits)
                 except Unprovable as problem:
                     message = f"{unit.source.code(node.func)} is done by every process"
                     page.left("NPU356", unit, node, message, f"put it under {_IS_MAIN} ({problem.message})")
 
 
-def _once(node: ast.Call, unit: Unit, flow: Flow, page: Page) -> None:
+def _once(node: ast.Call, unit: Unit, flow: Flow, page: Page, *, waits: bool) -> None:
     pencil, name = page.pencil(unit), unit.qualname(node.func)
     attribute = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     last = name.rpartition(".")[2]
@@ -66,7 +76,7 @@ def _once(node: ast.Call, unit: Unit, flow: Flow, page: Page) -> None:
     elif name in ("logging.FileHandler", "logging.handlers.RotatingFileHandler") and node.args:
         message = "rank 0 alone writes the log file"
         page.done("NPU356", unit, node, message, pencil.around(node.args[0], "npu_distributed.only_main("))
-    elif _downloads(node, name) and not flow.callees.get(node):
+    elif waits and _downloads(node, name) and not flow.callees.get(node):
         _first_alone(node, unit, page)
 
 

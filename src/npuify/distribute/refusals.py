@@ -31,6 +31,8 @@ _PROCESSES = frozenset(
     "torch.multiprocessing.spawn.spawn concurrent.futures.ProcessPoolExecutor torch.multiprocessing.start_processes "
     "torch.distributed.launcher.api.elastic_launch os.fork ray.remote".split()
 )
+_ASKING = frozenset("is_available is_initialized get_rank get_world_size is_nccl_available barrier".split())
+"""What a program for one card may call, too, where it is prepared for many."""
 _ONE_CARD: Final = re.compile(r"(?:npu|cuda):(\d+)")
 _TRAINERS = {
     "pytorch_lightning.Trainer": 'Trainer(accelerator="npu", devices=8, strategy="ddp")',
@@ -107,6 +109,15 @@ def _refuse_node(node: ast.AST, unit: Unit, flow: Flow, page: Page) -> None:
             unit,
             node,
             f"the program is distributed already: it calls {name.rpartition('.')[2]}()",
+            "migrate it with `npuify migrate`, and start it with `npuify launch`; `npuify distribute --complete` adds "
+            "what it lacks",
+        )
+    elif name.startswith("torch.distributed.") and name.rpartition(".")[2] not in _ASKING:
+        page.left(
+            "NPU392",
+            unit,
+            node,
+            f"the program is distributed already: it calls {name}()",
             "migrate it with `npuify migrate`, and start it with `npuify launch`",
         )
     elif name in _PROCESSES or (name.endswith(".Process") and "multiprocessing" in name):
@@ -115,7 +126,8 @@ def _refuse_node(node: ast.AST, unit: Unit, flow: Flow, page: Page) -> None:
             unit,
             node,
             f"the program starts processes by itself, with {name.rpartition('.')[2]}",
-            "let torchrun start the processes: call the function that trains once, and convert again",
+            "let torchrun start the processes: call the function that trains once, and convert again (--complete adds "
+            "what a program that joins a process group lacks)",
         )
     elif (
         isinstance(node.func, ast.Attribute)
