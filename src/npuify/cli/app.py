@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from npuify.cli.diagnose import diagnose
+from npuify.cli.distribute import distribute
 from npuify.cli.doctor import doctor
 from npuify.cli.explain import explain
 from npuify.cli.guard import guarded
@@ -32,6 +33,7 @@ knowledge = typer.Typer(help="What is known of torch_npu releases.", no_args_is_
 
 app.command()(guarded(scan))
 app.command()(guarded(migrate))
+app.command()(guarded(distribute))
 app.command()(guarded(explain))
 app.command()(guarded(rules))
 app.command()(guarded(doctor))
