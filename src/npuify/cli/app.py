@@ -13,6 +13,7 @@ from npuify.cli.guard import guarded
 from npuify.cli.knowledge import generate, list_releases, show
 from npuify.cli.migrate import migrate
 from npuify.cli.rules import rules
+from npuify.cli.run import run
 from npuify.cli.scan import scan
 from npuify.cli.schema import schema
 from npuify.cli.simulate import CONTEXT, simulate
@@ -35,6 +36,7 @@ app.command()(guarded(explain))
 app.command()(guarded(rules))
 app.command()(guarded(doctor))
 app.command()(guarded(diagnose))
+app.command(context_settings=CONTEXT)(guarded(run))
 app.command(context_settings=CONTEXT)(guarded(simulate))
 app.command(context_settings=CONTEXT)(guarded(trace))
 app.add_typer(knowledge, name="knowledge")
