@@ -68,6 +68,10 @@ def migrate(
     normalize_newlines: Annotated[
         bool, typer.Option("--normalize-newlines", help="Give shell and Python files the line ends of Linux.")
     ] = False,
+    from_trace: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What npuify run --trace wrote: make the changes that the program needed."),
+    ] = None,
     jobs: JobsOption = None,
     no_cache: NoCacheOption = False,
 ) -> int:
@@ -103,7 +107,7 @@ def migrate(
         jobs=jobs,
         no_cache=no_cache,
     )
-    options = msgspec.structs.replace(options, normalize_newlines=normalize_newlines)
+    options = msgspec.structs.replace(options, normalize_newlines=normalize_newlines, from_trace=str(from_trace or ""))
     with progress("Migrating") as show:
         result = npuify.migrate(source, destination, options, mode=mode, force=force, progress=show)
     if mode == "in-place":

@@ -58,7 +58,7 @@ TABLE = (
     Advice(
         "",
         r"error code is \d{6}|\bERR0\d{4}\b|\bE[A-Z]\d{4}\b",
-        "`npuify diagnose LOG` finds the cause in the logs of all ranks; `npuify explain CODE` tells what a code means.",
+        "`npuify diagnose LOG` finds the cause in the logs of all ranks; `npuify explain CODE` says what a code means.",
     ),
     Advice(
         "TypeError",

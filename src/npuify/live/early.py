@@ -29,8 +29,12 @@ def before_transfer(name: str) -> Any:
 
 
 def _is_replaceable(value: object) -> bool:
+    """Whether it is a function or class of torch's own; its modules also hold some of the standard library's."""
     # isinstance would ask the object itself, and some of torch's warn when they are asked anything.
-    return issubclass(type(value), (FunctionType, BuiltinFunctionType, type))
+    if not issubclass(type(value), (FunctionType, BuiltinFunctionType, type)):
+        return False
+    home = getattr(value, "__module__", None)
+    return home is None or str(home).partition(".")[0] in INSIDE
 
 
 def rename() -> int:

@@ -13,6 +13,7 @@ import torch
 
 from npuify.live import record
 from npuify.live.apply import applied
+from npuify.live.frames import INSIDE
 from npuify.live.words import npu_text
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ _PATCH_OF = {
 
 def watch() -> None:
     """Wrap them all."""
-    before = {name: set(dir(sys.modules[name])) for name in _MODULES if name in sys.modules}
+    before = {
+        name: {one for one in dir(sys.modules[name]) if one[:1] != "_"} for name in _MODULES if name in sys.modules
+    }
     for name, public in before.items():
         _watch_module(name, public)
     for name, became in _METHODS.items():
@@ -135,7 +138,7 @@ def _watch_module(name: str, public: set[str]) -> None:
 
         def __getattribute__(self, attribute: str) -> Any:
             value = plain.__getattribute__(self, attribute)
-            if attribute[:1] == "_" or attribute not in public or type(value) in (ModuleType, Watched):
+            if attribute not in public or issubclass(type(value), ModuleType):
                 return value
             frame = record.caller(sys._getframe(1))
             if frame is None or isinstance(value, _FUNCTIONS):
@@ -145,7 +148,7 @@ def _watch_module(name: str, public: set[str]) -> None:
 
     for attribute in public:
         value = module.__dict__.get(attribute)
-        if attribute[:1] != "_" and isinstance(value, _FUNCTIONS):
+        if isinstance(value, _FUNCTIONS) and str(value.__module__).partition(".")[0] in INSIDE:
             module.__dict__[attribute] = _called(f"{name}.{attribute}", value)
     module.__class__ = Watched
 

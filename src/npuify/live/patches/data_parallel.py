@@ -1,4 +1,4 @@
-"""``nn.DataParallel`` computes on several GPUs in one process, which torch_npu has no operators for: it uses one NPU."""
+"""``nn.DataParallel`` computes on several GPUs in one process, which torch_npu has no operators for: use one NPU."""
 
 from __future__ import annotations
 

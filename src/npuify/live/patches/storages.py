@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import torch
 
+from npuify.live.frames import asking, wants_cuda
 from npuify.live.patches.cuda_method import index_of
 
 
@@ -13,7 +15,8 @@ def apply() -> None:
     """Put both in place."""
 
     def is_cuda(self: Any) -> bool:
-        return bool(self.device.type == "npu")
+        # torch's own code, which shares storages between processes, must not take the way of CUDA.
+        return bool(self.device.type == "npu") and wants_cuda(asking(sys._getframe(1)))
 
     def cuda(self: Any, device: Any = None, non_blocking: bool = False) -> Any:
         index = index_of(device)
