@@ -15,6 +15,7 @@ from npuify.cli.knowledge import generate, list_releases, show
 from npuify.cli.launch import launch
 from npuify.cli.migrate import migrate
 from npuify.cli.rules import rules
+from npuify.cli.run import run
 from npuify.cli.scan import scan
 from npuify.cli.schema import schema
 from npuify.cli.simulate import CONTEXT, simulate
@@ -39,6 +40,7 @@ app.command()(guarded(rules))
 app.command()(guarded(doctor))
 app.command()(guarded(diagnose))
 app.command()(guarded(launch))
+app.command(context_settings=CONTEXT)(guarded(run))
 app.command(context_settings=CONTEXT)(guarded(simulate))
 app.command(context_settings=CONTEXT)(guarded(trace))
 app.add_typer(knowledge, name="knowledge")

@@ -67,6 +67,10 @@ def migrate(
     vendor_reports: VendorReportsOption = None,
     place_on_npu: PlaceOption = None,
     normalize_newlines: NewlinesOption = None,
+    from_trace: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What npuify run --trace wrote: make the changes that the program needed."),
+    ] = None,
     jobs: JobsOption = None,
     no_cache: NoCacheOption = False,
 ) -> int:
@@ -104,6 +108,7 @@ def migrate(
         jobs=jobs,
         no_cache=no_cache,
     )
+    options = msgspec.structs.replace(options, from_trace=str(from_trace or ""))
     with progress("Migrating") as show:
         result = npuify.migrate(source, destination, options, mode=mode, force=force, progress=show)
     if mode == "in-place":
