@@ -7,12 +7,15 @@ from typing import Annotated
 import typer
 
 from npuify.cli.diagnose import diagnose
+from npuify.cli.distribute import distribute
 from npuify.cli.doctor import doctor
 from npuify.cli.explain import explain
 from npuify.cli.guard import guarded
 from npuify.cli.knowledge import generate, list_releases, show
+from npuify.cli.launch import launch
 from npuify.cli.migrate import migrate
 from npuify.cli.rules import rules
+from npuify.cli.run import run
 from npuify.cli.scan import scan
 from npuify.cli.schema import schema
 from npuify.cli.simulate import CONTEXT, simulate
@@ -39,10 +42,13 @@ verify = typer.Typer(
 
 app.command()(guarded(scan))
 app.command()(guarded(migrate))
+app.command()(guarded(distribute))
 app.command()(guarded(explain))
 app.command()(guarded(rules))
 app.command()(guarded(doctor))
 app.command()(guarded(diagnose))
+app.command()(guarded(launch))
+app.command(context_settings=CONTEXT)(guarded(run))
 app.command(context_settings=CONTEXT)(guarded(simulate))
 app.command(context_settings=CONTEXT)(guarded(trace))
 app.add_typer(knowledge, name="knowledge")

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from npuify.cli.guard import NOTHING_LEFT
 from npuify.cli.options import OutputOption  # noqa: TC001 - typer reads the annotations
 
+SCHEMAS = {"scan": "npuify.report:json_schema", "verify-compare": "npuify.verify.comparison.render:schema"}
+"""What a schema can be asked for of, and the function that gives it. ``scan`` stands for ``migrate``, too."""
 
-def schema(output: OutputOption = None) -> int:
+
+def schema(
+    of: Annotated[str, typer.Argument(metavar="[COMMAND]", help="scan (also for migrate) or verify-compare.")] = "scan",
+    output: OutputOption = None,
+) -> int:
     """Print the JSON Schema of what --format json writes."""
-    from npuify.cli.output import put
-    from npuify.report import json_schema
+    import importlib
 
-    put(json_schema(), output)
+    from npuify.cli.output import put
+    from npuify.model import NpuifyError
+
+    if of not in SCHEMAS:
+        raise NpuifyError(f"there is no schema of {of!r}", advice="one of " + ", ".join(SCHEMAS))
+    module, _, function = SCHEMAS[of].partition(":")
+    put(getattr(importlib.import_module(module), function)(), output)
     return NOTHING_LEFT

@@ -138,7 +138,7 @@ def _of_rank(difference: Difference, rank: int) -> Difference:
 
 def _verdict(first: Difference | None, a: Capture, b: Capture) -> str:
     if first is None:
-        return f"{b.device} computes what {a.device} does, but for rounding"
+        return f"{b.device or 'B'} computes what {a.device or 'A'} does, but for rounding"
     name = "" if first.name in TITLES[first.kind] else f"{first.name}: "
     return f"{name}{TITLES[first.kind]}"
 

@@ -66,7 +66,8 @@ def _roots(a: Rank, b: Rank) -> dict[str, str]:
     """Models of the same name are the same; the others go together in the order in which they were called."""
 
     def names(rank: Rank) -> list[str]:
-        return list(dict.fromkeys(plain(call.name) for call in rank.calls if not call.within and not call.operator))
+        outer = [plain(call.name) for call in rank.calls if not call.within and not call.operator]
+        return list(dict.fromkeys(re.split(r"[./]", name, maxsplit=1)[0] for name in outer))
 
     ours, theirs = names(a), names(b)
     same = set(ours) & set(theirs)

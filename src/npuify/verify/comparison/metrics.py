@@ -124,6 +124,8 @@ def _measure(a: Tensor, b: Tensor, lowered: str, scales: tuple[float, float]) ->
     mask = _is_mask(a, b)
     left = a.load() if a.load is not None else None
     right = b.load() if b.load is not None else None
+    if left is not None and right is not None and left.size != right.size:
+        left, right = _same_places(left, right, a.count)
     if left is None or right is None or left.size != right.size:
         bound = 0.0 if mask else _from_statistics(a, b, scales)
         return Metrics(**base, norm_error=bound, sampled=False, problem=_not_finite(a, b))
@@ -132,6 +134,25 @@ def _measure(a: Tensor, b: Tensor, lowered: str, scales: tuple[float, float]) ->
     if not is_floating(a.dtype) and not is_floating(b.dtype):
         return _whole(left, right, base)
     return _numbers(a, b, left, right, scales, base)
+
+
+def _same_places(left: Any, right: Any, count: int) -> tuple[Any, Any]:
+    """Where one side kept all values and the other some: those, from both."""
+    np = numpy()
+    if left.size == count:
+        return left[np.asarray(kept_places(count, right.size))], right
+    if right.size == count:
+        return left, right[np.asarray(kept_places(count, left.size))]
+    return left, right
+
+
+def kept_places(count: int, wanted: int) -> Any:
+    """Which of ``count`` values a capture keeps, as :func:`npuify.verify.capture.tensors.places` has it."""
+    np = numpy()
+    step = max(1, int(count * 0.6180339887498949))
+    while math.gcd(step, count) != 1:
+        step += 1
+    return np.sort(np.arange(wanted, dtype=np.int64) * step % count)
 
 
 def _numbers(a: Tensor, b: Tensor, left: Any, right: Any, scales: tuple[float, float], base: dict[str, Any]) -> Metrics:

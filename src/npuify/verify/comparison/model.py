@@ -143,14 +143,14 @@ class Rank:
 
     @property
     def device(self) -> str:
-        """The kind of device that the model ran on."""
+        """The kind of device that the model ran on; empty where the capture does not say."""
         seen: dict[str, int] = {}
         for call in self.calls:
             for tensor in call.outputs:
                 seen[tensor.device] = seen.get(tensor.device, 0) + 1
         away = {kind: count for kind, count in seen.items() if kind not in ("cpu", "")}
         chosen = away or seen
-        return max(chosen, key=lambda kind: chosen[kind]) if chosen else "cpu"
+        return max(chosen, key=lambda kind: chosen[kind]) if chosen else ""
 
 
 @dataclass

@@ -34,7 +34,7 @@ def before_matching(a: Capture, b: Capture, allow: Collection[str] = ()) -> list
     remarks = []
     if a.run and a.run == b.run:
         raise Refused("same-run", "A and B are one and the same run, which agrees with itself")
-    if a.device == b.device:
+    if a.device == b.device and a.device:
         text = f"both ran on {a.device}: nothing is shown of another device"
         if "same-device" not in allow:
             raise Refused(
