@@ -13,6 +13,7 @@ from npuify.cli.guard import guarded
 from npuify.cli.knowledge import generate, list_releases, show
 from npuify.cli.migrate import migrate
 from npuify.cli.rules import rules
+from npuify.cli.scaffold import training
 from npuify.cli.scan import scan
 from npuify.cli.schema import schema
 from npuify.cli.simulate import CONTEXT, simulate
@@ -28,6 +29,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 knowledge = typer.Typer(help="What is known of torch_npu releases.", no_args_is_help=True, rich_markup_mode=None)
+scaffold = typer.Typer(help="Write a new project.", no_args_is_help=True, rich_markup_mode=None)
 
 app.command()(guarded(scan))
 app.command()(guarded(migrate))
@@ -38,6 +40,8 @@ app.command()(guarded(diagnose))
 app.command(context_settings=CONTEXT)(guarded(simulate))
 app.command(context_settings=CONTEXT)(guarded(trace))
 app.add_typer(knowledge, name="knowledge")
+app.add_typer(scaffold, name="scaffold")
+scaffold.command()(guarded(training))
 knowledge.command("list")(guarded(list_releases))
 knowledge.command()(guarded(show))
 knowledge.command()(guarded(generate))
