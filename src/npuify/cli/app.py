@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from npuify.cli.checklist import checklist
 from npuify.cli.diagnose import diagnose
 from npuify.cli.doctor import doctor
 from npuify.cli.explain import explain
@@ -17,6 +18,7 @@ from npuify.cli.scaffold import training
 from npuify.cli.scan import scan
 from npuify.cli.schema import schema
 from npuify.cli.simulate import CONTEXT, simulate
+from npuify.cli.skill import skill
 from npuify.cli.trace import trace
 
 # Without markup typer does not load rich, which would cost more than all the rest of --help.
@@ -39,6 +41,8 @@ app.command()(guarded(doctor))
 app.command()(guarded(diagnose))
 app.command(context_settings=CONTEXT)(guarded(simulate))
 app.command(context_settings=CONTEXT)(guarded(trace))
+app.command()(guarded(checklist))
+app.command()(guarded(skill))
 app.add_typer(knowledge, name="knowledge")
 app.add_typer(scaffold, name="scaffold")
 scaffold.command()(guarded(training))
