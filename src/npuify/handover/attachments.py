@@ -86,6 +86,13 @@ def _requirements(guide: Guide) -> str:
     lines += [package.name for package in cann_packages() if package.name not in own]
     for file, group in groupby(guide.packages.install, key=lambda wanted: wanted.file):
         lines += ["", f"# Asked for by {line_of(file)}:", *(line_of(wanted.text) for wanted in group)]
+    if guide.packages.unnamed:
+        lines += [
+            "",
+            "# The project says nowhere what it needs. Its files import these modules; packages that hold",
+        ]
+        lines += ["# them may be called otherwise, so that a person has to name them here:"]
+        lines += [f"# {module}" for module in guide.packages.unnamed]
     if guide.packages.drop or guide.packages.build:
         lines += ["", "# Not installed:"]
     for wanted in (*guide.packages.drop, *guide.packages.build):
@@ -112,10 +119,8 @@ def _changes(guide: Guide, say: Texts) -> str:
             edit = " → ".join(code(_short(text)) for text in (one.before, one.after) if text.strip())
             lines.append(f"- {one.line}, {one.code}: {edit} {line_of(one.message)}")
         lines.append("")
-    if guide.patch is not None:
-        by_hand = sorted(set(guide.patch.files) - {one.file for one in rows})
-        if by_hand:
-            lines += [f"## {say('by-hand-title')}", "", *(f"- {code(name)}" for name in by_hand), ""]
+    if guide.by_hand:
+        lines += [f"## {say('by-hand-title')}", "", *(f"- {code(name)}" for name in guide.by_hand), ""]
     return "\n".join(lines)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from npuify.handover.imports import imported
 from npuify.knowledge.dependencies import Dependency, companions, dependency
 from npuify.project.files import find_files
 from npuify.source.requirements import UnreadableRequirements, format_of, read
@@ -47,6 +48,8 @@ class Packages(msgspec.Struct, frozen=True, kw_only=True):
     """torchvision and torchaudio with the versions that belong to torch."""
     itself: bool
     """Whether the project is a package that pip installs."""
+    unnamed: tuple[str, ...]
+    """Modules that it imports, where it says nowhere what it needs. A package may be called otherwise."""
 
 
 def packages(project: Path, release: Release) -> Packages:
@@ -70,12 +73,14 @@ def packages(project: Path, release: Release) -> Packages:
     belongs = companions(release.torch)
     versions = {"torchvision": belongs.torchvision, "torchaudio": belongs.torchaudio} if belongs else {}
     names = {file.relative for file in files}
+    says_nothing = not (install or build or drop)
     return Packages(
         install=tuple(install.values()),
         build=tuple(build.values()),
         drop=tuple(drop.values()),
         with_torch=tuple(f"{name}=={versions[name]}" if versions.get(name) else name for name in sorted(asked)),
         itself=bool(names & {"setup.py", "setup.cfg"}) or _has_build_system(project / "pyproject.toml"),
+        unnamed=imported(project) if says_nothing else (),
     )
 
 

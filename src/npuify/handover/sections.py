@@ -15,7 +15,7 @@ from npuify.doctor.model import Status as DoctorStatus
 from npuify.handover.marks import cell, code, line_of, prose
 from npuify.handover.pages import basis
 from npuify.knowledge.versions import release_info
-from npuify.model import Safety, Severity
+from npuify.model import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,6 +135,9 @@ def _install(guide: Guide, say: Texts) -> Iterator[str]:
     yield ". npu-venv/bin/activate"
     yield 'bash "$SKILL_DIR/scripts/install.sh"'
     yield "```"
+    if guide.packages.unnamed:
+        yield ""
+        yield say("unnamed-what", modules=", ".join(code(name) for name in guide.packages.unnamed))
     if guide.packages.build:
         yield ""
         yield say("build-what")
@@ -216,13 +219,9 @@ def _apply(guide: Guide, say: Texts) -> Iterator[str]:
 
 def _options(guide: Guide) -> str:
     """The options of ``npuify migrate`` that give the same edits."""
-    from npuify.rules.base import all_rules
-
     scan = guide.record.scan
-    rules = all_rules()
-    unsafe = any(one.code in rules and rules[one.code].safety is Safety.REVIEW for one in guide.record.changes)
     style = f" --style {scan.style}" if scan.style != "npu" else ""
-    return f"--torch-npu {scan.release.torch_npu}{style}{' --unsafe' if unsafe else ''}"
+    return f"--torch-npu {scan.release.torch_npu}{style}{' --unsafe' if guide.record.unsafe else ''}"
 
 
 def _changes(guide: Guide, say: Texts) -> Iterator[str]:
@@ -245,10 +244,8 @@ def _changes(guide: Guide, say: Texts) -> Iterator[str]:
         yield from _row(f"{rule} {code(name)}", str(len(places)), shown, cell(why))
     yield ""
     yield say("changes-all", count=len(made))
-    if guide.patch is not None:
-        by_hand = sorted(set(guide.patch.files) - {one.file for one in made})
-        if by_hand:
-            yield say("changes-by-hand", files=", ".join(code(name) for name in by_hand[:_MOST_POINTS]))
+    if guide.by_hand:
+        yield say("changes-by-hand", files=", ".join(code(name) for name in guide.by_hand[:_MOST_POINTS]))
 
 
 def _left(guide: Guide) -> list[Finding]:

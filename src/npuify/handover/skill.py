@@ -16,9 +16,11 @@ from npuify.handover.patch import Patch, between, of_text
 from npuify.handover.sections import body
 from npuify.handover.starts import Start, starts
 from npuify.handover.texts import Texts
+from npuify.rewrite.plan import plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from npuify.handover.checklist import Checklist
     from npuify.handover.record import Record
@@ -38,6 +40,8 @@ class Guide(msgspec.Struct, frozen=True, kw_only=True):
     patch: Patch | None
     """None where the project before its migration is not there."""
     origin: Origin
+    by_hand: tuple[str, ...]
+    """Files that are not as the migration would leave them: a person, or another tool, has changed them."""
 
 
 def skill_files(
@@ -87,7 +91,24 @@ def _gathered(record: Record, name: str, commands: Sequence[str]) -> Guide:
         starts=starts(record.root, record.options, record.scan.survey, commands),
         patch=patch,
         origin=origin(before),
+        by_hand=_by_hand(record, patch),
     )
+
+
+def _by_hand(record: Record, patch: Patch | None) -> tuple[str, ...]:
+    """Migrate the source again, in memory, and see which files of the project are otherwise."""
+    if patch is None or record.source is None or record.migration is None:
+        return ()
+    again = msgspec.structs.replace(record.options, unsafe=record.unsafe)
+    _, contents = plan(record.source, again)
+    return tuple(name for name in patch.files if contents.get(name) != _content(record.root / name))
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
 
 
 def _front_matter(guide: Guide, say: Texts) -> str:

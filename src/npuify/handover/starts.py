@@ -24,6 +24,7 @@ _MOST: Final = 12
 _PLAIN: Final = re.compile(r"[\w\s./=:,@%+\-'\"]+")
 """A command of documentation that does one thing: nothing that a shell would take as more than words."""
 _TO_FILL_IN: Final = re.compile(r"/path/to|path_to|\byour[_-]|\.\.\.|…|\bXX+\b", re.IGNORECASE)
+_COMPUTES: Final = re.compile(r"(?:python[\d.]*|torchrun|torch_npu_run|accelerate|deepspeed|bash|sh|\S+\.sh)(?:\s|$)")
 _ASSIGNMENTS: Final = re.compile(r"(?:[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|\S*)\s+)*")
 
 
@@ -40,9 +41,11 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def with_runner(self) -> str:
-        """With ``$RUN`` before the program and after variables that are set for it."""
+        """With ``$RUN`` before the program and after variables that are set for it; what computes nothing stays."""
         found = _ASSIGNMENTS.match(self.command)
         end = found.end() if found else 0
+        if not _COMPUTES.match(self.command, end):
+            return self.command
         return f"{self.command[:end]}$RUN {self.command[end:]}"
 
 
