@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+    from typing import Any
 
     from npuify.diagnosis.model import Diagnosis
     from npuify.doctor.model import Report
@@ -78,3 +79,17 @@ def diagnose(logs: Sequence[Path], *, project: Path | None = None) -> Diagnosis:
     from npuify.diagnosis.run import diagnose as run
 
     return run(logs, project=project)
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """``%load_ext npuify`` in a notebook: CUDA's names mean the NPU from then on; see :mod:`npuify.live.notebook`."""
+    from npuify.live.notebook import load
+
+    load(ipython)
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """``%unload_ext npuify``: nothing can be undone, which is said."""
+    from npuify.live.notebook import unload
+
+    unload(ipython)

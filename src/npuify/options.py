@@ -37,6 +37,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         third_party: folders with the source of packages that the project uses, to follow its calls into.
         replace_unsupported: take stand-ins for what the release aimed at lacks.
         normalize_newlines: give shell and Python files the line ends of Linux when migrating.
+        vendor_reports: the folder that also gets the vendor tool's result files; None writes none.
+        from_trace: what ``npuify run --trace`` wrote: an edit of whose meaning the program was seen to be is safe.
         jobs: worker processes; 0 means one a core.
         cache: keep results of unchanged files between runs.
     """
@@ -54,5 +56,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     replace_unsupported: bool = False
     third_party: tuple[str, ...] = ()
     normalize_newlines: bool = False
+    vendor_reports: str | None = None
+    from_trace: str = ""
     jobs: int = 0
     cache: bool = True

@@ -367,3 +367,19 @@ def test_knowledge_list_and_show() -> None:
     assert newest["torch_npu"] in run("knowledge", "list").stdout
     assert newest["torch"] in run("knowledge", "show", newest["torch_npu"]).stdout
     assert json.loads(run("knowledge", "show", newest["torch_npu"], "--format", "json").stdout)
+
+
+def test_the_command_line_counts_more_than_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        "[tool.npuify]\nplace-on-npu = true\nnormalize-newlines = true\nvendor-reports = 'reports'\ncache = false\n"
+    )
+    (tmp_path / "train.sh").write_bytes(b"#!/bin/sh\r\necho cuda\r\n")
+    (tmp_path / "train.py").write_text("import torch\nmodel = torch.nn.Linear(2, 2)\nprint(model(torch.ones(1, 2)))\n")
+    monkeypatch.chdir(tmp_path)
+    by_project = run("migrate", ".", "--diff").stdout
+    assert ".npu()" in by_project or '"npu"' in by_project
+    assert "b/train.sh" in by_project
+    assert (tmp_path / "reports/change_list.csv").is_file()
+    said = run("migrate", ".", "--diff", "--no-place-on-npu", "--no-normalize-newlines", "--vendor-reports", "other")
+    assert said.stdout == ""
+    assert (tmp_path / "other/change_list.csv").is_file()

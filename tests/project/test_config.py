@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import msgspec
 import pytest
 
 from npuify.model import NpuifyError
 from npuify.project import Config, load_config
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from npuify.project.config import _EXPECTED
 
 
 def write(folder: Path, text: str) -> Path:
@@ -49,6 +48,55 @@ def test_all_settings(tmp_path: Path) -> None:
     )
 
 
+def test_settings_of_the_newer_options(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        """
+        [tool.npuify]
+        soc = "A2"
+        cache = false
+        place-on-npu = true
+        cpu-fallback = true
+        replace-unsupported = true
+        normalize-newlines = false
+        rules = ["conf/rules.toml"]
+        third-party = ["../mmcv"]
+        vendor-reports = "build/reports"
+        """,
+    )
+    assert load_config(tmp_path) == Config(
+        soc="A2",
+        cache=False,
+        place_on_npu=True,
+        cpu_fallback=True,
+        replace_unsupported=True,
+        normalize_newlines=False,
+        rules=(str(tmp_path / "conf/rules.toml"),),
+        third_party=(str(tmp_path / "../mmcv"),),
+        vendor_reports=str(tmp_path / "build/reports"),
+    )
+
+
+@pytest.mark.parametrize("place", ["../elsewhere", "/tmp", "link/reports"])
+def test_a_project_cannot_have_files_written_elsewhere(tmp_path: Path, place: str) -> None:
+    write(tmp_path / "project", f"[tool.npuify]\njobs = 1\nvendor-reports = '{place}'\n")
+    if place.startswith("link"):
+        try:
+            (tmp_path / "project/link").symlink_to(tmp_path)
+        except OSError:
+            pytest.skip("links cannot be made here")
+    with pytest.raises(NpuifyError, match="own folder") as caught:
+        load_config(tmp_path / "project")
+    assert caught.value.line == 3
+
+
+def test_every_setting_is_documented_and_has_an_example_of_its_value() -> None:
+    page = (Path(__file__).parents[2] / "docs/settings.md").read_text("utf-8")
+    keys = {field.encode_name for field in msgspec.structs.fields(Config)}
+    assert keys == set(_EXPECTED)
+    assert [key for key in keys if f"`{key}`" not in page] == []
+
+
 def test_settings_of_an_enclosing_folder_and_of_a_file(tmp_path: Path) -> None:
     write(tmp_path, "[tool.npuify]\njobs = 2\n")
     write(tmp_path / "pkg", "[project]\nname = 'npuify-user'\n")
@@ -69,6 +117,12 @@ def test_settings_outside_the_repository_do_not_hold(tmp_path: Path) -> None:
         ("[tool.npuify]\n\njob = 2\n", 3, "unknown setting 'job'.*\n.*did you mean 'jobs'"),
         ("[tool.npuify]\ntorch_npu = '2.7'\n", 2, "did you mean 'torch-npu'"),
         ("[tool.npuify]\ncolour = 1\n", 2, "known settings: torch-npu"),
+        ("[tool.npuify]\nplace_on_npus = true\n", 2, "did you mean 'place-on-npu'"),
+        ("[tool.npuify]\nVendor-Report = 'x'\n", 2, "did you mean 'vendor-reports'"),
+        ("[tool.npuify]\nformat = 'json'\n", 2, "for one run only: say --format"),
+        ("[tool.npuify]\nstyle = 'gpu'\n", 2, "there is no style 'gpu'\n.*portable"),
+        ("[tool.npuify]\ncpu-fallback = 1\n", 2, "cpu-fallback must be true or false"),
+        ("[tool.npuify]\nrules = 'a.toml'\n", 2, "rules must be a list of files"),
         ("[tool.npuify]\njobs = 'many'\n", 2, "jobs must be a number"),
         ("[tool.npuify]\njobs = -1\n", 2, "jobs must be a number"),
         ("[tool.npuify]\njobs = true\n", 2, "jobs must be a number"),

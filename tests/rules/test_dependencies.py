@@ -242,3 +242,11 @@ def test_rows_of_the_table() -> None:
         assert row.name == row.name.lower().replace("_", "-")
         if row.action in ("source", "manual"):
             assert row.advice, row.name
+
+
+@pytest.mark.parametrize("broken", ["  - {\n", "  - 'tqdm\n", " - x: [\n", "  - a: b: c\n"])
+def test_an_environment_that_is_no_yaml_is_reported_and_left(broken: str) -> None:
+    result = migrated(f"name: x\ndependencies:\n  - pip:\n    - torch==2.0\n{broken}", name="environment.yml")
+    assert result.raw is None
+    assert ["YAML" in error.message for error in result.errors] == [True]
+    assert result.errors[0].line >= 5

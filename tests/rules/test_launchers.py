@@ -10,9 +10,10 @@ from npuify import knowledge
 from npuify.model import Safety, Severity
 from npuify.options import Options
 from npuify.rewrite.plan import plan
+from npuify.rules.program_options import ProgramOptions
 from npuify.rules.scan import scan
 
-from .harness import RELEASE, findings, migrated, output
+from .harness import RELEASE, findings, migrated, output, worker
 
 DATA = Path(__file__).parent.parent / "data" / "launchers"
 GOLDEN = sorted(path for path in DATA.rglob("*") if ".in" in path.suffixes)
@@ -202,6 +203,70 @@ def test_a_device_whose_number_is_filled_in() -> None:
     assert output(after, name="conf/a.yaml") == after
 
 
+class TestOverrides:
+    """``key=value`` is looked up in the program's own files of settings and registered dataclasses."""
+
+    HEAD = (
+        "import hydra\nfrom dataclasses import dataclass\nfrom enum import Enum\n"
+        "from hydra.core.config_store import ConfigStore\n"
+        "class Kind(Enum):\n    cuda = 1\n    cpu = 2\n"
+        "@dataclass\nclass Trainer:\n    device: str = 'cuda'\n"
+        "@dataclass\nclass Model:\n    device: Kind = Kind.cpu\n"
+        "@dataclass\nclass Config:\n    trainer: Trainer\n    model: Model\n"
+        "ConfigStore.instance().store(name='config', node=Config)\n"
+    )
+    MAIN = "@hydra.main(config_path='conf', config_name='config')\ndef main(cfg): ...\nmain()\n"
+
+    def launcher(self, root: Path, text: str, files: dict[str, str]) -> str:
+        for name, content in {**files, "run.sh": text}.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(content, "utf-8")
+        result, contents = plan(root, NO_CACHE)
+        self.left = [finding for finding in result.left if finding.file == "run.sh"]
+        return contents.get("run.sh", text.encode()).decode()
+
+    @pytest.mark.parametrize(
+        ("text", "changes"),
+        [
+            ("python train.py trainer.device=cuda:1\n", True),
+            ("python train.py +other.device=cuda\n", False),
+            ("python other.py trainer.device=cuda\n", False),
+            ("dd device=cuda\npython train.py device=x\n", False),
+        ],
+    )
+    def test_files_of_settings(self, tmp_path: Path, text: str, changes: bool) -> None:
+        files = {
+            "train.py": f"import hydra\n{self.MAIN}",
+            "other.py": "import sys\n",
+            "conf/trainer/ddp.yaml": "device: cuda\n",
+            "conf/config.yaml": "defaults:\n  - trainer: ddp\n",
+        }
+        assert self.launcher(tmp_path, text, files) == (text.replace("cuda", "npu") if changes else text)
+
+    def test_a_package_that_the_file_names(self, tmp_path: Path) -> None:
+        files = {"a/train.py": f"import hydra\n{self.MAIN}", "a/conf/x/y.yaml": "# @package _global_\ndevice: cuda\n"}
+        done = self.launcher(tmp_path, "python a/train.py device=cuda x.device=cuda\n", files)
+        assert done == "python a/train.py device=npu x.device=cuda\n"
+
+    @pytest.mark.parametrize("own", [True, False])
+    def test_registered_dataclasses(self, tmp_path: Path, own: bool) -> None:
+        files = (
+            {"train.py": self.HEAD + self.MAIN}
+            if own
+            else {"settings.py": self.HEAD, "train.py": "import hydra, settings\n" + self.MAIN}
+        )
+        text = "python train.py trainer.device=cuda\npython train.py model.device=cuda\n"
+        assert self.launcher(tmp_path, text, files) == text.replace("trainer.device=cuda", "trainer.device=npu")
+        assert [(one.code, one.start.line) for one in self.left] == [("NPU706", 2)]
+        assert "takes cuda, cpu" in self.left[0].message
+
+    def test_another_program_tells_nothing(self, tmp_path: Path) -> None:
+        files = {"train.py": f"import hydra\n{self.MAIN}", "more/run.py": self.HEAD + self.MAIN}
+        text = "python train.py model.device=cuda\n"
+        assert self.launcher(tmp_path, text, files) == text
+        assert [one.code for one in self.left] == ["NPU705"]
+
+
 class TestOptionsOfTheProject:
     """An option is looked up in the declarations of the program that the launcher starts."""
 
@@ -220,6 +285,27 @@ class TestOptionsOfTheProject:
         "if args.dist_backend == 'nccl':\n    dist.init_process_group(args.dist_backend)\n"
         "x = torch.zeros(2, device=args.device)\n"
     )
+
+    @pytest.mark.parametrize(("device", "left"), [("npu", []), ("npu:0", ["NPU706"])])
+    def test_what_a_program_takes_is_judged_after_its_migration(
+        self, tmp_path: Path, device: str, left: list[str]
+    ) -> None:
+        """``npu:0`` is an answer to the input's ``cuda:0`` no more, once the choices are those of the output."""
+        program = self.PROGRAM.replace("choices=['cuda', 'cpu'])", "choices=['cuda', 'cuda:0'])  # npuify: ignore")
+        for choices, expected in ((program, ["NPU706"]), (self.PROGRAM, left)):
+            (tmp_path / "train.py").write_text(choices, "utf-8")
+            (tmp_path / "run.sh").write_text(f"python train.py --device {device}\n", "utf-8")
+            result, _ = plan(tmp_path, NO_CACHE)
+            assert [one.code for one in result.left if one.file == "run.sh"] == expected
+
+    def test_declarations_are_those_of_the_migrated_program(self, tmp_path: Path) -> None:
+        (tmp_path / "train.py").write_text(self.PROGRAM, "utf-8")
+        of_npu = self.PROGRAM.replace("cuda", "npu").replace("nccl", "hccl").encode()
+        for content, takes in ((of_npu, True), (self.PROGRAM.encode(), False)):
+            options = ProgramOptions(worker(tmp_path), {"train.py": content}, is_migrated=True)
+            use = options.use("--device", "npu", "npu", "train.py", "")
+            assert use is not None
+            assert (use.takes, use.will_take) == (takes, takes)
 
     def test_launcher_and_program_change_together(self, tmp_path: Path) -> None:
         done = self.project(tmp_path, self.PROGRAM, "python train.py --device cuda --dist-backend nccl\n")

@@ -215,6 +215,63 @@ def test_an_operator_is_followed_to_its_kernel_and_its_callers(tmp_path: Path) -
     assert found["version"].difficulty == "host"
 
 
+BUILDER = """
+from .builder import {base}
+
+class AddBuilder({base}):
+    NAME = "add"
+
+    def __init__(self):
+        super().__init__(name=self.NAME)
+
+    def absolute_name(self):
+        return f"project.ops.{{self.NAME}}_op"
+
+    def sources(self):
+        return {sources}
+"""
+
+
+@pytest.mark.parametrize(
+    "load",
+    ["AddBuilder().load()", 'accelerator().create_op_builder("AddBuilder").load()', "builders.AddBuilder(1).load()"],
+)
+def test_builders_that_are_classes(tmp_path: Path, load: str) -> None:
+    files = {
+        "op_builder/add.py": BUILDER.format(base="CUDAOpBuilder", sources='["csrc/bind.cpp", "csrc/add.cu"]'),
+        "csrc/add.cu": ADD,
+        "csrc/bind.cpp": BINDING,
+        "project/ops.py": f"def f(x):\n    module = {load}\n    return module.add(x)\n",
+        "project/other.py": "def f(x, module):\n    return module.add(x)\n",
+    }
+    add = _operators(tmp_path, files)["add"]
+    assert (add.module, add.kernels, add.calls) == ("project.ops.add_op", ("add_kernel",), ("project/ops.py:3",))
+    assert not add.has_npu
+    files["op_builder/npu/add.py"] = BUILDER.format(base="NPUOpBuilder", sources="[]")
+    assert _operators(tmp_path, files)["add"].has_npu
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BUILDER.format(base="object", sources='["a.cu"]'),
+        BUILDER.format(base="CUDAOpBuilder", sources="[]"),
+        "class A(OpBuilder):\n    def sources(self):\n        return ['a.cu']\n",
+        "class A(OpBuilder):\n    NAME = name()\n    def sources(self): pass\n    def absolute_name(self): return x.y\n",
+    ],
+)
+def test_classes_that_build_nothing_known(text: str) -> None:
+    assert builds_in("op_builder/add.py", text.encode() + b"# OpBuilder") == []
+
+
+def test_methods_of_tensors_lead_nowhere(tmp_path: Path) -> None:
+    files = {
+        **EXAMPLE,
+        "csrc/other.h": b"__global__ void k() { __syncthreads(); }\nint scalar_type() { k<<<1, 1>>>(); return 1; }",
+    }
+    assert _operators(tmp_path, files)["add"].kernels == ("add_kernel",)
+
+
 def test_the_finding_and_the_verdict(tmp_path: Path) -> None:
     result = npuify.scan([_project(tmp_path, EXAMPLE)], Options(cache=False, jobs=1, select=("NPU630",)))
     assert [(one.subject, one.severity) for one in result.findings] == [

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .harness import findings, migrated
+from .harness import findings, migrated, worker
+
+if TYPE_CHECKING:
+    from npuify.model import FileError, Finding
 
 
 def _notebook(*cells: str, indent: int | None = 1, as_list: bool = True) -> str:
@@ -28,6 +31,10 @@ def _notebook(*cells: str, indent: int | None = 1, as_list: bool = True) -> str:
 
 def _sources(raw: bytes) -> list[Any]:
     return [cell["source"] for cell in json.loads(raw)["cells"]]
+
+
+def findings_and_errors(notebook: str) -> tuple[list[Finding], list[FileError]]:
+    return worker().findings_of_bytes("demo.ipynb", notebook.encode())
 
 
 def _out(*cells: str, unsafe: bool = False) -> list[str]:
@@ -135,12 +142,74 @@ def test_the_only_package_of_a_command_is_not_taken_out() -> None:
     assert _out("!pip install nvidia-cudnn-cu12") == ["!pip install nvidia-cudnn-cu12"]
 
 
-def test_a_file_that_a_cell_writes_is_only_told_of() -> None:
-    cell = "%%writefile train.py\nimport torch\ntorch.cuda.synchronize()\n"
-    assert _out(cell) == [cell]
-    found = findings(_notebook(cell), name="demo.ipynb")
-    assert [one.code for one in found] == ["NPU101"]
-    assert "train.py" in found[0].advice
+def test_a_file_that_a_cell_writes_is_migrated_as_one_of_its_kind() -> None:
+    assert _out(
+        "%%writefile src/train.py\nimport torch\nimport torch.distributed as dist\ndist.init_process_group('nccl')\n",
+        "%%writefile run.sh\nCUDA_LAUNCH_BLOCKING=1 torchrun train.py --dist-backend nccl",
+        "%%writefile conf/ddp.yaml\ndevice: cuda\nbackend: nccl",
+        "%%writefile requirements.txt\nonnxruntime-gpu\n",
+        "%%file -a src/train.py\nx = torch.ones(1).cuda()",
+        "%%writefile notes.md\ntorch.cuda.synchronize()",
+        "import torch",
+        unsafe=True,
+    ) == [
+        (
+            "%%writefile src/train.py\nimport torch\nimport torch_npu  # noqa: F401\nimport torch.distributed as dist\n"
+            "dist.init_process_group('hccl')\n"
+        ),
+        "%%writefile run.sh\nASCEND_LAUNCH_BLOCKING=1 torchrun train.py --dist-backend hccl",
+        "%%writefile conf/ddp.yaml\ndevice: npu\nbackend: hccl",
+        "%%writefile requirements.txt\nonnxruntime-cann\n",
+        "%%file -a src/train.py\nx = torch.ones(1).npu()",
+        "%%writefile notes.md\ntorch.cuda.synchronize()",
+        "import torch",
+    ]
+
+
+def test_what_a_written_file_lacks_is_told_at_its_line() -> None:
+    notebook = _notebook("%%writefile run.sh\necho\nsbatch --gres=gpu:1 x", "%%writefile x.py\ndef (:\n  torch.cuda.a")
+    found = findings_and_errors(notebook)
+    assert [(one.code, one.message.partition(":")[0]) for one in found[0]] == [
+        ("NPU710", "cell 1, line 3"),
+        ("NPU190", "cell 2, line 3"),
+    ]
+    assert [(one.file, one.message.partition(":")[0]) for one in found[1]] == [("demo.ipynb", "cell 2")]
+
+
+@pytest.mark.parametrize("style", ["portable", "auto"])
+def test_a_written_program_is_only_told_of_in_other_styles(style: str) -> None:
+    cell = "%%writefile train.py\nimport torch\ntorch.cuda.memory.memory_allocated()\n"
+    result = migrated(_notebook(cell), name="demo.ipynb", style=style)
+    assert result.raw is None
+    assert "train.py" in result.left[0].advice
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("%env CUDA_VISIBLE_DEVICES=0,1", "%env ASCEND_RT_VISIBLE_DEVICES=0,1"),
+        ("%env CUDA_LAUNCH_BLOCKING 1\nx = 1", "%env ASCEND_LAUNCH_BLOCKING 1\nx = 1"),
+        ("%set_env TORCH_NCCL_ASYNC_ERROR_HANDLING = 1", "%set_env HCCL_ASYNC_ERROR_HANDLING = 1"),
+        (
+            "%env CUDA_LAUNCH_BLOCKING=1\n%env CUDA_LAUNCH_BLOCKING",
+            "%env ASCEND_LAUNCH_BLOCKING=1\n%env ASCEND_LAUNCH_BLOCKING",
+        ),
+        ("%env NCCL_BUFFSIZE=4194304", "%env NCCL_BUFFSIZE=4194304"),
+        ("%env", "%env"),
+        ("%env HF_HOME=/cuda", "%env HF_HOME=/cuda"),
+        ("%environment CUDA_LAUNCH_BLOCKING=1", "%environment CUDA_LAUNCH_BLOCKING=1"),
+    ],
+)
+def test_variables_that_magics_set(before: str, after: str) -> None:
+    assert _out(before) == [after]
+
+
+def test_values_that_magics_set_are_translated_where_asked() -> None:
+    cells = ("%env CUDA_VISIBLE_DEVICES=3,1\n%env NCCL_BUFFSIZE 4194304", "%env CUDA_VISIBLE_DEVICES={gpu}")
+    assert _out(*cells, unsafe=True) == [
+        "%env ASCEND_RT_VISIBLE_DEVICES=1,3\n%env HCCL_BUFFSIZE 4",
+        "%env ASCEND_RT_VISIBLE_DEVICES={gpu}",
+    ]
 
 
 _CELLS = st.lists(
@@ -154,6 +223,9 @@ _CELLS = st.lists(
             "if a:\n    torch.cuda.synchronize()",
             "from torch.cuda.amp import (\n    autocast,\n)\n",
             "%%bash\necho cuda",
+            "%env CUDA_LAUNCH_BLOCKING=1",
+            "%%writefile a.py\nimport torch\nx = torch.ones(1, device='cuda')",
+            "%%writefile a.yaml\nbackend: nccl\n",
             "",
             "\n",
             "'é' + 'cuda'",
@@ -175,6 +247,6 @@ def test_any_order_of_cells(cells: list[str], as_list: bool) -> None:
     sources = [(one.pop("source"), two.pop("source")) for one, two in zip(old["cells"], new["cells"], strict=True)]
     assert old == new
     text = "\n".join("".join(source) for _, source in sources)
-    assert text.count("import torch_npu") <= 1
+    assert text.count("import torch_npu") <= 1 + sum("%%writefile" in cell for cell in cells)
     assert all(type(one) is type(two) for one, two in sources)
     assert migrated(result.raw, name="demo.ipynb", unsafe=True).raw is None

@@ -97,3 +97,68 @@ def test_torch_of_conda_is_left_to_a_person(line: str) -> None:
 def test_broken_lines_do_no_harm(text: str) -> None:
     result = output(text, unsafe=True, name="install.sh")
     assert output(result, unsafe=True, name="install.sh") == result
+
+
+LISTS = [
+    ('["pip", "install", "torch==2.1.0", "tqdm"]', '["pip", "install", "torch==2.14.0", "torch-npu==2.14.0", "tqdm"]'),
+    ('["python3","-m","pip","install","onnxruntime-gpu"]', '["python3","-m","pip","install","onnxruntime-cann"]'),
+    ('["pip", "install", "tqdm", "nvidia-cudnn-cu12"]', '["pip", "install", "tqdm"]'),
+    (
+        '[ "pip3", "install",\\\n  "nvidia-cudnn-cu12", "tqdm" ]',
+        '[ "pip3", "install",\\\n  "nvidia-cudnn-cu12", "tqdm" ]',
+    ),
+    ('["pip", "install", "a b", "torch"]', '["pip", "install", "a b", "torch"]'),
+    ('["pip", "install", "torch"', '["pip", "install", "torch"'),
+    ('["pip", "install", "torch==${X}"]', '["pip", "install", "torch==${X}"]'),
+    ('["pip", "install", "nvidia-cudnn-cu12"]', '["pip", "install", "nvidia-cudnn-cu12"]'),
+    ('["bash", "-c", "pip install torch"]', f'["bash", "-c", "pip install {TORCH}"]'),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), LISTS)
+def test_a_list_of_words(before: str, after: str) -> None:
+    head = "FROM ubuntu\nRUN "
+    assert output(f"{head}{before}\nWORKDIR /x\n", unsafe=True, name="Dockerfile") == f"{head}{after}\nWORKDIR /x\n"
+    assert output(f"{head}{after}\n", unsafe=True, name="Dockerfile") == f"{head}{after}\n"
+
+
+def test_a_version_that_the_file_gives_a_variable() -> None:
+    before = (
+        "ARG TORCH_VERSION=2.1.0\nFROM ubuntu\nARG TORCH_VERSION=2.1.0\nARG TV='0.16.0'\n"
+        "RUN pip install torch==${TORCH_VERSION}+cu121 torchvision==$TV --index-url https://download.pytorch.org/whl/cu121\n"
+        'RUN pip install "torch==${TORCH_VERSION}" tqdm\n'
+    )
+    after = (
+        "ARG TORCH_VERSION=2.1.0\nFROM ubuntu\nARG TORCH_VERSION=2.14.0\nARG TV='0.16.0'\n"
+        "RUN pip install torch==${TORCH_VERSION} torch-npu==2.14.0 torchvision==$TV "
+        "--extra-index-url https://download.pytorch.org/whl/cpu\n"
+        'RUN pip install "torch==${TORCH_VERSION}" torch-npu==2.14.0 tqdm\n'
+    )
+    assert output(before, unsafe=True, name="Dockerfile") == after
+    assert output(after, unsafe=True, name="Dockerfile") == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("V=2.1.0\npip install torch==$V\n", "V=2.14.0\npip install torch==$V torch-npu==2.14.0\n"),
+        ("V=2.1.0\nV=2.2.0\npip install torch==$V\n", ""),
+        ("V=$1\npip install torch==${V}\n", ""),
+        ("V=2.1.0\npip install torch==${V}.post1\n", ""),
+        ('V=2.1.0\npip install "torch>=$V"\n', ""),
+    ],
+)
+def test_a_version_that_a_script_gives_a_variable(before: str, after: str) -> None:
+    assert output(before, unsafe=True, name="install.sh") == (after or before)
+    assert output(before, name="install.sh") == before
+
+
+def test_an_index_stays_where_its_build_for_cuda_stays() -> None:
+    line = "pip install torch==${V}+cu121 --index-url https://download.pytorch.org/whl/cu121\n"
+    assert output(line, unsafe=True, name="install.sh") == line
+
+
+def test_an_image_whose_tag_is_a_variable() -> None:
+    text = "ARG BASE=nvidia/cuda\nARG TAG=12.1.0-devel-ubuntu22.04\nFROM ${BASE}:${TAG} AS x\nFROM $OTHER\n"
+    found = [one for one in findings(text, name="Dockerfile") if one.code == "NPU720"]
+    assert [(one.start.line, one.subject) for one in found] == [(1, "nvidia/cuda"), (3, "nvidia/cuda")]

@@ -193,9 +193,11 @@ def test_code_behind_a_timing_magic_is_code() -> None:
 
 
 def test_cells_in_other_languages_are_no_python() -> None:
-    assert mask(b"%%bash\nnvidia-smi") == (b"", ((7, 17),), "", ())
+    masked = mask(b"%%bash\nnvidia-smi")
+    assert (masked.text, masked.shell, masked.writes) == (b"", ((7, 17),), None)
     assert mask(b"%%html\n<b>x</b>").text == b""
-    assert mask(b"%%writefile a.py\nimport torch").writes == "a.py"
+    assert mask(b"%%writefile -a a.py\nimport torch").writes == ("a.py", 20, True)
+    assert mask(b"%env A=b\n%set_env C d\n%env").environment == ((5, 8), (18, 21))
 
 
 def test_commands_without_a_sign() -> None:

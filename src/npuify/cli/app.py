@@ -8,12 +8,15 @@ import typer
 
 from npuify.cli.checklist import checklist
 from npuify.cli.diagnose import diagnose
+from npuify.cli.distribute import distribute
 from npuify.cli.doctor import doctor
 from npuify.cli.explain import explain
 from npuify.cli.guard import guarded
 from npuify.cli.knowledge import generate, list_releases, show
+from npuify.cli.launch import launch
 from npuify.cli.migrate import migrate
 from npuify.cli.rules import rules
+from npuify.cli.run import run
 from npuify.cli.scaffold import training
 from npuify.cli.scan import scan
 from npuify.cli.schema import schema
@@ -35,10 +38,13 @@ scaffold = typer.Typer(help="Write a new project.", no_args_is_help=True, rich_m
 
 app.command()(guarded(scan))
 app.command()(guarded(migrate))
+app.command()(guarded(distribute))
 app.command()(guarded(explain))
 app.command()(guarded(rules))
 app.command()(guarded(doctor))
 app.command()(guarded(diagnose))
+app.command()(guarded(launch))
+app.command(context_settings=CONTEXT)(guarded(run))
 app.command(context_settings=CONTEXT)(guarded(simulate))
 app.command(context_settings=CONTEXT)(guarded(trace))
 app.command()(guarded(checklist))

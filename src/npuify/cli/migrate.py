@@ -17,6 +17,7 @@ from npuify.cli.options import (
     FormatOption,
     IgnoreOption,
     JobsOption,
+    NewlinesOption,
     NoCacheOption,
     OutputOption,
     PlaceOption,
@@ -59,15 +60,17 @@ def migrate(
     unsafe: UnsafeOption = None,
     style: StyleOption = None,
     rules: RulesOption = None,
-    cpu_fallback: CpuFallbackOption = False,
-    replace_unsupported: ReplaceOption = False,
+    cpu_fallback: CpuFallbackOption = None,
+    replace_unsupported: ReplaceOption = None,
     third_party: ThirdPartyOption = None,
     about: AboutOption = None,
     vendor_reports: VendorReportsOption = None,
-    place_on_npu: PlaceOption = False,
-    normalize_newlines: Annotated[
-        bool, typer.Option("--normalize-newlines", help="Give shell and Python files the line ends of Linux.")
-    ] = False,
+    place_on_npu: PlaceOption = None,
+    normalize_newlines: NewlinesOption = None,
+    from_trace: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What npuify run --trace wrote: make the changes that the program needed."),
+    ] = None,
     jobs: JobsOption = None,
     no_cache: NoCacheOption = False,
 ) -> int:
@@ -100,16 +103,18 @@ def migrate(
         third_party=third_party,
         about=about,
         place_on_npu=place_on_npu,
+        normalize_newlines=normalize_newlines,
+        vendor_reports=vendor_reports,
         jobs=jobs,
         no_cache=no_cache,
     )
-    options = msgspec.structs.replace(options, normalize_newlines=normalize_newlines)
+    options = msgspec.structs.replace(options, from_trace=str(from_trace or ""))
     with progress("Migrating") as show:
         result = npuify.migrate(source, destination, options, mode=mode, force=force, progress=show)
     if mode == "in-place":
         # Reports take an empty destination for "nothing was written".
         result = msgspec.structs.replace(result, destination=result.scan.root)
-    put_vendor_files(result, vendor_reports)
+    put_vendor_files(result, options.vendor_reports)
     _put(result, mode, format, output)
     would_change = mode == "check" and result.changed_files
     return FINDINGS_REMAIN if would_change or not nothing_left(result) else NOTHING_LEFT

@@ -67,10 +67,20 @@ RulesOption = Annotated[
     typer.Option("--rules", metavar="FILE", help="Rules of your own, TOML or the vendor tool's JSON. May be repeated."),
 ]
 CpuFallbackOption = Annotated[
-    bool, typer.Option("--cpu-fallback", help="Compute on the CPU what has no kernel for an NPU.")
+    bool | None,
+    typer.Option(
+        "--cpu-fallback/--no-cpu-fallback",
+        help="Compute on the CPU what has no kernel for an NPU.",
+        show_default=False,
+    ),
 ]
 ReplaceOption = Annotated[
-    bool, typer.Option("--replace-unsupported", help="Take stand-ins for operators that the release aimed at lacks.")
+    bool | None,
+    typer.Option(
+        "--replace-unsupported/--no-replace-unsupported",
+        help="Take stand-ins for operators that the release aimed at lacks.",
+        show_default=False,
+    ),
 ]
 ThirdPartyOption = Annotated[
     list[Path] | None,
@@ -93,7 +103,20 @@ StyleOption = Annotated[
     typer.Option("--style", metavar="STYLE", help="How migrated code reads: npu, portable (CUDA, NPU, CPU) or auto."),
 ]
 PlaceOption = Annotated[
-    bool, typer.Option("--place-on-npu", help="Put model, data and loss of programs that name no device on the NPU.")
+    bool | None,
+    typer.Option(
+        "--place-on-npu/--no-place-on-npu",
+        help="Put model, data and loss of programs that name no device on the NPU.",
+        show_default=False,
+    ),
+]
+NewlinesOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--normalize-newlines/--no-normalize-newlines",
+        help="Give shell and Python files the line ends of Linux.",
+        show_default=False,
+    ),
 ]
 JobsOption = Annotated[
     int | None, typer.Option("--jobs", min=0, metavar="N", help="Processes to use; 0 means one a processor.")
@@ -114,11 +137,13 @@ def settings(
     jobs: int | None,
     no_cache: bool,
     rules: list[str] | None = None,
-    cpu_fallback: bool = False,
-    replace_unsupported: bool = False,
+    cpu_fallback: bool | None = None,
+    replace_unsupported: bool | None = None,
+    normalize_newlines: bool | None = None,
     third_party: list[Path] | None = None,
     about: list[str] | None = None,
-    place_on_npu: bool = False,
+    place_on_npu: bool | None = None,
+    vendor_reports: Path | None = None,
 ) -> Options:
     """What was said on the command line, and for what was not said there: in the project's pyproject.toml.
 
@@ -137,18 +162,24 @@ def settings(
         torch_npu=torch_npu or config.torch_npu,
         soc=soc or config.soc,
         style=check_style(style or config.style or defaults.style),
-        place_on_npu=place_on_npu,
+        place_on_npu=_said(place_on_npu, config.place_on_npu),
         select=_chosen(select, about) if select or about else config.select or (),
         ignore=_codes(ignore) if ignore is not None else config.ignore or (),
         exclude=(*(config.exclude or ()), *(exclude or ())),
-        unsafe=next((one for one in (unsafe, config.unsafe) if one is not None), defaults.unsafe),
+        unsafe=_said(unsafe, config.unsafe),
         jobs=next((one for one in (jobs, config.jobs) if one is not None), defaults.jobs),
-        rules=tuple(rules or ()),
-        cpu_fallback=cpu_fallback,
-        replace_unsupported=replace_unsupported,
-        third_party=tuple(map(str, third_party or ())),
-        cache=not no_cache,
+        rules=tuple(rules) if rules else config.rules or (),
+        cpu_fallback=_said(cpu_fallback, config.cpu_fallback),
+        replace_unsupported=_said(replace_unsupported, config.replace_unsupported),
+        normalize_newlines=_said(normalize_newlines, config.normalize_newlines),
+        third_party=tuple(map(str, third_party)) if third_party else config.third_party or (),
+        vendor_reports=str(vendor_reports) if vendor_reports is not None else config.vendor_reports,
+        cache=not no_cache and config.cache is not False,
     )
+
+
+def _said(on_command_line: bool | None, in_project: bool | None) -> bool:
+    return bool(in_project if on_command_line is None else on_command_line)
 
 
 def _chosen(select: list[str] | None, about: list[str] | None) -> tuple[str, ...]:

@@ -51,14 +51,15 @@ def put_report(result: ScanResult | MigrationResult, format: str, output: Path |
         put(render_migration(result, format), output, exact=format != "text")
 
 
-def put_vendor_files(result: ScanResult | MigrationResult, folder: Path | None) -> None:
-    """Write the vendor tool's result files into ``folder``, if one is asked for: all of them, or none.
+def put_vendor_files(result: ScanResult | MigrationResult, reports: str | None) -> None:
+    """Write the vendor tool's result files into the folder ``reports``, if one is asked for: all of them, or none.
 
     Raises:
         NpuifyError: they cannot be written.
     """
-    if folder is None:
+    if reports is None:
         return
+    folder = Path(reports)
     from npuify.model import NpuifyError
     from npuify.report.vendor import vendor_files
     from npuify.rewrite.tree import replace_files

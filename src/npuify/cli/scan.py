@@ -44,12 +44,12 @@ def scan(
     unsafe: UnsafeOption = None,
     style: StyleOption = None,
     rules: RulesOption = None,
-    cpu_fallback: CpuFallbackOption = False,
-    replace_unsupported: ReplaceOption = False,
+    cpu_fallback: CpuFallbackOption = None,
+    replace_unsupported: ReplaceOption = None,
     third_party: ThirdPartyOption = None,
     about: AboutOption = None,
     vendor_reports: VendorReportsOption = None,
-    place_on_npu: PlaceOption = False,
+    place_on_npu: PlaceOption = None,
     jobs: JobsOption = None,
     no_cache: NoCacheOption = False,
 ) -> int:
@@ -78,11 +78,12 @@ def scan(
         third_party=third_party,
         about=about,
         place_on_npu=place_on_npu,
+        vendor_reports=vendor_reports,
         jobs=jobs,
         no_cache=no_cache,
     )
     with progress("Scanning") as show:
         result = npuify.scan(places, options, progress=show)
-    put_vendor_files(result, vendor_reports)
+    put_vendor_files(result, options.vendor_reports)
     put_report(result, format.value, output)
     return NOTHING_LEFT if nothing_left(result) else FINDINGS_REMAIN

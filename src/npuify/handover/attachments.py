@@ -7,6 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from npuify.distribute.launching.environment import environment_script
 from npuify.handover.marks import code, line_of
 from npuify.knowledge.machines import cann_packages
 from npuify.knowledge.versions import release_info
@@ -35,17 +36,9 @@ def scripts(guide: Guide) -> dict[str, bytes]:
     )
     return {
         "scripts/install.sh": install.encode("utf-8"),
-        "scripts/environment.sh": _environment(guide).encode("utf-8"),
+        "scripts/environment.sh": environment_script(release).encode("utf-8"),
         "scripts/check_npu.py": (_SCRIPTS / "check_npu.py").read_bytes(),
     }
-
-
-def _environment(guide: Guide) -> str:
-    """The shell's environment for programs on NPUs."""
-    release = guide.record.scan.release
-    return f"""#!/usr/bin/env bash
-# The environment of programs on NPUs, for CANN {release.cann}: . environment.sh
-"""
 
 
 def _builds(guide: Guide) -> str:

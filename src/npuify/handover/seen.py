@@ -91,6 +91,53 @@ def read_result(data: dict[str, Any], file: str) -> Iterator[Seen]:
     """What one document says; nothing where its form is not known."""
     if {"reference", "target", "verdict", "tolerance", "said"} <= data.keys():
         yield _loss(data, file)
+    elif {"entry", "steps", "devices", "target"} <= data.keys():
+        yield from _steps(data, file)
+    elif {"agrees", "verdict", "a", "b", "points"} <= data.keys():
+        yield _comparison(data, file)
+    elif {"kind", "device", "step_time", "fallbacks", "said"} <= data.keys():
+        yield _profile(data, file)
+
+
+_PLACES: Final = {"hardware": HARDWARE, "simulation": SIMULATION, "the host's CPU": CPU, "nowhere": NOT_RUN}
+
+
+def _steps(data: dict[str, Any], file: str) -> Iterator[Seen]:
+    """The acceptance, step by step."""
+    for step in data["steps"] if isinstance(data["steps"], list) else []:
+        if isinstance(step, dict) and isinstance(step.get("name"), str):
+            commands = step.get("commands")
+            yield Seen(
+                subject=step["name"],
+                outcome=_OUTCOMES.get(str(step.get("status")), "unclear"),
+                where=_PLACES.get(str(step.get("where")), ""),
+                text=str(step.get("message", "")),
+                file=file,
+                command=str(commands[0]) if isinstance(commands, list) and commands else "",
+            )
+
+
+_OUTCOMES: Final = {"passed": "passed", "failed": "failed", "not run": NOT_RUN}
+
+
+def _comparison(data: dict[str, Any], file: str) -> Seen:
+    target = data["b"] if isinstance(data["b"], dict) else {}
+    where = SIMULATION if target.get("simulated") else where_of(str(target.get("device", "")))
+    outcome = "passed" if data["agrees"] is True else "failed"
+    return Seen(subject="compare", outcome=outcome, where=where, text=str(data["verdict"]), file=file)
+
+
+def _profile(data: dict[str, Any], file: str) -> Seen:
+    """That a profile was read is what its point asks; what is in it is for a person."""
+    said = data["said"]
+    device = str(data["device"])
+    return Seen(
+        subject="profile",
+        outcome="passed" if device == "NPU" else "unclear",
+        where=HARDWARE if device == "NPU" else "",
+        text=str(said[0]) if isinstance(said, list) and said else f"a profile of {device}",
+        file=file,
+    )
 
 
 _LOSS: Final = {"aligned": "passed", "different": "failed"}

@@ -50,7 +50,7 @@ def product(asked: str) -> Product:
     word = asked.strip().lower().removeprefix("ascend").lstrip(" -_")
     if word == "910b":
         raise NpuifyError(
-            f"--soc {asked} may be two chips",
+            f"{asked} may be two chips",
             advice="npu-smi calls a first-generation chip 910B, too: give 910B1 to 910B4 or A2, or else 910ProB",
         )
     for row in products().values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import msgspec
 
 from npuify.model import NpuifyError
+from npuify.options import STYLES
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
@@ -28,6 +30,18 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_u
     unsafe: bool | None = None
     jobs: int | None = None
     """Processes to use; 0 means as many as there are processors."""
+    cache: bool | None = None
+    """Keep and use results of earlier runs."""
+    place_on_npu: bool | None = None
+    cpu_fallback: bool | None = None
+    replace_unsupported: bool | None = None
+    normalize_newlines: bool | None = None
+    rules: tuple[str, ...] | None = None
+    """Files of the project's own rules. In the file they are relative to its folder; here they are not."""
+    third_party: tuple[str, ...] | None = None
+    """Folders with the source of packages, as ``rules``."""
+    vendor_reports: str | None = None
+    """The folder for the vendor tool's result files, as ``rules``."""
 
 
 _EXPECTED = {
@@ -39,7 +53,23 @@ _EXPECTED = {
     "exclude": 'a list of patterns, for example ["third_party/"]',
     "unsafe": "true or false",
     "jobs": "a number of processes, 0 or more",
+    "cache": "true or false",
+    "place-on-npu": "true or false",
+    "cpu-fallback": "true or false",
+    "replace-unsupported": "true or false",
+    "normalize-newlines": "true or false",
+    "rules": 'a list of files, for example ["npuify-rules.toml"]',
+    "third-party": 'a list of folders, for example ["../mmcv"]',
+    "vendor-reports": 'a folder, for example "build/npuify"',
 }
+_OPTIONS_ONLY = {
+    "format": "say --format on the command line",
+    "output": "say --output on the command line",
+    "about": "say --about on the command line, or list codes in select",
+    "force": "say --force on the command line",
+    "destination": "say -o on the command line",
+}
+"""What can be said for one run only."""
 
 
 def load_config(root: Path | str) -> Config:
@@ -82,7 +112,27 @@ def _read(file: Path) -> Config | None:
     tool = document.get("tool")
     if not isinstance(tool, dict) or "npuify" not in tool:
         return None
-    return _checked(tool["npuify"], text, str(file))
+    config = _placed(_checked(tool["npuify"], text, str(file)), file.parent)
+    reports = config.vendor_reports
+    if reports is not None and not Path(os.path.realpath(reports)).is_relative_to(os.path.realpath(file.parent)):
+        # The project may be anybody's: what it says must not have files written elsewhere.
+        raise NpuifyError(
+            "[tool.npuify] vendor-reports must lie in the project's own folder",
+            advice="say --vendor-reports on the command line for another place",
+            file=str(file),
+            line=_line_of("vendor-reports", text),
+        )
+    return config
+
+
+def _placed(config: Config, folder: Path) -> Config:
+    """The settings with their paths taken from the folder of the file that they stand in."""
+    return msgspec.structs.replace(
+        config,
+        rules=None if config.rules is None else tuple(str(folder / path) for path in config.rules),
+        third_party=None if config.third_party is None else tuple(str(folder / path) for path in config.third_party),
+        vendor_reports=None if config.vendor_reports is None else str(folder / config.vendor_reports),
+    )
 
 
 def _checked(table: Any, text: str, file: str) -> Config:
@@ -104,13 +154,22 @@ def _checked(table: Any, text: str, file: str) -> Config:
             raise NpuifyError(
                 f"[tool.npuify] {key} must be {_EXPECTED[key]}", file=file, line=_line_of(key, text)
             ) from None
+        if config.style is not None and config.style not in STYLES:
+            raise NpuifyError(
+                f"there is no style {config.style!r}",
+                advice=f"one of {', '.join(STYLES)}",
+                file=file,
+                line=_line_of(key, text),
+            )
     return msgspec.convert(table, Config)
 
 
 def _known_settings(key: str) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(key.replace("_", "-"), _EXPECTED, n=1)
+    if key in _OPTIONS_ONLY:
+        return f"it holds for one run only: {_OPTIONS_ONLY[key]}"
+    near = get_close_matches(key.lower().replace("_", "-"), _EXPECTED, n=1)
     return f"did you mean {near[0]!r}?" if near else "known settings: " + ", ".join(_EXPECTED)
 
 

@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.model import Change, FileError, Finding, Position
 from npuify.rewrite.edits import EditError, OffsetMap, apply_findings, wanted
+from npuify.rules.traced import proven
 from npuify.source.text import Text, UnreadableText
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from npuify.project.traced import TracedPlace
     from npuify.rules.worker import Worker
 
 _DEFECT = "please report this as a defect of npuify"
@@ -27,13 +31,16 @@ class MigratedFile(NamedTuple):
     errors: list[FileError]
 
 
-def migrate_file(relative: str, raw: bytes, worker: Worker, *, unsafe: bool, kind: str = "") -> MigratedFile:
-    """Apply all wanted edits to a file.
+def migrate_file(
+    relative: str, raw: bytes, worker: Worker, *, unsafe: bool, kind: str = "", traced: Sequence[TracedPlace] = ()
+) -> MigratedFile:
+    """Apply all wanted edits to a file; ``traced`` says what the program was seen to do in it.
 
     The result parses, and a second run on it changes nothing; where either cannot be had, the file stays as it was and
     an error says so.
     """
     found, errors = worker.findings_of_bytes(relative, raw, whole=False, kind=kind)
+    found = proven(found, traced, lambda finding: finding.start.line)
     if not wanted(found, unsafe=unsafe):
         return MigratedFile(relative, None, found, found, [], errors)
     try:
@@ -42,7 +49,7 @@ def migrate_file(relative: str, raw: bytes, worker: Worker, *, unsafe: bool, kin
             # Only a part that was not looked at is broken; the whole file decides.
             found, errors = worker.findings_of_bytes(relative, raw, whole=True, kind=kind)
             return MigratedFile(relative, None, found, found, [], errors)
-        done = _rounds(relative, text, worker, found, unsafe=unsafe, kind=kind, known=len(errors))
+        done = _rounds(relative, text, worker, found, unsafe=unsafe, kind=kind, known=len(errors), traced=traced)
         return done._replace(errors=[*errors, *done.errors])
     except (EditError, UnreadableText, _NotSettling) as error:
         failure = FileError(relative, f"was left as it is: {error}", advice=_DEFECT)
@@ -54,7 +61,15 @@ class _NotSettling(Exception):
 
 
 def _rounds(
-    relative: str, text: Text, worker: Worker, found: list[Finding], *, unsafe: bool, kind: str, known: int
+    relative: str,
+    text: Text,
+    worker: Worker,
+    found: list[Finding],
+    *,
+    unsafe: bool,
+    kind: str,
+    known: int,
+    traced: Sequence[TracedPlace],
 ) -> MigratedFile:
     """As :func:`migrate_file`; ``known`` counts the parts of the file that could not be treated from the start."""
     current, raw, findings = text, b"", found
@@ -101,6 +116,7 @@ def _rounds(
         )
         if len(errors) > known:
             raise EditError(errors[-1].message)
+        findings = proven(findings, traced, lambda one: text.position(offsets.original(one.edits[0].start))[0])
         current = Text(raw)
     else:
         raise _NotSettling(f"its edits do not settle after {MAX_ROUNDS} rounds")

@@ -9,18 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuify.model import Change, FileError, MigrationResult, Position, ScanResult
+from npuify.project.traced import read_trace
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
 from npuify.rules.helper_modules import used_helpers
 from npuify.rules.line_ends import NORMALIZED, normalized
 from npuify.rules.line_ends import RULE as LINE_ENDS
+from npuify.rules.options import DEVICE, NCCL, NOT_TAKEN
+from npuify.rules.program_options import ProgramOptions
 from npuify.rules.scan import prepare
 from npuify.rules.styles import helper
+from npuify.rules.traced import left_over
 from npuify.rules.worker import Worker, each_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
+    from npuify.model import Finding
     from npuify.options import Options
+    from npuify.project.traced import Trace, TracedPlace
     from npuify.rules.scan import Work
     from npuify.rules.worker import Candidate
 
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
 
 
 _WINDOWS = b"\r\n"
+_OF_OPTIONS = frozenset((NCCL.code, DEVICE.code, NOT_TAKEN.code))
 
 
 def plan(source: Path, options: Options, progress: Progress | None = None) -> tuple[MigrationResult, dict[str, bytes]]:
@@ -38,14 +45,26 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
     """
     work = prepare([source], options)
     worker = Worker(work.release.torch_npu, work.selection, work.project)
-    task = partial(_migrate_one, unsafe=options.unsafe)
+    trace = None
+    if options.from_trace:
+        trace = read_trace(Path(options.from_trace), work.root, [file.relative for file in work.files])
+    task = partial(_migrate_one, unsafe=options.unsafe, traced=trace.places if trace else {})
     done = sorted(each_file(task, worker, work.candidates, options.jobs, progress), key=lambda item: item.relative)
     contents = {item.relative: item.raw for item in done if item.raw is not None}
+    done = [_judged_anew(item, worker, contents) for item in done]
     added = _helpers(work, contents)
     helpers = _device_helpers(work, contents)
     contents |= dict.fromkeys(helpers, helper.text())
     mended = _normalize(work, contents) if options.normalize_newlines else []
-    errors = sorted((*work.errors, *(error for item in done for error in item.errors)), key=lambda error: error.file)
+    errors = sorted(
+        (
+            *work.errors,
+            *(error for item in done for error in item.errors),
+            *(trace.errors if trace else ()),
+        ),
+        key=lambda error: error.file,
+    )
+    untreated = _untreated(trace, done) if trace else ()
     scan = ScanResult(
         root=str(work.root),
         release=work.release,
@@ -73,6 +92,7 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
         ),
         left=(
             *work.whole,
+            *untreated,
             *(
                 finding
                 for item in done
@@ -86,13 +106,45 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
     return result, contents
 
 
-def _migrate_one(worker: Worker, candidate: Candidate, *, unsafe: bool) -> MigratedFile:
+def _untreated(trace: Trace, done: list[MigratedFile]) -> tuple[Finding, ...]:
+    changes = [change for item in done for change in item.changes]
+    return tuple(left_over(trace, changes, [finding for item in done for finding in item.found]))
+
+
+def _migrate_one(
+    worker: Worker, candidate: Candidate, *, unsafe: bool, traced: Mapping[str, Sequence[TracedPlace]]
+) -> MigratedFile:
     try:
         raw = Path(candidate.location).read_bytes()
     except OSError as error:
         failure = FileError(candidate.relative, f"cannot be read: {error.strerror or error}")
         return MigratedFile(candidate.relative, None, [], [], [], [failure])
-    return migrate_file(candidate.relative, raw, worker, unsafe=unsafe, kind=candidate.kind)
+    places = traced.get(candidate.relative, ())
+    return migrate_file(candidate.relative, raw, worker, unsafe=unsafe, kind=candidate.kind, traced=places)
+
+
+def _judged_anew(item: MigratedFile, worker: Worker, contents: Mapping[str, bytes]) -> MigratedFile:
+    """A launcher with what it still passes to programs in vain, by what the migrated programs declare."""
+    if item.relative.endswith(".py") or not any(finding.code in _OF_OPTIONS for finding in (*item.found, *item.left)):
+        return item
+    raw = contents.get(item.relative)
+    try:
+        raw = raw if raw is not None else (worker.project.root / item.relative).read_bytes()
+    except OSError:
+        return item
+    before = worker.program_options
+    worker.program_options = ProgramOptions(worker, contents, is_migrated=True)
+    found, _ = worker.findings_of_bytes(item.relative, raw, later=True)
+    worker.program_options = before
+    lines = raw.decode("utf-8", "replace").splitlines()
+
+    def is_of_npu(finding: Finding) -> bool:
+        passed = lines[finding.start.line - 1][finding.start.column - 1 :]
+        return finding.code == NOT_TAKEN.code and passed.lower().startswith(("npu", "hccl"))
+
+    left = [finding for finding in item.left if not is_of_npu(finding)] + [one for one in found if is_of_npu(one)]
+    left.sort(key=lambda finding: (finding.start, finding.end, finding.code))
+    return item._replace(left=left)
 
 
 def _helpers(work: Work, contents: dict[str, bytes]) -> list[str]:

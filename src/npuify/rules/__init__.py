@@ -39,6 +39,7 @@ MODULES = (
     "training",
     "training_state",
     "unparsed",
+    "traced",
     "dependencies",
     "custom",
     "cpu_fallback",

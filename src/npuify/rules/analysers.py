@@ -6,7 +6,7 @@ any case; one may be shown to an analyser as well, as setup.py is.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
@@ -50,10 +50,11 @@ def analysers() -> tuple[Analyser, ...]:
     return tuple(found)
 
 
-def analysers_for(relative: str, kind: str = "") -> list[Analyser]:
+@lru_cache(maxsize=20_000)
+def analysers_for(relative: str, kind: str = "") -> tuple[Analyser, ...]:
     """The analysers that want a file; ``kind`` is found by the file's name where it is not given."""
     kind = kind or kind_of_path(relative)
-    return [analyser for analyser in analysers() if analyser.takes(relative, kind)]
+    return tuple(analyser for analyser in analysers() if analyser.takes(relative, kind))
 
 
 def kinds() -> tuple[str, ...]:

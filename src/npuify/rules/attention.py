@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.attention_calls import OPERATOR, plan_of
-from npuify.rules.attention_forms import VARIABLE_LENGTH, is_memory_efficient_attention
+from npuify.rules.attention_forms import FLASH_WORDS, VARIABLE_LENGTH, is_memory_efficient_attention
 from npuify.rules.base import rule
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _SOURCE = "torch_npu/_op_plugin_docs.py: npu_fusion_attention; flash_attn's docs
 _LIMITS = "it needs an Atlas A2 or newer, and float16, bfloat16 or float32"
 
 
-@rule("NPU501", "flash-attention", Safety.SAFE, words=("flash_attn",), source=_SOURCE)
+@rule("NPU501", "flash-attention", Safety.SAFE, words=FLASH_WORDS, source=_SOURCE)
 def flash_attention(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     """flash_attn needs NVIDIA GPUs; the NPU's fused attention is ``torch_npu.npu_fusion_attention``.
 
@@ -61,7 +61,7 @@ def flash_attention(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
         yield from _rewritten(node, name, file)
 
 
-@rule("NPU502", "flash-attention-varlen", Safety.SAFE, words=("flash_attn",), source=_SOURCE)
+@rule("NPU502", "flash-attention-varlen", Safety.SAFE, words=FLASH_WORDS, source=_SOURCE)
 def flash_attention_varlen(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     """flash_attn's attention over packed sequences is ``npu_fusion_attention`` with the layout ``TND``.
 
@@ -174,7 +174,7 @@ _NO_FORM = {
     "NPU504",
     "attention-without-equivalent",
     Safety.MANUAL,
-    words=("flash_attn", "memory_efficient_attention_"),
+    words=(*FLASH_WORDS, "memory_efficient_attention_"),
     source=_SOURCE,
 )
 def attention_without_equivalent(node: ast.Call, file: PythonFile) -> Iterator[Finding]:

@@ -26,6 +26,13 @@ class Form(NamedTuple):
         return "TND" if self.lengths else "BSND"
 
 
+FLASH_WORDS = (
+    *("from flash_attn", "import flash_attn", ", flash_attn", "flash_attn.", '"flash_attn', "'flash_attn"),
+    *("flash_attn_func", "flash_attn_varlen", "flash_attn_qkvpacked", "flash_attn_kvpacked", "flash_attn_unpadded"),
+    *("flash_attn_with_kvcache", "flash_attn_interface", "flash_attn_triton"),
+    *("_flash_attn_forward", "_flash_attn_backward"),
+)
+"""What shows that a file uses flash_attn. The bare name is no sign: it stands in hundreds of names of flags."""
 _CU = ("cu_seqlens_q", "cu_seqlens_k")
 _MAX = ("max_seqlen_q", "max_seqlen_k")
 FIXED_LENGTH = {

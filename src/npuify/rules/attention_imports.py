@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Safety, Severity
 from npuify.rules.attention_calls import plan_of
+from npuify.rules.attention_forms import FLASH_WORDS
 from npuify.rules.base import rule
 from npuify.rules.prepared import prepared_for_npu
 
@@ -38,7 +39,7 @@ _KEPT = "import it only where it can be found, and take torch's scaled_dot_produ
     "NPU505",
     "flash-attention-import",
     Safety.SAFE,
-    words=("flash_attn", "xformers", "npu_fusion_attention"),
+    words=(*FLASH_WORDS, "xformers", "npu_fusion_attention"),
     source="flash_attn and xformers are CUDA extensions",
 )
 def flash_attention_import(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
@@ -75,7 +76,7 @@ def flash_attention_import(node: ast.Import | ast.ImportFrom, file: PythonFile) 
             )
         return
     whole = isinstance(node, ast.ImportFrom) or len(names) == len(node.names)
-    uses = [use for bound, _ in names for use in _uses(bound, file)]
+    uses = _uses([bound for bound, _ in names], file)
     if uses and whole and all(_is_rewritten(use, file) for use in uses):
         return
     edits = []
@@ -129,16 +130,16 @@ def _for_types(node: ast.stmt, file: PythonFile) -> bool:
     return any(isinstance(up, ast.If) and "TYPE_CHECKING" in file.code(up.test) for up in file.ancestors(node))
 
 
-def _uses(bound: str, file: PythonFile) -> list[ast.AST]:
-    """Where a name is read, or named in a string of ``__all__``."""
-    if bound == "*":
+def _uses(bound: list[str], file: PythonFile) -> list[ast.AST]:
+    """Where one of these names is read, or named in a string of ``__all__``."""
+    if "*" in bound:
         return [file.source.tree]
     return [
         node
-        for node in file.nodes_on_lines_with(bound)
-        if (isinstance(node, ast.Name) and node.id == bound)
-        or (isinstance(node, ast.Constant) and node.value == bound)
-        or (isinstance(node, (ast.Global, ast.Nonlocal)) and bound in node.names)
+        for node in file.nodes_on_lines_with(*bound)
+        if (isinstance(node, ast.Name) and node.id in bound)
+        or (isinstance(node, ast.Constant) and node.value in bound)
+        or (isinstance(node, (ast.Global, ast.Nonlocal)) and not set(bound).isdisjoint(node.names))
     ]
 
 

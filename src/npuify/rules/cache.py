@@ -83,7 +83,7 @@ class ScanCache:
         self.root = root
         self._file = _folder() / f"{hashlib.sha256(str(root).encode()).hexdigest()[:24]}.msgpack" if enabled else None
         chosen = (*selection.select, "-", *selection.ignore, "-", selection.wishes.digest(), style)
-        self._rules = _digest([_own_code(), sys.version, torch_npu, *chosen])
+        self._rules = _digest([_own_code(), sys.version, torch_npu, *chosen]) if enabled else ""
         self._context = ""
         self._known = self._read()
         self._new: dict[str, Entry] = {}

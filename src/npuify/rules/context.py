@@ -74,12 +74,12 @@ class PythonFile:
     def code(self, node: ast.AST) -> str:
         return self.source.code(node)
 
-    def nodes_on_lines_with(self, word: str) -> list[ast.AST]:
-        """Every node that covers a line on which the identifier ``word`` stands, outer ones first."""
-        key = ("nodes", word)
+    def nodes_on_lines_with(self, *words: str) -> list[ast.AST]:
+        """Every node that covers a line on which one of the identifiers ``words`` stands, outer ones first."""
+        key = ("nodes", *words)
         if key not in self._memory:
             found: list[ast.AST] = []
-            self.source.visit(self.source.lines_with_names((word,)), found.append)
+            self.source.visit(self.source.lines_with_names(words), found.append)
             self._memory[key] = found
         remembered: list[ast.AST] = self._memory[key]
         return remembered

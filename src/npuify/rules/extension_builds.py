@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from typing import NamedTuple
 
 _SETUP = frozenset(("CUDAExtension", "CppExtension", "NpuExtension", "Extension", "SyclExtension"))
 _JIT = frozenset(("load", "load_inline"))
+_MAY_BUILD = re.compile(rb"Extension\b|cpp_extension|make_cuda_ext|make_onnxruntime")
 
 
 class Build(NamedTuple):
@@ -23,11 +25,16 @@ class Build(NamedTuple):
     """The function that makes it: ``CUDAExtension``, ``load_inline``, …"""
     code: tuple[str, ...] = ()
     """Source code that ``load_inline`` is given."""
+    loader: str = ""
+    """The class whose ``load()`` gives the module, where one does."""
 
 
 def builds_in(relative: str, data: bytes) -> list[Build]:
     """The extensions that a Python file builds. A file that does not parse builds none."""
-    if b"Extension" not in data and b"cpp_extension" not in data:
+    from npuify.rules.op_builders import builders_in, may_have_builders
+
+    has_builders = may_have_builders(data)
+    if not _MAY_BUILD.search(data) and not has_builders:
         return []
     try:
         with warnings.catch_warnings():
@@ -37,19 +44,23 @@ def builds_in(relative: str, data: bytes) -> list[Build]:
         return []
     constants: dict[str, str] = {}
     makers = {name: name for name in _SETUP}
+    calls: list[ast.Call] = []
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in _SETUP:
+        if isinstance(node, ast.Call):
+            calls.append(node)
+        elif not isinstance(node, ast.Assign):
+            continue
+        elif isinstance(node.value, ast.Name) and node.value.id in _SETUP:
             makers.update({target.id: node.value.id for target in node.targets if isinstance(target, ast.Name)})
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        elif isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             for target in node.targets:
                 if isinstance(target, ast.Name):
                     constants.setdefault(target.id, node.value.value)
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            build = _build(relative, node, constants, makers, torch=b"cpp_extension" in data)
-            if build is not None:
-                found.append(build)
+    torch = b"cpp_extension" in data
+    builds = [_build(relative, call, constants, makers, torch=torch) for call in calls]
+    found = [build for build in builds if build is not None]
+    if has_builders:
+        found += builders_in(relative, tree)
     return sorted(found, key=lambda build: build.line)
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 _NAME = rb"[A-Za-z_]\w*"
 
@@ -17,15 +17,20 @@ class CallSearch:
 
     Args:
         names: module and name of each operator.
+        loaders: the module that each class gives by its method ``load``.
     """
 
-    def __init__(self, names: Iterable[tuple[str, str]]) -> None:
+    def __init__(self, names: Iterable[tuple[str, str]], loaders: Mapping[str, str] | None = None) -> None:
         self._by_module: dict[str, dict[bytes, str]] = {}
         for module, name in names:
             if module:
                 self._by_module.setdefault(module, {})[name.encode()] = name
         self._words = {module: module.rpartition(".")[2].encode() for module in self._by_module}
-        self.words = tuple(sorted(set(self._words.values())))
+        self._loaders: dict[str, set[bytes]] = {}
+        for loader, module in (loaders or {}).items():
+            self._loaders.setdefault(module, set()).add(loader.encode())
+        loaded = {loader for module in self._by_module for loader in self._loaders.get(module, ())}
+        self.words = tuple(sorted({*self._words.values(), *loaded}))
         """One of these stands in every file that calls an operator."""
 
     def places(self, relative: str, data: bytes) -> list[tuple[tuple[str, str], str]]:
@@ -34,13 +39,17 @@ class CallSearch:
         for module, names in self._by_module.items():
             word = self._words[module]
             lines = list(_lines_with(word, data))
-            if not lines:
+            loaded = {
+                match.group(1) for loader in self._loaders.get(module, ()) for match in _load(loader).finditer(data)
+            }
+            if not lines and not loaded:
                 continue
             if module.startswith("torch.ops."):
                 holders = {word} if any(module.encode() in data[start:end] for start, end in lines) else set()
                 holders |= _aliases(word, lines, data) if holders else set()
             else:
-                holders = {word, *_aliases(word, lines, data)}
+                holders = {word, *_aliases(word, lines, data)} if lines else set()
+            holders |= loaded
             for holder in holders:
                 for match in _use(holder).finditer(data):
                     name = names.get(match.group(1))
@@ -58,6 +67,12 @@ class CallSearch:
 @cache
 def _use(holder: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"\b" + re.escape(holder) + rb"[ \t]*\.[ \t]*(" + _NAME + rb")")
+
+
+@cache
+def _load(loader: bytes) -> re.Pattern[bytes]:
+    """``x = Loader().load()``, the class given by its name as well."""
+    return re.compile(rb"(" + _NAME + rb")[ \t]*=[^=\n]*\b" + re.escape(loader) + rb"\b[^\n]*\.load\(")
 
 
 @cache

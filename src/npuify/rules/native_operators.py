@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.knowledge.kernels import equivalent_of
 from npuify.model import NativeOperator
+from npuify.rules.op_builders import FOR_NPU
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,6 +30,13 @@ _MOST_CALLS: Final = 40
 _COMMON: Final = frozenset(("forward", "backward", "init", "run", "apply", "main", "launch", "get", "set", "size"))
 
 
+_OF_MANY_CLASSES: Final = frozenset(
+    "at back begin clear contiguous data data_ptr device dim dtype empty end find front get numel options pop push "
+    "push_back reset resize scalar_type shape size sizes stride strides type".split()
+)
+"""Names of methods that tensors, strings and containers have."""
+
+
 class _Node(NamedTuple):
     file: str
     function: Function
@@ -44,7 +52,9 @@ class Operators:
 
     def __init__(self, files: Mapping[str, NativeFile], builds: Iterable[Build]) -> None:
         self.files = files
-        self.builds = list(builds)
+        given = list(builds)
+        self.builds = [build for build in given if build.kind != FOR_NPU]
+        self._for_npu = {build.module for build in given if build.kind == FOR_NPU}
         self._by_name: dict[str, list[_Node]] = {}
         self._registered: dict[str, list[tuple[str, str]]] = {}
         for relative, file in files.items():
@@ -63,7 +73,7 @@ class Operators:
             paths = [source.removeprefix("./") for source in build.sources]
             if relative in {f"{folder}/{path}" if folder else path for path in paths}:
                 return build
-            if similar is None and any("/" in path and relative.endswith("/" + path) for path in paths):
+            if similar is None and any("/" in path and f"/{relative}".endswith(f"/{path}") for path in paths):
                 similar = build
             names_none = not any(path.endswith((".cu", ".cpp", ".cc")) for path in paths)
             if names_none and (not folder or relative.startswith(folder + "/")):
@@ -105,7 +115,7 @@ class Operators:
         self, module: str, name: str, places: list[tuple[str, Binding]], calls: tuple[str, ...]
     ) -> NativeOperator:
         nodes: dict[tuple[str, str, int], _Node] = {}
-        has_cpu = has_npu = False
+        has_cpu, has_npu = False, module in self._for_npu
         for relative, binding in places:
             has_cpu = has_cpu or binding.key == "CPU"
             has_npu = has_npu or binding.key in _NPU_KEYS
@@ -161,7 +171,12 @@ class Operators:
                 key = (node.file, node.function.name, node.function.line)
                 if key not in found:
                     found[key] = node
-                    pending += [(node.file, called) for called in node.function.calls if called in self._by_name]
+                    # A tensor's size() is not that of some iterator in another file.
+                    pending += [
+                        (node.file, called)
+                        for called in node.function.calls
+                        if called in self._by_name and called not in _OF_MANY_CLASSES
+                    ]
                     pending += [(node.file, called) for called in node.function.calls if called in self._registered]
             for dispatch, implementation in self._registered.get(name, ()):
                 keys.add(dispatch)

@@ -71,16 +71,18 @@ def native_operators(everything: Sequence[ProjectFile], cache: ScanCache) -> tup
     from npuify.rules.native_calls import CallSearch
     from npuify.rules.native_operators import Operators
 
+    if not any(_may_bind(file, cache) for file in native):
+        return ()
     read = {file.relative: found for file in native if (found := _read(file, cache)) is not None}
     if not any(file.bindings for file in read.values()):
         return ()
     builds: list[Build] = []
     for file in python:
         data = _bytes(file.location)
-        if b"xtension" in data:
+        if b"xtension" in data or b"OpBuilder" in data:
             builds += builds_in(file.relative, data)
     operators = Operators(read, builds)
-    search = CallSearch(operators.names())
+    search = CallSearch(operators.names(), {build.loader: build.module for build in builds if build.loader})
     calls: dict[tuple[str, str], set[str]] = {}
     for file in python:
         data = _bytes(file.location)
@@ -122,7 +124,7 @@ def _finding(one: NativeOperator) -> Finding:
 def _builds_extensions(python: Sequence[ProjectFile]) -> bool:
     """Whether a setup.py builds anything in C++."""
     setups = [file for file in python if file.relative.rpartition("/")[2] == "setup.py"]
-    return any(b"Extension" in _bytes(file.location) for file in setups)
+    return any(b"Extension" in (data := _bytes(file.location)) or b"op_builder" in data for file in setups)
 
 
 def _read(file: ProjectFile, cache: ScanCache) -> NativeFile | None:
@@ -136,6 +138,16 @@ def _read(file: ProjectFile, cache: ScanCache) -> NativeFile | None:
         known = Entry(now, False, False, native=read_native(_bytes(file.location)))
     cache.remember(file.relative, known)
     return known.native
+
+
+def _may_bind(file: ProjectFile, cache: ScanCache) -> bool:
+    """Whether a file can hand anything to Python; where none does, none needs to be read closely."""
+    now = stamp(file.location)
+    known = cache.entry(file.relative, now) if now is not None else None
+    if known is not None and known.native is not None:
+        return bool(known.native.bindings)
+    data = _bytes(file.location)
+    return b"PYBIND11_MODULE" in data or b"TORCH_LIBRARY" in data
 
 
 def _bytes(location: str) -> bytes:

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from npuify.model import Edit, FileError, Finding, Position, Safety
+from npuify.project.kinds import kind_of_path
 from npuify.rules.notebook_program import make_program
+from npuify.rules.other_file import OtherFile
 from npuify.rules.unparsed import search_tokens
+from npuify.rules.variables import Mention, Setting, judge_variables
 from npuify.rules.worker import parses
 from npuify.source.magics import mask, without_automagic
 from npuify.source.notebook import Cell, CellText, Notebook, read_notebook
+from npuify.source.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from npuify.rules.worker import Worker
-    from npuify.source.text import Text
+    from npuify.source.magics import WrittenFile
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
+_SETTING = re.compile(rb"(?P<name>[A-Za-z_]\w*)(?:[ \t]*(?P<sign>=)[ \t]*|[ \t]+)?(?P<value>.*?)[ \t]*\Z", re.DOTALL)
+_NPU = re.compile(rb"npu|hccl")
 _BY_HAND = "change it by hand: what has to change lies in two cells, or in a magic"
 
 
@@ -40,9 +47,12 @@ def notebook_findings(relative: str, text: Text, worker: Worker) -> list[Finding
     for view in cells:
         for start, end in view.masked.shell:
             found += _commands(relative, view.text, start, end, text, worker)
-        if view.masked.writes:
-            found += _written_file(relative, view, text, worker)
-    program, broken = make_program([(view.text, view.masked) for view in cells if not view.masked.writes])
+        if view.masked.writes is not None:
+            more, failed = _written_file(relative, view.text, view.masked.writes, text, worker, later=later)
+            found += more
+            problems += failed
+    found += _environment(relative, cells, text, worker)
+    program, broken = make_program([(view.text, view.masked) for view in cells])
     for cell, masked, error in broken:
         tokens, failed = search_tokens(relative, masked.text, error)
         problems += [_problem(failure, cell, text) for failure in failed]
@@ -106,10 +116,10 @@ def _edited(placed: Finding, finding: Finding, edits: list[Edit | None]) -> Find
     return msgspec.structs.replace(placed, edits=chosen, safety=finding.safety)
 
 
-def _problem(failure: FileError, cell: CellText, text: Text) -> FileError:
-    place = (
-        _offset(cell.text, Position(min(failure.line, len(_LINE_END.findall(cell.text)) + 1), 1)) if failure.line else 0
-    )
+def _problem(failure: FileError, cell: CellText, text: Text, shift: int = 0) -> FileError:
+    """A failure in a cell, or in what stands below its first ``shift`` lines, as one of the notebook."""
+    last = len(_LINE_END.findall(cell.text)) + 1
+    place = _offset(cell.text, Position(min(failure.line + shift, last), 1)) if failure.line else 0
     line, _ = text.position(cell.raw_span(place, place)[0])
     return FileError(failure.file, f"cell {cell.cell.number}: {failure.message}", line, failure.advice)
 
@@ -128,12 +138,66 @@ def _commands(relative: str, cell: CellText, start: int, end: int, text: Text, w
         yield _edited(placed, finding, edits)
 
 
-def _written_file(relative: str, view: _View, text: Text, worker: Worker) -> Iterator[Finding]:
-    """What the rules find in a file that a cell writes. It is a program of its own, so it is only told of."""
-    found, _ = worker.findings_of_bytes(relative, view.masked.text, kind="python")
-    for finding in found:
-        if finding.edits and finding.start == finding.end:
+def _written_file(
+    relative: str, cell: CellText, written: WrittenFile, text: Text, worker: Worker, *, later: bool
+) -> tuple[list[Finding], list[FileError]]:
+    """What the rules find in a file that a cell writes: a file of its own, of the kind that its name tells."""
+    name = posixpath.normpath(posixpath.join(posixpath.dirname(relative), written.name.replace("\\", "/")))
+    kind = kind_of_path(name)
+    body = cell.text[written.start :]
+    # The import of torch_npu comes in a round of its own, as in other files; a part of a file has no place for it.
+    is_changed = later and not written.is_appended and _NPU.search(body) is not None
+    seen, errors = worker.findings_of_bytes(name, body, needs_torch_npu=is_changed, whole=False, kind=kind, later=later)
+    edits_stay = kind != "python" or worker.project.plan.style == "npu"
+    found = []
+    for finding in seen:
+        placed = _placed(finding, cell, written.start + _offset(body, finding.start), text)
+        placed = msgspec.structs.replace(placed, file=relative, needs_torch_npu=False)
+        if finding.edits and not edits_stay:
+            advice = f"the cell writes {written.name}: migrate that file, and put it into the cell"
+            found.append(msgspec.structs.replace(placed, advice=advice))
             continue
-        placed = _placed(finding, view.text, _offset(view.masked.text, finding.start), text)
-        advice = f"the cell writes {view.masked.writes}: migrate that file, and put it into the cell"
-        yield msgspec.structs.replace(placed, advice=advice, needs_torch_npu=False)
+        edits = [cell.edit(edit.start + written.start, edit.end + written.start, edit.after) for edit in finding.edits]
+        found.append(_edited(placed, finding, edits))
+    problems = [_problem(error, cell, text, shift=_lines_above(cell.text, written.start)) for error in errors]
+    return found, [msgspec.structs.replace(problem, file=relative) for problem in problems]
+
+
+def _lines_above(cell: bytes, start: int) -> int:
+    """How many lines stand above an offset."""
+    return len(_LINE_END.findall(cell, 0, start))
+
+
+def _environment(relative: str, cells: Sequence[_View], text: Text, worker: Worker) -> list[Finding]:
+    """What becomes of the variables that ``%env`` sets or shows, all of them together."""
+    settings: list[Setting] = []
+    mentions: list[Mention] = []
+    lines: list[tuple[int, CellText, int]] = []
+    data = b""
+    for view in cells:
+        for start, end in view.masked.environment:
+            line = view.text.text[start:end]
+            match = _SETTING.match(line)
+            if match is not None:
+                at = len(data)
+                lines.append((at, view.text, start))
+                name, value = (match.group(key).decode("utf-8", "replace") for key in ("name", "value"))
+                first, last = (at + offset for offset in match.span("name"))
+                if value or match.group("sign"):
+                    literal = None if re.search(r"[${]", value) else value
+                    place = (at + match.start("value"), at + match.end("value"))
+                    settings.append(Setting(name, first, last, literal, place))
+                else:
+                    mentions.append(Mention(name, first, last))
+                data += line + b"\n"
+    if not lines:
+        return []
+    file = OtherFile(relative, "env", Text(data), worker)
+    judge_variables(settings, mentions, file)
+    found = []
+    for finding in file.findings:
+        at, cell, start = next(line for line in reversed(lines) if line[0] <= _offset(data, finding.start))
+        placed = _placed(finding, cell, start + _offset(data, finding.start) - at, text)
+        edits = [cell.edit(edit.start - at + start, edit.end - at + start, edit.after) for edit in finding.edits]
+        found.append(_edited(placed, finding, edits))
+    return found

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from npuify.rules.worker import Worker
     from npuify.source.text import Text
 
-_WORDS = (b"torch", b"cuda", b"nccl", b"triton", b"pip install", b"nvidia", b"apex")
+_WORDS = (b"torch", b"cuda", b"nccl", b"triton", b"pip install", b"nvidia", b"apex", b"writefile")
 
 
 class _Notebooks:

@@ -9,6 +9,7 @@ from npuify.model import Evidence, Safety, Severity
 from npuify.rules.device_use import DEVICE_NAME
 from npuify.rules.distributed import BACKEND_WORD
 from npuify.rules.other_file import listed
+from npuify.rules.overrides import override_use
 from npuify.source.shell import UNKNOWN
 
 if TYPE_CHECKING:
@@ -168,7 +169,10 @@ def judge_pair(pair: Pair, program: str, options: ProgramOptions, file: OtherFil
     if not (BACKEND_WORD if backend else DEVICE_NAME).search(name) and not (backend and NEAR_BACKEND.search(name)):
         return
     folder = file.relative.rpartition("/")[0]
-    use = options.use(pair.option, value, new, program, folder) if pair.option.startswith("-") else None
+    if pair.option.startswith("-"):
+        use = options.use(pair.option, value, new, program, folder)
+    else:
+        use = override_use(pair.option, value, new, program, options)
     if use is not None and file.worker.project.plan.style == "auto":
         # The program that declares the option keeps CUDA's names, which transfer_to_npu translates when it runs.
         return

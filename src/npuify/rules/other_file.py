@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 
@@ -40,6 +40,13 @@ def listed(
     return register
 
 
+class Given(NamedTuple):
+    """The one value that a file gives a variable, and the places where it is written."""
+
+    value: str
+    places: tuple[tuple[int, int], ...]
+
+
 _UNSURE = "this script cannot be read as one for a shell, so it is left to a person"
 
 
@@ -49,6 +56,8 @@ class OtherFile:
     Attributes:
         data: its text as UTF-8; all offsets are offsets into this.
         worker: what is known of the project.
+        given: variables that the file gives one value only, which it writes out.
+        settled: those of them to which a finding gives another value already.
     """
 
     def __init__(self, relative: str, kind: str, text: Text, worker: Worker) -> None:
@@ -58,6 +67,8 @@ class OtherFile:
         self.data = text.data
         self.worker = worker
         self.findings: list[Finding] = []
+        self.given: dict[str, Given] = {}
+        self.settled: list[Given] = []
         self._taken: set[tuple[str, int, int]] = set()
         self._unsure: list[tuple[int, int]] = []
 

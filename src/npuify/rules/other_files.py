@@ -36,9 +36,8 @@ _WORDS = (
     b" npu",
     b"pip install",
     b"pip3 install",
+    b'"install"',
     b"=npu",
-    b"pip install",
-    b"pip3 install",
     b"pytorch",
 )
 """Lower-case words of which a file has to hold one."""

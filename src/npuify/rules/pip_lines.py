@@ -10,8 +10,8 @@ from msgspec import structs
 from npuify.model import Edit, Position, Safety, Severity
 from npuify.rules.dependencies import judge
 from npuify.rules.dependency_file import DependencyFile
-from npuify.rules.torch_set import COMPANION, TORCH
-from npuify.source.pip_command import as_argument, pip_commands
+from npuify.rules.torch_set import COMPANION, INDEX, TORCH
+from npuify.source.pip_command import as_argument, pip_commands, pip_words
 from npuify.source.requirements import pip
 from npuify.source.shell import UNKNOWN
 from npuify.source.text import Text, UnreadableText
@@ -28,6 +28,10 @@ _GAP = re.compile(rb"(?:[ \t]|\\\r?\n)+\Z")
 _NPU = re.compile(rb"(?i)\btorch[-_]npu\b")
 _VERSION_EXPANDED = re.compile(rb"(?<=[\w\]])[=<>~!]{1,3}[^\s\"',;]*[$`][^\s\"';]*")
 _EXPANDED = re.compile(rb"[$`]")
+_BY_VARIABLE = re.compile(r"(?P<head>[\w.-]+(?:\[[\w,.-]*\])?==)\$(?:\{(?P<braced>\w+)\}|(?P<plain>\w+))(?:\+cu\d+)?")
+"""A version that is one variable, and perhaps a build for CUDA."""
+_NEW_VERSION = re.compile(r"[\w.-]+(?:\[[\w,.-]*\])?==(?P<version>[\w.]+)")
+_CUDA_BUILD = re.compile(rb"\+cu\d")
 _BY_HAND = "change it by hand: a shell puts this part of the command together"
 
 
@@ -42,20 +46,40 @@ def judge_pip_lines(data: bytes, start: int, end: int, file: OtherFile) -> None:
     for command in pip_commands(data, start, end):
         # torch-npu may be installed by a line of its own, as its installation guide does.
         has_pair = b"torch" in command.text and any(_NPU.search(one.text) for one in pip_commands(data, 0, len(data)))
-        for finding in _judged(command, file):
-            if not (has_pair and finding.code == TORCH.code):
-                placed = _for_workflow(_placed(finding, command, data, file), file)
-                # What scripts install has no part in the choice of the release, so that its pin may be meant otherwise.
-                # A notebook installs for itself.
-                is_script = not file.relative.endswith(".ipynb")
-                if finding.code == TORCH.code and placed.edits and is_script and _pins_another(command.text, file):
-                    placed = structs.replace(placed, safety=Safety.REVIEW)
-                file.add(placed)
+        _judge_command(command, data, file, has_pair=has_pair)
 
 
-def _pins_another(text: bytes, file: OtherFile) -> bool:
-    """Whether a command pins another torch than that of the release aimed at."""
-    return b"torch==" in text and b"torch==" + file.release.torch.encode() not in text
+def judge_pip_words(data: bytes, start: int, end: int, file: OtherFile) -> None:
+    """As :func:`judge_pip_lines`, of the list of words that a Dockerfile may give a command by."""
+    for command in pip_words(data, start, end):
+        has_pair = b"torch" in command.text and _NPU.search(data) is not None
+        _judge_command(command, data, file, has_pair=has_pair)
+
+
+def _judge_command(command: PipCommand, data: bytes, file: OtherFile, *, has_pair: bool) -> None:
+    placed = []
+    for finding in _judged(command, file):
+        if not (has_pair and finding.code == TORCH.code):
+            one = _for_workflow(_placed(finding, command, data, file), file)
+            # What scripts install has no part in the choice of the release, so that its pin may be meant otherwise.
+            # A notebook installs for itself.
+            is_script = not file.relative.endswith(".ipynb")
+            if finding.code == TORCH.code and one.edits and is_script and _pins_another(command, data, file):
+                one = structs.replace(one, safety=Safety.REVIEW)
+            placed.append(one)
+    # A build for CUDA that stays is not to be had from another index.
+    stays = any(one.code in (TORCH.code, COMPANION.code) and not one.edits for one in placed)
+    for one in placed:
+        if stays and one.code == INDEX.code and _CUDA_BUILD.search(command.text):
+            one = structs.replace(one, edits=(), safety=Safety.MANUAL, advice=_BY_HAND)
+        file.add(one)
+
+
+def _pins_another(command: PipCommand, data: bytes, file: OtherFile) -> bool:
+    """Whether a command pins another torch than that of the release aimed at, or leaves its version to a variable."""
+    pinned = [data[slice(*span)].strip(b"'\"") for span in command.arguments]
+    pinned = [one for one in pinned if one.startswith(b"torch==")]
+    return any(one != b"torch==" + file.release.torch.encode() for one in pinned)
 
 
 def _for_workflow(finding: Finding, file: OtherFile) -> Finding:
@@ -107,7 +131,7 @@ def _judged(command: PipCommand, file: OtherFile) -> Iterator[Finding]:
 def _placed(finding: Finding, command: PipCommand, data: bytes, file: OtherFile) -> Finding:
     first = command.start + _offset(command.text, finding.start)
     last = max(first, command.start + _offset(command.text, finding.end))
-    wanted = _argument_edits(finding, command, data)
+    wanted = _argument_edits(finding, command, data, file)
     edits = [edit for edit in wanted if edit is not None]
     # Where the copy differs from the file, the change would take a comment with it.
     is_whole = len(edits) == len(wanted) and all(file.data[at:end] == data[at:end] for at, end, _ in edits)
@@ -130,7 +154,7 @@ def _offset(text: bytes, place: Position) -> int:
     return before + len(lines[place.line - 1].decode()[: place.column - 1].encode())
 
 
-def _argument_edits(finding: Finding, command: PipCommand, data: bytes) -> list[Replacement | None]:
+def _argument_edits(finding: Finding, command: PipCommand, data: bytes, file: OtherFile) -> list[Replacement | None]:
     """Edits of requirements as edits of a command's arguments: in one line, in quotes where a shell asks for them."""
     shift = command.start
     edits: list[Replacement | None] = []
@@ -140,12 +164,15 @@ def _argument_edits(finding: Finding, command: PipCommand, data: bytes) -> list[
         if not edit.after:
             gone = [span for span in command.arguments if start <= span[0] and span[1] <= end + 1]
             if gone:
-                edits += [_without(data, span) if len(command.arguments) > len(gone) else None for span in gone]
+                without = _word_out if command.is_words else _without
+                edits += [without(data, span) if len(command.arguments) > len(gone) else None for span in gone]
                 continue
         if start == end:
             # What is added comes after the argument before it, not after the blanks that follow.
+            between = b' \t\r\n",' if command.is_words else None
             start = end = max(
-                (last for _, last in command.arguments if last <= start and not data[last:start].strip()), default=start
+                (last for _, last in command.arguments if last <= start and not data[last:start].strip(between)),
+                default=start,
             )
         holder = next((span for span in command.arguments if span[0] <= start and end <= span[1]), None)
         if holder is not None:
@@ -154,19 +181,53 @@ def _argument_edits(finding: Finding, command: PipCommand, data: bytes) -> list[
             # Part of an option, such as the address of an index.
             edits.append((start, end, edit.after) if "\n" not in edit.after else None)
     for (first, last), changes in inside.items():
-        if _EXPANDED.search(data, first, last):
-            edits.append(None)
-            continue
-        new, added, at = "", "", first
+        new, more, at = "", [], first
         for start, end, after in changes:
-            here, *more = after.split("\n")
+            here, *others = after.split("\n")
             new += data[at:start].decode("utf-8", "replace") + here
-            added += "".join(f" {as_argument(item.strip())}" for item in more if item.strip())
+            more += [item.strip() for item in others if item.strip()]
             at = end
-        new += data[at:last].decode("utf-8", "replace")
+        rest = data[at:last].decode("utf-8", "replace")
         is_quoted = data[first : first + 1] in (b"'", b'"')
-        edits.append((first, last, (new if is_quoted else as_argument(new)) + added))
+        if command.is_words:
+            edits.append(
+                (first, last, '", "'.join([new + rest, *more])) if not _EXPANDED.search(data, first, last) else None
+            )
+            continue
+        added = "".join(f" {as_argument(item)}" for item in more)
+        if _EXPANDED.search(data, first, last):
+            edits += _by_variable(data[first:last].decode("utf-8", "replace"), new, first, added, file)
+            continue
+        edits.append((first, last, (new + rest if is_quoted else as_argument(new + rest)) + added))
     return edits
+
+
+def _by_variable(written: str, new: str, start: int, added: str, file: OtherFile) -> list[Replacement | None]:
+    """The edits for ``torch==${VERSION}``: the variable's value, where the file gives it one, and what is added."""
+    bare = written.strip("\"'")
+    match = _BY_VARIABLE.fullmatch(bare)
+    version = _NEW_VERSION.match(new.lstrip("\"'"))
+    given = file.given.get(match.group("braced") or match.group("plain")) if match is not None else None
+    if match is None or given is None or version is None:
+        return [None]
+    edits: list[Replacement | None] = []
+    if given.value != version.group("version") and given not in file.settled:
+        # One finding changes the variable; the others, which are as safe, need that no more.
+        file.settled.append(given)
+        edits += [(*place, version.group("version")) for place in given.places]
+    quote = written[0] if written[0] in "\"'" else ""
+    kept = re.sub(r"\+cu\d+$", "", bare)
+    if kept != bare or added:
+        edits.append((start, start + len(written.encode()), f"{quote}{kept}{quote}{added}"))
+    return edits
+
+
+def _word_out(data: bytes, argument: tuple[int, int]) -> Replacement | None:
+    """Takes a word out of a list in quotes, with the comma before it."""
+    gap = re.search(rb",\s*\"\Z", data[: argument[0]])
+    return (
+        (gap.start(), argument[1] + 1, "") if gap is not None and data[argument[1] : argument[1] + 1] == b'"' else None
+    )
 
 
 def _without(data: bytes, argument: tuple[int, int]) -> Replacement | None:

@@ -10,13 +10,14 @@ import ast
 import posixpath
 import re
 import warnings
+from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.model import Safety
 from npuify.rules.project_index import is_test
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from npuify.rules.worker import Worker
 
@@ -25,6 +26,8 @@ _PARSERS = re.compile(
     rb"HfArgumentParser|TrlParser|OmegaConf|omegaconf|ConfigStore|tyro|simple_parsing|draccus|jsonargparse|pyrallis"
 )
 """Names of what makes options of the fields of a dataclass."""
+_STARTED = re.compile(rb"hydra\.main|__main__")
+"""Names of what a program has that is started."""
 _MOST_DECLARATIONS = 6
 """Files that are looked at for one option: those nearest the program."""
 
@@ -45,14 +48,36 @@ class OptionUse(NamedTuple):
 
 
 class ProgramOptions:
-    """The options that the project's programs declare. One for each worker."""
+    """The options that the project's programs declare. One for each worker.
 
-    def __init__(self, worker: Worker) -> None:
+    Args:
+        worker: analyses the programs.
+        contents: of files, by their path, that are not to be read from the disk.
+        is_migrated: the programs will not be edited any more.
+    """
+
+    def __init__(
+        self, worker: Worker, contents: Mapping[str, bytes] | None = None, *, is_migrated: bool = False
+    ) -> None:
         self.worker = worker
+        self._is_migrated = is_migrated
+        self._contents = contents or {}
         self._python = frozenset(worker.project.modules.values())
+        self._named: defaultdict[str, list[str]] = defaultdict(list)
+        for file in self._python:
+            self._named[file.rpartition("/")[2]].append(file)
         self._files: dict[str, list[str]] = {}
         self._uses: dict[tuple[str, str, str, str], OptionUse | None] = {}
         self._edited: dict[str, dict[tuple[int, int], Safety]] = {}
+
+    def read(self, file: str) -> bytes:
+        """The content of a file of the project.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        known = self._contents.get(file)
+        return known if known is not None else (self.worker.project.root / file).read_bytes()
 
     def program(self, words: list[str], folder: str) -> str:
         """The file of the project that a command starts; empty where that cannot be told.
@@ -69,7 +94,7 @@ class ProgramOptions:
                     file = posixpath.normpath(posixpath.join(base, plain))
                     if file in files:
                         return file
-                same = [file for file in files if file.endswith("/" + plain)]
+                same = [file for file in self._named[plain.rpartition("/")[2]] if file.endswith("/" + plain)]
                 return same[0] if len(same) == 1 else ""
             if before == "-m" and not word.startswith(("torch.", "accelerate.", "deepspeed.", "pip", "pytest")):
                 return self.worker.project.file_of(word) or self.worker.project.file_of(f"{word}.__main__") or ""
@@ -89,6 +114,51 @@ class ProgramOptions:
         if key not in self._uses:
             self._uses[key] = self._find(option, value, counterpart, program, folder)
         return self._uses[key]
+
+    def use_of_field(self, name: str, owner: str, value: str, counterpart: str, program: str) -> OptionUse | None:
+        """As :meth:`use`, of the field of a dataclass that a program registers or builds its settings by.
+
+        Args:
+            name: of the field.
+            owner: the setting that holds it, as ``trainer`` in ``trainer.device``; empty where none does.
+            value, counterpart: as in :meth:`use`.
+            program: the file that the command starts.
+        """
+        files = [file for file in self._with_field(f"--{name}") if self._may_register(file, program)]
+        files.sort(key=lambda file: (file != program, -_common(file, program), file))
+        found: list[tuple[str, OptionUse]] = []
+        for file in files[:_MOST_DECLARATIONS]:
+            found += self._fields_in(file, name, value, counterpart, program)
+        holders = {holder for file in files for holder in self._types_of(file, owner)} if owner else set()
+        # Without a class that is known to hold the setting, only the program's own can be meant.
+        chosen = [use for holder, use in found if holder in holders] or [
+            use for _, use in found if use.place.rpartition(":")[0] == program
+        ]
+        return min(chosen, key=lambda use: (use.will_take, use.safety is Safety.SAFE)) if chosen else None
+
+    def _may_register(self, file: str, program: str) -> bool:
+        """Whether a file is the program, or registers settings and is no other program."""
+        if file == program:
+            return True
+        raw = self.read(file)
+        return _PARSERS.search(raw) is not None and _STARTED.search(raw) is None
+
+    def _types_of(self, file: str, owner: str) -> Iterator[str]:
+        """The names of the classes that a field ``owner`` is declared to have."""
+        tree = self._tree(file)
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.AnnAssign) and _name(node.target) == owner:
+                yield from (
+                    _name(one) for one in ast.walk(node.annotation) if isinstance(one, (ast.Name, ast.Attribute))
+                )
+
+    def _tree(self, file: str) -> ast.Module | None:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return ast.parse(self.read(file))
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
 
     def _find(self, option: str, value: str, counterpart: str, program: str, folder: str) -> OptionUse | None:
         declaring = self._declaring(option)
@@ -132,7 +202,7 @@ class ProgramOptions:
                 if is_test(file):
                     continue
                 try:
-                    raw = (self.worker.project.root / file).read_bytes()
+                    raw = self.read(file)
                 except OSError:
                     continue
                 if pattern.search(raw):
@@ -141,36 +211,45 @@ class ProgramOptions:
         return list(self._files[key])
 
     def _uses_in(self, file: str, option: str, value: str, counterpart: str, program: str) -> Iterator[OptionUse]:
-        project = self.worker.project
-        project.looked_at.add(file)
-        try:
-            raw = (project.root / file).read_bytes()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                tree = ast.parse(raw)
-        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        self.worker.project.looked_at.add(file)
+        tree = self._tree(file)
+        if tree is None:
             return
+        raw = self.read(file)
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and _name(node.func) in _DECLARING and _declares(node, option):
                 yield self._one(
                     file, raw, tree, node.lineno, _choices(node), _destination(node, option), value, counterpart
                 )
-            elif isinstance(node, ast.ClassDef) and any(
+        for _, use in self._fields_in(file, _field(option), value, counterpart, program):
+            yield use
+
+    def _fields_in(
+        self, file: str, name: str, value: str, counterpart: str, program: str
+    ) -> Iterator[tuple[str, OptionUse]]:
+        """The dataclasses of a file that have a field of this name, by their names, and what each takes for it."""
+        self.worker.project.looked_at.add(file)
+        tree = self._tree(file)
+        if tree is None or not name:
+            return
+        raw = self.read(file)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and any(
                 "dataclass" in _name(_called(one)) for one in node.decorator_list
             ):
                 for field in node.body:
-                    if isinstance(field, ast.AnnAssign) and _name(field.target) == _field(option):
-                        use = self._one(
-                            file, raw, tree, field.lineno, _allowed(field), _field(option), value, counterpart
-                        )
-                        yield use if self._parses_fields(raw, program) else use._replace(safety=Safety.REVIEW)
+                    if isinstance(field, ast.AnnAssign) and _name(field.target) == name:
+                        allowed = _allowed(field) or _members(field, tree)
+                        use = self._one(file, raw, tree, field.lineno, allowed, name, value, counterpart)
+                        is_parsed = self._parses_fields(raw, program)
+                        yield node.name, use if is_parsed else use._replace(safety=Safety.REVIEW)
 
     def _parses_fields(self, raw: bytes, program: str) -> bool:
         """Whether this file, or the program, has something that makes options of fields."""
         if _PARSERS.search(raw):
             return True
         try:
-            return program != "" and _PARSERS.search((self.worker.project.root / program).read_bytes()) is not None
+            return program != "" and _PARSERS.search(self.read(program)) is not None
         except OSError:
             return False
 
@@ -205,6 +284,8 @@ class ProgramOptions:
 
     def _edits(self, file: str, raw: bytes) -> dict[tuple[int, int], Safety]:
         """Where the rules for Python change this file, and how safely."""
+        if self._is_migrated:
+            return {}
         if file not in self._edited:
             found, _ = self.worker.findings_of_bytes(file, raw, whole=False, kind="python")
             self._edited[file] = {(edit.start, edit.end): finding.safety for finding in found for edit in finding.edits}
@@ -248,6 +329,20 @@ def _allowed(field: ast.AnnAssign) -> list[ast.Constant]:
             return [values]
         if isinstance(values, (ast.List, ast.Tuple, ast.Set)):
             return [one for one in values.elts if isinstance(one, ast.Constant)]
+    return []
+
+
+def _members(field: ast.AnnAssign, tree: ast.Module) -> list[ast.Constant]:
+    """The names in an enumeration of the same file that is the type of a field; none where the type is another."""
+    wanted = _name(field.annotation)
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == wanted and any("Enum" in _name(base) for base in node.bases):
+            targets = [
+                one.targets[0]
+                for one in node.body
+                if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
+            ]
+            return [ast.copy_location(ast.Constant(_name(target)), target) for target in targets]
     return []
 
 

@@ -124,6 +124,8 @@ class ProjectIndex:
         self._load = lru_cache(maxsize=256)(self._load_uncached)
         self._suffixes: dict[str, str] | None = None
         self._files_with: dict[bytes, list[str]] = {}
+        self._reexports: dict[str, tuple[str | None, tuple[str, ...]]] = {}
+        """What names stand for, with the files that were looked at to find that out."""
         self.packages = frozenset(name.partition(".")[0] for name in self.modules)
         """The top-level packages and modules of the project."""
         self._tops = {part for name in self.modules for part in name.split(".")} | _SOURCE_FOLDERS
@@ -209,6 +211,16 @@ class ProjectIndex:
         """
         if qualified.partition(".")[0] not in self._tops:
             return None
+        known = self._reexports.get(qualified)
+        if known is None:
+            before, self.looked_at = self.looked_at, set()
+            known = self._reexports[qualified] = (self._reexport(qualified), tuple(self.looked_at))
+            self.looked_at = before
+        target, files = known
+        self.looked_at.update(files)
+        return target
+
+    def _reexport(self, qualified: str) -> str | None:
         prefix = qualified
         rest: list[str] = []
         for _ in range(6):

@@ -6,6 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.rules.containers import judge_image
+from npuify.rules.other_file import Given
+from npuify.rules.pip_lines import judge_pip_words
 from npuify.rules.shell_commands import judge_search_path
 from npuify.rules.shell_script import judge_script
 from npuify.rules.variables import Mention, Setting, judge_variables
@@ -14,9 +16,11 @@ from npuify.source.docker import pairs, read
 if TYPE_CHECKING:
     from npuify.rules.other_file import OtherFile
     from npuify.rules.program_options import ProgramOptions
+    from npuify.source.docker import Instruction, Pair
 
 _EXPANDED = re.compile(rb"\$\{?([A-Za-z_]\w*)")
 _JSON_WORD = re.compile(rb'("(?:[^"\\]|\\.)*")|[\[\],]')
+_VARIABLE = re.compile(r"\$(?:\{(\w+)(?::?-[^{}]*)?\}|(\w+))")
 _IMAGE = re.compile(rb"(?:--\S+\s+)*(\S+)")
 
 
@@ -25,11 +29,13 @@ def judge_dockerfile(file: OtherFile, options: ProgramOptions) -> None:
     instructions, shell = read(file.data)
     settings: list[Setting] = []
     mentions: list[Mention] = []
+    file.given = _given([one for one in instructions if one.name in ("FROM", "ENV", "ARG")], shell)
     for one in instructions:
         if one.name == "FROM":
             match = _IMAGE.match(file.data, one.body, one.end)
             if match is not None:
-                judge_image(match.group(1).decode("utf-8", "replace"), match.span(1), file)
+                image = _filled_in(match.group(1).decode("utf-8", "replace"), file.given)
+                judge_image(image, match.span(1), file)
         elif one.name in ("ENV", "ARG"):
             for pair in pairs(shell, one):
                 place = (pair.value_start, pair.value_end)
@@ -44,6 +50,7 @@ def judge_dockerfile(file: OtherFile, options: ProgramOptions) -> None:
                 # The list of words as JSON: without its brackets and commas a shell reads the same words.
                 plain = _JSON_WORD.sub(lambda match: match.group(1) or b" ", shell[start : one.end])
                 judge_script(shell[:start] + plain + shell[one.end :], start, one.end, file, options)
+                judge_pip_words(shell, start, one.end, file)
                 continue
             while (option := re.compile(rb"--\w[\w-]*=\S+\s+").match(shell, start, one.end)) is not None:
                 start = option.end()
@@ -52,6 +59,38 @@ def judge_dockerfile(file: OtherFile, options: ProgramOptions) -> None:
             for use in _EXPANDED.finditer(file.data, one.body, one.end):
                 mentions.append(Mention(use.group(1).decode(), *use.span(1)))
     judge_variables(settings, mentions, file)
+
+
+def _given(instructions: list[Instruction], data: bytes) -> dict[str, Given]:
+    """The variables of a Dockerfile that have one value wherever they are given one.
+
+    Those of a stage count more than those that stand before the first stage, which only its image sees.
+    """
+    before: dict[str, list[Pair]] = {}
+    inside: dict[str, list[Pair]] = {}
+    has_stage = False
+    for one in instructions:
+        has_stage = has_stage or one.name == "FROM"
+        if one.name != "FROM":
+            for pair in pairs(data, one):
+                (inside if has_stage else before).setdefault(pair.name, []).append(pair)
+    given = {}
+    for name in {*before, *inside}:
+        every = [pair for pair in (*before.get(name, ()), *inside.get(name, ())) if pair.value]
+        stage = [pair for pair in inside.get(name, ()) if pair.value] or every
+        if every and len({pair.value for pair in every}) == 1 and "$" not in every[0].value:
+            given[name] = Given(every[0].value, tuple((pair.value_start, pair.value_end) for pair in stage))
+    return given
+
+
+def _filled_in(text: str, given: dict[str, Given]) -> str:
+    """``text`` with the variables that are known replaced by their values."""
+
+    def value(match: re.Match[str]) -> str:
+        known = given.get(match.group(1) or match.group(2))
+        return known.value if known is not None else match.group()
+
+    return _VARIABLE.sub(value, text)
 
 
 _RECIPE = re.compile(rb"^\t[ \t]*[@+-]*(?P<command>[^\r\n]*(?:\\\r?\n[^\r\n]*)*)", re.MULTILINE)

@@ -10,6 +10,7 @@ from npuify.rules.device_use import DEVICE_NAME
 from npuify.rules.distributed import BACKEND_WORD
 from npuify.rules.embedded_python import is_python, judge_python
 from npuify.rules.options import DEVICE, NCCL, counterpart, is_backend, judge_pair, last_name, pairs, renaming
+from npuify.rules.other_file import Given
 from npuify.rules.pip_lines import judge_conda_line, judge_pip_lines
 from npuify.rules.settings import judge_option
 from npuify.rules.shell_commands import judge_batch_options, judge_command, judge_comment, judge_search_path
@@ -49,6 +50,7 @@ def judge_script(data: bytes, start: int, end: int, file: OtherFile, options: Pr
     folder = file.relative.rpartition("/")[0]
     settings = [_setting(one, script) for one in script.assignments]
     mentions = [Mention(use.name, use.start, use.end, _literal(use.default)) for use in script.uses]
+    file.given |= _given_once(script)
     lists: list[tuple[Sequence[Word], str]] = []
     programs: dict[str, None] = {}
     for command in script.commands:
@@ -78,8 +80,11 @@ def judge_script(data: bytes, start: int, end: int, file: OtherFile, options: Pr
     only = next(iter(programs)) if len(programs) == 1 else next((one for one in programs if one), "")
     for words, program in lists:
         settings += _inner_settings(words)
+        is_command = any(words is command.words for command in script.commands)
         for pair in pairs(words):
-            judge_pair(pair, program or only, options, file)
+            # A setting without dashes may be meant for any command, such as dd.
+            known = program if is_command and not pair.option.startswith("-") else program or only
+            judge_pair(pair, known, options, file)
             judge_option(pair, file)
     judge_variables(settings, mentions, file)
     _judge_values(script, [pair for words, _ in lists for pair in pairs(words)], file)
@@ -98,6 +103,17 @@ def judge_script(data: bytes, start: int, end: int, file: OtherFile, options: Pr
             judge_script(
                 data, document.start, min(document.end, document.start + _LARGEST_PART), file, options, depth + 1
             )
+
+
+def _given_once(script: Script) -> dict[str, Given]:
+    """The variables that the script sets once, to what it writes out, and that nothing else gives a value."""
+    names = [one.name for one in script.assignments] + [name for name, _ in script.loops]
+    given = {}
+    for one in script.assignments:
+        span = one.value.span(0, len(one.value.value)) if one.value is not None else None
+        if one.value is not None and span is not None and one.value.is_literal and names.count(one.name) == 1:
+            given[one.name] = Given(one.value.value, (span,))
+    return given
 
 
 def _literal(word: Word | None) -> str | None:

@@ -100,7 +100,7 @@ class Worker:
             found, errors = self._python(relative, raw, needs_torch_npu=needs_torch_npu, whole=whole)
             if self.selection.wishes != NOTHING and not errors:
                 found, errors = self._wished(relative, raw, found, later=later)
-        others = analysers_for(relative, kind) if not errors else []
+        others: Sequence[Analyser] = analysers_for(relative, kind) if not errors else ()
         if kind == "python":
             # Few of them have anything to do with those that take them; their beginning tells.
             head = raw[:_HEAD].lower()

@@ -124,6 +124,14 @@ def check(python: str, environ: dict[str, str]) -> tuple[str, str]:
     return torch, release
 
 
+def _first_on_path(python: str, path: str) -> str:
+    """``path`` such that scripts which say ``python3`` or ``torchrun`` get those of ``python``."""
+    folder = str(Path(python).parent)
+    if not Path(python).is_absolute() or shutil.which("python3", path=path) == str(Path(folder, "python3")):
+        return path
+    return os.pathsep.join(filter(None, (folder, path)))
+
+
 def run(settings: Settings, arguments: Sequence[str], *, module: bool = False, python: str = "") -> int:
     """Run a program on simulated NPUs. On Linux and macOS this process becomes the program, and this does not return.
 
@@ -135,6 +143,7 @@ def run(settings: Settings, arguments: Sequence[str], *, module: bool = False, p
     environ = environment(settings, dict(os.environ))
     torch, release = check(interpreter, environ)
     environ[f"{PREFIX}_TORCH_NPU"] = release
+    environ["PATH"] = _first_on_path(interpreter, environ.get("PATH", ""))
     count = f"{settings.devices} NPU{'s' if settings.devices != 1 else ''}"
     print(
         f"npuify: simulating {count} ({settings.soc}, {settings.memory / 2**30:g} GiB each) "

@@ -7,7 +7,9 @@ raises :class:`npuify.simulator.NotSimulated`. A name that the release lacks is 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -162,6 +164,11 @@ def build(root: ModuleType) -> None:
     builder = _Builder()
     builder.build(root)
     lazy_modules.update({name: module for name, module in builder.modules.items() if name in builder.lazy})
+    runner = builder.modules.get("torch_npu.distributed.run")
+    if runner is not None:
+        # So that python -m finds its code.
+        place = Path(__file__).parent / "api" / "npu_run.py"
+        runner.__spec__ = importlib.util.spec_from_file_location(runner.__name__, place)
     npu = builder.modules["torch_npu.npu"]
     npu.__dict__["default_generators"] = tuple(state.device.default_generator(i) for i in range(state.settings.devices))
     torch._register_device_module("npu", npu)

@@ -103,7 +103,9 @@ def apply() -> None:
         elif name == "torch.cuda.default_generators":
             torch.cuda.default_generators = sys.modules["torch_npu.npu"].default_generators
         elif name.startswith("torch."):
-            _wrap(name, _with_devices)
+            # Classes were taken over with their module, and stay classes.
+            if not isinstance(_find_or_none(name), type):
+                _wrap(name, _with_devices)
         else:
             _wrap_library(name, is_available)
     _forget_nccl()

@@ -33,6 +33,17 @@ _CELL_MAGIC = re.compile(rb"\s*%%(?P<name>\w+|!)[ \t]*(?P<rest>[^\r\n]*)(?:\r\n|
 _RUNS_PYTHON = frozenset((b"time", b"timeit", b"capture", b"prun", b"memit", b"mprun", b"heat", b"snakeviz"))
 _SHELLS = frozenset((b"bash", b"sh", b"shell", b"!", b"system", b"sx", b"script", b"zsh"))
 _INSTALLERS = (b"pip", b"conda", b"mamba", b"uv")
+_SET_ENV = re.compile(rb"(?:set_)?env[ \t]+")
+
+
+class WrittenFile(NamedTuple):
+    """A file that a cell writes."""
+
+    name: str
+    start: int
+    """Where its text begins in the cell; it ends with the cell."""
+    is_appended: bool
+    """The text is added to a file that is there already."""
 
 
 class Masked(NamedTuple):
@@ -42,10 +53,12 @@ class Masked(NamedTuple):
     """Python of the same length, or empty where the cell is no Python."""
     shell: tuple[tuple[int, int], ...]
     """Spans of the cell that are commands of a shell."""
-    writes: str = ""
-    """The file that the cell is written to, by ``%%writefile``; the text is what is written then."""
+    writes: WrittenFile | None = None
+    """The file that the cell is written to, by ``%%writefile``; nothing of it is Python of the notebook then."""
     masked: tuple[tuple[int, int], ...] = ()
     """Spans that were overwritten."""
+    environment: tuple[tuple[int, int], ...] = ()
+    """Spans of what follows ``%env`` and ``%set_env``."""
 
 
 def mask(cell: bytes) -> Masked:
@@ -61,8 +74,9 @@ def mask(cell: bytes) -> Masked:
         is_shell = name != b"script" or bool(first and first[0].rpartition(b"/")[2] in (b"bash", b"sh", b"zsh"))
         return Masked(b"", ((body, len(cell)),) if is_shell else ())
     words = head.group("rest").split()
-    if name in (b"writefile", b"file") and words and words[-1].endswith(b".py"):
-        return Masked(_filler(cell[:body]) + cell[body:], (), words[-1].decode("utf-8", "replace"), ((0, body),))
+    if name in (b"writefile", b"file") and words and not words[-1].startswith(b"-"):
+        written = words[-1].strip(b"\"'").decode("utf-8", "replace")
+        return Masked(b"", (), WrittenFile(written, body, b"-a" in words or b"--append" in words))
     return Masked(b"", ())
 
 
@@ -81,6 +95,7 @@ def without_automagic(cell: Masked) -> Masked:
 def _lines(cell: bytes, start: int) -> Masked:
     out = bytearray(cell)
     shell: list[tuple[int, int]] = []
+    environment: list[tuple[int, int]] = []
     masked: list[tuple[int, int]] = []
 
     def overwrite(first: int, last: int) -> None:
@@ -90,7 +105,7 @@ def _lines(cell: bytes, start: int) -> Masked:
     if start:
         overwrite(0, start)
     if not re.search(rb"[!%?]", cell[start:]):
-        return Masked(bytes(out), (), "", tuple(masked))
+        return Masked(bytes(out), (), None, tuple(masked))
     at = start
     while at < len(cell):
         match = _MAGIC.match(cell, at)
@@ -116,13 +131,16 @@ def _lines(cell: bytes, start: int) -> Masked:
         else:
             first = match.end("indent")
             word = cell[first + 1 : end]
+            set_env = _SET_ENV.match(word)
             if word.startswith(_INSTALLERS):
                 shell.append((first + 1, end))
+            elif set_env is not None:
+                environment.append((first + 1 + set_env.end(), end))
             overwrite(first, end)
         at = end
         newline = re.compile(rb"\r\n|\r|\n").match(cell, at)
         at = newline.end() if newline else len(cell)
-    return Masked(bytes(out), tuple(shell), "", tuple(masked))
+    return Masked(bytes(out), tuple(shell), None, tuple(masked), tuple(environment))
 
 
 def _after_logical_line(cell: bytes, at: int) -> int:

@@ -13,36 +13,51 @@ from typing import TYPE_CHECKING, Any, Final
 from npuify.source.native_file import Binding, Function, NativeFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tree_sitter import Node
 
 MARKS: Final = {
-    "shared": re.compile(rb"__shared__|SharedMemory\s*<|__syncthreads|__syncwarp"),
-    "warp": re.compile(
-        rb"__shfl|WARP_SHFL|__ballot|__any_sync|__all_sync|__activemask|__match_(?:any|all)|__reduce_\w+_sync"
-        rb"|\bwarpSize\b|\bwarp_?[rR]educe\w*|\bWarpReduce\w*|\bblock_?[rR]educe\w*|\bBlockReduce\w*|cub::(?:Block|Warp)"
-        rb"|\bcooperative_groups\b|\bcg::"
+    "shared": (
+        re.compile(rb"__shared__|SharedMemory\s*<|__syncthreads|__syncwarp"),
+        (b"__shared__", b"SharedMemory", b"__syncthreads", b"__syncwarp"),
     ),
-    "atomic": re.compile(rb"\b(?:gpu|fast)?[aA]tomic(?:Add|Max|Min|CAS|Exch|Or|And|Sub|Inc)\w*"),
-    "tensor core": re.compile(
-        rb"\bwmma::|\bmma_sync\b|\bmma\.|\bwgmma\b|\bldmatrix\b|\bcp\.async|\bcute::|\bcutlass::|\bTiledMma"
+    "warp": (
+        re.compile(
+            rb"__shfl|WARP_SHFL|__ballot|__any_sync|__all_sync|__activemask|__match_(?:any|all)|__reduce_\w+_sync"
+            rb"|\bwarpSize\b|\bwarp_?[rR]educe\w*|\bWarpReduce\w*|\bblock_?[rR]educe\w*|\bBlockReduce\w*"
+            rb"|cub::(?:Block|Warp)|\bcooperative_groups\b|\bcg::"
+        ),
+        (
+            *(b"__shfl", b"WARP_SHFL", b"__ballot", b"__any_sync", b"__all_sync", b"__activemask", b"__match_"),
+            *(b"__reduce_", b"warp", b"educe", b"cub::Block", b"cub::Warp", b"cooperative_groups", b"cg::"),
+        ),
     ),
-    "assembly": re.compile(rb"\basm\b\s*(?:volatile)?\s*\("),
-    "CUDA runtime": re.compile(
-        rb"\bcuda(?:Malloc|Memcpy|Memset|Free|Ipc|Launch|Event|Host|Graph|Stream(?:Create|Sync|Wait|Destroy))\w*\s*\("
+    "atomic": (re.compile(rb"\b(?:gpu|fast)?[aA]tomic(?:Add|Max|Min|CAS|Exch|Or|And|Sub|Inc)\w*"), (b"tomic",)),
+    "tensor core": (
+        re.compile(
+            rb"\bwmma::|\bmma_sync\b|\bmma\.|\bwgmma\b|\bldmatrix\b|\bcp\.async|\bcute::|\bcutlass::|\bTiledMma"
+        ),
+        (b"mma", b"ldmatrix", b"cp.async", b"cute::", b"cutlass::", b"TiledMma"),
     ),
-    "cuBLAS": re.compile(rb"\bcublas\w*|\bat::cuda::blas::"),
-    "cuDNN": re.compile(rb"\bcudnn\w*"),
-    "cuSPARSE": re.compile(rb"\bcusparse\w*"),
-    "cuSOLVER": re.compile(rb"\bcusolver\w*"),
-    "cuFFT": re.compile(rb"\bcufft\w*"),
-    "cuRAND": re.compile(rb"\bcurand\w*|\bPhilox\w*"),
-    "NCCL": re.compile(rb"\bnccl[A-Z]\w*"),
-    "CUB": re.compile(rb"\bcub::Device\w*"),
-    "Thrust": re.compile(rb"\bthrust::"),
+    "assembly": (re.compile(rb"\basm\b\s*(?:volatile)?\s*\("), (b"asm",)),
+    "CUDA runtime": (
+        re.compile(
+            rb"\bcuda(?:Malloc|Memcpy|Memset|Free|Ipc|Launch|Event|Host|Graph|Stream(?:Create|Sync|Wait|Destroy))\w*\s*\("
+        ),
+        tuple(b"cuda" + word for word in b"Malloc Mem Free Ipc Launch Event Host Graph Stream".split()),
+    ),
+    "cuBLAS": (re.compile(rb"\bcublas\w*|\bat::cuda::blas::"), (b"cublas", b"cuda::blas")),
+    "cuDNN": (re.compile(rb"\bcudnn\w*"), (b"cudnn",)),
+    "cuSPARSE": (re.compile(rb"\bcusparse\w*"), (b"cusparse",)),
+    "cuSOLVER": (re.compile(rb"\bcusolver\w*"), (b"cusolver",)),
+    "cuFFT": (re.compile(rb"\bcufft\w*"), (b"cufft",)),
+    "cuRAND": (re.compile(rb"\bcurand\w*|\bPhilox\w*"), (b"curand", b"Philox")),
+    "NCCL": (re.compile(rb"\bnccl[A-Z]\w*"), (b"nccl",)),
+    "CUB": (re.compile(rb"\bcub::Device\w*"), (b"cub::Device",)),
+    "Thrust": (re.compile(rb"\bthrust::"), (b"thrust::",)),
 }
-"""What the code of a function uses, each with the words that show it."""
+"""What the code of a function uses, each with the pattern that shows it, and words without which it cannot match."""
 
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _CALL = re.compile(
@@ -57,8 +72,8 @@ _BLOCK = re.compile(rb"\)\s*(?:const\s*|noexcept\s*|override\s*)*\{")
 _HEAD = re.compile(rb"([A-Za-z_]\w*)\s*\Z")
 _NOT_CALLS: Final = frozenset(
     "if for while switch return sizeof catch defined static_cast reinterpret_cast const_cast dynamic_cast decltype "
-    "noexcept alignof typeid else new delete throw operator asm __attribute__ template std at torch c10 TORCH_CHECK "
-    "AT_ASSERTM AT_CHECK AT_ERROR dim3 float int size_t max min".split()
+    "noexcept constexpr alignof typeid else new delete throw operator asm __attribute__ template std at torch c10 "
+    "TORCH_CHECK AT_ASSERTM AT_CHECK AT_ERROR dim3 float int size_t max min".split()
 )
 
 
@@ -86,6 +101,7 @@ def read_native(data: bytes) -> NativeFile:
         return NativeFile()
     functions: dict[tuple[str, int], Function] = {}
     bindings: list[Binding] = []
+    marks = _marks_in(data)
     root = _parser().parse(data).root_node
     for node in _definitions(root):
         name, is_binding = _name(node, data)
@@ -97,7 +113,7 @@ def read_native(data: bytes) -> NativeFile:
                 continue
             head = data[node.start_byte : body.start_byte]
             line = node.start_point[0] + 1
-            function = _function(name, line, b"__global__" in head, data[body.start_byte : body.end_byte])
+            function = _function(name, line, b"__global__" in head, data[body.start_byte : body.end_byte], marks)
             functions[name, line] = function
     known = {name for name, _ in functions}
     plain = _COMMENT.sub(lambda match: b"\n" * match.group().count(b"\n"), data)
@@ -108,11 +124,11 @@ def read_native(data: bytes) -> NativeFile:
             text = _braces(plain, match.end())
             if text:
                 line = plain.count(b"\n", 0, match.start()) + 1
-                functions[kernel, line] = _function(kernel, line, True, text)
+                functions[kernel, line] = _function(kernel, line, True, text, marks)
     if root.has_error:
         for name, line, text in _by_braces(plain):
             if name not in known and not any(function.name == name for function in functions.values()):
-                functions[name, line] = _function(name, line, False, text)
+                functions[name, line] = _function(name, line, False, text, marks)
     registered = tuple(
         (interface.decode(), (key or kind).decode(), implementation.decode())
         for kind, interface, key, implementation in _REGISTERED.findall(plain)
@@ -175,9 +191,16 @@ def _name(node: Node, data: bytes) -> tuple[str, bool]:
     return plain, _BINDING.match(plain) is not None
 
 
-def _function(name: str, line: int, is_kernel: bool, body: bytes) -> Function:
+def _marks_in(data: bytes) -> list[tuple[str, re.Pattern[bytes]]]:
+    """Those of ``MARKS`` that functions of a file can show: most files hold few, and searching each function costs."""
+    return [(mark, pattern) for mark, (pattern, words) in MARKS.items() if any(word in data for word in words)]
+
+
+def _function(
+    name: str, line: int, is_kernel: bool, body: bytes, marks: Sequence[tuple[str, re.Pattern[bytes]]]
+) -> Function:
     text = _COMMENT.sub(b" ", body)
-    uses = tuple(mark for mark, pattern in MARKS.items() if pattern.search(text))
+    uses = tuple(mark for mark, pattern in marks if pattern.search(text))
     return Function(name, line, is_kernel, uses, _calls(text))
 
 

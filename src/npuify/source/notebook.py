@@ -21,6 +21,7 @@ _BLANKS = re.compile(rb"[ \t\r\n]*")
 _STRING = re.compile(rb"\"([^\"\\]*(?:\\.[^\"\\]*)*)\"", re.DOTALL)
 _SCALAR = re.compile(rb"[^,\]}\s]+")
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_PLAIN_ESCAPES = {b"\\n": "\n", b'\\"': '"', b"\\\\": "\\", b"\\t": "\t"}
 _SKIPPED = re.compile(rb"\"[^\"\\]*(?:\\.[^\"\\]*)*\"|[\[\]{}]", re.DOTALL)
 
 
@@ -84,6 +85,8 @@ class _Reader:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.number = 0
+        self._ends: dict[int, int] = {}
+        """Where each object and list ends whose parts were walked: outputs are long, and are read but once."""
 
     def cells(self) -> Iterator[Cell]:
         for key, at in self._members(self._blank(0)):
@@ -131,6 +134,7 @@ class _Reader:
         return Piece(*match.span(1))
 
     def _members(self, at: int) -> Iterator[tuple[bytes, int]]:
+        start = at
         if self.data[at : at + 1] != b"{":
             return
         at = self._blank(at + 1)
@@ -141,10 +145,12 @@ class _Reader:
             yield key.group(1), at
             at = self._blank(self._after(at))
             if self.data[at : at + 1] != b",":
+                self._ends[start] = at + 1
                 return
             at = self._blank(at + 1)
 
     def _items(self, at: int) -> Iterator[int]:
+        start = at
         if self.data[at : at + 1] != b"[":
             return
         at = self._blank(at + 1)
@@ -152,11 +158,15 @@ class _Reader:
             yield at
             at = self._blank(self._after(at))
             if self.data[at : at + 1] != b",":
+                self._ends[start] = at + 1
                 return
             at = self._blank(at + 1)
 
     def _after(self, at: int) -> int:
         """Where the value that begins at ``at`` ends."""
+        known = self._ends.get(at)
+        if known is not None:
+            return known
         if self.data[at : at + 1] in (b"{", b"["):
             depth = 0
             for match in _SKIPPED.finditer(self.data, at):
@@ -211,7 +221,8 @@ class CellText:
         for match in _ESCAPE.finditer(data, piece.start, piece.end):
             if match.start() > at:
                 yield data[at : match.start()], at
-            character: str = json.loads(b'"' + match.group() + b'"')
+            escape = match.group()
+            character: str = _PLAIN_ESCAPES.get(escape) or json.loads(b'"' + escape + b'"')
             try:
                 decoded = character.encode()
             except UnicodeEncodeError:

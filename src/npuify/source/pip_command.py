@@ -50,6 +50,8 @@ class PipCommand(NamedTuple):
     """The arguments as a file of requirements, of the same length."""
     arguments: tuple[tuple[int, int], ...]
     """Spans of the requirements, quotes included, counted as ``start`` is."""
+    is_words: bool = False
+    """The command is a list of words in quotes, as JSON has it; the spans leave the quotes out."""
 
 
 def pip_commands(text: bytes, start: int, end: int) -> Iterator[PipCommand]:
@@ -70,6 +72,22 @@ def pip_commands(text: bytes, start: int, end: int) -> Iterator[PipCommand]:
                 spans.append((argument.start(), argument.end()))
             value_of = word if word in _WITH_VALUE else b""
         yield PipCommand(first, bytes(out), tuple(spans))
+
+
+_WORDS_INSTALL = re.compile(rb'"pip[\d.]*"\s*,\s*"install"\s*,')
+_JSON_WORDS = re.compile(rb"\[\s*(?:\"[^\"\\\s]*\"\s*,?\s*)+\]\s*\Z")
+
+
+def pip_words(text: bytes, start: int, end: int) -> Iterator[PipCommand]:
+    """The installation in ``text[start:end]``, where that is a list of words like ``["pip", "install", "torch"]``."""
+    install = _WORDS_INSTALL.search(text, start, end)
+    if install is None or _JSON_WORDS.fullmatch(text[start:end]) is None:
+        return
+    plain = re.sub(rb"[\[\],\"]", b" ", text[:end])
+    # Blanks alone stand between the two words now, which the search needs, and no line end.
+    head = re.sub(rb"\s", b" ", plain[start : install.end()])
+    for command in pip_commands(plain[:start] + head + plain[install.end() :].replace(b"\n", b" "), start, end):
+        yield command._replace(is_words=True)
 
 
 def as_argument(text: str) -> str:

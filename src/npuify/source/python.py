@@ -183,6 +183,9 @@ class PythonSource:
             return set()
         declared: dict[str, set[int]] = {}
         for match in _GLOBAL.finditer(self.data):
+            before = self.data[self.data.rfind(b"\n", 0, match.start()) + 1 : match.start()].strip()
+            if before and before[-1:] not in b":;":
+                continue  # no statement, but the word
             line = self.text.line_of(match.start())
             for name in match.group(1).split(b","):
                 declared.setdefault(name.strip().decode(), set()).add(line)
@@ -224,15 +227,16 @@ class PythonSource:
         known = self._word_lines.get(words)
         if known is not None:
             return known
-        line_of = self.text.line_of
+        starts = self.text.line_starts
         is_text = self._outline.is_text
         lines: set[int] = set()
-        last = 0
+        low = high = 0
         for start, _ in words.places(self.data.lower()):
-            line = line_of(start)
-            if line != last and not is_text(start):
-                lines.add(line)
-                last = line
+            if low <= start < high or is_text(start):
+                continue
+            line = bisect_right(starts, start)
+            lines.add(line)
+            low, high = starts[line - 1], starts[line] if line < len(starts) else len(self.data)
         self._word_lines[words] = lines
         return lines
 
@@ -249,60 +253,52 @@ class PythonSource:
                 top, bottom = self.text.line_of(part.start), self.text.line_of(part.end - 1)
                 if bisect_left(ordered, top) < bisect_right(ordered, bottom):
                     self._parse_part(part)
-        parents, scopes, module_scope = self.parents, self._scopes, self.scope
+        parents, scopes, around, module_scope = self.parents, self._scopes, self._around, self.scope
         fields_of = _CHILD_FIELDS
         stack: list[tuple[ast.AST, Scope, int, int]] = [(self.tree, module_scope, 0, len(ordered))]
         while stack:
             node, scope, low, high = stack.pop()
             wanted(node)
-            inner = scope
-            children: Iterable[tuple[ast.AST, Scope]]
-            if isinstance(node, ScopeNode) or type(node) is ast.comprehension:
-                if type(node) is not ast.comprehension and node is not self.tree:
-                    known = scopes.get(node)
-                    if known is None:
-                        known = scopes[node] = Scope(node, scope, self.module)
-                    inner = known
-                children = _children(node, scope, inner)
-            else:
-                plain: list[tuple[ast.AST, Scope]] = []
-                for name in fields_of.get(type(node)) or _child_fields(type(node)):
-                    value = getattr(node, name, None)
-                    if type(value) is list:
-                        for item in value:
-                            if isinstance(item, ast.AST):
-                                plain.append((item, scope))
-                    elif isinstance(value, ast.AST):
-                        plain.append((value, scope))
-                children = plain
             pending = []
-            for child, child_scope in children:
-                line: int | None = getattr(child, "lineno", None)
+            for child, child_scope in (
+                self._children_of(node, scope)
+                if node.__class__ in _SCOPED
+                else [(child, scope) for child in _plain_children(node, fields_of[node.__class__])]
+            ):
+                line: int | None = child.__dict__.get("lineno")
                 if line is None:
-                    span = (low, high)
+                    begin, end = low, high
                 else:
                     last: int = child.end_lineno  # type: ignore[attr-defined]
-                    decorators = getattr(child, "decorator_list", None)
-                    if decorators:
-                        line = min(line, decorators[0].lineno)
+                    if child.__class__ in _DECORATED and child.decorator_list:  # type: ignore[attr-defined]
+                        line = min(line, child.decorator_list[0].lineno)  # type: ignore[attr-defined]
                     if high - low == 1:
                         if not line <= ordered[low] <= last:
                             continue
-                        span = (low, high)
+                        begin, end = low, high
                     else:
                         begin = bisect_left(ordered, line, low, high)
                         end = bisect_right(ordered, last, begin, high)
                         if begin == end:
                             continue
-                        span = (begin, end)
                 parents[child] = node
-                if isinstance(child, ScopeNode):
-                    self._around[child] = child_scope
+                if child.__class__ in _OPENING:
+                    around[child] = child_scope
                 elif child_scope is not module_scope:
                     scopes[child] = child_scope
-                pending.append((child, child_scope, *span))
+                pending.append((child, child_scope, begin, end))
             pending.reverse()
             stack += pending
+
+    def _children_of(self, node: ast.AST, scope: Scope) -> Iterable[tuple[ast.AST, Scope]]:
+        """The child nodes of what opens a scope, or of a comprehension, with the scope that each is evaluated in."""
+        inner = scope
+        if not isinstance(node, ast.comprehension) and node is not self.tree:
+            known = self._scopes.get(node)
+            if known is None:
+                known = self._scopes[node] = Scope(node, scope, self.module)
+            inner = known
+        return _children(node, scope, inner)
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The scope in which ``node`` is evaluated. The node must have been visited."""
@@ -566,34 +562,57 @@ def _parse(text: str) -> ast.Module:
         raise SyntaxError("nested too deeply for the Python parser") from None
 
 
-_NO_CHILDREN = frozenset(("ctx", "op", "ops", "id", "attr", "arg", "kind", "name", "type_comment", "level", "module"))
-"""Fields that hold names, contexts and operators, of which no rule needs to know."""
-_CHILD_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
+_NO_CHILDREN = frozenset(
+    "ctx op ops id attr arg kind name asname type_comment level module simple is_async conversion rest kwd_attrs "
+    "type_ignores str tag".split()
+)
+"""Fields that hold names, contexts, operators and numbers, of which no rule needs to know."""
+_CHILDLESS = (ast.Constant, ast.Global, ast.Nonlocal, ast.MatchSingleton)
+"""Nodes whose other fields hold no nodes either."""
+_OPENING = frozenset(ScopeNode)
+_SCOPED = _OPENING | {ast.comprehension}
+_DECORATED = frozenset((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
 
 
-def _child_fields(kind: type[ast.AST]) -> tuple[str, ...]:
-    fields = _CHILD_FIELDS[kind] = tuple(name for name in kind._fields if name not in _NO_CHILDREN)
-    return fields
+class _ChildFields(dict[type[ast.AST], tuple[str, ...]]):
+    """The fields of each kind of node that hold nodes, or lists of nodes."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        fields = () if kind in _CHILDLESS else tuple(name for name in kind._fields if name not in _NO_CHILDREN)
+        self[kind] = fields
+        return fields
+
+
+_CHILD_FIELDS = _ChildFields()
+
+
+def _plain_children(node: ast.AST, fields: tuple[str, ...]) -> list[ast.AST]:
+    children: list[ast.AST] = []
+    held = node.__dict__
+    for name in fields:
+        value = held.get(name)
+        if value is None:
+            continue
+        if value.__class__ is list:
+            # The keys of {**other} and defaults that are not there are None.
+            children += value if None not in value else [item for item in value if item is not None]
+        else:
+            children.append(value)
+    return children
 
 
 def _children(node: ast.AST, outer: Scope, inner: Scope) -> Iterator[tuple[ast.AST, Scope]]:
     """The child nodes with the scope that each is evaluated in."""
     kind = type(node)
-    fields = _CHILD_FIELDS.get(kind) or _child_fields(kind)
+    fields = _CHILD_FIELDS[kind]
     if outer is inner:
         around = outer.node
         if kind is ast.comprehension and isinstance(around, ComprehensionNode) and around.generators[0] is node:
             # The first iterable is evaluated outside the comprehension.
             yield node.iter, outer.parent or outer
             fields = tuple(name for name in fields if name != "iter")
-        for name in fields:
-            value = getattr(node, name, None)
-            if isinstance(value, list):
-                for item in value:
-                    if isinstance(item, ast.AST):
-                        yield item, inner
-            elif isinstance(value, ast.AST):
-                yield value, inner
+        for child in _plain_children(node, fields):
+            yield child, inner
         return
     if isinstance(node, FunctionNode):
         outside: set[int] = {id(item) for item in getattr(node, "decorator_list", ())}
@@ -607,11 +626,8 @@ def _children(node: ast.AST, outer: Scope, inner: Scope) -> Iterator[tuple[ast.A
         outside = {id(node.generators[0].iter)}
     else:
         outside = {id(item) for item in (*node.decorator_list, *node.bases, *node.keywords)}  # type: ignore[attr-defined]
-    for name in fields:
-        value = getattr(node, name, None)
-        for item in value if isinstance(value, list) else (value,):
-            if isinstance(item, ast.AST):
-                yield item, outer if id(item) in outside else inner
+    for child in _plain_children(node, fields):
+        yield child, outer if id(child) in outside else inner
 
 
 __all__ = ["PythonSource", "UnreadableText", "dotted_text"]

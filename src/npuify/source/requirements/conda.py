@@ -10,12 +10,14 @@ from npuify.source.requirements.entry import (
     Document,
     Entry,
     Spot,
+    UnreadableRequirements,
     checked,
     newline,
     normal,
     parse,
     without_line,
 )
+from npuify.source.settings import UnreadableSettings, yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,9 +29,17 @@ _CONDA = re.compile(r"(?:[\w./-]+::)?(?P<name>[\w.-]+)(?P<rest>.*)$")
 
 
 def read(text: str) -> Document:
-    """The requirements of an environment file; none where the file is another sort of YAML."""
+    """The requirements of an environment file; none where the file is another sort of YAML.
+
+    Raises:
+        UnreadableRequirements: it is not YAML at all.
+    """
     if not re.search(r"^dependencies[ \t]*:", text, re.MULTILINE):
         return Document(text, [])
+    try:
+        yaml.read(text.encode("latin-1"))
+    except UnreadableSettings as error:
+        raise UnreadableRequirements(f"is {error.message}", error.line) from None
     entries: list[Entry] = []
     last_end, indent, gap = -1, "  ", " "
     pip_at: int | None = None

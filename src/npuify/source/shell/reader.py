@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node, Parser
 
-_DEEPEST = 400
-"""Levels of nesting that are followed; a real script has some ten."""
 _NOT_INTO_FILE = re.compile(r"2>|\d?>&\s*\d|<")
 _WORDS = frozenset(("word", "string", "raw_string", "concatenation", "number", "command_name"))
 _QUOTES = frozenset(('"', "'", "`", ")", "}", "heredoc_end", "$(", "${"))
 _PLAIN = _WORDS | {"variable_name", "string_content", "test_operator", "extglob_pattern", "regex"}
 """Nodes whose text is what the shell makes of it, escapes aside, where nothing stands inside them."""
+_QUOTED = frozenset(("string", "raw_string"))
+_AS_IT_STANDS = re.compile(rb"[\x01-\x5b\x5d-\x7f]*").fullmatch
+"""Whether a text is ASCII without a backslash."""
 
 
 @cache
@@ -70,16 +71,22 @@ class _Reader:
     def walk(self, root: Node) -> None:
         """Show each node to its handler, with the nodes above it, the nearest last."""
         stack: list[tuple[Node, tuple[Node, ...]]] = [(root, ())]
+        has_error = root.has_error
         while stack:
             node, above = stack.pop()
-            if node.is_error or node.is_missing:
+            if has_error and (node.is_error or node.is_missing):
                 self.is_broken = self.is_broken or self._spreads(node)
             handler = self.handlers.get(node.type)
             if handler is not None:
                 handler(node, above)
-            if len(above) < _DEEPEST:
-                inner = (*above[-3:], node) if len(above) > 3 else (*above, node)
-                stack += [(child, inner) for child in reversed(node.children)]
+            if node.child_count:
+                inner = (*above[-3:], node)
+                # What has nothing inside it is of interest only as a comment, or as an error.
+                stack += [
+                    (child, inner)
+                    for child in reversed(node.children)
+                    if child.child_count or has_error or child.type == "comment"
+                ]
 
     def _spreads(self, node: Node) -> bool:
         """Whether an error may change how the text behind it is read: it has quotes, or goes over lines."""
@@ -92,24 +99,31 @@ class _Reader:
     # --- words ---
 
     def _word(self, node: Node) -> Word:
+        kind, start, end = node.type, node.start_byte, node.end_byte
+        text = self.data[start:end]
+        if (kind in _PLAIN and not node.child_count and kind not in _QUOTED) and _AS_IT_STANDS(text):
+            # Most words: each character is the byte that stands for it.
+            first, last = start + self.base, end + self.base
+            places = range(first, last + 1)
+            return Word(text.decode("ascii"), places[:-1], places[1:], first, last)
         characters: list[str] = []
         starts: list[int] = []
         ends: list[int] = []
         variables: list[str] = []
-        for text, start, end in self._pieces(node, 0):
-            if text == UNKNOWN:
-                variables += _variables(self.data[start:end])
-            characters.append(text)
-            starts.append(start + self.base)
-            ends.append(end + self.base)
+        for character, first, last in self._pieces(node, 0):
+            if character == UNKNOWN:
+                variables += _variables(self.data[first:last])
+            characters.append(character)
+            starts.append(first + self.base)
+            ends.append(last + self.base)
         return Word(
             "".join(characters),
             tuple(starts),
             tuple(ends),
-            node.start_byte + self.base,
-            node.end_byte + self.base,
+            start + self.base,
+            end + self.base,
             tuple(variables),
-            node.type in ("string", "raw_string"),
+            kind in _QUOTED,
         )
 
     def _pieces(self, node: Node, depth: int) -> Iterator[tuple[str, int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 UNKNOWN = "\0"
@@ -16,8 +17,8 @@ class Word(NamedTuple):
     """
 
     value: str
-    starts: tuple[int, ...]
-    ends: tuple[int, ...]
+    starts: Sequence[int]
+    ends: Sequence[int]
     start: int
     end: int
     """Offsets of the whole word, quotes included."""

@@ -1,0 +1,141 @@
+"""``npuify distribute``."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.options import (
+    ExcludeOption,
+    Format,
+    FormatOption,
+    JobsOption,
+    OutputOption,
+    TorchNpuOption,
+    UnsafeOption,
+)
+
+if TYPE_CHECKING:
+    from npuify.model import MigrationResult
+
+
+class Scaling(str, Enum):
+    """How the learning rate grows with the global batch."""
+
+    LINEAR = "linear"
+    SQRT = "sqrt"
+
+
+class GlobalBatch(str, Enum):
+    """What becomes of the batch size."""
+
+    KEEP = "keep"
+    GROW = "grow"
+
+
+def distribute(
+    source: Annotated[Path, typer.Argument(metavar="SRC", help="The project: a folder, or one file.")],
+    entry: Annotated[
+        str,
+        typer.Option("--entry", metavar="FILE", help="The file that is started to train; default for a single file."),
+    ] = "",
+    destination: Annotated[
+        Path | None, typer.Option("-o", "--destination", metavar="DEST", help="Write a converted copy to this folder.")
+    ] = None,
+    diff: Annotated[bool, typer.Option("--diff", help="Write nothing; show the edits as a patch.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; say what would be done.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a DEST that is not empty.")] = False,
+    model: Annotated[
+        str, typer.Option("--model", metavar="NAME", help="The model that trains, as the training loop calls it.")
+    ] = "",
+    sync_batchnorm: Annotated[
+        bool, typer.Option("--sync-batchnorm", help="BatchNorm over the samples of all cards.")
+    ] = False,
+    scale_lr: Annotated[
+        Scaling | None, typer.Option("--scale-lr", help="Multiply the learning rate by the cards, or their root.")
+    ] = None,
+    global_batch: Annotated[
+        GlobalBatch,
+        typer.Option("--global-batch", help="Keep: all cards share the batch size, instead of each having it."),
+    ] = GlobalBatch.GROW,
+    complete: Annotated[
+        bool, typer.Option("--complete", help="Add what a program that is distributed already lacks, where provable.")
+    ] = False,
+    format: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    torch_npu: TorchNpuOption = None,
+    exclude: ExcludeOption = None,
+    unsafe: UnsafeOption = None,
+    jobs: JobsOption = None,
+) -> int:
+    """Convert a training program for one card into one for many: one process for each card.
+
+    CUDA code is migrated to the NPU first. The converted program also runs on one card, without torchrun. What cannot
+    be proven is not edited: the report says which statements to add, and where. Programs that are distributed already,
+    start processes by themselves, learn from an environment, or use a framework that distributes are refused with the
+    reason, and nothing is written.
+
+    Exits with 0 where nothing is left to do, 1 where something is left or the program is refused, 2 where something
+    went wrong.
+    """
+    from npuify.cli.options import settings
+    from npuify.cli.output import put, put_report
+    from npuify.cli.progress import progress
+    from npuify.distribute.convert import Wishes, is_refused
+    from npuify.distribute.convert import distribute as convert
+    from npuify.model import NpuifyError
+    from npuify.report.summary import nothing_left
+
+    chosen = [name for name, wanted in (("copy", destination is not None), ("diff", diff), ("check", check)) if wanted]
+    if len(chosen) != 1:
+        what = "say where the converted project goes" if not chosen else "these exclude each other"
+        raise NpuifyError(
+            f"{what}: one of -o DEST, --diff, --check", advice="npuify distribute SRC -o DEST --entry FILE"
+        )
+    if not entry:
+        if not source.is_file():
+            raise NpuifyError(
+                "say which file is started to train", advice="npuify distribute SRC -o DEST --entry train.py"
+            )
+        entry = source.name
+    options = settings(
+        [source],
+        torch_npu=torch_npu,
+        soc=None,
+        select=None,
+        ignore=None,
+        exclude=exclude,
+        unsafe=unsafe,
+        style="npu",
+        jobs=jobs,
+        no_cache=False,
+    )
+    wishes = Wishes(
+        entry=entry,
+        model=model,
+        sync_batchnorm=sync_batchnorm,
+        scale_lr=scale_lr.value if scale_lr is not None else "",
+        keep_global_batch=global_batch is GlobalBatch.KEEP,
+        complete=complete,
+    )
+    with progress("Migrating") as show:
+        result = convert(source, destination, wishes, options, mode=chosen[0], force=force, progress=show)
+    if diff and format is Format.TEXT:
+        from npuify.report import render_migration
+
+        put(result.diff, output)
+        report = render_migration(result, "text")
+        print(report.encode(sys.stderr.encoding or "utf-8", "backslashreplace").decode(), end="", file=sys.stderr)
+    else:
+        put_report(result, format.value, output)
+    return _code(result, refused=is_refused(result), check=check, nothing_left=nothing_left(result))
+
+
+def _code(result: MigrationResult, *, refused: bool, check: bool, nothing_left: bool) -> int:
+    would_change = check and bool(result.changed_files)
+    return FINDINGS_REMAIN if refused or would_change or not nothing_left else NOTHING_LEFT

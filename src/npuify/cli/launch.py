@@ -1,0 +1,208 @@
+"""``npuify launch``."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.options import SocOption, TorchNpuOption  # noqa: TC001 - typer reads the annotations
+
+if TYPE_CHECKING:
+    from npuify.model import Release
+
+
+class Method(str, Enum):
+    """Who starts the processes."""
+
+    TORCHRUN = "torchrun"
+    SHELL = "shell"
+    SPAWN = "spawn"
+    LAUNCH = "launch"
+    TORCH_NPU_RUN = "torch_npu_run"
+
+
+class LaunchFormat(str, Enum):
+    """How the answer is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def launch(
+    entry: Annotated[
+        str | None,
+        typer.Argument(metavar="ENTRY", help="The training program: a Python file, or with -m a module."),
+    ] = None,
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- ARGS]...", help="The program's own arguments.")
+    ] = None,
+    module: Annotated[bool, typer.Option("-m", help="ENTRY is a module, as for python -m.")] = False,
+    method: Annotated[Method, typer.Option("--method", help="Who starts the processes.")] = Method.TORCHRUN,
+    cards: Annotated[
+        int | None,
+        typer.Option("--cards", metavar="N", help="Cards of each machine; default: those it has when the script runs."),
+    ] = None,
+    nodes: Annotated[
+        int | None, typer.Option("--nodes", metavar="N", help="How many machines; 1 unless given.")
+    ] = None,
+    master: Annotated[str, typer.Option("--master", metavar="ADDR", help="Name or address of the first machine.")] = "",
+    port: Annotated[int, typer.Option("--port", metavar="P", help="A free port of the first machine.")] = 29500,
+    interface: Annotated[
+        str, typer.Option("--interface", metavar="NAME", help="The hosts' network interface to meet through, as eth0.")
+    ] = "",
+    workdir: Annotated[
+        Path | None, typer.Option("--workdir", metavar="DIR", help="Where the program runs; default: here.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Write the scripts into DIR, not to the screen."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    vendor_script: Annotated[
+        bool, typer.Option("--vendor-script", help="Also write run_distributed_npu.sh, as the vendor's converter does.")
+    ] = False,
+    env: Annotated[bool, typer.Option("--env", help="Write the environment script only.")] = False,
+    cluster: Annotated[
+        Path | None,
+        typer.Option("--cluster", metavar="HOSTS", help="A YAML file of machines: addresses, checks, rank table."),
+    ] = None,
+    torch_npu: TorchNpuOption = None,
+    soc: SocOption = None,
+    format: Annotated[LaunchFormat, typer.Option("--format", help="How to write the answer.")] = LaunchFormat.TEXT,
+) -> int:
+    """Write the scripts that start a program on many cards, of one machine or several.
+
+    Every script gives each process its card, its rank and the number of ranks, keeps a log of each, and ends all when
+    one fails. The program is not changed; what it needs is said, and written as a patch where that is sure. With
+    --cluster the machines' network is planned and checked.
+
+    Examples: npuify launch train.py --cards 8 -o launch -- --epochs 90;
+    npuify launch train.py --cards 8 --nodes 2 --master 10.0.0.1 --method shell -o launch;
+    npuify launch --env -o launch; npuify launch --cluster hosts.yaml -o cluster
+
+    Exit code: 0 where the program can be started, 1 where it has to be changed first, 2 for wrong use.
+    """
+    from npuify.knowledge import choose_release
+    from npuify.model import NpuifyError
+
+    release = choose_release(torch_npu, None)
+    if env:
+        if entry is not None or cluster is not None:
+            raise NpuifyError("--env stands alone: it writes the environment script and nothing else")
+        return _environment(release, nodes or 1, interface, output, force, format)
+    asked = _Asked(arguments or [], module, method, cards, nodes, master, port, interface, workdir, vendor_script)
+    if cluster is not None:
+        return _cluster(cluster, entry, asked, output, force, release, soc or "", format)
+    if entry is None:
+        raise NpuifyError(
+            "name the program to start",
+            advice="npuify launch train.py --cards 8 -o launch, or --env, or --cluster HOSTS",
+        )
+    return _job(entry, asked, output, force, release, soc or "", format)
+
+
+class _Asked(NamedTuple):
+    """What the command line says of the job."""
+
+    arguments: list[str]
+    module: bool
+    method: Method
+    cards: int | None
+    nodes: int | None
+    master: str
+    port: int
+    interface: str
+    workdir: Path | None
+    vendor_script: bool
+    visible: tuple[tuple[int, ...], ...] = ()
+
+
+def _job(
+    entry: str,
+    asked: _Asked,
+    output: Path | None,
+    force: bool,
+    release: Release,
+    soc: str,
+    format: LaunchFormat,
+    more: dict[str, str] | None = None,
+) -> int:
+    from npuify.cli.output import put
+    from npuify.distribute.launching.answer import as_json, launch_text
+    from npuify.distribute.launching.job import job
+    from npuify.distribute.launching.launch import launch as make
+
+    made = job(
+        entry,
+        method=asked.method.value,
+        release=release,
+        arguments=asked.arguments,
+        module=asked.module,
+        cards=asked.cards,
+        nodes=asked.nodes or 1,
+        master=asked.master,
+        port=asked.port,
+        soc=soc,
+        folder=asked.workdir,
+        visible=asked.visible,
+    )
+    result = make(made, output, vendor_script=asked.vendor_script, interface=asked.interface, force=force, more=more)
+    put(as_json(result) if format is LaunchFormat.JSON else launch_text(result), exact=format is LaunchFormat.JSON)
+    return NOTHING_LEFT if result.complete else FINDINGS_REMAIN
+
+
+def _cluster(
+    hosts: Path,
+    entry: str | None,
+    asked: _Asked,
+    output: Path | None,
+    force: bool,
+    release: Release,
+    soc: str,
+    format: LaunchFormat,
+) -> int:
+    from npuify.cli.output import put
+    from npuify.distribute.launching.answer import as_json, cluster_text
+    from npuify.distribute.launching.cluster.build import build, cluster
+    from npuify.model import NpuifyError
+
+    if asked.cards is not None or asked.nodes is not None or asked.master:
+        raise NpuifyError("--cards, --nodes and --master come from the file of machines", file=str(hosts))
+    if entry is not None:
+        plan, files = cluster(hosts)
+        first = plan.machines[0]
+        visible = tuple(tuple(card.card for card in machine.cards) for machine in plan.machines)
+        whole = asked._replace(cards=len(first.cards), nodes=len(plan.machines), master=first.address, visible=visible)
+        return _job(entry, whole, output, force, release, soc, format, more=files)
+    result = build(hosts, output, force=force)
+    put(as_json(result) if format is LaunchFormat.JSON else cluster_text(result), exact=format is LaunchFormat.JSON)
+    return NOTHING_LEFT
+
+
+def _environment(
+    release: Release, nodes: int, interface: str, output: Path | None, force: bool, format: LaunchFormat
+) -> int:
+    import json
+
+    from npuify.cli.output import put
+    from npuify.distribute.launching.environment import environment_script
+    from npuify.distribute.launching.write import write
+
+    script = environment_script(release, nodes=nodes, interface=interface)
+    if output is not None:
+        write({"env.sh": script}, output, force=force)
+    if format is LaunchFormat.JSON:
+        where = str(output) if output is not None else ""
+        put(
+            json.dumps({"format": 1, "kind": "environment", "output": where, "files": {"env.sh": script}}, indent=2)
+            + "\n"
+        )
+    elif output is None:
+        put(script)
+    else:
+        put(f"written: {output}/env.sh\nread it into a shell: source {output}/env.sh\n", exact=False)
+    return NOTHING_LEFT

@@ -1,0 +1,68 @@
+"""``npuify run``."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from npuify.cli.guard import NOTHING_LEFT
+
+
+class RunDevice(str, Enum):
+    """What runs the program."""
+
+    NPU = "npu"
+    SIMULATED = "simulated"
+
+
+def run(
+    program: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PROGRAM [ARGS]...", help="A Python file, torchrun, or a command, with its arguments."),
+    ] = None,
+    module: Annotated[str | None, typer.Option("-m", metavar="MODULE", help="Run a module, as python -m does.")] = None,
+    device: Annotated[
+        RunDevice, typer.Option(help="The NPU of this machine, or a simulated one computed by the CPU.")
+    ] = RunDevice.NPU,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write a line of JSON for each place that was changed, for migrate --from-trace."
+        ),
+    ] = None,
+    disable: Annotated[
+        list[str] | None, typer.Option(metavar="PATCHES", help="Leave these patches out. Commas join; see --list.")
+    ] = None,
+    show: Annotated[bool, typer.Option("--list", help="List the patches, and run nothing.")] = False,
+    print_environment: Annotated[
+        bool,
+        typer.Option("--print-environment", help="Print shell lines that do the same for programs started otherwise."),
+    ] = False,
+    log: Annotated[bool, typer.Option("--log", help="Say in each process which patches were put in place.")] = False,
+    python: Annotated[str, typer.Option(metavar="PATH", help="The Python to run the program with.")] = "",
+) -> int:
+    """Run an unchanged CUDA program on the NPU; its children, too.
+
+    The release's own transfer_to_npu is put in place when torch is imported, and patches for what that lacks or does
+    wrong. Nothing of it is left when the program has ended. Its exit code is given back.
+
+    Examples: npuify run train.py; npuify run --trace trace.jsonl torchrun --nproc_per_node 8 train.py;
+    npuify run --device simulated -m package.train; eval "$(npuify run --print-environment)"
+    """
+    from npuify.cli.output import put
+    from npuify.live import launch
+    from npuify.live.patches import PATCHES
+
+    if show:
+        width = max(len(patch.name) for patch in PATCHES)
+        put("".join(f"{patch.name:{width}}  {patch.summary}\n" for patch in PATCHES), None)
+        return NOTHING_LEFT
+    settings = launch.settings_for(device.value, trace, disable or [], log=log)
+    if print_environment:
+        put(launch.shell_lines(settings, python), None)
+        return NOTHING_LEFT
+    arguments = list(program or [])
+    return launch.run(settings, [module, *arguments] if module else arguments, module=bool(module), python=python)

@@ -1,0 +1,150 @@
+"""Programs that run in many processes already: what they lack is added, or said. Nothing of theirs is taken away.
+
+Only edits after which no process waits for another are made here, since what runs on some ranks only cannot be told for
+certain in a program that was written by hand.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Final
+
+from npuify.distribute.data import set_epoch_of, share_out_one
+from npuify.distribute.edits import Unprovable
+from npuify.distribute.rank_zero import only_once
+from npuify.model import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.distribute.edits import Page
+    from npuify.distribute.flow import Flow
+    from npuify.distribute.loops import Loops, Pass
+    from npuify.distribute.program import Program, Unit
+
+_GROUP = frozenset(("torch.distributed.init_process_group", "torch.distributed.distributed_c10d.init_process_group"))
+_WRAPPER = frozenset(
+    (
+        "torch.nn.parallel.DistributedDataParallel",
+        "torch.nn.parallel.distributed.DistributedDataParallel",
+    )
+)
+_SET_DEVICE = frozenset(("torch.npu.set_device", "torch.cuda.set_device", "torch_npu.npu.set_device"))
+_RANK: Final = re.compile(r"rank|master|main_proc|is_main|primary|is_chief|gpu", re.IGNORECASE)
+_OPTIONS = frozenset(("--local_rank", "--local-rank"))
+
+
+def can_complete(program: Program) -> bool:
+    """Whether a program joins a process group and wraps its model by PyTorch's own means."""
+    names = {unit.qualname(node.func) for unit in program.units for node in unit.nodes if isinstance(node, ast.Call)}
+    return bool(names & _GROUP) and bool(names & _WRAPPER)
+
+
+def complete(program: Program, flow: Flow, loops: Loops, page: Page) -> None:
+    """Add what a distributed program lacks, as far as that can be proven; say the rest."""
+    calls = [(node, unit) for unit in program.units for node in unit.nodes if isinstance(node, ast.Call)]
+    names = {unit.qualname(node.func) for node, unit in calls}
+    for node, unit in calls:
+        name = unit.qualname(node.func)
+        if name in _GROUP and not names & _SET_DEVICE and not any(one.arg == "device_id" for one in node.keywords):
+            page.left(
+                "NPU350",
+                unit,
+                node,
+                "no process says which card is its own before it joins the group",
+                'put above it: torch.npu.set_device(int(os.environ["LOCAL_RANK"]))',
+            )
+        if name in _GROUP and "torch.distributed.destroy_process_group" not in names:
+            page.left(
+                "NPU350",
+                unit,
+                node,
+                "the group is never left, so that HCCL's resources stay until the process dies",
+                "call torch.distributed.destroy_process_group() at the end, in a finally block",
+                Severity.WARNING,
+            )
+        if name in _WRAPPER and not any(one.arg == "device_ids" for one in node.keywords) and len(node.args) < 2:
+            page.left(
+                "NPU351",
+                unit,
+                node,
+                "DistributedDataParallel is not told which card the model is on",
+                "add device_ids=[local_rank] where the model is on a card",
+                Severity.WARNING,
+            )
+        _read_local_rank(node, unit, page)
+    sets_epoch = any(isinstance(node.func, ast.Attribute) and node.func.attr == "set_epoch" for node, _ in calls)
+    for one in loops.passes:
+        if one.trains and one.loaders:
+            _complete_data(one, flow, loops, page, sets_epoch=sets_epoch)
+        elif not one.trains and one.loaders:
+            page.left(
+                "NPU355",
+                one.unit,
+                one.node,
+                "whether the numbers of this evaluation are those of all processes is not known",
+                "the processes together must evaluate each sample once, or each of them all; sums have to be added up",
+                Severity.INFO,
+            )
+    only_once(flow, page, unless=lambda node, unit: _on_rank_0(node, unit, flow), waits=False)
+
+
+def _complete_data(one: Pass, flow: Flow, loops: Loops, page: Page, *, sets_epoch: bool) -> None:
+    has_sampler = True
+    for thing in one.loaders:
+        call = thing.node
+        given = [word.arg for word in call.keywords] if isinstance(call, ast.Call) else ["sampler"]
+        if not {"sampler", "batch_sampler", None}.intersection(given):
+            has_sampler = False
+            share_out_one(thing, flow, page, keep=False)
+    if not sets_epoch or not has_sampler:
+        set_epoch_of(one, flow, loops, page)
+
+
+def _read_local_rank(node: ast.Call, unit: Unit, page: Page) -> None:
+    """An option that torch.distributed.launch passed comes from the environment under torchrun."""
+    if not isinstance(node.func, ast.Attribute) or node.func.attr != "add_argument":
+        return
+    options = {item.value for item in node.args if isinstance(item, ast.Constant)}
+    default = next((one.value for one in node.keywords if one.arg == "default"), None)
+    if not options & _OPTIONS or (default is not None and not isinstance(default, (ast.Constant, ast.UnaryOp))):
+        return
+    message = "torchrun passes no --local_rank: the value comes from the environment"
+    text = 'int(os.environ.get("LOCAL_RANK", 0))'
+    if unit.source.scope.names.get("os") is None:
+        page.left("NPU350", unit, node, message, f"import os, and take default={text}")
+        return
+    pencil = page.pencil(unit)
+    try:
+        edit = pencil.replace(default, text) if default is not None else pencil.argument(node, f"default={text}")
+        page.done("NPU350", unit, node, message, [edit], helper=False)
+    except Unprovable as problem:
+        page.left("NPU350", unit, node, message, problem.message)
+
+
+def _on_rank_0(node: ast.AST, unit: Unit, flow: Flow, hops: int = 5) -> bool:
+    """Whether code stands under a condition about the rank, there or where its function is called."""
+    for test in _conditions(node, unit):
+        if _RANK.search(unit.source.code(test)):
+            return True
+    function = unit.frame(node)
+    calls = flow.callers.get(function, set())
+    if isinstance(function, ast.Module) or not calls or not hops:
+        return False
+    return all(_on_rank_0(call, flow.call_unit[call], flow, hops - 1) for call in calls)
+
+
+def _conditions(node: ast.AST, unit: Unit) -> Iterator[ast.expr]:
+    current = node
+    for up in unit.ancestors(node):
+        if isinstance(up, (ast.If, ast.IfExp)):
+            yield up.test
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            # `if rank != 0: return` above it counts, too.
+            for statement in up.body:
+                if isinstance(statement, ast.If) and statement.lineno < getattr(current, "lineno", 0):
+                    if any(isinstance(one, ast.Return) for one in statement.body):
+                        yield statement.test
+            return
+        current = up

@@ -1,0 +1,362 @@
+"""A whole conversion: migrate to the NPU, then from one card to many."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from npuify.distribute.accumulation import gather_once
+from npuify.distribute.complete import can_complete, complete
+from npuify.distribute.data import share_out
+from npuify.distribute.edits import Page
+from npuify.distribute.evaluation import share_evaluation
+from npuify.distribute.flow import Flow
+from npuify.distribute.loops import Loops
+from npuify.distribute.metrics import reduce_losses
+from npuify.distribute.models import Models, replace_data_parallel
+from npuify.distribute.program import Program
+from npuify.distribute.rank_zero import load_to_own_card, only_once
+from npuify.distribute.refusals import HELPER, refuse
+from npuify.distribute.scaling import scale_learning_rate
+from npuify.distribute.setup import free_devices, put_import, set_up
+from npuify.distribute.summed_loss import add_up
+from npuify.distribute.wrapping import wrap_models
+from npuify.model import Change, Finding, NpuifyError, Position
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from npuify.model import MigrationResult
+    from npuify.options import Options
+
+    Progress = Callable[[int, int], None]
+
+MODES: Final = ("copy", "diff", "check")
+SCALINGS: Final = ("", "linear", "sqrt")
+_MENDS: Final = {"NPU364": "NPU310", "NPU365": "NPU807"}
+"""Codes of the migration that an edit of the conversion at the same place settles."""
+_MARK: Final = "npuify: ignore-file - written by `npuify distribute`"
+
+
+class Wishes(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of a conversion.
+
+    Attributes:
+        entry: the file that is started, relative to the project.
+        model: the name of the model that trains, as the program calls it; empty for all that are found.
+        sync_batchnorm: BatchNorm over the samples of all cards.
+        scale_lr: ``linear`` or ``sqrt`` multiplies the learning rate by the number of cards or its root.
+        keep_global_batch: the program's batch size is that of all cards together, instead of each.
+        complete: add to a program that is distributed already what it lacks, instead of refusing it.
+    """
+
+    entry: str
+    model: str = ""
+    sync_batchnorm: bool = False
+    scale_lr: str = ""
+    keep_global_batch: bool = False
+    complete: bool = False
+
+
+@cache
+def helper_text() -> bytes:
+    """The module that is written beside the entry point."""
+    text = (Path(__file__).parent / "runtime" / f"{HELPER}.py").read_text(encoding="utf-8")
+    head, _, rest = text.partition("\n")
+    assert head.startswith("# mypy:")
+    return f"# {_MARK}\n{rest}".encode()
+
+
+def distribute(
+    source: Path,
+    destination: Path | None,
+    wishes: Wishes,
+    options: Options,
+    *,
+    mode: str = "copy",
+    force: bool = False,
+    progress: Progress | None = None,
+) -> MigrationResult:
+    """Convert a training program for one card into one for many; see ``npuify distribute --help``.
+
+    Args:
+        source: the project's folder, or one file. It is never changed.
+        destination: the folder to write the converted copy and ``npuify-report/`` into, for ``mode="copy"``.
+        wishes: what the conversion shall do.
+        options: how CUDA code is migrated before; its style must be ``npu``.
+        mode: ``copy``, or ``diff`` and ``check``, which write nothing.
+        force: replace a destination that is not empty.
+        progress: called with the number of files done and of files to do, while migrating.
+
+    Returns:
+        What was changed and what is left. Where the program is refused nothing was changed, nothing is written, and
+        ``left`` holds the reasons, NPU380 and NPU390 to NPU399.
+
+    Raises:
+        NpuifyError: wrong use, or the output cannot be written.
+    """
+    from npuify.report import report_files
+    from npuify.rewrite.tree import check_destination, skipped_entries, write_tree
+
+    if mode not in MODES:
+        raise NpuifyError(f"the mode {mode!r} does not exist", advice=f"one of {', '.join(MODES)}")
+    if wishes.scale_lr not in SCALINGS:
+        raise NpuifyError(f"--scale-lr {wishes.scale_lr} does not exist", advice="linear or sqrt")
+    if wishes.scale_lr and wishes.keep_global_batch:
+        raise NpuifyError(
+            "--scale-lr and --global-batch keep exclude each other",
+            advice="where the global batch stays as it is, so does the learning rate",
+        )
+    if mode == "copy":
+        if destination is None:
+            raise NpuifyError("no destination is given", advice="name one with -o, or use --diff or --check")
+        check_destination(source, destination, force=force)
+    result, contents = plan(source, wishes, options, progress)
+    if mode != "copy" or is_refused(result):
+        return result
+    assert destination is not None
+    left_out = skipped_entries(source) if source.is_dir() else ()
+    scan = msgspec.structs.replace(result.scan, errors=(*result.scan.errors, *left_out))
+    result = msgspec.structs.replace(result, scan=scan, destination=str(destination))
+    root = Path(result.scan.root)
+    changed = {name: data for name, data in contents.items() if (root / name).exists()}
+    added = {name: data for name, data in contents.items() if name not in changed}
+    write_tree(source, destination, changed, {**added, **report_files(result)}, force=force)
+    return result
+
+
+def is_refused(result: MigrationResult) -> bool:
+    """Whether a program was refused, so that nothing was changed."""
+    return any(finding.code in ("NPU380", *(f"NPU39{one}" for one in range(10))) for finding in result.left)
+
+
+def plan(
+    source: Path, wishes: Wishes, options: Options, progress: Progress | None = None
+) -> tuple[MigrationResult, dict[str, bytes]]:
+    """Work out a conversion without writing anything.
+
+    Returns:
+        The result, and the new content of each file that changes, by relative path.
+
+    Raises:
+        NpuifyError: the entry point is not there, or the project has a file of the helper module's name.
+    """
+    from npuify.rewrite.plan import plan as migration
+
+    if options.style != "npu":
+        raise NpuifyError(f"a conversion is written in the style npu, not {options.style}")
+    result, contents = migration(source, options, progress)
+    root = Path(result.scan.root)
+    entry = _entry(wishes.entry, root)
+    program = Program(root, _python_files(source, root), contents, entry)
+    flow = Flow(program)
+    loops = Loops(flow)
+    page = Page()
+    completes = wishes.complete and can_complete(program)
+    if refuse(program, flow, loops, page) and not (completes and _is_completable(page)):
+        return _refused(result, page, contents), {}
+    home, line = _home(entry, program)
+    helper = f"{home}{HELPER}.py"
+    if (root / helper).exists():
+        raise NpuifyError("the project has a module of this name, which is that of the helper module", file=helper)
+    if page.findings:
+        page.forget()
+        complete(program, flow, loops, page)
+    else:
+        _convert(program, flow, loops, wishes, page)
+    for unit in sorted(page.uses_helper, key=lambda one: one.relative):
+        put_import(unit, page, line)
+    texts: dict[str, bytes] = {}
+    for unit in program.units:
+        text = page.text_of(unit)
+        if text is not None:
+            _check(unit.relative, text)
+            texts[unit.relative] = text
+    if page.uses_helper:
+        texts[helper] = helper_text()
+    return _merged(result, page, contents, texts), {**contents, **texts}
+
+
+def _is_completable(page: Page) -> bool:
+    """Whether nothing but its processes and its process group speaks against a program."""
+    own = all(finding.code in ("NPU392", "NPU393") for finding in page.findings)
+    return own and not any("Horovod" in one.message or "converted by npuify" in one.message for one in page.findings)
+
+
+def _convert(program: Program, flow: Flow, loops: Loops, wishes: Wishes, page: Page) -> None:
+    models = Models(flow, loops, wishes.model)
+    if wishes.model and not models.uses:
+        raise NpuifyError(
+            f"no model of the name {wishes.model} is called while training",
+            advice="give the name by which the training loop calls it, or leave --model out",
+        )
+    set_up(program.entry, page)
+    free_devices(flow, page)
+    replace_data_parallel(flow, page)
+    wrap_models(flow, loops, models, page, sync_batchnorm=wishes.sync_batchnorm)
+    share_out(flow, loops, models, page, keep_global_batch=wishes.keep_global_batch)
+    share_evaluation(flow, loops, page)
+    reduce_losses(flow, loops, page)
+    add_up(flow, loops, page, keep_global_batch=wishes.keep_global_batch)
+    gather_once(flow, loops, models, page)
+    if wishes.scale_lr:
+        scale_learning_rate(flow, page, wishes.scale_lr)
+    only_once(flow, page)
+    load_to_own_card(flow, page)
+
+
+def _entry(given: str, root: Path) -> str:
+    path = Path(given)
+    if path.is_absolute():
+        try:
+            path = path.resolve().relative_to(root.resolve())
+        except ValueError:
+            raise NpuifyError("does not lie in the project", file=given) from None
+    return path.as_posix()
+
+
+def _python_files(source: Path, root: Path) -> list[str]:
+    from npuify.project.files import find_files
+
+    return [file.relative for file in find_files([source]) if file.relative.endswith(".py")]
+
+
+def _home(entry: str, program: Program) -> tuple[str, str]:
+    """The folder of the helper module, and the line that imports it."""
+    from npuify.rules.helper_modules import home_of, import_of
+
+    home = home_of(entry, program.index)
+    folder = entry.rpartition("/")[0]
+    if home and not _belongs_to_package(program, home.rstrip("/").rpartition("/")[2]):
+        # A script in a folder that is a package, too: Python looks beside the script.
+        return f"{folder}/" if folder else "", f"import {HELPER}"
+    full = import_of(HELPER, home, program.index)
+    package = full.rpartition(".")[0]
+    return home, f"from {package} import {HELPER}" if package else f"import {HELPER}"
+
+
+def _belongs_to_package(program: Program, package: str) -> bool:
+    """Whether the entry point is run as a module of its package: it imports its neighbours by the package's name."""
+    for node in program.entry.nodes:
+        if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").split(".")[0] == package):
+            return True
+        if isinstance(node, ast.Import) and any(alias.name.split(".")[0] == package for alias in node.names):
+            return True
+    return False
+
+
+def _check(relative: str, text: bytes) -> None:
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        raise NpuifyError(
+            f"the converted file would not parse: {error.msg}",
+            advice="nothing was written; please report this as a defect of npuify",
+            file=relative,
+            line=error.lineno or 0,
+        ) from None
+
+
+# --- results --------------------------------------------------------------------------------------------------------
+
+
+def _refused(result: MigrationResult, page: Page, contents: Mapping[str, bytes]) -> MigrationResult:
+    root = Path(result.scan.root)
+    found = tuple(_moved(finding, contents, _originals(root, contents)) for finding in page.findings)
+    scan = msgspec.structs.replace(result.scan, findings=found)
+    return msgspec.structs.replace(result, scan=scan, changes=(), left=found, changed_files=(), diff="")
+
+
+def _merged(
+    result: MigrationResult, page: Page, contents: Mapping[str, bytes], texts: Mapping[str, bytes]
+) -> MigrationResult:
+    """The migration's result with what the conversion adds to it.
+
+    Lines of what was found are those of the original files, lines of what is left those of the converted ones.
+    """
+    from npuify.rewrite.plan import _diff
+
+    root = Path(result.scan.root)
+    found = [_moved(finding, contents, _originals(root, contents)) for finding in page.findings]
+    everything = {**contents, **texts}
+    mended = {(one.file, one.start.line, _MENDS[one.code]) for one in page.findings if one.edits and one.code in _MENDS}
+    stays = [one for one in result.left if (one.file, one.start.line, one.code) not in mended]
+    before = {**_originals(root, texts), **contents}
+    left = [_moved(one, before, texts) for one in (*stays, *(one for one in page.findings if not one.edits))]
+    order = sorted(left, key=lambda one: (one.file, one.start, one.code))
+    scan = msgspec.structs.replace(
+        result.scan,
+        findings=tuple(sorted((*result.scan.findings, *found), key=lambda one: (one.file, one.start, one.code))),
+    )
+    changes = [*result.changes, *(_change(finding) for finding in found if finding.edits)]
+    changes += [
+        Change(
+            file=helper,
+            code="NPU350",
+            name="no-process-group",
+            start=Position(1, 1),
+            end=Position(1, 1),
+            before="",
+            after="a new file",
+            message="the helper module that converted files import",
+        )
+        for helper in texts
+        if helper.endswith(f"{HELPER}.py")
+    ]
+    return msgspec.structs.replace(
+        result,
+        scan=scan,
+        left=tuple(order),
+        changes=tuple(sorted(changes, key=lambda one: (one.file, one.start, one.code))),
+        changed_files=tuple(sorted(everything)),
+        diff="".join(_diff(relative, root, everything[relative]) for relative in sorted(everything)),
+    )
+
+
+def _change(finding: Finding) -> Change:
+    return Change(
+        file=finding.file,
+        code=finding.code,
+        name=finding.name,
+        start=finding.start,
+        end=finding.end,
+        before=" … ".join(edit.before for edit in finding.edits if edit.before),
+        after=" … ".join(edit.after.strip() for edit in finding.edits if edit.after.strip()),
+        message=finding.message,
+    )
+
+
+def _originals(root: Path, names: Iterable[str]) -> dict[str, bytes]:
+    return {name: (root / name).read_bytes() for name in names if (root / name).exists()}
+
+
+def _moved(finding: Finding, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Finding:
+    """A finding about one text of a file, at the lines of another text of it."""
+    old, new = before.get(finding.file), after.get(finding.file)
+    if old is None or new is None or old == new:
+        return finding
+    lines = _line_map(old, new)
+
+    def moved(place: Position) -> Position:
+        return Position(lines[min(place.line, len(lines)) - 1], place.column)
+
+    return msgspec.structs.replace(finding, start=moved(finding.start), end=moved(finding.end))
+
+
+@lru_cache(maxsize=64)
+def _line_map(old: bytes, new: bytes) -> list[int]:
+    """For each line of one text, the line of the other that it became, or that stands where it stood."""
+    first, second = old.split(b"\n"), new.split(b"\n")
+    lines = [1] * len(first)
+    for _, begin, end, start, stop in difflib.SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
+        for place in range(begin, end):
+            lines[place] = min(start + (place - begin), max(stop - 1, start)) + 1
+    return lines
+
+
+__all__ = ["MODES", "SCALINGS", "Wishes", "distribute", "helper_text", "is_refused", "plan"]

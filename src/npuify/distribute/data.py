@@ -1,0 +1,271 @@
+"""Training data: every process gets its own samples, in another order in each epoch."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.distribute.edits import Unprovable
+from npuify.distribute.loops import inside
+from npuify.model import Severity
+
+if TYPE_CHECKING:
+    from npuify.distribute.edits import Page
+    from npuify.distribute.flow import Flow, Thing
+    from npuify.distribute.loops import Loop, Loops, Pass
+    from npuify.distribute.models import Models
+    from npuify.distribute.program import Unit
+    from npuify.model import Edit
+
+_COUNTING = frozenset(("range", "trange", "tqdm", "count", "track"))
+_BY_HAND = (
+    "each process has to take its own part: of the indices of a batch keep indices[npu_distributed.rank()::"
+    "npu_distributed.world_size()], or draw them with the seed seed + npu_distributed.rank()"
+)
+
+
+def share_out(flow: Flow, loops: Loops, models: Models, page: Page, *, keep_global_batch: bool) -> None:
+    """Give the training loaders samplers, and set their epoch."""
+    loaders: dict[ast.AST, Thing] = {}
+    for one in loops.passes:
+        if one.trains and one.data is None:
+            _made_by_hand(one, flow, models, page)
+        for thing in one.loaders if one.trains else ():
+            loaders[thing.node] = thing
+    for thing in sorted(loaders.values(), key=lambda item: (item.unit.relative, item.node.lineno)):  # type: ignore[attr-defined]
+        share_out_one(thing, flow, page, keep=keep_global_batch)
+    for one in loops.passes:
+        if one.trains and one.data is not None:
+            set_epoch_of(one, flow, loops, page)
+
+
+def _made_by_hand(one: Pass, flow: Flow, models: Models, page: Page) -> None:
+    """Batches that come from no DataLoader: say where the program makes them, and what to add there."""
+    message = "batches do not come from a DataLoader here, so that every process would train on the same ones"
+    regions = [(one.node, one.unit), *((item, flow.unit_with(item)) for item in flow.reached([one.node]))]
+    for call, unit in models.uses:
+        if not any(where is unit and inside(call, region) for region, where in regions):
+            continue
+        given = {item.id for argument in call.args for item in ast.walk(argument) if isinstance(item, ast.Name)}
+        frame = unit.frame(call)
+        for node in ast.walk(frame):
+            if not isinstance(node, ast.Assign) or node.lineno > call.lineno or inside(call, node):
+                continue
+            names = [item.id for item in ast.walk(node.targets[0]) if isinstance(item, ast.Name)]
+            if given.intersection(names) and isinstance(node.value, (ast.Call, ast.Tuple, ast.Subscript)):
+                text = ", ".join(names)
+                advice = (
+                    f"where the first dimension is the batch, add below it: {text} = npu_distributed.own_part({text}); "
+                    f"then all cards share the batch. Or {_BY_HAND}"
+                )
+                page.left("NPU353", unit, node, message, advice)
+                return
+    page.left("NPU353", one.unit, one.node, message, _BY_HAND)
+
+
+def share_out_one(thing: Thing, flow: Flow, page: Page, *, keep: bool) -> None:
+    """Give one training loader a sampler, or say what has to be done."""
+    call, unit = thing.node, thing.unit
+    assert isinstance(call, ast.Call)
+    if thing.definition is not None and flow.kind_of_class(thing.definition, unit) == "loader":  # type: ignore[arg-type]
+        page.left(
+            "NPU353",
+            unit,
+            call,
+            "this loader is a class of the program, whose order of samples is not known",
+            "give its __init__ a sampler made by npu_distributed.sampler(dataset, shuffle=…), and pass it on to "
+            "DataLoader.__init__ with shuffle=False",
+        )
+        return
+    pencil = page.pencil(unit)
+    dataset = _argument(call, 0, "dataset")
+    if dataset is not None and flow.of_kind(dataset, unit, "iterable"):
+        page.left(
+            "NPU353",
+            unit,
+            call,
+            "the data set is an IterableDataset, which no sampler can share out",
+            "in its __iter__ give only every world_size()-th sample: "
+            "itertools.islice(samples, npu_distributed.rank(), None, npu_distributed.world_size()); every process must "
+            "give equally many",
+        )
+        return
+    global_batch(call, unit, page, keep)
+    explicit = _explicit_sampler(call, dataset, flow, unit, page, keep)
+    if explicit is not None:
+        edits, order = explicit
+        message = f"each process trains on its own part of the samples; {order}"
+    else:
+        tail = ", keep_global_batch=True)" if keep else ")"
+        edits = pencil.around(call, "npu_distributed.shard(", tail)
+        message = "each process trains on its own part of the samples, in the loader's own order"
+    page.done("NPU353", unit, call, message, edits, subject="torch.utils.data.DataLoader")
+
+
+def global_batch(call: ast.Call, unit: Unit, page: Page, keep: bool) -> None:
+    given = _argument(call, 1, "batch_size")
+    size = unit.source.code(given) if given is not None else "the loader's batch size"
+    if keep:
+        message = f"{size} is the batch of all cards together: each takes {size} divided by their number"
+        advice = "the learning rate stays as it is"
+    else:
+        message = f"{size} is the batch of each card: N cards take {size} × N samples in a step"
+        advice = (
+            "a learning rate made for one card then fits no longer: multiply it by N (SGD, with a warm-up) "
+            "or by the square root of N (Adam), see --scale-lr; or keep the batch with --global-batch keep"
+        )
+    page.left("NPU360", unit, call, message, advice, Severity.INFO)
+
+
+def _argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
+    if place < len(call.args) and not any(isinstance(item, ast.Starred) for item in call.args[: place + 1]):
+        return call.args[place]
+    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+
+
+def _explicit_sampler(
+    call: ast.Call, dataset: ast.expr | None, flow: Flow, unit: Unit, page: Page, keep: bool
+) -> tuple[list[Edit], str] | None:
+    """The edits that give a plain loader a sampler of its own; None where its arguments are not all written there."""
+    if unit.qualname(call.func).rpartition(".")[2] != "DataLoader" or len(call.args) > 3:
+        return None
+    if any(isinstance(item, ast.Starred) for item in call.args) or any(one.arg is None for one in call.keywords):
+        return None
+    names = {keyword.arg: keyword for keyword in call.keywords}
+    if dataset is None or not _is_plain(dataset) or names.keys() & {"sampler", "batch_sampler"}:
+        return None
+    size = _argument(call, 1, "batch_size")
+    if (size is None and keep) or (isinstance(size, ast.Constant) and size.value is None):
+        return None
+    shuffle, drop = _argument(call, 2, "shuffle"), _argument(call, 8, "drop_last")
+    if not all(one is None or _is_plain(one) for one in (shuffle, drop)):
+        return None
+    code, pencil = unit.source.code, page.pencil(unit)
+    said = code(shuffle) if shuffle is not None else "False"
+    text = f"sampler=npu_distributed.sampler({code(dataset)}, shuffle={said}"
+    text += f", drop_last={code(drop)})" if drop is not None else ")"
+    if "shuffle" in names:
+        edits = [pencil.replace(names["shuffle"], text)]
+    elif shuffle is not None:
+        if len(call.args) != 3:
+            return None
+        edits = [pencil.replace(shuffle, text)]
+    else:
+        try:
+            edits = [pencil.argument(call, text)]
+        except Unprovable:
+            return None
+    if keep and size is not None:
+        edits += pencil.around(size, "npu_distributed.per_card(")
+    return edits, f"shuffle={said}" + (f", drop_last={code(drop)}" if drop is not None else "") + " as before"
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether an expression can be written down twice: names, attributes, constants."""
+    allowed = (ast.Name, ast.Attribute, ast.Constant, ast.Load, ast.UnaryOp, ast.Not, ast.Subscript, ast.Compare)
+    return all(isinstance(item, (*allowed, ast.cmpop)) for item in ast.walk(node))
+
+
+# --- the epoch ------------------------------------------------------------------------------------------------------
+
+
+def set_epoch_of(one: Pass, flow: Flow, loops: Loops, page: Page) -> None:
+    """Set the epoch of a loader that trains."""
+    assert one.data is not None
+    unit, pencil = one.unit, page.pencil(one.unit)
+    message = "the samples come in another order in each epoch"
+    around = _epoch_loop(one, loops)
+    try:
+        if one.iterator is not None:
+            text = f"npu_distributed.set_epoch({unit.source.code(one.data)})"
+            page.done("NPU354", unit, one.iterator, message, [pencil.directly_before(one.iterator, text)])
+            return
+        if around is None:
+            return
+        epochs, where = around
+        loader = _name_there(one, epochs, where, flow, loops)
+        number = _number(epochs)
+        if loader is not None and number is not None:
+            text = f"npu_distributed.set_epoch({loader}, {number})"
+            edit = page.pencil(where).first_in(epochs.body, text)
+            page.done("NPU354", where, epochs, f"{message} ({number})", [edit])
+        else:
+            if not _is_plain(one.data):
+                raise Unprovable(one.data, "give the loader a name before the loop")
+            text = f"npu_distributed.set_epoch({unit.source.code(one.data)})"
+            page.done("NPU354", unit, one.node, message, [pencil.directly_before(one.node, text)])
+    except Unprovable as problem:
+        advice = f"{problem.message}; call npu_distributed.set_epoch(loader, epoch) before each epoch"
+        page.left("NPU354", unit, one.node, "the epoch of the loader is not set", advice)
+
+
+def _epoch_loop(one: Pass, loops: Loops) -> tuple[Loop, Unit] | None:
+    """The loop that goes over the data again and again: the nearest around the loop over the batches."""
+    return next(iter(loops.loops_around(one.node, one.unit)), None)
+
+
+def _number(loop: Loop) -> str | None:
+    """The variable that counts the turns of a loop."""
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
+        return None
+    called = loop.iter.func
+    word = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    target = loop.target
+    if word == "enumerate" and isinstance(target, ast.Tuple) and isinstance(target.elts[0], ast.Name):
+        return target.elts[0].id
+    if word == "tqdm" and not (loop.iter.args and _is_range(loop.iter.args[0])):
+        return None
+    return target.id if word in _COUNTING and isinstance(target, ast.Name) else None
+
+
+def _is_range(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
+
+
+def _name_there(one: Pass, epochs: Loop, where: Unit, flow: Flow, loops: Loops) -> str | None:
+    """How the loader of a pass is called in the function of the loop over the epochs."""
+    data, unit = one.data, one.unit
+    use: ast.AST = one.node
+    rest = ""
+    for _ in range(6):
+        if data is None:
+            return None
+        if unit is where and unit.frame(use) is where.frame(epochs):
+            known = _is_plain(data) and _bound_outside(data, epochs, where)
+            return unit.source.code(data) + rest if known else None
+        root = data
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name):
+            return None
+        found = unit.source.scope_of(root).lookup(root.id)
+        if found is None:
+            return None
+        owner = found[0].node
+        if owner is unit.source.tree and unit is where:
+            # A global: the same name, unless the function of the epochs has its own of that name.
+            seen = where.source.scope_of(epochs).lookup(root.id)
+            outside = seen is not None and seen[0].node is owner and _bound_outside(data, epochs, where)
+            return unit.source.code(data) + rest if outside else None
+        calls = flow.callers.get(owner, set())
+        if len(calls) != 1 or not isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return None
+        call = next(iter(calls))
+        bound = isinstance(unit.source.parent(owner), ast.ClassDef)
+        given: ast.expr | None
+        if bound and isinstance(call.func, ast.Attribute) and owner.args.args and owner.args.args[0].arg == root.id:
+            given = call.func.value
+        else:
+            given = dict(flow.parameters(call, owner, bound)).get(root.id)
+        rest = unit.source.code(data)[len(root.id) :] + rest
+        data, unit, use = given, flow.call_unit[call], call
+    return None
+
+
+def _bound_outside(data: ast.expr, epochs: Loop, where: Unit) -> bool:
+    """Whether the names of an expression are not bound in the loop itself, where its first line comes too early."""
+    names = {item.id for item in ast.walk(data) if isinstance(item, ast.Name)}
+    for node in ast.walk(epochs):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in names:
+            return False
+    return True

@@ -1,0 +1,272 @@
+"""Evaluation: shared out among the processes where its numbers are sums over batches, else done by each in full."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.distribute.edits import Unprovable
+from npuify.distribute.loops import LOOPS, inside
+from npuify.model import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.distribute.edits import Page
+    from npuify.distribute.flow import Flow
+    from npuify.distribute.loops import Loops, Pass
+
+_ZEROS = frozenset(("torch.zeros", "numpy.zeros", "torch.tensor"))
+_TALKING = frozenset(
+    "print info debug warning log write set_postfix set_description set_postfix_str eval flush add_scalar add_image "
+    "save_image savefig imwrite append".split()
+)
+
+
+class NotShared(Exception):
+    """Why an evaluation cannot be shared out."""
+
+
+def share_evaluation(flow: Flow, loops: Loops, page: Page) -> None:
+    """Edit the evaluations that can be shared out, and say of the others why they are not."""
+    training = {thing.node for one in loops.passes if one.trains for thing in one.loaders}
+    for one in loops.passes:
+        if one.trains or one.data is None or not _evaluates(one, flow, loops):
+            continue
+        unit, pencil = one.unit, page.pencil(one.unit)
+        try:
+            if not isinstance(one.node, ast.For) or one.iterator is not None:
+                raise NotShared("its batches are taken by next()")
+            if training & {thing.node for thing in one.loaders}:
+                raise NotShared("its loader is that of the training")
+            if any(thing.definition is not None for thing in one.loaders):
+                raise NotShared("its loader is a class of the program")
+            sums, lists = _results(one.node, one, flow, loops)
+            counter = _enumerate(one)
+            if counter is not None:
+                edits = [pencil.replace(counter.func, "npu_distributed.numbered")]
+            else:
+                edits = pencil.around(one.data, "npu_distributed.my_batches(")
+            lines = [f"{', '.join(sums)} = npu_distributed.total({', '.join(sums)})"] if sums else []
+            lines += [f"{name} = npu_distributed.gathered({name})" for name in lists]
+            edits.append(pencil.after(one.node, *lines))
+            what = ", ".join([*sums, *lists])
+            message = f"each process evaluates its own batches, every batch once; {what} are those of all processes"
+            page.done("NPU355", unit, one.node, message, edits)
+        except (NotShared, Unprovable) as problem:
+            message = f"every process evaluates everything, and gets the same numbers: {problem}"
+            advice = "nothing has to be done; it takes as long as on one card"
+            page.left("NPU355", unit, one.node, message, advice, Severity.INFO)
+
+
+def _evaluates(one: Pass, flow: Flow, loops: Loops) -> bool:
+    """Whether a loop calls a model."""
+    for region in (one.node, *flow.reached([one.node])):
+        unit = one.unit if region is one.node else flow.unit_with(region)
+        for node in ast.walk(region):
+            if isinstance(node, ast.Call) and (
+                flow.of_kind(node.func, unit, "model")
+                or (isinstance(node.func, ast.Attribute) and flow.of_kind(node.func.value, unit, "model"))
+            ):
+                return True
+    return False
+
+
+def _results(loop: ast.For, one: Pass, flow: Flow, loops: Loops) -> tuple[list[str], list[str]]:
+    """The names that the loop adds up, and the lists that it appends to.
+
+    Raises:
+        NotShared: something else comes out of the loop, or its turns depend on each other.
+    """
+    unit = one.unit
+    for node in ast.walk(loop):
+        if isinstance(node, (ast.Break, ast.Return, ast.Yield, ast.YieldFrom)):
+            raise NotShared("the loop may end before its last batch")
+        if isinstance(node, ast.Call) and flow.of_kind(node.func, unit, "model"):
+            if not loops.without_gradient(node, unit):
+                raise NotShared("it is not under torch.no_grad()")
+    sums: dict[str, None] = {}
+    lists: dict[str, None] = {}
+    own = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    for statement in _statements(loop.body):
+        if isinstance(statement, ast.AugAssign):
+            target = statement.target.value if isinstance(statement.target, ast.Subscript) else statement.target
+            if not isinstance(target, ast.Name) or not isinstance(statement.op, ast.Add):
+                raise NotShared(f"{unit.source.code(statement.target)} is not added up in a way that can be followed")
+            if target.id not in own:
+                sums[target.id] = None
+        elif isinstance(statement, ast.Assign):
+            _assigned(statement, own, sums, unit.source.code(statement.targets[0]))
+        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            name = _appended(statement, loop, own, unit.source.code(statement.value.func))
+            if name is not None:
+                if name in lists:
+                    raise NotShared(f"{name} gets more than one item for each batch")
+                lists[name] = None
+        elif isinstance(statement, (ast.For, ast.AnnAssign)):
+            own |= {node.id for node in ast.walk(statement.target) if isinstance(node, ast.Name)}
+        elif isinstance(statement, (ast.While, ast.Delete, ast.Global, ast.Nonlocal, ast.Try)):
+            raise NotShared("what the loop does cannot be followed")
+    if not sums and not lists:
+        raise NotShared("nothing is added up that could be put together again")
+    _check_index(loop, one)
+    for name in (*sums, *lists):
+        _check_beginning(name, loop, one, is_list=name in lists, parts=_has_parts(name, loop))
+        _check_reads(name, loop)
+    _check_carried(loop, own - set(sums) - set(lists), one)
+    return list(sums), list(lists)
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        yield statement
+        for name in ("body", "orelse", "finalbody"):
+            yield from _statements(getattr(statement, name, None) or [])
+
+
+def _assigned(statement: ast.Assign, own: set[str], sums: dict[str, None], text: str) -> None:
+    for target in statement.targets:
+        for element in getattr(target, "elts", [target]):
+            if not isinstance(element, ast.Name):
+                raise NotShared(f"{text} is set for each batch")
+            value = statement.value
+            added = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add)
+            if added and isinstance(value.left, ast.Name) and value.left.id == element.id and element.id not in own:  # type: ignore[attr-defined]
+                sums[element.id] = None
+            else:
+                own.add(element.id)
+
+
+def _appended(statement: ast.Expr, loop: ast.For, own: set[str], text: str) -> str | None:
+    """The list that a statement appends to."""
+    call = statement.value
+    assert isinstance(call, ast.Call)
+    word = text.rpartition(".")[2]
+    base = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if word not in _TALKING or (isinstance(base, ast.Name) and base.id in own and word == "append"):
+        if isinstance(base, ast.Name) and base.id in own:
+            return None
+        raise NotShared(f"what {text}() keeps cannot be put together again")
+    if word != "append":
+        return None
+    if not isinstance(base, ast.Name) or statement not in loop.body:
+        raise NotShared(f"{text}() is not called once for each batch")
+    return base.id
+
+
+def _has_parts(name: str, loop: ast.For) -> bool:
+    return any(
+        isinstance(node, ast.AugAssign)
+        and isinstance(node.target, ast.Subscript)
+        and getattr(node.target.value, "id", "") == name
+        for node in ast.walk(loop)
+    )
+
+
+def _check_beginning(name: str, loop: ast.For, one: Pass, *, is_list: bool, parts: bool) -> None:
+    """A sum begins with zero, a list empty, in the same function, and anew for each run of the loop."""
+    unit = one.unit
+    stores = [
+        unit.statement(node)
+        for node in ast.walk(one.frame)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+    ]
+    before = [item for item in stores if item.lineno < loop.lineno and not inside(item, loop)]
+    if len(before) != 1 or not isinstance(before[0], (ast.Assign, ast.AnnAssign)):
+        raise NotShared(f"{name} does not begin anew right before the loop")
+    value = _value_of(name, before[0])
+    if is_list:
+        good = isinstance(value, ast.List) and not value.elts
+    elif isinstance(value, ast.Call):
+        zero = value.args[0] if value.args else None
+        tensor = unit.qualname(value.func) == "torch.tensor"
+        good = unit.qualname(value.func) in _ZEROS and (not tensor or getattr(zero, "value", 1) == 0)
+    else:
+        good = isinstance(value, ast.Constant) and value.value == 0 and not parts
+    if not good:
+        raise NotShared(f"{name} does not begin with {'an empty list' if is_list else 'zero'}")
+    for up in unit.ancestors(loop):
+        if isinstance(up, LOOPS):
+            if not inside(before[0], up):
+                raise NotShared(f"{name} goes on from one run of the loop to the next")
+            break
+        if up is one.frame:
+            break
+
+
+def _value_of(name: str, statement: ast.Assign | ast.AnnAssign) -> ast.expr | None:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    for target in targets:
+        if isinstance(target, ast.Name) and target.id == name:
+            return statement.value
+        if isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
+            for element, value in zip(target.elts, statement.value.elts, strict=False):
+                if isinstance(element, ast.Name) and element.id == name:
+                    return value
+    return None
+
+
+def _check_reads(name: str, loop: ast.For) -> None:
+    """Inside the loop a sum may be read by its own addition and for a progress bar only."""
+    for statement in _statements(loop.body):
+        if isinstance(statement, (ast.If, ast.For, ast.With)):
+            tests = [getattr(statement, "test", None), getattr(statement, "iter", None)]
+            if any(test is not None and _reads(test, name) for test in tests):
+                raise NotShared(f"{name} decides something inside the loop")
+            continue
+        if isinstance(statement, ast.AugAssign):
+            if _reads(statement.value, name):
+                raise NotShared(f"{name} is used inside the loop")
+        elif isinstance(statement, ast.Assign):
+            adds = any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
+            if not adds and _reads(statement.value, name):
+                raise NotShared(f"{name} is used inside the loop")
+
+
+def _reads(node: ast.AST, name: str) -> bool:
+    return any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(node))
+
+
+def _enumerate(one: Pass) -> ast.Call | None:
+    """The call of ``enumerate`` right around the loader; its numbers stay those of one process alone."""
+    for node in ast.walk(one.node.iter) if isinstance(one.node, ast.For) else ():
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "enumerate" and node.args:
+            return node if node.args[0] is one.data else None
+    return None
+
+
+def _check_index(loop: ast.For, one: Pass) -> None:
+    """The number of a batch must not be used where it is counted from outside of a progress bar."""
+    called = loop.iter
+    counted = isinstance(called, ast.Call) and getattr(called.func, "id", "") == "enumerate"
+    if not counted or _enumerate(one) is not None or not isinstance(loop.target, ast.Tuple):
+        return
+    number = loop.target.elts[0]
+    if isinstance(number, ast.Name) and any(_reads(statement, number.id) for statement in loop.body):
+        raise NotShared(f"the number of the batch, {number.id}, would be another one")
+
+
+def _check_carried(loop: ast.For, names: set[str], one: Pass) -> None:
+    """What a turn sets must not be read by the next turn, nor after the loop."""
+    end = loop.end_lineno or loop.lineno
+    target = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    for name in sorted(names - target):
+        places = [node for node in ast.walk(loop) if isinstance(node, ast.Name) and node.id == name]
+        statements = [(one.unit.statement(node).lineno, isinstance(node.ctx, ast.Store)) for node in places]
+        if min(statements)[1] is False:
+            raise NotShared(f"{name} goes from one batch to the next")
+    for node in ast.walk(one.frame):
+        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load) and node.lineno > end:
+            first = min(
+                (
+                    item.lineno
+                    for item in ast.walk(one.frame)
+                    if isinstance(item, ast.Name)
+                    and item.id == node.id
+                    and item.lineno > end
+                    and isinstance(item.ctx, ast.Store)
+                ),
+                default=node.lineno + 1,
+            )
+            if first >= node.lineno:
+                raise NotShared(f"{node.id} of the last batch is used after the loop")

@@ -1,0 +1,84 @@
+"""What a person or a program is told about launch scripts and clusters."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .cluster.build import ClusterResult
+    from .launch import LaunchResult
+
+_WORDS = {"must": "to change", "check": "to check", "note": "note"}
+
+
+def as_json(result: LaunchResult | ClusterResult) -> str:
+    """The result for programs."""
+    return msgspec.json.format(msgspec.json.encode(result), indent=2).decode() + "\n"
+
+
+def launch_text(result: LaunchResult) -> str:
+    """What was written and what to do, or, where nothing was written, the texts themselves."""
+    return "\n".join(_launch_lines(result)) + "\n"
+
+
+def _launch_lines(result: LaunchResult) -> Iterator[str]:
+    if not result.output:
+        for name, text in result.files.items():
+            yield f"# ==== {name}"
+            yield text
+        yield "# ==== nothing was written; name a folder with -o"
+    else:
+        cards = f"{result.cards} cards" if result.cards is not None else "all cards"
+        where = "" if result.nodes == 1 else f" of each of {result.nodes} machines"
+        yield f"{result.entry} on {cards}{where}, by {result.method} (torch_npu {result.release.torch_npu})"
+        yield f"  {result.message} [{result.evidence.value}]"
+        yield "written:"
+        yield from (f"  {result.output}/{name}" for name in result.files)
+        yield "start:" if result.nodes == 1 else "start, one on each machine:"
+        yield from (f"  {command}" for command in result.commands)
+        yield "try it without NPUs:"
+        first = result.commands[0]
+        variables, _, command = first.rpartition("bash ")
+        yield f"  {variables}npuify simulate bash {command}"
+    yield from _program_lines(result)
+
+
+def _program_lines(result: LaunchResult) -> Iterator[str]:
+    if not result.program:
+        return
+    yield "the program:"
+    for change in result.program:
+        place = f"{change.file}:{change.line}: " if change.line else f"{change.file}: " if change.file else ""
+        patched = " (in program.patch)" if change.edits else ""
+        yield f"  {_WORDS[change.level]}: {place}{change.message}{patched}"
+    if any(change.edits for change in result.program) and result.output:
+        yield f"  patch -p1 < {shlex.quote(result.output)}/program.patch    # in the folder where the program runs"
+
+
+def cluster_text(result: ClusterResult) -> str:
+    """What was planned and written, or, where nothing was written, the texts themselves."""
+    return "\n".join(_cluster_lines(result)) + "\n"
+
+
+def _cluster_lines(result: ClusterResult) -> Iterator[str]:
+    if not result.output:
+        for name, text in result.files.items():
+            yield f"# ==== {name}"
+            yield text
+        yield "# ==== nothing was written; name a folder with -o"
+        return
+    yield f"{len(result.machines)} machines of {result.product}, {result.world_size} ranks"
+    yield f"  {result.rules} [{result.evidence.value}]"
+    for machine in result.machines:
+        first, last = machine.cards[0], machine.cards[-1]
+        addresses = f", {first.address} to {last.address}" if first.address else ", addresses preset"
+        yield f"  {machine.name} ({machine.address}): ranks {first.rank} to {last.rank}{addresses}"
+    yield from (f"  note: {note}" for note in result.notes)
+    yield "written:"
+    yield from (f"  {result.output}/{name}" for name in result.files)
+    yield f"how to go on: {result.output}/CLUSTER.md"

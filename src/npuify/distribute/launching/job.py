@@ -1,0 +1,162 @@
+"""What is to be started: a program, on how many cards of how many machines, by which launcher."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from npuify.knowledge.launching import cluster_products, kernel_settings, launchers
+from npuify.model import NpuifyError, Release
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+METHODS: Final = ("torchrun", "shell", "spawn", "launch", "torch_npu_run")
+LARGEST: Final = 64
+"""Cards of one machine."""
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """One program on many cards. Paths are absolute."""
+
+    entry: str
+    """A file, relative to ``folder`` where it lies below it, or a module."""
+    folder: str
+    """Where the program runs."""
+    method: str
+    release: Release
+    arguments: tuple[str, ...] = ()
+    module: bool = False
+    cards: int | None = None
+    """Of each machine; None: all that the machine has, counted when the script runs."""
+    nodes: int = 1
+    master: str = "127.0.0.1"
+    """Host name or address of the first machine."""
+    port: int = 29500
+    visible: tuple[tuple[int, ...], ...] = ()
+    """Numbers of the cards that take part, by machine; empty: the first ones of each."""
+
+    @property
+    def file(self) -> Path | None:
+        """The program's file; None where a module's cannot be told."""
+        if not self.module:
+            return Path(self.folder, self.entry)
+        base = Path(self.folder, *self.entry.split("."))
+        return next((one for one in (base.with_suffix(".py"), base / "__main__.py") if one.is_file()), None)
+
+
+def job(
+    entry: str,
+    *,
+    method: str,
+    release: Release,
+    arguments: Sequence[str] = (),
+    module: bool = False,
+    cards: int | None = None,
+    nodes: int = 1,
+    master: str = "",
+    port: int = 29500,
+    soc: str = "",
+    folder: Path | None = None,
+    visible: tuple[tuple[int, ...], ...] = (),
+) -> Job:
+    """A job, once it is sure that it can be started.
+
+    Args:
+        entry: the program's file, as a person names it here, or (``module``) a module.
+        method: one of ``METHODS``.
+        cards: of each machine, 1 to 64; None leaves it to the machine.
+        nodes: how many machines.
+        master: name or address of the first machine; needed where there are several.
+        port: of the first machine, where ranks meet; free there.
+        soc: the chip, to hold ``cards`` against what its network allows; empty: not checked.
+        folder: where the program runs; the current folder unless given.
+        visible: numbers of the cards that take part, by machine; empty: the first ones of each.
+
+    Raises:
+        NpuifyError: something does not fit; it says what and why.
+    """
+    if method not in METHODS:
+        raise NpuifyError(f"there is no way to launch called {method!r}", advice=f"one of {', '.join(METHODS)}")
+    if release.torch_npu in launchers()[method].without:
+        raise NpuifyError(
+            f"torch_npu {release.torch_npu} does not bring {method}",
+            advice="choose another --method, or another release",
+        )
+    if nodes < 1:
+        raise NpuifyError(f"--nodes {nodes}: at least one machine is needed")
+    if nodes > 1 and not master:
+        raise NpuifyError("several machines need --master, the name or address of the first one")
+    _check_cards(cards, nodes, soc)
+    _check_port(port)
+    _check_host(master or "127.0.0.1")
+    where = (folder or Path.cwd()).resolve()
+    if not where.is_dir():
+        raise NpuifyError("there is no such folder to run in", file=str(folder))
+    return Job(
+        entry=entry if module else _entry(Path(entry), where),
+        folder=str(where),
+        method=method,
+        release=release,
+        arguments=tuple(arguments),
+        module=module,
+        cards=cards,
+        nodes=nodes,
+        master=master or "127.0.0.1",
+        port=port,
+        visible=visible,
+    )
+
+
+def _entry(entry: Path, folder: Path) -> str:
+    if not entry.is_file():
+        raise NpuifyError("there is no such file", advice="name the program as you would start it", file=str(entry))
+    path = entry.resolve()
+    return path.relative_to(folder).as_posix() if folder in path.parents else str(path)
+
+
+def _check_cards(cards: int | None, nodes: int, soc: str) -> None:
+    if cards is not None and not 1 <= cards <= LARGEST:
+        raise NpuifyError(f"--cards {cards}: a machine has 1 to {LARGEST} cards")
+    if not soc or cards is None:
+        return
+    from npuify.knowledge import product
+
+    layout = cluster_products().get(product(soc).name)
+    if layout is None:
+        return
+    if cards > layout.cards:
+        raise NpuifyError(f"--cards {cards}: a machine with {layout.title} has {layout.cards}")
+    if layout.counts and cards not in layout.counts:
+        raise NpuifyError(
+            f"--cards {cards}: on {layout.title} {', '.join(map(str, layout.counts))} cards of a machine take part",
+            advice=layout.message if nodes > 1 else "",
+        )
+
+
+def _check_port(port: int) -> None:
+    if not 1024 <= port <= 65535:
+        raise NpuifyError(f"--port {port}: give one from 1024 to 65535")
+    reserved = next(row.value for row in kernel_settings() if row.name.endswith("ip_local_reserved_ports"))
+    first, last = map(int, reserved.split("-"))
+    if first <= port <= last:
+        raise NpuifyError(
+            f"--port {port}: HCCL itself listens on {first} to {last}", advice="choose another, such as 29500"
+        )
+
+
+def _check_host(host: str) -> None:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        if re.fullmatch(r"(?=.{1,253}$)(?!-)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?", host) is None:
+            raise NpuifyError(f"--master {host!r} is neither a host's name nor an address") from None
+        if re.fullmatch(r"[\d.]+", host):
+            raise NpuifyError(f"--master {host} is no address") from None
+        return
+    if address.is_unspecified or address.is_multicast:
+        raise NpuifyError(f"--master {host} is not the address of a machine")

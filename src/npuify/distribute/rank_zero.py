@@ -1,0 +1,267 @@
+"""What one process does for all: saving, writing, making folders, downloading, progress bars."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.distribute.edits import Unprovable
+from npuify.distribute.loops import inside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from npuify.distribute.edits import Page, Pencil
+    from npuify.distribute.flow import Flow
+    from npuify.distribute.program import Unit
+
+_WRITERS = frozenset(
+    "torch.save numpy.save numpy.savez numpy.savez_compressed numpy.savetxt torchvision.utils.save_image json.dump "
+    "pickle.dump yaml.dump yaml.safe_dump torch.onnx.export matplotlib.pyplot.savefig matplotlib.pyplot.imsave "
+    "cv2.imwrite imageio.imwrite shutil.copy shutil.copyfile shutil.copy2 shutil.move shutil.rmtree shutil.copytree "
+    "os.remove os.unlink os.rename os.replace os.rmdir scipy.io.savemat joblib.dump safetensors.torch.save_file "
+    "torch.jit.save soundfile.write matplotlib.pyplot.show torchvision.io.write_png torchvision.io.write_jpeg".split()
+)
+_WRITING = frozenset("savefig to_csv to_json to_excel to_pickle write_text write_bytes save_pretrained imsave".split())
+_MODES = ("w", "a", "x", "+")
+_IS_MAIN = "if npu_distributed.is_main():"
+
+
+def only_once(
+    flow: Flow, page: Page, *, unless: Callable[[ast.AST, Unit], bool] | None = None, waits: bool = True
+) -> None:
+    """Let rank 0 alone do what must be done once.
+
+    Args:
+        unless: names code that is left as it is.
+        waits: processes may wait for each other; else downloads are left alone.
+    """
+    if waits:
+        _downloading_functions(flow, page)
+    for unit in flow.program.units:
+        for node in unit.nodes:
+            if isinstance(node, ast.With) and not (unless is not None and unless(node, unit)):
+                _opened_by_with(node, unit, page)
+        for node in unit.nodes:
+            if isinstance(node, ast.Call) and not (unless is not None and unless(node, unit)):
+                try:
+                    _once(node, unit, flow, page, waits=waits)
+                except Unprovable as problem:
+                    message = f"{unit.source.code(node.func)} is done by every process"
+                    page.left("NPU356", unit, node, message, f"put it under {_IS_MAIN} ({problem.message})")
+
+
+def _once(node: ast.Call, unit: Unit, flow: Flow, page: Page, *, waits: bool) -> None:
+    pencil, name = page.pencil(unit), unit.qualname(node.func)
+    attribute = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    last = name.rpartition(".")[2]
+    if name in _WRITERS or (attribute in _WRITING and not flow.callees.get(node)):
+        _whole_model(node, name, unit, flow, page)
+        _guard(node, unit, flow, page)
+    elif last == "SummaryWriter" or name in ("tensorboardX.SummaryWriter",):
+        message = "rank 0 alone writes for TensorBoard"
+        tail = " if npu_distributed.is_main() else npu_distributed.Silent())"
+        page.done("NPU356", unit, node, message, pencil.around(node, "(", tail))
+    elif name == "wandb.init" and not any(keyword.arg in ("mode", None) for keyword in node.keywords):
+        text = 'mode=None if npu_distributed.is_main() else "disabled"'
+        page.done("NPU356", unit, node, "rank 0 alone reports to W&B", [pencil.argument(node, text)])
+    elif name.partition(".")[0] == "tqdm" and last in ("tqdm", "trange"):
+        if not any(keyword.arg in ("disable", None) for keyword in node.keywords):
+            text = "disable=not npu_distributed.is_main()"
+            page.done("NPU356", unit, node, "rank 0 alone shows a progress bar", [pencil.argument(node, text)])
+    elif name in ("os.makedirs", "os.mkdir") or (attribute == "mkdir" and name != "os.mkdir" and not name):
+        _folder(node, name, unit, page)
+    elif name in ("open", "io.open", "builtins.open") or (isinstance(node.func, ast.Name) and node.func.id == "open"):
+        _opened(node, unit, page)
+    elif name in ("logging.FileHandler", "logging.handlers.RotatingFileHandler") and node.args:
+        message = "rank 0 alone writes the log file"
+        page.done("NPU356", unit, node, message, pencil.around(node.args[0], "npu_distributed.only_main("))
+    elif waits and _downloads(node, name) and not flow.callees.get(node):
+        _first_alone(node, unit, page)
+
+
+_FETCHING = (
+    "urllib.request.urlopen",
+    "urllib.request.urlretrieve",
+    "requests.get",
+    "urllib.urlopen",
+    "urllib2.urlopen",
+)
+
+
+def _downloading_functions(flow: Flow, page: Page) -> None:
+    """A function that fetches files by itself is called by one process first; inside it nothing is edited."""
+    for unit in flow.program.units:
+        for node in unit.nodes:
+            if not isinstance(node, ast.Call) or not unit.qualname(node.func).endswith(_FETCHING):
+                continue
+            function = unit.frame(node)
+            if isinstance(function, ast.Module) or unit.class_around(function) is not None:
+                continue
+            calls = flow.callers.get(function, set())
+            if calls:
+                page.pencil(unit).guarded += [item for item in ast.walk(function) if isinstance(item, ast.stmt)]
+            for call in sorted(calls, key=lambda one: one.lineno):
+                _first_alone(call, flow.call_unit[call], page)
+
+
+def _whole_model(node: ast.Call, name: str, unit: Unit, flow: Flow, page: Page) -> None:
+    """A model that is saved or exported whole goes without its wrapper."""
+    if name in ("torch.save", "torch.onnx.export") and node.args:
+        first = node.args[0]
+        if isinstance(first, (ast.Name, ast.Attribute)) and flow.of_kind(first, unit, "model"):
+            edits = page.pencil(unit).around(first, "npu_distributed.unwrap(")
+            page.done("NPU367", unit, first, "the model itself is saved, not what is wrapped around it", edits)
+
+
+def _guard(node: ast.Call, unit: Unit, flow: Flow, page: Page) -> None:
+    statement = unit.statement(node)
+    pencil = page.pencil(unit)
+    if any(inside(statement, one) for one in pencil.guarded):
+        return
+    holder = unit.class_around(node)
+    if holder is not None and flow.kind_of_class(holder, unit) in ("dataset", "iterable"):
+        raise Unprovable(
+            node, "a data set writes it; the others must wait until it is there: npu_distributed.main_first()"
+        )
+    if not isinstance(statement, ast.Expr) or statement.value is not node:
+        raise Unprovable(node, "its value is used")
+    if any(inside(one, statement) for one in page.together):
+        raise Unprovable(node, "ask for the mean over the processes before, into a variable")
+    page.done("NPU356", unit, node, "rank 0 alone writes it", pencil.under(statement, statement, _IS_MAIN))
+    pencil.guarded.append(statement)
+
+
+def _is_written(node: ast.Call) -> bool:
+    """Whether a call of ``open`` opens a file to write."""
+    mode = node.args[1] if len(node.args) > 1 else next((one.value for one in node.keywords if one.arg == "mode"), None)
+    return isinstance(mode, ast.Constant) and isinstance(mode.value, str) and any(one in mode.value for one in _MODES)
+
+
+def _opened_by_with(node: ast.With, unit: Unit, page: Page) -> None:
+    """``with open(…, "w")`` whose block does nothing but write is done by rank 0 alone."""
+    calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
+    opens = [one for one in calls if getattr(one.func, "id", "") == "open" and _is_written(one)]
+    pencil = page.pencil(unit)
+    if len(opens) != len(node.items) or not all(isinstance(item, ast.Expr) for item in node.body):
+        return
+    if any(inside(node, one) for one in pencil.guarded):
+        return
+    if any(inside(one, node) for one in page.together):
+        # All processes come by here, and all but rank 0 write into nothing: see _opened.
+        pencil.guarded += node.body
+        return
+    try:
+        page.done("NPU356", unit, node, "rank 0 alone writes it", pencil.under(node, node, _IS_MAIN))
+        pencil.guarded.append(node)
+    except Unprovable:
+        return
+
+
+def _opened(node: ast.Call, unit: Unit, page: Page) -> None:
+    pencil: Pencil = page.pencil(unit)
+    if not node.args or not _is_written(node) or any(inside(node, one) for one in pencil.guarded):
+        return
+    edits = pencil.around(node.args[0], "npu_distributed.only_main(")
+    page.done("NPU356", unit, node, "rank 0 alone writes this file", edits)
+
+
+def _folder(node: ast.Call, name: str, unit: Unit, page: Page) -> None:
+    """Making a folder does not fail where another process was faster."""
+    if any(inside(node, one) for one in page.pencil(unit).guarded):
+        return
+    if any(keyword.arg in ("exist_ok", None) for keyword in node.keywords) or any(
+        isinstance(item, ast.Starred) for item in node.args
+    ):
+        return
+    if any(isinstance(up, ast.Try) for up in unit.ancestors(node)):
+        return
+    if (name == "os.makedirs" and len(node.args) > 2) or (name != "os.makedirs" and len(node.args) > 1):
+        return
+    pencil = page.pencil(unit)
+    edits = [pencil.argument(node, "exist_ok=True")]
+    if name == "os.mkdir":
+        edits.append(pencil.replace(node.func, "os.makedirs"))
+    page.done("NPU356", unit, node, "another process may have made the folder a moment ago", edits)
+
+
+def _downloads(node: ast.Call, name: str) -> bool:
+    for keyword in node.keywords:
+        if keyword.arg == "download":
+            return not (isinstance(keyword.value, ast.Constant) and not keyword.value.value)
+    if name in ("urllib.request.urlretrieve", "torch.hub.download_url_to_file", "gdown.download", "wget.download"):
+        return True
+    if name in ("torch.hub.load", "datasets.load_dataset", "huggingface_hub.snapshot_download"):
+        return True
+    if name.startswith("transformers.") and name.endswith(".from_pretrained"):
+        return True
+    if name.startswith("torchvision.models."):
+        weights = next((one.value for one in node.keywords if one.arg in ("weights", "pretrained")), None)
+        return weights is not None and not (isinstance(weights, ast.Constant) and not weights.value)
+    return False
+
+
+def _first_alone(node: ast.Call, unit: Unit, page: Page) -> None:
+    statement, pencil = unit.statement(node), page.pencil(unit)
+    if any(inside(statement, one) for one in pencil.guarded):
+        return
+    message = "one process of the machine downloads, the others wait for it"
+    if not isinstance(statement, (ast.Assign, ast.Expr, ast.AnnAssign, ast.Return)):
+        text = "put the download under `with npu_distributed.main_first():`"
+        page.left("NPU357", unit, node, "every process downloads", text)
+        return
+    try:
+        edits = pencil.under(statement, statement, "with npu_distributed.main_first():")
+        page.done("NPU357", unit, node, message, edits)
+        pencil.guarded.append(statement)
+    except Unprovable as problem:
+        text = f"put the download under `with npu_distributed.main_first():` ({problem.message})"
+        page.left("NPU357", unit, node, "every process downloads", text)
+
+
+def load_to_own_card(flow: Flow, page: Page) -> None:
+    """Checkpoints are loaded to the process's own device, and after rank 0 has written them."""
+    saved = {
+        text
+        for unit in flow.program.units
+        for node in unit.nodes
+        if isinstance(node, ast.Call) and unit.qualname(node.func) == "torch.save" and len(node.args) > 1
+        for text in _paths(node.args[1], unit)
+    }
+    for unit in flow.program.units:
+        pencil = page.pencil(unit)
+        for node in unit.nodes:
+            if not isinstance(node, ast.Call) or unit.qualname(node.func) != "torch.load" or not node.args:
+                continue
+            if len(node.args) == 1 and not any(keyword.arg in ("map_location", None) for keyword in node.keywords):
+                text = "map_location=npu_distributed.device()"
+                message = "a checkpoint comes back to the card that wrote it, unless it is told where to go"
+                try:
+                    page.done("NPU365", unit, node, message, [pencil.argument(node, text)])
+                except Unprovable as problem:
+                    page.left("NPU365", unit, node, message, problem.message)
+            if saved & set(_paths(node.args[0], unit)):
+                statement = unit.statement(node)
+                around = next((up for up in unit.ancestors(node) if isinstance(up, ast.With)), statement)
+                if around is not statement and not _opens(around, unit):
+                    around = statement
+                try:
+                    edit = pencil.directly_before(around, "npu_distributed.barrier()")
+                    page.done("NPU365", unit, node, "the file is read when rank 0 has written it", [edit])
+                except Unprovable as problem:
+                    page.left("NPU365", unit, node, "rank 0 may still be writing the file", problem.message)
+
+
+def _opens(node: ast.stmt, unit: Unit) -> bool:
+    return isinstance(node, ast.With) and any("open(" in unit.source.code(item.context_expr) for item in node.items)
+
+
+def _paths(node: ast.expr, unit: Unit) -> list[str]:
+    """The text of the path that a file is saved to or loaded from, through ``with open(path) as f``."""
+    found = [unit.source.code(node)]
+    for up in unit.ancestors(node):
+        for item in up.items if isinstance(up, ast.With) else ():
+            names = isinstance(item.optional_vars, ast.Name) and item.optional_vars.id == found[0]
+            if names and isinstance(item.context_expr, ast.Call) and item.context_expr.args:
+                return [unit.source.code(item.context_expr.args[0])]
+    return found

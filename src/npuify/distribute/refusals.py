@@ -1,0 +1,225 @@
+"""Programs that are not converted, and why."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Final
+
+from npuify.model import Severity
+
+if TYPE_CHECKING:
+    from npuify.distribute.edits import Page
+    from npuify.distribute.flow import Flow
+    from npuify.distribute.loops import Loops
+    from npuify.distribute.program import Program, Unit
+
+_ENVIRONMENTS = frozenset(
+    "gym gymnasium stable_baselines3 tianshou pettingzoo dm_control procgen atari_py ale_py mujoco_py minigrid "
+    "isaacgym rllib torchrl".split()
+)
+_GROUPS = frozenset(
+    "torch.distributed.init_process_group torch.distributed.distributed_c10d.init_process_group "
+    "torch.nn.parallel.DistributedDataParallel torch.nn.parallel.distributed.DistributedDataParallel "
+    "torch.distributed.fsdp.FullyShardedDataParallel torch.distributed.fsdp.fully_shard "
+    "torch.distributed.rpc.init_rpc torch.distributed.device_mesh.init_device_mesh deepspeed.initialize "
+    "deepspeed.init_distributed apex.parallel.DistributedDataParallel colossalai.launch "
+    "colossalai.launch_from_torch".split()
+)
+_PROCESSES = frozenset(
+    "multiprocessing.Process torch.multiprocessing.Process torch.multiprocessing.spawn "
+    "torch.multiprocessing.spawn.spawn concurrent.futures.ProcessPoolExecutor torch.multiprocessing.start_processes "
+    "torch.distributed.launcher.api.elastic_launch os.fork ray.remote".split()
+)
+_ASKING = frozenset("is_available is_initialized get_rank get_world_size is_nccl_available barrier".split())
+"""What a program for one card may call, too, where it is prepared for many."""
+_ONE_CARD: Final = re.compile(r"(?:npu|cuda):(\d+)")
+_TRAINERS = {
+    "pytorch_lightning.Trainer": 'Trainer(accelerator="npu", devices=8, strategy="ddp")',
+    "lightning.Trainer": 'Trainer(accelerator="npu", devices=8, strategy="ddp")',
+    "lightning.pytorch.Trainer": 'Trainer(accelerator="npu", devices=8, strategy="ddp")',
+    "lightning.fabric.Fabric": "Fabric(devices=8), then fabric.setup() and fabric.setup_dataloaders()",
+    "lightning.Fabric": "Fabric(devices=8), then fabric.setup() and fabric.setup_dataloaders()",
+    "transformers.Trainer": "start it with `torchrun --nproc_per_node 8`: the Trainer does the rest by itself",
+    "transformers.Seq2SeqTrainer": "start it with `torchrun --nproc_per_node 8`: the Trainer does the rest by itself",
+    "trl.SFTTrainer": "start it with `torchrun --nproc_per_node 8`: the Trainer does the rest by itself",
+    "accelerate.Accelerator": "start it with `accelerate launch --num_processes 8`: the Accelerator does the rest",
+    "mmengine.runner.Runner": 'give the Runner launcher="pytorch", and start it with torchrun',
+    "mmengine.runner.Runner.from_cfg": 'set cfg.launcher = "pytorch", and start it with torchrun',
+    "ignite.distributed.Parallel": 'idist.Parallel(backend="hccl", nproc_per_node=8)',
+    "composer.Trainer": "start it with `composer -n 8`",
+    "fastai.distributed.distrib_ctx": "start it with `accelerate launch --num_processes 8`",
+}
+HELPER = "npu_distributed"
+
+
+def refuse(program: Program, flow: Flow, loops: Loops, page: Page) -> bool:
+    """Say why a program is not converted; False where nothing speaks against it."""
+    for unit in program.units:
+        for node in unit.nodes:
+            _refuse_node(node, unit, flow, page)
+    _refuse_several_cards(program, page)
+    _refuse_environments(program, loops, page)
+    if not page.findings and not loops.backwards:
+        page.left(
+            "NPU395",
+            program.entry,
+            program.entry.source.tree,
+            "no training is found: neither this file nor one of the project that it imports calls backward()",
+            "name the file that is started to train with --entry",
+        )
+    return bool(page.findings)
+
+
+def _refuse_node(node: ast.AST, unit: Unit, flow: Flow, page: Page) -> None:
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        names = [alias.name for alias in node.names]
+        module = getattr(node, "module", None) or ""
+        if HELPER in (*names, module.rpartition(".")[2]):
+            page.left(
+                "NPU392",
+                unit,
+                node,
+                "the program was converted by npuify already",
+                "convert the original again, with other options",
+            )
+        elif any(one.split(".")[0] == "horovod" for one in (*names, module)):
+            advice = "Horovod has no support for NPUs: take its calls out, and convert the single-card program"
+            page.left("NPU392", unit, node, "the program is distributed by Horovod", advice)
+        return
+    if isinstance(node, ast.ClassDef) and any(unit.qualname(base) == "torch.autograd.Function" for base in node.bases):
+        for call in ast.walk(node):
+            if isinstance(call, ast.Call) and unit.qualname(call.func).startswith("torch.distributed."):
+                page.left(
+                    "NPU391",
+                    unit,
+                    call,
+                    f"{node.name} exchanges tensors between processes in its own forward or backward: averaging "
+                    "gradients besides would count some of them several times",
+                    "decide which gradients are averaged already, and leave their parameters out of "
+                    "DistributedDataParallel",
+                )
+                return
+    if not isinstance(node, ast.Call):
+        return
+    name = unit.qualname(node.func)
+    if name in _GROUPS:
+        page.left(
+            "NPU392",
+            unit,
+            node,
+            f"the program is distributed already: it calls {name.rpartition('.')[2]}()",
+            "migrate it with `npuify migrate`, and start it with `npuify launch`; `npuify distribute --complete` adds "
+            "what it lacks",
+        )
+    elif name.startswith("torch.distributed.") and name.rpartition(".")[2] not in _ASKING:
+        page.left(
+            "NPU392",
+            unit,
+            node,
+            f"the program is distributed already: it calls {name}()",
+            "migrate it with `npuify migrate`, and start it with `npuify launch`",
+        )
+    elif name in _PROCESSES or (name.endswith(".Process") and "multiprocessing" in name):
+        page.left(
+            "NPU393",
+            unit,
+            node,
+            f"the program starts processes by itself, with {name.rpartition('.')[2]}",
+            "let torchrun start the processes: call the function that trains once, and convert again (--complete adds "
+            "what a program that joins a process group lacks)",
+        )
+    elif (
+        isinstance(node.func, ast.Attribute)
+        and node.func.attr == "share_memory"
+        and flow.of_kind(node.func.value, unit, "model")
+    ):
+        page.left(
+            "NPU393",
+            unit,
+            node,
+            "processes of the program share one model in memory, which cards cannot",
+            "take the program's single-process form",
+        )
+    elif name in _TRAINERS:
+        page.left(
+            "NPU380",
+            unit,
+            node,
+            f"{name} runs on many cards by itself, and is not rewritten",
+            _TRAINERS[name],
+            Severity.WARNING,
+        )
+    elif any(keyword.arg == "device_map" and not _is_none(keyword.value) for keyword in node.keywords):
+        page.left(
+            "NPU394",
+            unit,
+            node,
+            "device_map spreads one model over several cards",
+            "load the model without device_map; each process then has it whole",
+        )
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _refuse_several_cards(program: Program, page: Page) -> None:
+    """Two different cards by number in one program: parts of a model on several cards."""
+    seen: dict[str, tuple[ast.AST, Unit]] = {}
+    for unit in program.units:
+        for node in unit.nodes:
+            number = None
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                match = _ONE_CARD.fullmatch(node.value)
+                number = match[1] if match else None
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+                first = node.args[0]
+                if node.func.attr in ("npu", "cuda") and isinstance(first, ast.Constant):
+                    number = str(first.value) if type(first.value) is int else None
+            if number is not None:
+                seen.setdefault(number, (node, unit))
+    if len(seen) > 1:
+        node, unit = list(seen.values())[1]
+        page.left(
+            "NPU394",
+            unit,
+            node,
+            f"one process uses several cards ({', '.join(sorted(seen))})",
+            "bring the whole model onto one card, or use pipeline parallelism made for that",
+        )
+
+
+def _refuse_environments(program: Program, loops: Loops, page: Page) -> None:
+    for unit in program.units:
+        for node in unit.nodes:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module or ""]
+            if any(name.split(".")[0] in _ENVIRONMENTS for name in names):
+                page.left(
+                    "NPU390",
+                    unit,
+                    node,
+                    "it learns from an environment that it acts on: how that is spread over cards is a question of "
+                    "the algorithm",
+                    "let each process have environments of its own, with other seeds, and average gradients where the "
+                    "algorithm allows it",
+                )
+                return
+    for one in loops.passes:
+        if not one.trains or one.loaders:
+            continue
+        for node in ast.walk(one.node):
+            unpacked = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)
+            if unpacked and len(node.targets[0].elts) in (4, 5) and isinstance(node.value, ast.Call):  # type: ignore[attr-defined]
+                called = node.value.func  # type: ignore[attr-defined]
+                if isinstance(called, ast.Attribute) and called.attr == "step":
+                    page.left(
+                        "NPU390",
+                        one.unit,
+                        node,
+                        "it learns from an environment that it acts on",
+                        "let each process have environments of its own, with other seeds",
+                    )
+                    return

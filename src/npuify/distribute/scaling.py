@@ -1,0 +1,42 @@
+"""The learning rate, scaled for a larger global batch."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from npuify.distribute.edits import Page
+    from npuify.distribute.flow import Flow
+
+_OWN_RATE = {"OneCycleLR": (1, "max_lr"), "CyclicLR": (2, "max_lr")}
+
+
+def scale_learning_rate(flow: Flow, page: Page, rule: str) -> None:
+    """Multiply the learning rate of each optimizer by the number of processes (``linear``) or its root (``sqrt``)."""
+    for unit in flow.program.units:
+        for node in unit.nodes:
+            if not isinstance(node, ast.Call):
+                continue
+            last = unit.qualname(node.func).rpartition(".")[2]
+            if any(thing.node is node for thing in flow.of_kind(node, unit, "optimizer")):
+                place, word = 1, "lr"
+            elif last in _OWN_RATE and "lr_scheduler" in unit.qualname(node.func):
+                place, word = _OWN_RATE[last]
+            else:
+                continue
+            given = next((keyword.value for keyword in node.keywords if keyword.arg == word), None)
+            if given is None and len(node.args) > place and not any(isinstance(a, ast.Starred) for a in node.args):
+                given = node.args[place]
+            if given is None:
+                page.left(
+                    "NPU361",
+                    unit,
+                    node,
+                    "the learning rate is not given here, so it is not scaled",
+                    f'give it: {word}=npu_distributed.scaled_lr(…, "{rule}")',
+                )
+                continue
+            edits = page.pencil(unit).around(given, "npu_distributed.scaled_lr(", f', "{rule}")')
+            how = "the number of cards" if rule == "linear" else "the square root of the number of cards"
+            page.done("NPU361", unit, node, f"{word} is multiplied by {how}, as the global batch grows", edits)

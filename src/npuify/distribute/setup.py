@@ -1,0 +1,149 @@
+"""Set-up: the process group, and devices that were chosen by number."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Final
+
+from npuify.distribute.edits import Unprovable
+
+if TYPE_CHECKING:
+    from npuify.distribute.edits import Page
+    from npuify.distribute.flow import Flow
+    from npuify.distribute.program import Unit
+
+_NUMBERED: Final = re.compile(r"(npu|cuda):\d+")
+_SET_DEVICE = frozenset(("torch.npu.set_device", "torch.cuda.set_device", "torch_npu.npu.set_device"))
+_HIDING = frozenset(("ASCEND_RT_VISIBLE_DEVICES", "ASCEND_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"))
+_HARMLESS = ("os.environ", "os.putenv", "warnings.", "logging.getLogger", "matplotlib.use", "sys.path")
+
+
+def set_up(entry: Unit, page: Page) -> None:
+    """Join the process group at the very beginning of the program."""
+    pencil = page.pencil(entry)
+    message = "each process takes its card and joins the others before anything touches a device"
+    guard = main_guard(entry)
+    try:
+        work = _first_work(entry, guard)
+        if work is not None:
+            edit = pencil.before(work, "npu_distributed.setup()", *([""] if not _is_call(work) else []))
+        elif guard is not None:
+            edit = pencil.first_in(guard.body, "npu_distributed.setup()")
+        else:
+            raise Unprovable(entry.source.tree, "call npu_distributed.setup() first in the program")
+        page.done("NPU350", entry, work or guard or entry.source.tree, message, [edit])
+    except Unprovable as problem:
+        page.left("NPU350", entry, problem.node, "the process does not join the group", problem.message)
+
+
+def main_guard(unit: Unit) -> ast.If | None:
+    """``if __name__ == "__main__":``, if the file has it."""
+    for statement in unit.source.tree.body:
+        if isinstance(statement, ast.If) and "__name__" in unit.source.code(statement.test):
+            return statement
+    return None
+
+
+def _first_work(entry: Unit, guard: ast.If | None) -> ast.stmt | None:
+    """The first statement of the module that does something, behind its imports."""
+    for statement in entry.source.tree.body:
+        if statement is guard or isinstance(
+            statement, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef, ast.Global)
+        ):
+            continue
+        calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+        if any(not entry.source.code(call.func).startswith(_HARMLESS) for call in calls):
+            if not (isinstance(statement, ast.Try) and any(isinstance(one, ast.Import) for one in statement.body)):
+                return statement
+    return None
+
+
+def _is_call(statement: ast.stmt) -> bool:
+    return isinstance(statement, (ast.Expr, ast.Assign))
+
+
+def put_import(unit: Unit, page: Page, line: str) -> None:
+    """Import the helper module behind the first imports of a file."""
+    last: ast.stmt | None = None
+    for statement in unit.source.tree.body:
+        text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if isinstance(statement, (ast.Import, ast.ImportFrom)) or (text and last is None):
+            last = statement
+        elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)) or (last is not None and not _quiet(statement)):
+            break
+    pencil = page.pencil(unit)
+    message = "npu_distributed.py, which is written beside the entry point, holds what many cards need"
+    node = last or unit.source.tree
+    if last is not None:
+        page.done("NPU350", unit, node, message, [pencil.after(last, line)])
+    else:
+        page.done("NPU350", unit, node, message, [pencil.insert(0, line + pencil.newline)])
+
+
+def _quiet(statement: ast.stmt) -> bool:
+    """Statements between imports: variables of the environment, and the like."""
+    return isinstance(statement, ast.Expr) and any(
+        word in ast.dump(statement) for word in ("environ", "filterwarnings", "sys", "use", "append")
+    )
+
+
+def free_devices(flow: Flow, page: Page) -> None:
+    """Let every process use its own card where the program says which one by number, and see all cards."""
+    for unit in flow.program.units:
+        pencil = page.pencil(unit)
+        for node in unit.nodes:
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and _NUMBERED.fullmatch(node.value):
+                parent = unit.source.parent(node)
+                if isinstance(parent, (ast.Compare, ast.JoinedStr, ast.Expr)):
+                    continue
+                quote = unit.source.code(node)
+                word = node.value.partition(":")[0]
+                if quote[:1] in "\"'" and quote[1:-1] == node.value:
+                    message = f"{node.value} is one card; {word} is the card of the process"
+                    page.done("NPU362", unit, node, message, [pencil.replace(node, f"{quote[0]}{word}{quote[0]}")])
+            elif isinstance(node, ast.Call):
+                _free_call(node, unit, page)
+            if isinstance(node, (ast.Expr, ast.Assign)):
+                _show_cards(node, unit, page)
+
+
+def _free_call(node: ast.Call, unit: Unit, page: Page) -> None:
+    pencil, name = page.pencil(unit), unit.qualname(node.func)
+    message = "the number of the card is that of the process"
+    first = node.args[0] if node.args else None
+    if name in _SET_DEVICE and len(node.args) == 1 and first is not None:
+        page.done("NPU362", unit, node, message, pencil.around(first, "npu_distributed.card("))
+    elif name == "torch.device" and (len(node.args) == 2 or isinstance(first, ast.JoinedStr)):
+        if isinstance(first, ast.Constant) and first.value == "cpu":
+            return
+        page.done("NPU362", unit, node, message, pencil.around(node, "npu_distributed.device("))
+    elif isinstance(node.func, ast.Attribute) and node.func.attr in ("npu", "cuda") and len(node.args) == 1:
+        assert first is not None
+        page.done("NPU362", unit, node, message, pencil.around(first, "npu_distributed.card("))
+    elif isinstance(node.func, ast.Attribute) and node.func.attr == "to" and isinstance(first, ast.JoinedStr):
+        if unit.source.code(first)[2:].startswith(("npu:", "cuda:")):
+            page.done("NPU362", unit, node, message, pencil.around(first, "npu_distributed.device("))
+
+
+def _show_cards(node: ast.Expr | ast.Assign, unit: Unit, page: Page) -> None:
+    """Statements that hide all cards but one hold for a run without torchrun only."""
+    text = unit.source.code(node)
+    if not any(word in text for word in _HIDING):
+        return
+    if isinstance(node, ast.Assign):
+        target = node.targets[0]
+        hides = isinstance(target, ast.Subscript) and unit.source.code(target.value).endswith("environ")
+    else:
+        called = node.value.func if isinstance(node.value, ast.Call) else None
+        hides = called is not None and unit.source.code(called) in ("os.environ.setdefault", "os.putenv")
+        hides = hides or (called is not None and unit.source.code(called) == "os.environ.update")
+    if not hides:
+        return
+    pencil = page.pencil(unit)
+    message = "cards are hidden; under torchrun every process has to see its own"
+    environ = unit.source.code(node.targets[0].value) if isinstance(node, ast.Assign) else "os.environ"  # type: ignore[attr-defined]
+    try:
+        page.done("NPU363", unit, node, message, pencil.under(node, node, f'if "LOCAL_RANK" not in {environ}:'))
+    except Unprovable as problem:
+        page.left("NPU363", unit, node, message, problem.message)

@@ -1,0 +1,126 @@
+"""Models are wrapped; calls that would pass the wrapper by are led through it."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.distribute.edits import Unprovable
+from npuify.distribute.unused import unused_parameters
+from npuify.model import Edit, Severity
+
+if TYPE_CHECKING:
+    from npuify.distribute.edits import Page
+    from npuify.distribute.flow import Flow, Function, Thing
+    from npuify.distribute.loops import Loops
+    from npuify.distribute.models import Models, Site
+    from npuify.distribute.program import Unit
+
+_QUIET = frozenset("parameters named_parameters state_dict load_state_dict train eval zero_grad to".split())
+
+
+def wrap_models(flow: Flow, loops: Loops, models: Models, page: Page, *, sync_batchnorm: bool) -> None:
+    """Wrap the models that train, after they are made, moved and loaded, before the training begins."""
+    try:
+        sites = models.sites()
+    except Unprovable as problem:
+        unit = next(one for one in flow.program.units if problem.node in one.nodes)
+        _left(unit, problem.node, problem.message, page)
+        return
+    if not sites:
+        call, unit = loops.backwards[0]
+        _left(unit, call, "which model trains cannot be told; name it with --model", page)
+        return
+    options = "find_unused_parameters=True" if _unused(models, flow, page) else ""
+    options += (", " if options and sync_batchnorm else "") + ("sync_batchnorm=True" if sync_batchnorm else "")
+    for site in sorted(sites, key=lambda one: (one.unit.relative, one.statement.lineno, one.name)):
+        _wrap(site, options, page)
+    _through_wrapper(flow, loops, models, page)
+
+
+def _left(unit: Unit, node: ast.AST, reason: str, page: Page) -> None:
+    page.left(
+        "NPU351",
+        unit,
+        node,
+        f"the model is not wrapped, so each process trains its own: {reason}",
+        "after it is moved to its device and its checkpoint is loaded, before the first step: "
+        "model = npu_distributed.wrap(model)",
+    )
+
+
+def _wrap(site: Site, options: str, page: Page) -> None:
+    name, more = site.name, f", {options}" if options else ""
+    if site.many:
+        text = f"{name} = [npu_distributed.wrap(one{more}) for one in {name}]"
+    else:
+        text = f"{name} = npu_distributed.wrap({name}{more})"
+    pencil = page.pencil(site.unit)
+    message = f"gradients of {name} are averaged over the processes"
+    try:
+        edit = pencil.after(site.statement, text) if site.below else pencil.before(site.statement, text)
+        page.done("NPU351", site.unit, site.statement, message, [edit], subject=name)
+    except Unprovable as problem:
+        page.left("NPU351", site.unit, problem.node, f"{name} is not wrapped: {problem.message}", text)
+
+
+def _unused(models: Models, flow: Flow, page: Page) -> bool:
+    found = False
+    for thing in sorted(models.things, key=lambda one: getattr(one.node, "lineno", 0)):
+        reason = unused_parameters(thing, flow)
+        if reason is not None:
+            found = True
+            page.left(
+                "NPU352",
+                reason.unit,
+                reason.node,
+                f"find_unused_parameters=True: {reason.text}",
+                "without it the next step would fail; with it each step takes a little longer",
+                Severity.INFO,
+            )
+    return found
+
+
+def _through_wrapper(flow: Flow, loops: Loops, models: Models, page: Page) -> None:
+    """Methods of a model that compute, other than ``forward``, are called through the wrapper while training."""
+    seen: set[ast.AST] = set()
+    for region, unit in loops.training:
+        for node in ast.walk(region):
+            if node in seen or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            seen.add(node)
+            holders = [thing for thing in flow.of_kind(node.func.value, unit, "model") if thing.definition is not None]
+            if not holders or node.func.attr in _QUIET or _inside_model(node, unit, flow):
+                continue
+            methods = {flow.method(one.definition, node.func.attr) for one in holders}  # type: ignore[arg-type]
+            computing = [one for one in methods if one is not None and _computes(one, holders, flow)]
+            if not computing or loops.without_gradient(node, unit):
+                continue
+            source = unit.source
+            start, end = source.start(node), source.end(node)
+            text = source.segment(source.end(node.func), end)
+            opening = source.end(node.func) + text.index("(") + 1
+            more = ", " if node.args or node.keywords else ""
+            base = source.code(node.func.value)
+            head = f'npu_distributed.call({base}, "{node.func.attr}"{more}'
+            edit = Edit(start, opening, source.segment(start, opening), head)
+            message = f"{node.func.attr}() computes without forward(), and its gradients have to be averaged, too"
+            page.done("NPU366", unit, node, message, [edit])
+
+
+def _inside_model(node: ast.AST, unit: Unit, flow: Flow) -> bool:
+    holder = unit.class_around(node)
+    return holder is not None and flow.kind_of_class(holder, unit) in ("model", "loss")
+
+
+def _computes(method: Function, holders: list[Thing], flow: Flow) -> bool:
+    """Whether a method calls layers of its model, with gradients."""
+    for function in (method, *flow.reached([method])):
+        unit = flow.unit_with(function)
+        for decorator in getattr(function, "decorator_list", ()):
+            if unit.qualname(getattr(decorator, "func", decorator)) in ("torch.no_grad", "torch.inference_mode"):
+                return False
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and flow.of_kind(node.func, unit, "model"):
+                return True
+    return False

@@ -1,0 +1,371 @@
+"""What is edited, and where."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from npuify.distribute.convert import Wishes, distribute, is_refused
+from npuify.model import NpuifyError, Safety, Severity
+from tests.distribute.conversion import OPTIONS, convert, training
+
+KEEP = Wishes(entry="train.py", keep_global_batch=True)
+
+
+@pytest.mark.parametrize(
+    ("loader", "expected"),
+    [
+        ("DataLoader(data, 4, True)", "DataLoader(data, 4, sampler=npu_distributed.sampler(data, shuffle=True))"),
+        ("DataLoader(data, 4)", "DataLoader(data, 4, sampler=npu_distributed.sampler(data, shuffle=False))"),
+        (
+            "DataLoader(data, shuffle=args.mix, drop_last=True)",
+            "DataLoader(data, sampler=npu_distributed.sampler(data, shuffle=args.mix, drop_last=True), drop_last=True)",
+        ),
+        ("DataLoader(data, **options)", "npu_distributed.shard(DataLoader(data, **options))"),
+        ("DataLoader(data, 4, True, None, None, 2)", "npu_distributed.shard(DataLoader(data, 4, True, None, None, 2))"),
+        ("DataLoader(make(), batch_size=4)", "npu_distributed.shard(DataLoader(make(), batch_size=4))"),
+        ("DataLoader(data, sampler=order)", "npu_distributed.shard(DataLoader(data, sampler=order))"),
+        ("DataLoader(data, batch_sampler=order)", "npu_distributed.shard(DataLoader(data, batch_sampler=order))"),
+    ],
+)
+def test_training_loaders_are_shared_out_in_their_own_order(tmp_path: Path, loader: str, expected: str) -> None:
+    converted = convert(tmp_path, training(loader))
+    assert converted.has(f"loader = {expected}"), converted.text
+    assert converted.has("for epoch in range(3):", "npu_distributed.set_epoch(loader, epoch)")
+
+
+def test_the_global_batch_is_kept_where_that_is_asked_for(tmp_path: Path) -> None:
+    converted = convert(tmp_path, training("DataLoader(data, batch_size=8, shuffle=True)"), KEEP)
+    assert "DataLoader(data, batch_size=npu_distributed.per_card(8), sampler=" in converted.text
+    converted = convert(tmp_path, training("DataLoader(data, **options)"), KEEP)
+    assert "npu_distributed.shard(DataLoader(data, **options), keep_global_batch=True)" in converted.text
+
+
+@pytest.mark.parametrize("rule", ["linear", "sqrt"])
+def test_the_learning_rate_is_scaled_where_that_is_asked_for(tmp_path: Path, rule: str) -> None:
+    converted = convert(tmp_path, training(), Wishes(entry="train.py", scale_lr=rule))
+    assert f'lr=npu_distributed.scaled_lr(0.1, "{rule}")' in converted.text
+    assert "scaled_lr" not in convert(tmp_path, training()).text
+
+
+@pytest.mark.parametrize(
+    ("epochs", "call"),
+    [
+        ("for turn in range(3):", "npu_distributed.set_epoch(loader, turn)"),
+        ("for turn, _ in enumerate(range(3)):", "npu_distributed.set_epoch(loader, turn)"),
+        ("for name in names:", "npu_distributed.set_epoch(loader)"),
+        ("while True:", "npu_distributed.set_epoch(loader)"),
+    ],
+)
+def test_the_epoch_is_set_in_the_loop_around_whatever_it_is_called(tmp_path: Path, epochs: str, call: str) -> None:
+    converted = convert(tmp_path, training(epochs=epochs))
+    assert converted.has(epochs, call), converted.text
+
+
+def test_a_loop_over_something_else_that_is_called_epoch_is_left_alone(tmp_path: Path) -> None:
+    end = "for epoch in range(2):\n    print(epoch)"
+    converted = convert(tmp_path, training(end=end))
+    assert converted.text.count("set_epoch") == 1
+
+
+def test_the_model_is_wrapped_after_it_is_moved_and_loaded_and_before_it_trains(tmp_path: Path) -> None:
+    model = "model = nn.Linear(4, 2)\n    model.load_state_dict(torch.load('old.pt'))\n    model.cuda()"
+    lines = [line.strip() for line in convert(tmp_path, training(model=model)).text.splitlines()]
+    order = [
+        "npu_distributed.setup()",
+        "model = npu_distributed.wrap(model)",
+        "for epoch in range(3):",
+    ]
+    places = [lines.index("model.npu()"), lines.index("optimizer = torch.optim.SGD(model.parameters(), lr=0.1)")]
+    assert max(places) < lines.index(order[1]) < lines.index(order[2])
+    assert "torch.load('old.pt', map_location=npu_distributed.device())" in "\n".join(lines)
+    assert lines[lines.index('if __name__ == "__main__":') + 1] == order[0]
+
+
+def test_models_of_an_object_and_of_functions_in_other_files(tmp_path: Path) -> None:
+    engine = """
+        from torch.utils.data import DataLoader
+
+        class Engine:
+            def __init__(self, network, data):
+                self.network = network
+                self.batches = DataLoader(data, batch_size=4, shuffle=True)
+
+            def go(self, device, count):
+                self.network.to(device)
+                for number in range(count):
+                    self.once(device)
+
+            def once(self, device):
+                for x, y in self.batches:
+                    self.loss = (self.network(x.to(device)) - y.to(device)).pow(2).mean()
+                    self.loss.backward()
+        """
+    program = """
+        import torch
+        from engine import Engine
+        from nets import build
+        from torch.utils.data import TensorDataset
+
+        engine = Engine(build(), TensorDataset(torch.randn(8, 4), torch.randn(8, 2)))
+        engine.go("cuda", 3)
+        print(engine.loss.item())
+        """
+    nets = """
+        from torch import nn
+
+        def build():
+            net = nn.Linear(4, 2)
+            return net
+        """
+    converted = convert(tmp_path, program, engine=engine, nets=nets)
+    text = converted.texts["engine.py"]
+    assert "self.network.to(device)\n        self.network = npu_distributed.wrap(self.network)\n" in text
+    assert "for number in range(count):\n            npu_distributed.set_epoch(self.batches, number)\n" in text
+    assert "sampler=npu_distributed.sampler(data, shuffle=True)" in text
+    assert "npu_distributed.setup()\nengine = Engine" in converted.text
+    assert "nets.py" not in converted.texts
+
+
+def test_wanted_and_unknown_models(tmp_path: Path) -> None:
+    assert "wrap(model)" in convert(tmp_path, training(), Wishes(entry="train.py", model="model")).text
+    with pytest.raises(NpuifyError, match="no model of the name other"):
+        convert(tmp_path, training(), Wishes(entry="train.py", model="other"))
+
+
+@pytest.mark.parametrize(
+    ("forward", "unused"),
+    [
+        ("return self.b(self.a(x))", None),
+        ("return self.a(x)", "forward does not use self.b"),
+        ("if x.sum() > 0:\n    x = self.b(x)\nreturn self.a(x)", "forward uses self.b only if x.sum() > 0"),
+        ("if self.deep:\n    x = self.b(x)\nreturn self.a(x)", None),
+        ("x = self.a(x)\nif x.mean() > 0:\n    return x\nreturn self.b(x)", "forward uses self.b only if x.mean() > 0"),
+    ],
+)
+def test_unused_parameters_are_told_of_where_the_control_flow_leaves_some(
+    tmp_path: Path, forward: str, unused: str | None
+) -> None:
+    lines = [
+        "class Net(nn.Module):",
+        "    def __init__(self):",
+        "        super().__init__()",
+        "        self.deep = True",
+    ]
+    lines += ["        self.a = nn.Linear(4, 4)", "        self.b = nn.Linear(4, 4)", "    def forward(self, x):"]
+    lines += [f"        {line}" for line in forward.splitlines()]
+    converted = convert(tmp_path, training(imports="\n".join(lines), model="model = Net().cuda()"))
+    if unused is None:
+        assert "npu_distributed.wrap(model)" in converted.text
+        assert "NPU352" not in converted.left
+    else:
+        assert "npu_distributed.wrap(model, find_unused_parameters=True)" in converted.text
+        assert converted.left["NPU352"].message == f"find_unused_parameters=True: {unused}"
+        assert converted.left["NPU352"].severity is Severity.INFO
+
+
+def test_data_parallel_and_its_condition_go(tmp_path: Path) -> None:
+    model = "model = nn.Linear(4, 2).cuda()\n    if torch.cuda.device_count() > 1:\n        print('several')\n"
+    model += "        model = nn.DataParallel(model)"
+    converted = convert(tmp_path, training(model=model))
+    assert "DataParallel" not in converted.text
+    assert "device_count" not in converted.text
+    assert not [one for one in converted.result.left if one.code == "NPU310"]
+    assert (
+        "model = nn.Linear(4, 2).npu()"
+        in convert(tmp_path, training(model="model = nn.DataParallel(nn.Linear(4, 2).cuda())")).text
+    )
+
+
+EVALUATION = """
+model.eval()
+right, answers = 0, []
+with torch.no_grad():
+    for number, (x, y) in enumerate({loader}):
+        out = model(x.cuda())
+        {body}
+print(right / 16, answers{more})
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("right += (out > 0).sum().item()", None),
+        ("right += (out > 0).sum().item()\n        answers.append(out)", None),
+        ("right = right + (out > 0).sum().item()", None),
+        ("right += (out > 0).sum().item()\n        if number == 3: break", "the loop may end before its last batch"),
+        ("answers.extend(out)", "what answers.extend() keeps cannot be put together again"),
+        ("meter.update(out)", "what meter.update() keeps cannot be put together again"),
+        ("right += out.sum().item() * right", "right is used inside the loop"),
+        ("right += kept.sum().item() if number else 0\n        kept = out", "kept goes from one batch to the next"),
+        ("right *= out.sum().item()", "right is not added up in a way that can be followed"),
+    ],
+)
+def test_evaluation_is_shared_out_only_where_its_numbers_can_be_put_together(
+    tmp_path: Path, body: str, why: str | None
+) -> None:
+    end = EVALUATION.format(loader="validation", body=body, more="")
+    end = "validation = DataLoader(data, batch_size=4)\n" + end
+    converted = convert(tmp_path, training(end=end))
+    if why is None:
+        assert "in enumerate(validation)" not in converted.text
+        assert "in npu_distributed.numbered(validation)" in converted.text
+        assert "right = npu_distributed.total(right)" in converted.text
+        assert ("answers = npu_distributed.gathered(answers)" in converted.text) == ("append" in body)
+    else:
+        assert converted.left["NPU355"].message.endswith(why)
+        assert converted.left["NPU355"].severity is Severity.INFO
+        assert "in enumerate(validation)" in converted.text
+        assert "total(" not in converted.text
+
+
+def test_evaluation_with_gradients_is_not_shared_out(tmp_path: Path) -> None:
+    end = EVALUATION.format(loader="validation", body="right += (out > 0).sum().item()", more="")
+    end = "validation = DataLoader(data, batch_size=4)\n" + end.replace("with torch.no_grad():", "if True:")
+    converted = convert(tmp_path, training(end=end))
+    assert converted.left["NPU355"].message.endswith("it is not under torch.no_grad()")
+
+
+def test_losses_are_means_over_the_processes(tmp_path: Path) -> None:
+    step = """\
+        loss = nn.functional.mse_loss(model(x.cuda()), y.cuda())
+        loss.backward()
+        optimizer.step()
+        running += loss.item()
+        if step % 10 == 0:
+            print(loss.item())
+        if x.sum() > 0:
+            print(loss.item())"""
+    converted = convert(tmp_path, training(step=step))
+    assert converted.has("running += npu_distributed.mean(loss)")
+    assert converted.has("if step % 10 == 0:", "print(npu_distributed.mean(loss))")
+    # Not every process comes by there: one that asked for a mean would wait for the others for ever.
+    assert converted.has("if x.sum() > 0:", "print(loss.item())")
+    line = converted.text.splitlines()[converted.left["NPU358"].start.line - 1]
+    assert line.strip() == "print(loss.item())"
+
+
+def test_a_mean_is_never_asked_for_by_rank_0_alone(tmp_path: Path) -> None:
+    step = """\
+        loss = nn.functional.mse_loss(model(x.cuda()), y.cuda())
+        loss.backward()
+        optimizer.step()
+        with open("log.txt", "a") as log:
+            log.write(f"{loss.item()}")"""
+    converted = convert(tmp_path, training(step=step))
+    assert converted.has('with open(npu_distributed.only_main("log.txt"), "a") as log:')
+    assert "npu_distributed.mean(loss)" in converted.text
+    assert "is_main" not in converted.text
+
+
+def test_accumulated_gradients_are_gathered_once(tmp_path: Path) -> None:
+    step = """\
+        with torch.autocast("cuda"):
+            loss = nn.functional.mse_loss(model(x.cuda()), y.cuda())
+        (loss / 2).backward()
+        if (step + 1) % 2 == 0:
+            optimizer.step()
+            optimizer.zero_grad()"""
+    converted = convert(tmp_path, training(step=step))
+    assert converted.has(
+        "with npu_distributed.no_sync(model, until=(step + 1) % 2 == 0):",
+        'with torch.autocast("npu"):',
+    )
+    ast.parse(converted.text)
+    counted = step.replace("(step + 1)", "count").replace("if count", "count += 1\n        if count")
+    assert "NPU359" in convert(tmp_path, training(step=counted)).left
+    assert "no_sync" not in convert(tmp_path, training()).text
+
+
+def test_rank_0_alone_saves_writes_and_shows(tmp_path: Path) -> None:
+    end = '''\
+        torch.save(model.state_dict(), "model.pt")
+        torch.save(model, "whole.pt")
+        os.makedirs("out")
+        os.mkdir("more")
+        with open("notes.txt", "w") as file:
+            file.write("""
+        kept as it is
+        """)
+        for _ in tqdm(range(3)):
+            writer.add_scalar("x", 1)
+        data = CIFAR10("data", download=True)
+        state = torch.load("model.pt")'''
+    imports = "import os\nfrom tqdm import tqdm\nfrom torch.utils.tensorboard import SummaryWriter\n"
+    imports += "from torchvision.datasets import CIFAR10\nwriter = SummaryWriter()"
+    converted = convert(tmp_path, training(imports=imports, end=end))
+    main = "if npu_distributed.is_main():"
+    assert converted.has(main, 'torch.save(model.state_dict(), "model.pt")')
+    assert converted.has(main, 'torch.save(npu_distributed.unwrap(model), "whole.pt")')
+    assert converted.has('os.makedirs("out", exist_ok=True)', 'os.makedirs("more", exist_ok=True)')
+    assert converted.has(main, 'with open("notes.txt", "w") as file:')
+    assert "\n    kept as it is\n" in converted.text
+    assert "tqdm(range(3), disable=not npu_distributed.is_main())" in converted.text
+    assert "writer = (SummaryWriter() if npu_distributed.is_main() else npu_distributed.Silent())" in converted.text
+    assert converted.has("with npu_distributed.main_first():", 'data = CIFAR10("data", download=True)')
+    assert converted.has(
+        "npu_distributed.barrier()", 'state = torch.load("model.pt", map_location=npu_distributed.device())'
+    )
+
+
+def test_cards_chosen_by_number(tmp_path: Path) -> None:
+    model = 'torch.cuda.set_device(args.gpu)\n    device = torch.device("cuda:0")\n    model = nn.Linear(4, 2).cuda(args.gpu)'
+    converted = convert(tmp_path, training(model=model))
+    assert converted.has(
+        "torch.npu.set_device(npu_distributed.card(args.gpu))",
+        'device = torch.device("npu")',
+        "model = nn.Linear(4, 2).npu(npu_distributed.card(args.gpu))",
+    )
+
+
+def test_nothing_is_put_beside_a_statement_that_shares_its_line(tmp_path: Path) -> None:
+    converted = convert(tmp_path, training(end='x = 1; torch.save(model.state_dict(), "model.pt")'))
+    assert 'x = 1; torch.save(model.state_dict(), "model.pt")' in converted.text
+    assert converted.left["NPU356"].safety is Safety.MANUAL
+
+
+def test_data_that_cannot_be_shared_out_from_outside(tmp_path: Path) -> None:
+    imports = "class Stream(torch.utils.data.IterableDataset):\n    pass"
+    converted = convert(tmp_path, training("DataLoader(Stream(), batch_size=4)", imports=imports))
+    assert "islice" in converted.left["NPU353"].advice
+    assert "loader = DataLoader(Stream(), batch_size=4)" in converted.text
+    program = """
+        import torch
+        from torch import nn
+        model = nn.Linear(4, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(10):
+            x, y = torch.randn(8, 4), torch.randn(8, 2)
+            loss = (model(x.cuda()) - y.cuda()).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+        """
+    converted = convert(tmp_path / "by-hand", program)
+    left = converted.left["NPU353"]
+    assert converted.text.splitlines()[left.start.line - 1].strip().startswith("x, y = ")
+    assert "below it: x, y = npu_distributed.own_part(x, y)" in left.advice
+
+
+def test_a_copy_is_written_whole_with_the_helper_module_beside_the_entry_point(tmp_path: Path) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    (source / "tools").mkdir(parents=True)
+    (source / "tools" / "train.py").write_text(training())
+    result = distribute(source, target, Wishes(entry="tools/train.py"), OPTIONS)
+    assert (target / "tools" / "npu_distributed.py").is_file()
+    assert (target / "npuify-report").is_dir()
+    assert "tools/npu_distributed.py" in result.changed_files
+    assert (source / "tools" / "train.py").read_text() == training()
+    again = distribute(target, tmp_path / "again", Wishes(entry="tools/train.py"), OPTIONS)
+    assert is_refused(again)
+    assert not (tmp_path / "again").exists()
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_line_ends_stay(tmp_path: Path, ends: str) -> None:
+    (tmp_path / "train.py").write_bytes(training().replace("\n", ends).encode())
+    distribute(tmp_path / "train.py", tmp_path / "out", Wishes(entry="train.py"), OPTIONS)
+    data = (tmp_path / "out" / "train.py").read_bytes()
+    assert data.count(b"\r\n") == (data.count(b"\n") if ends == "\r\n" else 0)

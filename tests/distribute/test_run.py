@@ -1,0 +1,140 @@
+"""Converted programs train on two and four simulated NPUs as they do on one."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import npuify
+from npuify.distribute.convert import Wishes, distribute
+from npuify.options import Options
+from tests.simulator.conftest import environment
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed"),
+    pytest.mark.skipif(not any(map(shutil.which, ("g++", "clang++", "c++"))), reason="no C++ compiler"),
+]
+
+PROGRAMS = Path(__file__).parents[1] / "data" / "distribute"
+DRIVER = Path(__file__).with_name("driver.py")
+NAMES = ("classifier", "adversaries", "regression")
+OPTIONS = Options(unsafe=True, jobs=1, cache=False)
+Logs = dict[str, list[dict[str, Any]]]
+
+
+def run(folder: Path, programs: list[Path], cards: int) -> Logs:
+    """What each program did, by its folder's name, on each rank; without torchrun on one card."""
+    logs = folder / "logs"
+    logs.mkdir()
+    launcher = ["torchrun", "--standalone", f"--nproc_per_node={cards}"] if cards > 1 else []
+    command = [sys.executable, "-m", "npuify", "simulate", "--cpu-random", "--policy=off", *launcher, str(DRIVER)]
+    env = {**environment(), "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [*command, str(logs), *map(str, programs)], env=env, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return {
+        program.parent.name: [
+            json.loads((logs / f"{program.parent.name}.{rank}.json").read_text()) for rank in range(cards)
+        ]
+        for program in programs
+    }
+
+
+def converted(folder: Path) -> list[Path]:
+    for name in NAMES:
+        wishes = Wishes(entry=f"{name}.py", keep_global_batch=True)
+        distribute(PROGRAMS / f"{name}.py", folder / name, wishes, OPTIONS)
+    return [folder / name / f"{name}.py" for name in NAMES]
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> tuple[Logs, Path]:
+    """What the converted programs do in one process, and regression.py (``original``) that was only migrated."""
+    folder = tmp_path_factory.mktemp("one")
+    npuify.migrate(PROGRAMS / "regression.py", folder / "original", OPTIONS)
+    return run(folder, [*converted(folder), folder / "original" / "regression.py"], 1), folder
+
+
+@pytest.fixture(scope="module", params=[2, 4])
+def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Logs, Path]:
+    """What the converted programs do on several cards, and where."""
+    folder = tmp_path_factory.mktemp(f"many{request.param}")
+    return run(folder, converted(folder), request.param), folder
+
+
+def curve(ranks: list[dict[str, Any]]) -> list[float]:
+    return [sum(losses) / len(losses) for losses in zip(*(rank["losses"] for rank in ranks), strict=True)]
+
+
+def test_all_ranks_have_the_same_parameters_after_each_step(many: tuple[Logs, Path]) -> None:
+    for name, ranks in many[0].items():
+        assert len(ranks[0]["parameters"]) >= 8, name
+        for other in ranks[1:]:
+            assert other["parameters"] == ranks[0]["parameters"], name
+
+
+def test_the_loss_curve_is_that_of_one_card(one: tuple[Logs, Path], many: tuple[Logs, Path]) -> None:
+    for name in ("classifier", "adversaries"):
+        assert curve(many[0][name]) == pytest.approx(one[0][name][0]["losses"], abs=1e-4), name
+    # A sum over the batch is multiplied by the number of cards, since gradients are averaged.
+    assert curve(many[0]["regression"]) == pytest.approx(one[0]["original"][0]["losses"], rel=1e-4)
+    for name in NAMES:
+        last = one[0][name][0]["parameters"][-1]
+        assert many[0][name][0]["parameters"][-1] == pytest.approx(last, abs=1e-4), name
+
+
+def test_every_sample_is_seen_once_an_epoch(many: tuple[Logs, Path]) -> None:
+    for name, size, times in (
+        ("classifier", 64, 2),
+        ("classifier", 23, 3),
+        ("adversaries", 32, 2),
+        ("regression", 48, 2),
+    ):
+        seen = Counter(index for rank in many[0][name] for index in rank["samples"].get(str(size), ()))
+        assert seen == dict.fromkeys(range(size), times), name
+
+
+def test_samples_come_in_another_order_in_the_next_epoch(many: tuple[Logs, Path]) -> None:
+    for name, size in (("classifier", 64), ("adversaries", 32)):
+        samples = many[0][name][0]["samples"][str(size)]
+        half = len(samples) // 2
+        assert samples[:half] != samples[half:] != sorted(samples[half:])
+
+
+def test_the_evaluation_is_that_of_one_card(one: tuple[Logs, Path], many: tuple[Logs, Path]) -> None:
+    def numbers(logs: Logs, name: str) -> list[float]:
+        words = logs[name][0]["said"].replace(":", " ").replace(",", " ").replace("[", " ").replace("]", " ").split()
+        return [float(word) for word in words if word.replace(".", "").replace("-", "").isdigit()]
+
+    assert "validation" in many[0]["classifier"][0]["said"]
+    for name in ("classifier", "regression"):
+        assert numbers(many[0], name) == pytest.approx(numbers(one[0], name), rel=1e-4), name
+    assert numbers(many[0], "regression") == pytest.approx(numbers(one[0], "original"), rel=1e-4)
+
+
+def test_rank_0_alone_speaks_and_writes(many: tuple[Logs, Path]) -> None:
+    logs, folder = many
+    for name in NAMES:
+        assert [bool(rank["said"]) for rank in logs[name]] == [True, *[False] * (len(logs[name]) - 1)], name
+    written = {path.relative_to(folder).as_posix() for path in folder.rglob("*.pt")}
+    assert written == {"classifier/classifier.pt", "adversaries/adversaries/generator.pt", "regression/regression.pt"}
+    assert len((folder / "adversaries" / "adversaries" / "log.jsonl").read_text().splitlines()) == 2
+
+
+def test_a_checkpoint_loads_on_one_card(one: tuple[Logs, Path], many: tuple[Logs, Path]) -> None:
+    torch = pytest.importorskip("torch")
+    alone, together = (
+        torch.load(folder / "classifier" / "classifier.pt", map_location="cpu")["model"] for folder in (one[1], many[1])
+    )
+    assert list(together) == list(alone) == ["first.weight", "first.bias", "last.weight", "last.bias"]
+    assert all(torch.allclose(together[name], alone[name], atol=1e-4) for name in alone)
