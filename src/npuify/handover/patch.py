@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import filecmp
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -38,9 +39,9 @@ def between(source: Path, project: Path) -> Patch:
         # What runs leave behind, and data that was moved away, is no change of the project.
         if (name in old) != (name in new) and (old | new)[name][1] == "other":
             continue
-        before, after = (_read(table[name][0]) if name in table else b"" for table in (old, new))
-        if before == after and (name in old) == (name in new):
+        if name in old and name in new and _same(old[name][0], new[name][0]):
             continue
+        before, after = (_read(table[name][0]) if name in table else b"" for table in (old, new))
         if before is None or after is None:
             left_out.append(name)
             continue
@@ -56,6 +57,13 @@ def of_text(diff: str, files: Iterable[str]) -> Patch:
 
 def _files(root: Path) -> dict[str, tuple[Path, str]]:
     return {file.relative: (file.path, file.kind) for file in find_files([root])}
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return filecmp.cmp(one, other, shallow=False)
+    except OSError:
+        return False
 
 
 def _read(path: Path) -> bytes | None:

@@ -196,7 +196,7 @@ def _apply(guide: Guide, say: Texts) -> Iterator[str]:
     if guide.origin.commit:
         yield f'if [ ! -d "$SOURCE" ]; then git checkout --quiet {guide.origin.commit}; fi'
     if guide.patch.data:
-        yield 'patch -p1 --forward --dry-run < "$SKILL_DIR/references/changes.patch" > /dev/null'
+        yield 'patch -p1 --forward --dry-run < "$SKILL_DIR/references/changes.patch"'
         yield 'patch -p1 --forward < "$SKILL_DIR/references/changes.patch"'
     yield "```"
     yield ""
