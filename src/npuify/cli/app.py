@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from npuify.cli.checklist import checklist
 from npuify.cli.diagnose import diagnose
 from npuify.cli.distribute import distribute
 from npuify.cli.doctor import doctor
@@ -16,9 +17,11 @@ from npuify.cli.launch import launch
 from npuify.cli.migrate import migrate
 from npuify.cli.rules import rules
 from npuify.cli.run import run
+from npuify.cli.scaffold import training
 from npuify.cli.scan import scan
 from npuify.cli.schema import schema
 from npuify.cli.simulate import CONTEXT, simulate
+from npuify.cli.skill import skill
 from npuify.cli.trace import trace
 from npuify.cli.verify_capture import capture
 from npuify.cli.verify_compare import compare
@@ -39,6 +42,7 @@ knowledge = typer.Typer(help="What is known of torch_npu releases.", no_args_is_
 verify = typer.Typer(
     help="Prove that a migrated program computes what the original did.", no_args_is_help=True, rich_markup_mode=None
 )
+scaffold = typer.Typer(help="Write a new project.", no_args_is_help=True, rich_markup_mode=None)
 
 app.command()(guarded(scan))
 app.command()(guarded(migrate))
@@ -51,7 +55,11 @@ app.command()(guarded(launch))
 app.command(context_settings=CONTEXT)(guarded(run))
 app.command(context_settings=CONTEXT)(guarded(simulate))
 app.command(context_settings=CONTEXT)(guarded(trace))
+app.command()(guarded(checklist))
+app.command()(guarded(skill))
 app.add_typer(knowledge, name="knowledge")
+app.add_typer(scaffold, name="scaffold")
+scaffold.command()(guarded(training))
 knowledge.command("list")(guarded(list_releases))
 knowledge.command()(guarded(show))
 knowledge.command()(guarded(generate))

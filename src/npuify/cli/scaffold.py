@@ -1,0 +1,43 @@
+"""``npuify scaffold``."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from npuify.cli.guard import NOTHING_LEFT
+from npuify.cli.options import TorchNpuOption  # noqa: TC001 - typer reads the annotations
+
+
+class NewStyle(str, Enum):
+    """As ``npuify.scaffold.STYLES``."""
+
+    NPU = "npu"
+    PORTABLE = "portable"
+
+
+def training(
+    destination: Annotated[
+        Path, typer.Option("-o", "--destination", metavar="DIR", help="Write the project into this folder.")
+    ],
+    style: Annotated[
+        NewStyle, typer.Option("--style", help="npu: for NPUs and the CPU; portable: for NPUs, GPUs and the CPU.")
+    ] = NewStyle.NPU,
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The project's name; else the folder's.")] = "",
+    torch_npu: TorchNpuOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a DIR that is not empty.")] = False,
+) -> int:
+    """Write a training project that runs on NPUs, in simulation and on the CPU as it is.
+
+    Mixed precision, DDP, accumulation, clipping, schedules, exact resume, validation, profiling, and tests of all that.
+    """
+    from npuify.scaffold import scaffold_training
+
+    files = scaffold_training(destination, style=style.value, name=name, torch_npu=torch_npu, force=force)
+    for file in files:
+        typer.echo(f"  {file}")
+    typer.echo(f"{len(files)} files in {destination}. Read README.md, then: python train.py --config configs/tiny.yaml")
+    return NOTHING_LEFT

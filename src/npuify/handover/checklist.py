@@ -1,0 +1,251 @@
+"""The migration's checklist: each point with its state, and what that state rests on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
+
+from npuify.doctor.model import Status as DoctorStatus
+from npuify.handover.seen import HARDWARE, NOT_RUN
+from npuify.knowledge.hand_written import read_rows
+from npuify.model import Release, Severity
+from npuify.report.summary import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from npuify.handover.record import Record
+    from npuify.model import Finding
+
+VERSION: Final = 1
+"""Version of the JSON: raised when something is removed or changes its meaning, not when something is added."""
+
+_POINTS: Final = Path(__file__).resolve().parent / "data" / "points.toml"
+_PLACES: Final = 3
+"""Places that are named as examples."""
+
+State = Literal["done", "open", "failed", "not done", "nothing to do"]
+"""``done``: there is evidence. ``open``: something is known that is left. ``failed``: it was tried, in vain.
+``not done``: nobody has done it, for all that npuify knows. ``nothing to do``: it does not concern this project."""
+
+
+class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A row of ``points.toml``; its head says what the values mean."""
+
+    id: str
+    group: Literal["environment", "code", "runs", "right", "fast"]
+    judge: Literal["code", "doctor", "versions", "edits", "files", "kernels", "seen", "person"]
+    title: str
+    title_zh: str
+    how: str
+    codes: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """A point with its state."""
+
+    id: str
+    group: str
+    title: str
+    state: State
+    where: str
+    """``hardware``, ``simulation`` or ``cpu`` for what was run; empty otherwise."""
+    evidence: str
+    """What the state rests on."""
+    file: str
+    """The report that says so; empty where it is the scan of today."""
+    how: str
+    """How to get it done; empty where it is."""
+
+
+class Checklist(msgspec.Struct, frozen=True, kw_only=True):
+    """All points of one project."""
+
+    version: int = VERSION
+    tool: str
+    project: str
+    release: Release
+    points: tuple[Judged, ...]
+
+    def count(self, state: State) -> int:
+        """How many points are in this state."""
+        return sum(point.state == state for point in self.points)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left: all done, or of no concern."""
+        return all(point.state in ("done", "nothing to do") for point in self.points)
+
+
+@cache
+def points() -> tuple[Point, ...]:
+    """The rows of ``points.toml``, in order."""
+    return tuple(read_rows(_POINTS, "point", Point))
+
+
+def checklist(record: Record) -> Checklist:
+    """The state of every point for one project."""
+    from npuify import __version__
+
+    return Checklist(
+        tool=__version__,
+        project=record.name,
+        release=record.scan.release,
+        points=tuple(_judged(point, record) for point in points()),
+    )
+
+
+class _Verdict(msgspec.Struct, frozen=True):
+    state: State
+    evidence: str
+    file: str = ""
+    where: str = ""
+
+
+def _judged(point: Point, record: Record) -> Judged:
+    verdict = _JUDGES[point.judge](point, record)
+    return Judged(
+        id=point.id,
+        group=point.group,
+        title=point.title,
+        state=verdict.state,
+        where=verdict.where,
+        evidence=verdict.evidence,
+        file=verdict.file,
+        how="" if verdict.state in ("done", "nothing to do") else point.how,
+    )
+
+
+def _code(point: Point, record: Record) -> _Verdict:
+    findings = [one for one in record.scan.findings if one.code.startswith(point.codes)]
+    left = [one for one in findings if one.severity is not Severity.INFO]
+    changes = [one for one in record.migration.changes if one.code.startswith(point.codes)] if record.migration else []
+    told = ""
+    if changes:
+        told = f"{counted(len(changes), 'edit')} made ({_codes(Counter(one.code for one in changes))}); "
+    if left:
+        worst = [one for one in left if one.severity is Severity.ERROR] or left
+        places = ", ".join(f"{one.file}:{one.start.line}" for one in worst[:_PLACES])
+        kind = f"{counted(len(left), 'place')} left ({_codes(Counter(one.code for one in left))})"
+        return _Verdict("open", f"{told}{kind}, first {places}", _report(record))
+    if changes:
+        return _Verdict("done", f"{told}nothing left{_notes(findings)}", _report(record))
+    if findings:
+        return _Verdict("done", f"nothing that stops it{_notes(findings)}")
+    return _Verdict("nothing to do", "the scan finds nothing")
+
+
+def _codes(codes: Counter[str]) -> str:
+    return ", ".join(f"{code} {count}" for code, count in codes.most_common(4))
+
+
+def _notes(findings: list[Finding]) -> str:
+    return f"; {counted(len(findings), 'note')} to read" if findings else ""
+
+
+def _report(record: Record) -> str:
+    return "npuify-report/findings.json" if record.migration is not None else ""
+
+
+def _doctor(point: Point, record: Record) -> _Verdict:
+    report = record.doctor
+    if report is None:
+        return _Verdict("not done", "no report of the doctor was given")
+    wrong = [one for one in report.results if one.status in (DoctorStatus.ERROR, DoctorStatus.WARNING)]
+    where = HARDWARE if report.machine.cards else ""
+    machine = f"{report.source}, {len(report.machine.cards)} NPUs, CANN {report.machine.cann or 'not loaded'}"
+    if not wrong:
+        return _Verdict("done", f"{counted(len(report.checks), 'check')} of {machine}", record.doctor_file, where)
+    failed = report.worst is DoctorStatus.ERROR
+    first = f"{wrong[0].check}: {wrong[0].message}"
+    more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+    return _Verdict("failed" if failed else "open", f"{machine}: {first}{more}", record.doctor_file, where)
+
+
+def _versions(point: Point, record: Record) -> _Verdict:
+    release = record.scan.release
+    asked = f"torch_npu {release.torch_npu}, torch {release.torch}, CANN {release.cann or 'unknown'} ({release.reason})"
+    wrong = [one for one in record.scan.findings if one.code == "NPU601" and one.severity is not Severity.INFO]
+    if wrong:
+        place = f"{wrong[0].file}:{wrong[0].start.line}"
+        return _Verdict("open", f"aimed at {asked}; {place}: {wrong[0].message}")
+    if record.doctor is None:
+        return _Verdict("not done", f"aimed at {asked}; whether a machine has this set was not looked at")
+    machine = record.doctor.machine
+    has = f"torch_npu {machine.torch_npu or 'none'}, torch {machine.torch or 'none'}, CANN {machine.cann or 'none'}"
+    mixed = [one for one in record.doctor.results if one.check == "versions.set" and one.status is not DoctorStatus.OK]
+    if mixed or not machine.torch_npu:
+        reason = mixed[0].message if mixed else "torch_npu is not installed"
+        return _Verdict("open", f"the machine has {has}: {reason}", record.doctor_file)
+    same = machine.torch_npu.partition("+")[0] == release.torch_npu
+    note = "" if same else f"; the code was written for {release.torch_npu}"
+    return _Verdict("done", f"the machine has {has}{note}", record.doctor_file)
+
+
+def _edits(point: Point, record: Record) -> _Verdict:
+    if record.migration is None:
+        return _Verdict("not done", "no report of a migration: npuify migrate was not run on this copy")
+    changes = len(record.migration.changes)
+    if not changes:
+        return _Verdict("nothing to do", "the migration changed nothing", _report(record))
+    files = len(record.migration.changed_files)
+    return _Verdict(
+        "not done",
+        f"{counted(changes, 'edit')} in {counted(files, 'file')}; npuify cannot know whether anyone has read them",
+        _report(record),
+    )
+
+
+def _files(point: Point, record: Record) -> _Verdict:
+    errors = record.scan.errors
+    if not errors:
+        return _Verdict("done", f"{counted(record.scan.files_seen, 'file')} looked at")
+    first = errors[0]
+    return _Verdict("open", f"{counted(len(errors), 'file')} could not be treated, first {first.file}: {first.message}")
+
+
+def _kernels(point: Point, record: Record) -> _Verdict:
+    survey = record.scan.survey
+    if not survey.kernels and not survey.operators:
+        return _Verdict("nothing to do", "the project has no CUDA source files")
+    open_ones = [one for one in survey.operators if one.calls and not one.has_npu and one.difficulty != "host"]
+    if survey.operators and not open_ones:
+        return _Verdict("done", "every operator that Python calls has a form for the NPU, or is not called")
+    names = ", ".join(one.name for one in open_ones[:_PLACES]) or ", ".join(survey.kernels[:_PLACES])
+    count = counted(len(open_ones), "operator") if open_ones else counted(len(survey.kernels), "CUDA source file")
+    return _Verdict("open", f"{count}: {names}")
+
+
+def _seen(point: Point, record: Record) -> _Verdict:
+    results = [one for one in record.seen if one.subject in point.subjects and one.outcome != NOT_RUN]
+    if not results:
+        skipped = [one for one in record.seen if one.subject in point.subjects]
+        why = f": {skipped[0].text}" if skipped else ""
+        return _Verdict("not done", f"no result was found{why}", skipped[0].file if skipped else "")
+    # A failure anywhere counts; among successes the card's says most.
+    order = {"failed": 0, "unclear": 1, "passed": 2}
+    results.sort(key=lambda one: (order.get(one.outcome, 1), one.where != HARDWARE))
+    worst = results[0]
+    states: dict[str, State] = {"passed": "done", "failed": "failed"}
+    return _Verdict(states.get(worst.outcome, "open"), worst.text, worst.file, worst.where)
+
+
+def _person(point: Point, record: Record) -> _Verdict:
+    return _Verdict("not done", "only a person can say")
+
+
+_JUDGES: Final[dict[str, Callable[[Point, Record], _Verdict]]] = {
+    "code": _code,
+    "doctor": _doctor,
+    "versions": _versions,
+    "edits": _edits,
+    "files": _files,
+    "kernels": _kernels,
+    "seen": _seen,
+    "person": _person,
+}

@@ -1,0 +1,151 @@
+"""The checklist as text, Markdown, JSON and HTML."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from npuify.model import NpuifyError
+from npuify.report import printable
+from npuify.report.html.escape import escaped
+
+if TYPE_CHECKING:
+    from npuify.handover.checklist import Checklist, Judged, State
+
+FORMATS: Final = ("text", "markdown", "json", "html")
+GROUPS: Final = {
+    "environment": "Environment",
+    "code": "Code",
+    "runs": "It runs",
+    "right": "It is right",
+    "fast": "It is fast",
+}
+_MARKS: Final[dict[State, str]] = {
+    "done": "done         ",
+    "open": "OPEN         ",
+    "failed": "FAILED       ",
+    "not done": "not done     ",
+    "nothing to do": "nothing to do",
+}
+_WHERE: Final = {"hardware": "on hardware", "simulation": "in simulation only", "cpu": "on the CPU only"}
+
+
+def render(made: Checklist, format: str = "text") -> str:
+    """The checklist in one of ``FORMATS``.
+
+    Raises:
+        NpuifyError: there is no such format.
+    """
+    if format == "json":
+        return printable(msgspec.json.format(msgspec.json.encode(made), indent=2).decode("utf-8") + "\n")
+    if format == "text":
+        return printable(_text(made))
+    if format == "markdown":
+        return printable(markdown(made))
+    if format == "html":
+        return printable(_html(made))
+    raise NpuifyError(f"there is no format {format!r}", advice="formats: " + ", ".join(FORMATS))
+
+
+def in_short(made: Checklist) -> str:
+    """``5 done, 2 open, …``."""
+    states: tuple[State, ...] = ("done", "open", "failed", "not done", "nothing to do")
+    return ", ".join(f"{made.count(state)} {state}" for state in states if made.count(state))
+
+
+def basis(point: Judged) -> str:
+    """What a state rests on, and where it was seen."""
+    where = _WHERE.get(point.where, "")
+    told = f"{where}: {point.evidence}" if where else point.evidence
+    return f"{told} [{point.file}]" if point.file else told
+
+
+def _text(made: Checklist) -> str:
+    release = made.release
+    lines = [f"Migration of {made.project}: {in_short(made)}."]
+    lines.append(f"Aimed at torch_npu {release.torch_npu} (torch {release.torch}, CANN {release.cann or 'unknown'}).")
+    for group, points in groupby(made.points, key=lambda point: point.group):
+        lines += ["", GROUPS[group]]
+        for point in points:
+            lines.append(f"  {_MARKS[point.state]}  {point.title}")
+            lines.append(f"                 {basis(point)}")
+            if point.how:
+                lines.append(f"                 to do: {point.how}")
+    return "\n".join([*lines, ""])
+
+
+def markdown(made: Checklist) -> str:
+    """Boxes to tick: what is done is ticked."""
+    release = made.release
+    lines = [f"# Migration of {_plain(made.project)}", "", f"{in_short(made).capitalize()}.", ""]
+    lines += [f"Aimed at torch_npu {release.torch_npu}, torch {release.torch}, CANN {release.cann or 'unknown'}.", ""]
+    for group, points in groupby(made.points, key=lambda point: point.group):
+        lines += [f"## {GROUPS[group]}", ""]
+        for point in points:
+            box = "x" if point.state in ("done", "nothing to do") else " "
+            lines.append(f"- [{box}] **{point.title}**: {point.state}. {_plain(basis(point))}")
+            if point.how:
+                lines.append(f"  To do: {_plain(point.how)}")
+        lines.append("")
+    lines.append("What was not done is marked as such; nothing here was seen on hardware unless it says so.")
+    return "\n".join([*lines, ""])
+
+
+def _plain(text: str) -> str:
+    """Prose on one line in which nothing is markup."""
+    flat = " ".join(text.split())
+    return "".join(f"\\{character}" if character in "\\`*_<>[]|#" else character for character in flat)
+
+
+_STYLE: Final = """
+:root{color-scheme:light dark;--line:#d0d7de;--dim:#57606a;--bad:#b42318;--warn:#9a6700;--good:#1a7f37}
+@media(prefers-color-scheme:dark){:root{--line:#3d444d;--dim:#9198a1;--bad:#ff7b72;--warn:#d29922;--good:#3fb950}}
+body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:0 auto;padding:1.5rem}
+h1{font-size:1.5rem;margin:.2rem 0 1rem}h2{font-size:1.1rem;margin:2rem 0 .5rem}
+.dim{color:var(--dim)}table{border-collapse:collapse;width:100%}
+td{text-align:left;padding:.35rem .8rem .35rem 0;border-bottom:1px solid var(--line);vertical-align:top}
+td:first-child{white-space:nowrap;font-weight:600}
+.done{color:var(--good)}.failed,.open{color:var(--bad)}.not-done{color:var(--warn)}.nothing-to-do{color:var(--dim)}
+"""
+
+
+def _html(made: Checklist) -> str:
+    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode("ascii")
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    body = []
+    for group, points in groupby(made.points, key=lambda point: point.group):
+        rows = "".join(_row(point) for point in points)
+        body.append(f"<h2>{escaped(GROUPS[group])}</h2>\n<table>{rows}</table>")
+    release = made.release
+    aimed = f"torch_npu {release.torch_npu}, torch {release.torch}, CANN {release.cann or 'unknown'}"
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>npuify: migration of {escaped(made.project)}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<p class="dim">npuify checklist {escaped(made.tool)} · aimed at {escaped(aimed)}</p>
+<h1>Migration of {escaped(made.project)}</h1>
+<p>{escaped(in_short(made))}</p>
+{"".join(body)}
+</body>
+</html>
+"""
+
+
+def _row(point: Judged) -> str:
+    todo = f'<br><span class="dim">to do: {escaped(point.how)}</span>' if point.how else ""
+    kind = point.state.replace(" ", "-")
+    return (
+        f'<tr><td class="{kind}">{escaped(point.state)}</td><td>{escaped(point.title)}<br>'
+        f'<span class="dim">{escaped(basis(point))}</span>{todo}</td></tr>'
+    )
