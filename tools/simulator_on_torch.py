@@ -2,9 +2,9 @@
 
     python tools/simulator_on_torch.py /venvs/torch-2.6/bin/python /venvs/torch-2.14/bin/python --write
 
-Each Python named has PyTorch, pytest and npuify's dependencies (``pip install torch==2.6.0 && pip install --group torch
---group test -e .`` without its pin of torch). Continuous integration runs the tests on one version only; this is for all the
-others. Each file of tests is a process of its own with a limit of time, so that one that hangs does not hide the rest.
+Each Python named has PyTorch, NumPy, PyYAML, pytest, expecttest and npuify's dependencies. Continuous integration runs
+the tests on one version only; this is for all the others. Each file of tests is a process of its own with a limit of
+time, so that one that hangs does not hide the rest.
 """
 
 from __future__ import annotations

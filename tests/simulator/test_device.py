@@ -197,6 +197,7 @@ def test_transfer_to_npu(simulate: Simulate) -> None:
         m = torch.nn.Linear(3, 4).cuda()
         x = torch.randn(2, 3, device="cuda:0")
         m(x.to(0)).sum().backward()
+        assert torch.ones(1).cuda(torch.device("cuda:1")).device.index == 1 and m.cuda("cuda:0") is m
         assert m.weight.grad.is_npu and x.is_cuda and torch.zeros(1).to("cuda:1").device.index == 1
         with torch.cuda.amp.autocast():
             assert m(x).dtype == torch.float16

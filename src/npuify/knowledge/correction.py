@@ -29,7 +29,9 @@ def corrections(read: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, A
         "transfer_patches": sorted({*read["transfer_patches"], *live["by_transfer_to_npu"]}),
         "operators": live["operators"]["kernel"],
         "custom_operators": {
-            name.removeprefix("npu::"): _with_lists(schemas, read["custom_operators"].get(name.removeprefix("npu::"), []))
+            name.removeprefix("npu::"): _with_lists(
+                schemas, read["custom_operators"].get(name.removeprefix("npu::"), [])
+            )
             for name, schemas in live["schemas"].items()
             if name.startswith("npu::")
         },

@@ -77,6 +77,10 @@ def _hide_cuda() -> None:
         raise AssertionError("Torch not compiled with CUDA enabled")
 
     torch.cuda._lazy_init = refuse
+    torch.version.cuda = None
+    torch._C._has_cudnn = False
+    # The module stands behind an object that makes its flags settable.
+    getattr(torch.backends.cudnn, "m", torch.backends.cudnn)._init = lambda: False
 
 
 def _after_fork() -> None:
