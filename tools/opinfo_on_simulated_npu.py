@@ -24,8 +24,8 @@ RANDOM_RESULT = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty
 """Operators whose values mean nothing: only shapes are compared."""
 
 COARSE = {"nn.functional.scaled_dot_product_attention": 5e-5}
-"""Operators that the CPU has one kernel for and the simulated NPU several: the absolute difference that PyTorch's own tests
-allow between the two (decorators of the database's entry)."""
+"""Operators that the CPU has one kernel for and the simulated NPU several: the absolute difference that
+PyTorch's own tests allow between the two (decorators of the database's entry)."""
 
 
 def moved(value: Any, device: str) -> Any:

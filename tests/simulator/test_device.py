@@ -86,6 +86,14 @@ def test_tensors_modules_and_memory(simulate: Simulate) -> None:
         assert torch.equal(one, torch.rand(4, device="npu")) and torch.equal(state, torch.get_rng_state())
         kept = torch.npu.get_rng_state(); x1 = torch.randn(3, device="npu"); torch.npu.set_rng_state(kept)
         assert torch.equal(x1, torch.randn(3, device="npu"))
+        # a graph's replay reads the same inputs and writes the same outputs
+        given = torch.zeros(2, device="npu"); graph = torch.npu.NPUGraph()
+        with torch.npu.graph(graph):
+            assert torch.npu.is_current_stream_capturing()
+            doubled = (given + 1).view(2, 1) * 2
+            refused(lambda: doubled.sum().item())
+        given.fill_(4); graph.replay()
+        assert doubled.flatten().tolist() == [10, 10] and not torch.npu.is_current_stream_capturing()
         # what CUDA says on a machine without it
         assert "not compiled with CUDA" in refused(lambda: torch.zeros(1).cuda(), AssertionError)
         assert not torch.cuda.is_available()
