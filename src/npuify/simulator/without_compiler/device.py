@@ -58,9 +58,9 @@ class PythonDevice:
 
     def start(self, settings: Settings) -> None:
         """Make PyTorch know the device. Only once in a process."""
-        acc: Any = torch._C._acc  # type: ignore[attr-defined]
+        acc: Any = torch._C._acc
 
-        class Hooks(acc.PrivateUse1Hooks):  # type: ignore[misc]
+        class Hooks(acc.PrivateUse1Hooks):
             def is_available(self) -> bool:
                 return True
 
@@ -70,7 +70,7 @@ class PythonDevice:
             def has_primary_context(self, index: int) -> bool:
                 return True
 
-        class Guard(acc.DeviceGuard):  # type: ignore[misc]
+        class Guard(acc.DeviceGuard):
             def type_(self) -> Any:
                 return torch._C._autograd.DeviceType.PrivateUse1
 

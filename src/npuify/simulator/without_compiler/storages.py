@@ -35,7 +35,7 @@ def _copies() -> None:
         memo[id(self)] = made
         return made
 
-    torch.Tensor.__deepcopy__ = deepcopy  # type: ignore[method-assign, assignment]
+    torch.Tensor.__deepcopy__ = deepcopy
 
 
 def _files() -> None:
@@ -50,7 +50,7 @@ def _files() -> None:
             return to_npu(torch.tensor(size, dtype=torch.uint8)).untyped_storage()
         return make(cls, *args, **kwargs)
 
-    torch.UntypedStorage.__new__ = new  # type: ignore[method-assign, assignment]
+    torch.UntypedStorage.__new__ = new
 
 
 def _pinning() -> None:
@@ -58,7 +58,7 @@ def _pinning() -> None:
         gaps.say("pinned memory")
         return self
 
-    torch.Tensor.pin_memory = pin_memory  # type: ignore[method-assign, assignment]
+    torch.Tensor.pin_memory = pin_memory
 
 
 def _generators() -> None:
@@ -68,11 +68,11 @@ def _generators() -> None:
         def __instancecheck__(cls, instance: object) -> bool:
             return isinstance(instance, base)
 
-    class Generator(base, metaclass=Meta):  # type: ignore[misc]
+    class Generator(base, metaclass=Meta):
         def __new__(cls, device: Any = "cpu") -> Any:
             if torch.device(device).type == "npu":
                 gaps.say("random numbers")
                 return base("cpu")
             return base(device)
 
-    torch.Generator = Generator  # type: ignore[misc]
+    torch.Generator = Generator
