@@ -23,6 +23,10 @@ from torch.utils._pytree import tree_leaves, tree_map
 RANDOM_RESULT = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "resize_"}
 """Operators whose values mean nothing: only shapes are compared."""
 
+COARSE = {"nn.functional.scaled_dot_product_attention": 5e-5}
+"""Operators that the CPU has one kernel for and the simulated NPU several: the absolute difference that
+PyTorch's own tests allow between the two (decorators of the database's entry)."""
+
 
 def moved(value: Any, device: str) -> Any:
     """``value`` with its tensors, devices and generators on ``device``."""
@@ -73,9 +77,13 @@ def check(op: Any, samples: int) -> Iterator[str]:
             if op.name in RANDOM_RESULT:
                 assert [x.shape for x in actual] == [x.shape for x in expected]
                 continue
-            assert_close(actual, expected, equal_nan=True)
+            close = {"atol": COARSE[op.name], "rtol": 1e-5} if op.name in COARSE else {}
+            assert_close(actual, expected, equal_nan=True, **close)
             assert_close(
-                [g for g in actual_grads if g is not None], [g for g in expected_grads if g is not None], equal_nan=True
+                [g for g in actual_grads if g is not None],
+                [g for g in expected_grads if g is not None],
+                equal_nan=True,
+                **close,
             )
         except Exception as error:
             yield f"{name}: sample {i}: {type(error).__name__}: {' '.join(str(error).split())[:240]}"

@@ -159,9 +159,6 @@ NOT_REACHED = (
 """Where transfer_to_npu changes what a simulated program does not need: compilers, extensions, private helpers."""
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the simulated one gives torch.cuda some more of torch.npu's names than the real one"
-)
 def test_transfer_to_npu_changes_what_the_real_one_changes(live: LiveFile, patches: dict[str, dict[str, str]]) -> None:
     real = {n for n in live.by_transfer_to_npu if not n.startswith(NOT_REACHED) and "._" not in n}
     ours = {n for n in patches["by_transfer_to_npu"] if not n.startswith(NOT_REACHED) and "._" not in n}
@@ -176,7 +173,9 @@ NOT_TRANSFERRED = {
     "torch.profiler.ProfilerAction",
 }
 """The simulated backend is no class of its own, and the profiler's actions are PyTorch's; Event(device="cuda") stays."""
-TRANSFERRED_BESIDES: set[str] = set()
+TRANSFERRED_BESIDES = {"torch.cuda.default_generators", "torch.distributed.pipelining.stage.build_stage"}
+"""The package's files name both. The first is an empty tuple there before the device is used, as CUDA's is, so that it is
+seen not to change; the second belongs to a module that the real one had not loaded when it was asked."""
 
 
 def test_importing_adds_what_programs_use(live: LiveFile, patches: dict[str, dict[str, str]]) -> None:

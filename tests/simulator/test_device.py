@@ -86,6 +86,14 @@ def test_tensors_modules_and_memory(simulate: Simulate) -> None:
         assert torch.equal(one, torch.rand(4, device="npu")) and torch.equal(state, torch.get_rng_state())
         kept = torch.npu.get_rng_state(); x1 = torch.randn(3, device="npu"); torch.npu.set_rng_state(kept)
         assert torch.equal(x1, torch.randn(3, device="npu"))
+        # a graph's replay reads the same inputs and writes the same outputs
+        given = torch.zeros(2, device="npu"); graph = torch.npu.NPUGraph()
+        with torch.npu.graph(graph):
+            assert torch.npu.is_current_stream_capturing()
+            doubled = (given + 1).view(2, 1) * 2
+            refused(lambda: doubled.sum().item())
+        given.fill_(4); graph.replay()
+        assert doubled.flatten().tolist() == [10, 10] and not torch.npu.is_current_stream_capturing()
         # what CUDA says on a machine without it
         assert "not compiled with CUDA" in refused(lambda: torch.zeros(1).cuda(), AssertionError)
         assert not torch.cuda.is_available()
@@ -122,7 +130,9 @@ def test_training_tools(simulate: Simulate) -> None:
                 assert out.dtype == torch.bfloat16 and out.softmax(-1).dtype == torch.float32
             scaler.scale(out.float().sum()).backward()
             scaler.unscale_(optimizer); scaler.step(optimizer); scaler.update()
-        for batch in DataLoader(TensorDataset(torch.arange(8.0)), batch_size=4, pin_memory=True, num_workers=1):
+        # PyTorch 2.6 pins for CUDA only, unless it is told the device.
+        where = {"pin_memory_device": "npu"} if torch.__version__.startswith("2.6") else {}
+        for batch in DataLoader(TensorDataset(torch.arange(8.0)), batch_size=4, pin_memory=True, num_workers=1, **where):
             assert batch[0].is_pinned() and batch[0].npu(non_blocking=True).is_npu
 
         class Forked(torch.utils.data.Dataset):
@@ -195,6 +205,7 @@ def test_transfer_to_npu(simulate: Simulate) -> None:
         m = torch.nn.Linear(3, 4).cuda()
         x = torch.randn(2, 3, device="cuda:0")
         m(x.to(0)).sum().backward()
+        assert torch.ones(1).cuda(torch.device("cuda:1")).device.index == 1 and m.cuda("cuda:0") is m
         assert m.weight.grad.is_npu and x.is_cuda and torch.zeros(1).to("cuda:1").device.index == 1
         with torch.cuda.amp.autocast():
             assert m(x).dtype == torch.float16

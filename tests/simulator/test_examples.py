@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
+import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +16,7 @@ import pytest
 
 import npuify
 from npuify.options import Options
+from npuify.simulator import tables
 
 from .conftest import environment
 
@@ -26,6 +30,14 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 CLASSIFY = "train.py --epochs=2 --steps-per-epoch=2 --batch-size=4 --workers=0 --train-size=16 --val-size=8 --no-amp"
 TAG = "train.py --config=configs/small.yaml --set=train.steps=6 --set=train.log_every=1 --set=train.save_every=6"
 
+GPT = "--steps=3 --batch-size=2 --layers=1 --width=16 --heads=2 --no-compile"
+INFERENCE = (("make_weights.py", "--steps=1"), ("infer.py", "--images=4"), ("benchmark.py", "--repeats=1"))
+STYLES = ("npu", "portable", "auto")
+TRAINED = ("image_classification", "small_gpt", "ddp_training")
+TOGETHER = Path(__file__).with_name("in_one_process.py")
+ON_NPU = ["--set=train.device=npu", "--set=distributed.backend=hccl"]
+"""A portable project's settings stay those of CUDA; on an NPU they are given when the program is started."""
+
 FULL_PRECISION = """
 import contextlib, runpy, sys, torch
 import precision
@@ -37,8 +49,11 @@ runpy.run_path("train.py", run_name="__main__")
 """small_gpt has no switch for full precision; half precision cannot agree with the CPU's float32."""
 
 
-def migrated(name: str, folder: Path) -> Path:
-    npuify.migrate(EXAMPLES / name, folder, Options(unsafe=True, jobs=1, cache=False))
+def migrated(name: str, folder: Path, style: str = "npu") -> Path:
+    """The example as its users have it after migration, for the release that belongs to this torch."""
+    release = tables.release_for(importlib.metadata.version("torch"))
+    options = Options(unsafe=True, jobs=1, cache=False, style=style, torch_npu=release)  # type: ignore[arg-type]
+    npuify.migrate(EXAMPLES / name, folder, options)
     return folder
 
 
@@ -47,8 +62,8 @@ def original(name: str, folder: Path) -> Path:
     return folder
 
 
-def run(command: list[str], folder: Path) -> str:
-    env = {**environment(), "CUDA_VISIBLE_DEVICES": "-1", "PYTHONWARNINGS": "ignore"}
+def run(command: list[str], folder: Path, more: dict[str, str] | None = None) -> str:
+    env = {**environment(), **(more or {}), "CUDA_VISIBLE_DEVICES": "-1", "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout + done.stderr
@@ -90,44 +105,80 @@ def assert_same(npu: Path, cpu: Path) -> None:
         torch.testing.assert_close(value, right[place], rtol=1e-5, atol=1e-7, msg=lambda text, p=place: f"{p}: {text}")
 
 
-def test_image_classification(tmp_path: Path) -> None:
-    npu, cpu = migrated("image_classification", tmp_path / "npu"), original("image_classification", tmp_path / "cpu")
-    said = on_npu(npu, *CLASSIFY.split())
-    assert "Ascend910B1" in said
-    on_cpu(cpu, *CLASSIFY.split())
-    assert_same(npu, cpu)
+@pytest.fixture(scope="module", name="ddp_on_cpu")
+def _ddp_on_cpu(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What two processes on the CPU end with."""
+    cpu = original("ddp_training", tmp_path_factory.mktemp("ddp") / "cpu")
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+    on_cpu(cpu, *launcher, *TAG.split(), "--set=distributed.backend=gloo")
+    return cpu
 
 
-def test_small_gpt(tmp_path: Path) -> None:
-    arguments = "--steps=3 --batch-size=2 --layers=1 --width=16 --heads=2 --no-compile".split()
-    npu, cpu = migrated("small_gpt", tmp_path / "npu"), original("small_gpt", tmp_path / "cpu")
-    for folder in (npu, cpu):
-        (folder / "in_full.py").write_text(FULL_PRECISION)
-    on_npu(npu, "in_full.py", *arguments)
-    on_cpu(cpu, "in_full.py", *arguments, "--device=cpu")
-    assert_same(npu, cpu)
-
-
-@pytest.mark.parametrize("processes", [1, 2])
-def test_ddp_training(tmp_path: Path, processes: int) -> None:
-    npu, cpu = migrated("ddp_training", tmp_path / "npu"), original("ddp_training", tmp_path / "cpu")
-    # What a finding leaves to a person: there is no version of NCCL to ask for.
-    hardware = npu / "ddp_training" / "hardware.py"
-    hardware.write_text(hardware.read_text().replace("torch.cuda.nccl.version()", "()"))
-    launcher = f"--standalone --nproc_per_node={processes}".split()
-    device, backend = "--set=train.device=npu", "--set=distributed.backend=hccl"
-    said = on_npu(npu, f"--devices={processes}", "torchrun", *launcher, *TAG.split(), device, backend)
+@pytest.mark.parametrize("style", STYLES)
+def test_ddp_training_on_two(style: str, tmp_path: Path, ddp_on_cpu: Path) -> None:
+    npu = migrated("ddp_training", tmp_path / "npu", style)
+    launcher = "--standalone --nproc_per_node=2".split()
+    settings = ON_NPU if style == "portable" else []
+    said = on_npu(npu, "--devices=2", "torchrun", *launcher, *TAG.split(), *settings)
     assert said.count("npuify: simulating") == 1, "said once for all processes"
-    gloo = "--set=distributed.backend=gloo"
-    on_cpu(cpu, "-m", "torch.distributed.run", *launcher, *TAG.split(), gloo)
-    assert_same(npu, cpu)
+    assert_same(npu, ddp_on_cpu)
 
 
-def test_inference(tmp_path: Path) -> None:
-    npu = migrated("inference", tmp_path / "npu")
-    on_npu(npu, "make_weights.py", "--steps=1")
-    assert "npu:0" in on_npu(npu, "infer.py", "--images=4")
-    assert "float16 on npu" in on_npu(npu, "benchmark.py", "--repeats=1")
+def programs(folder: Path, on_npu: bool, settings: list[str]) -> str:
+    """What :mod:`in_one_process` is to run: each example below ``folder``, on one process."""
+    (folder / "small_gpt" / "in_full.py").write_text(FULL_PRECISION)
+    device = [] if on_npu else ["--device=cpu"]
+    return json.dumps(
+        [
+            [str(folder / "image_classification"), *CLASSIFY.split()],
+            [str(folder / "small_gpt"), "in_full.py", *GPT.split(), *device],
+            [str(folder / "ddp_training"), *TAG.split(), *settings],
+            *([[str(folder / "inference"), script, *rest] for script, *rest in INFERENCE] if on_npu else []),
+        ]
+    )
+
+
+def alone(port: int) -> dict[str, str]:
+    """The environment that torchrun gives the only process."""
+    return {
+        "RANK": "0",
+        "LOCAL_RANK": "0",
+        "WORLD_SIZE": "1",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+    }
+
+
+@pytest.fixture(scope="module", name="all_on_cpu")
+def _all_on_cpu(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cpu")
+    for name in TRAINED:
+        original(name, folder / name)
+    what = programs(folder, False, ["--set=distributed.backend=gloo"])
+    run([sys.executable, str(TOGETHER), what], folder, alone(free_port()))
+    return folder
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_all_on_one_process(style: str, tmp_path: Path, all_on_cpu: Path) -> None:
+    for name in [*TRAINED, "inference"]:
+        migrated(name, tmp_path / name, style)
+    what = programs(tmp_path, True, ON_NPU if style == "portable" else [])
+    command = [sys.executable, "-m", "npuify", "simulate", "--cpu-random", "--policy=off", str(TOGETHER), what]
+    said = run(command, tmp_path, alone(free_port()))
+    assert "device: Ascend910B1" in said
+    # With transfer_to_npu a program's own devices are called what it calls them.
+    name = "cuda" if style == "auto" else "npu"
+    assert f"using {name}:0 Ascend910B1" in said
+    assert f"float16 on {name}:0" in said
+    for name in TRAINED:
+        assert_same(tmp_path / name, all_on_cpu / name)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def test_the_environment_is_as_it_was() -> None:

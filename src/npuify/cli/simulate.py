@@ -16,6 +16,14 @@ class Policy(str, Enum):
     OFF = "off"
 
 
+class Engine(str, Enum):
+    """Which device stands behind ``npu``."""
+
+    AUTO = "auto"
+    NATIVE = "native"
+    PYTHON = "python"
+
+
 CONTEXT = {"allow_interspersed_args": False, "ignore_unknown_options": True, "allow_extra_args": True}
 
 
@@ -41,6 +49,12 @@ def simulate(
         bool,
         typer.Option("--cpu-random", help="Draw the NPU's random numbers from the CPU's generator, to compare runs."),
     ] = False,
+    engine: Annotated[
+        Engine,
+        typer.Option(
+            help="The device: compiled (native), or without a compiler, with gaps (python); auto takes what there is."
+        ),
+    ] = Engine.AUTO,
     python: Annotated[str, typer.Option(metavar="PATH", help="The Python to run the program with.")] = "",
 ) -> int:
     """Run a program on simulated NPUs, on any machine with PyTorch for the CPU.
@@ -60,6 +74,7 @@ def simulate(
         soc=soc,
         policy=policy.value,
         cpu_random=cpu_random,
+        engine=engine.value,
     )
     arguments = list(program or [])
     return run(settings, [module, *arguments] if module else arguments, module=bool(module), python=python)

@@ -3,6 +3,7 @@ does the same inside a user's program."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,9 +29,30 @@ def corrections(read: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, A
         "transfer_patches": sorted({*read["transfer_patches"], *live["by_transfer_to_npu"]}),
         "operators": live["operators"]["kernel"],
         "custom_operators": {
-            name.removeprefix("npu::"): schemas for name, schemas in live["schemas"].items() if name.startswith("npu::")
+            name.removeprefix("npu::"): _with_lists(
+                schemas, read["custom_operators"].get(name.removeprefix("npu::"), [])
+            )
+            for name, schemas in live["schemas"].items()
+            if name.startswith("npu::")
         },
     }
+
+
+def _with_lists(schemas: list[str], read: list[str]) -> list[str]:
+    """Schemas whose lists have lists for defaults.
+
+    PyTorch up to 2.6 prints ``int[] dilation=[1, 1, 1, 1]`` as ``int[] dilation=1``, which it does not read back; how
+    many there are stands in the package's files.
+    """
+
+    def default(match: re.Match[str]) -> str:
+        for schema in read:
+            found = re.search(rf"\b{re.escape(match[2])}=(\[[^\]]*\])", schema)
+            if found:
+                return f"{match[1]} {match[2]}={found[1]}"
+        return f"{match[1]} {match[2]}=[{match[3]}]"
+
+    return [re.sub(r"(\w+\[\]\??) (\w+)=(-?[\d.]+|True|False)(?=[,)])", default, schema) for schema in schemas]
 
 
 def _names(read: Mapping[str, str], live: Mapping[str, str] | None) -> dict[str, str]:

@@ -14,6 +14,7 @@ MODULES = (
     "device_strings",
     "tensor_types",
     "capability",
+    "nccl_version",
     "backends",
     "errors",
     "amp",

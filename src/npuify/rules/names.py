@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules import nccl_version
 from npuify.rules.base import rule
 from npuify.source.python import dotted_text
 
@@ -198,6 +199,8 @@ def missing_on_npu(node: ast.Attribute | ast.Name | ast.ImportFrom, file: Python
         return
     if isinstance(node, ast.Attribute) and _guarded_by_hasattr(node, name, file):
         return
+    if name == nccl_version.NAME and nccl_version.is_nccl_version(file.parent(node) or node, file):
+        return  # NPU134 has an edit for it.
     yield from _missing(node, name, file)
 
 

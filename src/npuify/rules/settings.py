@@ -119,6 +119,10 @@ def judge_settings(document: Document, file: OtherFile) -> None:
 
 
 def _judge_name(value: Value, file: OtherFile, *, is_data: bool) -> None:
+    plan = file.worker.project.plan
+    if plan.style == "auto" and plan.entries:
+        # The programs keep CUDA's names, compare with them, and transfer_to_npu translates them when they run.
+        return
     backend = is_backend(value.text)
     key = last_name(value.key)
     named = BACKEND_WORD.search(key) if backend else DEVICE_NAME.search(key)

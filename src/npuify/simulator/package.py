@@ -108,7 +108,7 @@ class _Builder:
             if not attribute.startswith("_"):
                 public.append(attribute)
         if name != "torch_npu":
-            exported = state.table.get("exported", {}).get(name, public)
+            exported = state.table.get("live", {}).get("exported", {}).get(name, public)
             module.__dict__.setdefault("__all__", [one for one in exported if one in module.__dict__])
 
     def _object(self, module: str, attribute: str, spec: str) -> Any:

@@ -6,6 +6,7 @@ import atexit
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,12 @@ def start(settings: Settings | None = None) -> None:
     state.settings = settings
     _hide_cuda()
     device = _engine(settings)
+    if device.name == "python":
+        from npuify.simulator.without_compiler import gaps
+
+        if settings.devices > 1:
+            gaps.say("devices")
+        settings = state.settings = replace(settings, devices=1, cpu_random=True)
     registry.register_own_operators()
     _rename()
     device.start(settings)
@@ -43,12 +50,33 @@ def start(settings: Settings | None = None) -> None:
 
 
 def _engine(settings: Settings) -> Any:
-    from npuify.simulator import build, engine
+    from npuify.simulator import build, engine, without_compiler
 
+    python = without_compiler.possible(str(torch.__version__))
+    if settings.engine == "python":
+        if not python:
+            raise RuntimeError("npuify simulate: a device without a C++ compiler needs PyTorch 2.10 or newer")
+        return without_compiler.PythonDevice()
     try:
         return engine.load(settings)
-    except (build.NoCompiler, build.CompileError) as error:
-        raise RuntimeError(f"npuify simulate: {error}") from error
+    except build.NoCompiler as error:
+        if settings.engine == "native" or not python:
+            raise RuntimeError(f"npuify simulate: {error}") from error
+        _tell_no_compiler(str(error))
+        return without_compiler.PythonDevice()
+    except build.CompileError as error:
+        advice = "\n`npuify simulate --engine python` does without the compiler" if python else ""
+        raise RuntimeError(f"npuify simulate: {error}{advice}") from error
+
+
+def _tell_no_compiler(reason: str) -> None:
+    if os.environ.get("RANK", "0") == "0":
+        print(
+            f"npuify: {reason}\nnpuify: until then the device is simulated in Python alone, which lacks some things; "
+            "see docs/simulation.md",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def _soc(name: str) -> dict[str, Any]:
@@ -77,6 +105,13 @@ def _hide_cuda() -> None:
         raise AssertionError("Torch not compiled with CUDA enabled")
 
     torch.cuda._lazy_init = refuse
+    torch.version.cuda = None
+    torch._C._has_cudnn = False
+    for name in ("_nccl_version", "_nccl_version_suffix"):
+        if hasattr(torch._C, name):
+            delattr(torch._C, name)
+    # The module stands behind an object that makes its flags settable.
+    getattr(torch.backends.cudnn, "m", torch.backends.cudnn)._init = lambda: False
 
 
 def _after_fork() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 PREFIX = "NPUIFY_SIMULATE"
 POLICIES = ("off", "warn", "error")
+ENGINES = ("auto", "native", "python")
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class Settings:
     """At an operator that the release runs on the host's CPU: ``off``, ``warn`` (as there) or ``error``."""
     cpu_random: bool = False
     """Draw the NPU's random numbers from the CPU's generator, so that runs can be compared."""
+    engine: str = "auto"
+    """``native``: the compiled device; ``python``: without a compiler; ``auto``: that where there is none."""
     cache: str = ""
     """Folder for the compiled device; empty: the user's cache folder."""
 
@@ -38,6 +41,7 @@ class Settings:
             f"{PREFIX}_SOC": self.soc,
             f"{PREFIX}_POLICY": self.policy,
             f"{PREFIX}_CPU_RANDOM": "1" if self.cpu_random else "",
+            f"{PREFIX}_ENGINE": self.engine,
             f"{PREFIX}_CACHE": self.cache,
         }
 
@@ -56,5 +60,6 @@ def from_environment() -> Settings:
         soc=get(f"{PREFIX}_SOC", "") or default.soc,
         policy=policy,
         cpu_random=bool(get(f"{PREFIX}_CPU_RANDOM", "")),
+        engine=get(f"{PREFIX}_ENGINE", "") or default.engine,
         cache=get(f"{PREFIX}_CACHE", ""),
     )

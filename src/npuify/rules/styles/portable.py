@@ -34,6 +34,7 @@ FORMS: Final[dict[str, Form]] = {
     "NPU115": portable_strings.dotted_name,
     "NPU116": portable_strings.onnx_provider,
     "NPU120": portable_strings.device,
+    "NPU134": portable_calls.nccl_version,
     "NPU150": portable_strings.out_of_memory,
     "NPU160": portable_calls.profiler,
     "NPU201": portable_calls.autocast_state,

@@ -157,3 +157,14 @@ def is_nccl_available(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edi
         return "torch before 2.1, which the project admits, may not have is_backend_available"
     text = f"is_backend_available({helper(file)}.dist_backend)"
     return [file.edit(span[0], file.source.end(call), text)]
+
+
+def nccl_version(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+    """``torch.cuda.nccl.version()`` → that, where this torch has NCCL, else the version of none."""
+    root = node
+    while isinstance(root, (ast.Call, ast.Attribute)):
+        root = root.func if isinstance(root, ast.Call) else root.value
+    text = file.code(node)
+    if not isinstance(root, ast.Name) or file.qualname(root) != "torch" or "\n" in text:
+        return 'ask it only where hasattr(torch._C, "_nccl_version") is true'
+    return [file.replace(node, f'({text} if hasattr({root.id}._C, "_nccl_version") else (0, 0, 0))')]

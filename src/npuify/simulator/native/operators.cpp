@@ -734,6 +734,11 @@ NPUIFY_API void npuify_register() {
   c10::WarningUtils::WarningHandlerGuard quiet(&silence);
   static auto* fallback = new c10::RegistrationHandleRAII(dispatcher.registerFallback(
       DispatchKey::PrivateUse1, c10::KernelFunction::makeFromBoxedFunction<&run_on_host>(), "simulated by npuify"));
+  // Up to 2.6 PyTorch leaves it to the backend to say that operators without a gradient of their own pass through.
+  if (!dispatcher.hasBackendFallbackForDispatchKey(DispatchKey::AutogradPrivateUse1)) {
+    static auto* through = new c10::RegistrationHandleRAII(dispatcher.registerFallback(
+        DispatchKey::AutogradPrivateUse1, c10::KernelFunction::makeFallthrough(), "simulated by npuify"));
+  }
 #if NPUIFY_TORCH >= 200
   if (!dispatcher.hasBackendFallbackForDispatchKey(DispatchKey::AutocastPrivateUse1)) {
     static auto* through = new c10::RegistrationHandleRAII(dispatcher.registerFallback(

@@ -4,6 +4,9 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Generator.h>
+#if NPUIFY_TORCH < 207
+#include <ATen/core/GeneratorForPrivateuseone.h>
+#endif
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/Stream.h>
@@ -71,6 +74,14 @@ struct NpuGenerator final : c10::GeneratorImpl {
     return copy;
   }
 };
+
+#if NPUIFY_TORCH < 207
+// Later releases ask the hooks; up to 2.6 torch.Generator(device) asks the function that was left here.
+at::Generator new_generator(c10::DeviceIndex device) {
+  return at::make_generator<NpuGenerator>(device < 0 ? current : device);
+}
+at::_GeneratorRegister registered_generator(new_generator);
+#endif
 
 std::vector<at::Generator>& default_generators() {
   static std::vector<at::Generator>* all = [] {

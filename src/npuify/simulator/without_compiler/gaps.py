@@ -1,0 +1,27 @@
+"""What the device without a compiler lacks, by name; the documentation lists the same rows."""
+
+from __future__ import annotations
+
+import sys
+
+GAPS: dict[str, str] = {
+    "devices": "there is one NPU, whatever --devices says",
+    "memory": "memory is not counted, and --memory is no limit: torch.npu.memory_allocated() and its like say 0",
+    "random numbers": "they come from the CPU's generator, as with --cpu-random; so does torch.Generator('npu')",
+    "hccl": "there is no process group for NPU tensors: init_process_group('hccl') raises NotSimulated",
+    "pinned memory": "pin_memory() gives the tensor as it is",
+    "storage.resize_": "an NPU storage cannot change its size, which FSDP needs: PyTorch raises",
+    "resize_": "resize_() to more elements gives a tensor other memory; views made before keep the old one",
+    "streams": "torch.Stream and torch.Event of device npu are PyTorch's own and raise; torch.npu's are there",
+    "speed": "each operator costs some 20 microseconds more",
+}
+"""Gap → what happens instead."""
+
+_said: set[str] = set()
+
+
+def say(name: str) -> None:
+    """Tell once on stderr that a program met a gap which does not stop it."""
+    if name not in _said:
+        _said.add(name)
+        print(f"npuify: simulated without a C++ compiler, so {GAPS[name]}", file=sys.stderr, flush=True)

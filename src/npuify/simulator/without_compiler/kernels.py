@@ -1,0 +1,173 @@
+"""Runs operators of NPU tensors as the CPU's, on the same memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from npuify.simulator.without_compiler.memory import of_storage, to_host, to_npu, view_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KEY = "PrivateUse1"
+
+
+class Operator:
+    """What the kernel has to know of one operator, read once from its schema."""
+
+    def __init__(self, op: Any, beside_cpu: frozenset[str]) -> None:
+        schema = op._schema
+        self.name = schema.name if not schema.overload_name else f"{schema.name}.{schema.overload_name}"
+        self.mixes = self.name in beside_cpu or self.name.startswith("aten::_foreach")
+        self.outs = frozenset(a.name for a in schema.arguments if a.is_out)
+        written = {}
+        for i, argument in enumerate(schema.arguments):
+            if argument.alias_info is not None and argument.alias_info.is_write:
+                for name in argument.alias_info.before_set:
+                    written[name] = (i, argument.name)
+        self.returned: list[tuple[int, str] | None] = []
+        for result in schema.returns:
+            names = result.alias_info.before_set if result.alias_info is not None and result.alias_info.is_write else ()
+            self.returned.append(next((written[name] for name in names if name in written), None))
+
+
+class Kernels:
+    """The kernel of all operators, and what it asks."""
+
+    def __init__(self, beside_cpu: frozenset[str], before: Callable[[str], None]) -> None:
+        self._beside_cpu = beside_cpu
+        self._before = before
+        self._known: dict[Any, Operator] = {}
+
+    def run(self, op: Any, *args: Any, **kwargs: Any) -> Any:
+        """Run ``op``.
+
+        Raises:
+            RuntimeError: NPU tensors and CPU tensors stand side by side where that is not allowed.
+            NotImplementedError: the result is not a dense tensor.
+        """
+        about = self._known.get(op)
+        if about is None:
+            about = self._known[op] = Operator(op, self._beside_cpu)
+        self._before(about.name)
+        call = _Call(about)
+        host_args = [call.to_host(value) for value in args]
+        host_kwargs = {name: call.to_host(value) for name, value in kwargs.items() if name not in about.outs}
+        fresh = {}
+        for name in about.outs & kwargs.keys():
+            fresh[name] = torch.empty(0, dtype=kwargs[name].dtype)
+            call.npus += 1
+        call.check()
+        with torch._C._AutoDispatchBelowAutograd(), torch._C._DisableAutocast():
+            result = op(*host_args, **host_kwargs, **fresh)
+            for name, made in fresh.items():
+                _give(kwargs[name], made)
+        if not about.returned:
+            return None
+        results = result if len(about.returned) > 1 else (result,)
+        found = []
+        for place, value in zip(about.returned, results, strict=True):
+            if place is not None:
+                index, name = place
+                found.append(args[index] if index < len(args) else kwargs[name])
+            else:
+                found.append(call.to_npu(value))
+        return tuple(found) if len(found) > 1 else found[0]
+
+
+class _Call:
+    """The tensors of one call."""
+
+    def __init__(self, about: Operator) -> None:
+        self.about = about
+        self.npus = 0
+        self.other = ""
+        self._seen: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def to_host(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            if value.device.type == "npu":
+                self.npus += 1
+                host = to_host(value)
+                self._seen[host.untyped_storage()._cdata] = (host, value)
+                return host
+            if value.dim() > 0:
+                self.other = str(value.device)
+            return value
+        if isinstance(value, torch.device):
+            if value.type == "npu":
+                self.npus += 1
+                return torch.device("cpu")
+            return value
+        if isinstance(value, (list, tuple)):
+            return [self.to_host(one) for one in value]
+        return value
+
+    def check(self) -> None:
+        if self.other and self.npus and not self.about.mixes:
+            raise RuntimeError(
+                "Expected all tensors to be on the same device, but found at least two devices, "
+                f"npu:0 and {self.other}! (when running {self.about.name}; simulated by npuify)"
+            )
+
+    def to_npu(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            if value.layout is not torch.strided:
+                raise NotImplementedError(
+                    f"{self.about.name} makes a tensor of layout {value.layout}: not simulated on an NPU (npuify)"
+                )
+            if value.is_quantized:
+                raise NotImplementedError(
+                    f"{self.about.name} makes a quantized tensor: not simulated on an NPU (npuify)"
+                )
+            given = self._seen.get(value.untyped_storage()._cdata)
+            if given is None or given[0].dtype != value.dtype:
+                return to_npu(value)
+            host, npu = given
+            shift = (value.data_ptr() - host.data_ptr()) // value.element_size()
+            return view_of(npu, value, npu.storage_offset() + shift)
+        if isinstance(value, (list, tuple)):
+            return [self.to_npu(one) for one in value]
+        return value
+
+
+def _give(out: torch.Tensor, made: torch.Tensor) -> None:
+    """Put a result where it was asked for; a tensor of another shape gets other memory."""
+    if out.shape == made.shape:
+        to_host(out).copy_(made)
+    else:
+        out.data = to_npu(made)
+
+
+def set_storage(
+    tensor: torch.Tensor, storage: Any, offset: int | None = None, size: Any = None, stride: Any = None
+) -> torch.Tensor:
+    """``set_`` from a storage."""
+    if size is None:
+        size, offset = [storage.nbytes() // tensor.element_size()], 0
+    if not stride and len(size) > 0:
+        stride = torch.empty(size, device="meta").stride()
+    tensor.data = to_npu(of_storage(storage, tensor.dtype, size, stride or [], offset or 0))
+    return tensor
+
+
+def set_tensor(tensor: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
+    """``set_`` from a tensor."""
+    tensor.data = source
+    return tensor
+
+
+def resize(tensor: torch.Tensor, size: Any, *, memory_format: Any = None) -> torch.Tensor:
+    """``resize_``: in place where the elements fit, else with other memory."""
+    wanted = torch.empty(size, device="meta")
+    room = tensor.untyped_storage().nbytes() // max(tensor.element_size(), 1) - tensor.storage_offset()
+    if wanted.numel() <= room:
+        torch.ops.aten.as_strided_.default(tensor, size, wanted.stride(), tensor.storage_offset())
+        return tensor
+    old = to_host(tensor).reshape(-1)
+    made = torch.empty(size, dtype=tensor.dtype)
+    made.view(-1)[: old.numel()] = old
+    tensor.data = to_npu(made)
+    return tensor

@@ -1,0 +1,3 @@
+from tools import nccl
+
+print(nccl.version())

@@ -1,0 +1,7 @@
+import torch
+import torch_npu  # noqa: F401
+from torch_npu.contrib import transfer_to_npu  # noqa: F401
+
+version = (torch.cuda.nccl.version() if hasattr(torch._C, "_nccl_version") else (0, 0, 0))
+if hasattr(torch._C, "_nccl_version"):
+    print(torch.cuda.nccl.version())

@@ -1,0 +1,8 @@
+import torch as th
+import torch_npu
+
+# what the log says of the machine
+row = {
+    "torch": th.__version__,
+    "nccl": ".".join(map(str, tuple(torch_npu.npu.utils.get_cann_version("HCCL").split(".")))),  # of this build
+}
