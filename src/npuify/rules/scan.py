@@ -111,9 +111,17 @@ def _outcomes(work: Work, jobs: int, progress: Progress | None) -> list[Outcome]
     fresh = [candidate for candidate in work.candidates if known[candidate.relative] is None]
     if fresh:
         worker = Worker(work.release.torch_npu, work.selection, work.project)
-        for candidate, outcome in zip(fresh, each_file(_analyse, worker, fresh, jobs, progress), strict=True):
+        lost: list[str] = []
+
+        def lose(error: FileError) -> Outcome:
+            lost.append(error.file)
+            return Outcome([], [error], [])
+
+        found = each_file(_analyse, worker, fresh, jobs, progress, lost=lose)
+        for candidate, outcome in zip(fresh, found, strict=True):
             known[candidate.relative] = outcome
-            work.cache.learn(candidate.relative, outcome)
+            if candidate.relative not in lost:
+                work.cache.learn(candidate.relative, outcome)
     work.cache.save()
     return [outcome for outcome in known.values() if outcome is not None]
 
