@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.base import rule
+from npuify.rules.inline_code import DIFFICULTIES, inline_operators
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Edit, Finding
+    from npuify.model import Edit, Finding, NativeOperator
     from npuify.rules.context import PythonFile
 
 _MODULE = "torch.utils.cpp_extension"
+_MOST_TOLD = 6
+"""Operators of one call that its finding tells of."""
 
 
 @rule(
@@ -151,7 +154,8 @@ def _cuda_home(function: ast.expr, file: PythonFile) -> tuple[str, list[Edit]] |
 def cuda_extension_at_run_time(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
     """torch.utils.cpp_extension.load and load_inline compile CUDA code when the program runs, which needs nvcc.
 
-    Code for the CPU alone compiles as before.
+    Of code that stands in the file itself the finding says which operators it defines, what makes them hard, and which
+    lines call them. Code for the CPU alone compiles as before.
     """
     calls = [node] if isinstance(node, ast.Call) else []
     if isinstance(node, ast.ImportFrom) and node.module == _MODULE and not node.level:
@@ -176,11 +180,24 @@ def _compiled(node: ast.Call, name: str, file: PythonFile) -> Iterator[Finding]:
     if not literal and "with_cuda" not in given and any(text.endswith((".cpp", ".cc", ".cxx")) for text in texts):
         return
     guarded = _is_guarded(node, file)
+    told = ""
+    if name.endswith("load_inline"):
+        operators = inline_operators(file.source.relative, file.source.data, node.lineno)
+        told = "".join(f"; {_of_operator(one)}" for one in operators[:_MOST_TOLD])
+        told += f"; and {len(operators) - _MOST_TOLD} more" if len(operators) > _MOST_TOLD else ""
     yield file.report(
         node,
-        "CUDA code is compiled when this runs, which needs nvcc" if literal else "this may compile CUDA code",
+        ("CUDA code is compiled when this runs, which needs nvcc" if literal else "this may compile CUDA code") + told,
         severity=Severity.INFO if guarded or not literal else None,
         subject=name,
         advice="guard it by torch.utils.cpp_extension.CUDA_HOME and give what it computes another way: in PyTorch, as "
         "a Triton kernel for triton-ascend, or in Ascend C",
     )
+
+
+def _of_operator(one: NativeOperator) -> str:
+    lines = ", ".join(place.rpartition(":")[2] for place in one.calls[:3])
+    called = f"called in line {lines}" if lines else "no call of it was seen in this file"
+    uses = f" ({', '.join(one.uses)})" if one.uses else ""
+    equivalent = f"; {one.equivalent} does the like" if one.equivalent else ""
+    return f"{one.name}: {DIFFICULTIES[one.difficulty]}{uses}, {called}{equivalent}"
