@@ -74,7 +74,9 @@ def _build(
     given = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     if function in makers:
         kind = makers[function]
-    elif function in AT_RUN_TIME and torch and ("sources" in given or "cpp_sources" in given or "cuda_sources" in given):
+    elif (
+        function in AT_RUN_TIME and torch and ("sources" in given or "cpp_sources" in given or "cuda_sources" in given)
+    ):
         kind = function
     elif "make_cuda_ext" in function or "make_onnxruntime" in function:
         # The helper that projects of OpenMMLab copy from each other.

@@ -101,7 +101,9 @@ class Operators:
         made = []
         for (module, name), places in merged.items():
             found = [calls.get((one, name), ()) for one in self._modules(module, places)]
-            made.append(self._operator(module, name, places, tuple(dict.fromkeys(place for one in found for place in one))))
+            made.append(
+                self._operator(module, name, places, tuple(dict.fromkeys(place for one in found for place in one)))
+            )
         return tuple(sorted(made))
 
     def _modules(self, module: str, places: list[tuple[str, Binding]]) -> list[str]:

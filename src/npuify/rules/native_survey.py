@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _LARGEST: Final = 4_000_000
 """Bytes; larger files hold tables of numbers, or are made by a program."""
 
+
 def _documentation(node: object, file: object) -> Iterator[object]:
     """A function of the project's own CUDA code, handed to Python by pybind11 or TORCH_LIBRARY.
 
