@@ -141,10 +141,12 @@ def checked_selection(options: Options) -> Selection:
     Raises:
         NpuifyError: a code or name in it is unknown.
     """
-    from npuify.rules.custom_file import read_rules
+    from npuify.rules.custom_file import check_together, read_rules
 
+    custom = tuple(rule for path in options.rules for rule in read_rules(Path(path)))
+    check_together(", ".join(options.rules), custom)
     wishes = Wishes(
-        custom=tuple(rule for path in options.rules for rule in read_rules(Path(path))),
+        custom=custom,
         cpu_fallback=options.cpu_fallback,
         replace_unsupported=options.replace_unsupported,
     )
