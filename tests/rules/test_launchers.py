@@ -638,3 +638,9 @@ class TestNamesOfPythonInSettings:
             ("NPU731", 9, ()),
             ("NPU731", 17, ()),
         ]
+
+
+def test_what_a_workflow_puts_in_is_unknown() -> None:
+    text = "jobs:\n  a:\n    steps:\n      - run: sudo apt-get install cuda-toolkit-${{ matrix.cuda }}\n"
+    (found,) = findings(text, name=".github/workflows/a.yml")
+    assert found.message == "NVIDIA's packages are installed: cuda-toolkit-…"

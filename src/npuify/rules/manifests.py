@@ -43,7 +43,7 @@ def is_workflow(relative: str) -> bool:
 
 def judge_manifest(document: Document, file: OtherFile, options: ProgramOptions) -> None:
     """Report what a file of settings asks of containers, clusters and runners, and what its scripts do."""
-    shell = _EXPRESSION.sub(lambda match: re.sub(rb"[^\r\n]", b"x", match.group()), file.data)
+    shell = _EXPRESSION.sub(_unknown, file.data)
     workflow = is_workflow(file.relative)
     lists: dict[int, list[Value]] = {}
     labelled: set[int] = set()
@@ -73,6 +73,12 @@ def judge_manifest(document: Document, file: OtherFile, options: ProgramOptions)
         _judge_key(value.path, value.key_start, value.key_end, value, file)
     for one in document.keys:
         _judge_key(one.path, one.start, one.end, None, file)
+
+
+def _unknown(match: re.Match[bytes]) -> bytes:
+    """Something of the same length whose value a shell cannot tell."""
+    text = match.group()
+    return b"${" + re.sub(rb"[^\r\n]", b"x", text[2:-1]) + b"}"
 
 
 def _word(value: Value) -> Word:

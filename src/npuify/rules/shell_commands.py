@@ -107,7 +107,9 @@ _SYSTEM_PACKAGE = re.compile(
     r"(?:cuda(?:-[\w.*-]+)?|lib(?:cudnn|nccl|cublas|cusparse|cusolver|cufft|curand|nvinfer|nvjpeg|npp|nvidia)[\w.*-]*"
     r"|nvidia-[\w.*-]+|(?:python3-)?(?:tensorrt|libnvinfer)[\w.*-]*|datacenter-gpu-manager[\w.-]*|nsight-[\w.-]+)(?:[=:].*)?"
 )
-_DOWNLOADED = re.compile(r"https?://(?:[\w-]+\.)*nvidia\.(?:com|cn)/\S+|https?://nvidia\.github\.io/\S+")
+_DOWNLOADED = re.compile(
+    r"https?://(?:(?:\w+\.)?download\.nvidia\.(?:com|cn)|developer\.nvidia\.com|nvidia\.github\.io)/\S+"
+)
 _SET_ENV = (
     "source CANN's set_env.sh instead: /usr/local/Ascend/ascend-toolkit/set_env.sh, from CANN 8.5 on "
     "/usr/local/Ascend/cann/set_env.sh"
@@ -339,14 +341,14 @@ def _installed(words: tuple[Word, ...], file: OtherFile) -> None:
     program = next((at for at, word in enumerate(words) if word.value.rpartition("/")[2] not in _WRAPPERS), 0)
     name = words[program].value.rpartition("/")[2]
     if name in _INSTALLERS and any(word.value in ("install", "add", "in", "reinstall") for word in words[program:]):
-        found = [word for word in words[program + 1 :] if _SYSTEM_PACKAGE.fullmatch(word.value)]
+        found = [word for word in words[program + 1 :] if _SYSTEM_PACKAGE.fullmatch(word.value.replace(UNKNOWN, "0"))]
         if found:
-            listed_names = ", ".join(word.value for word in found)
+            listed_names = ", ".join(word.value.replace(UNKNOWN, "…") for word in found)
             file.report(
                 NVIDIA_COMMAND,
                 (found[0].start, found[0].end),
                 f"NVIDIA's packages are installed: {listed_names}",
-                subject=found[0].value,
+                subject=found[0].value.partition("=")[0],
                 evidence=Evidence.DOCUMENTED,
                 source="vendor installation guide",
                 advice="leave them out: the driver and the firmware of NPUs belong to the host, and CANN, which takes "
