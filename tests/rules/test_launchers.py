@@ -94,6 +94,10 @@ UNCHANGED = {
     "tags": ("c.yaml", "tags: [nccl, cuda]\n"),
     "JSON texts": ("c.json", '{"note": "device: cuda", "names": ["cuda", "nccl"], "device_name": "cuda card"}\n'),
     "a record of a run": ("results/run.json", '{"device": "cuda:0"}\n'),
+    "how Horovod is built": (
+        "run.sh",
+        "HOROVOD_GPU_OPERATIONS=NCCL pip install x\nexport HOROVOD_GPU_ALLREDUCE=NCCL\n",
+    ),
     "an image for the CPU": ("Dockerfile", "FROM pytorch/pytorch:2.1-cpu\nFROM ubuntu:22.04\n"),
     "no YAML at all": ("c.yaml", "device: cuda\n  - [\n"),
     "a list of words": ("c.toml", 'names = ["cuda", "nccl"]\ntitle = "device = cuda"\n'),

@@ -437,6 +437,23 @@ def test_files_that_are_built_twice_belong_to_what_is_installed(tmp_path: Path) 
     assert found["add_fast"].calls == ("backend.py:6",)
 
 
+def test_sources_whose_folder_code_puts_before_them(tmp_path: Path) -> None:
+    sources = "sources=[os.path.join(here, 'src', name) for name in ['bind.cpp', 'add.cu']]"
+    found = _operators(
+        tmp_path,
+        {
+            "enc/backend.py": f"import os\nfrom torch.utils.cpp_extension import load\n_b = load(name='_jit', {sources})\n",
+            "enc/setup.py": f"import os\nfrom torch.utils.cpp_extension import CUDAExtension\nCUDAExtension(name='_enc', {sources})\n",
+            "enc/src/bind.cpp": BINDING,
+            "enc/src/add.cu": ADD,
+            "enc/use.py": "try:\n    import _enc as _b\nexcept ImportError:\n    from .backend import _b\n_b.add(1)\n",
+            "other/src/bind.cpp": "int bind;",
+        },
+    )
+    assert {one.module for one in found.values()} == {"_enc"}
+    assert found["add"].calls == ("enc/use.py:5",)
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

@@ -73,6 +73,7 @@ class Operators:
         list is the one that is installed.
         """
         exact: list[Build] = []
+        named: list[tuple[int, Build]] = []
         similar: Build | None = None
         above: tuple[int, Build] | None = None
         for build in self.builds:
@@ -82,11 +83,17 @@ class Operators:
                 exact.append(build)
             if similar is None and any("/" in path and f"/{relative}".endswith(f"/{path}") for path in paths):
                 similar = build
+            if relative.startswith(f"{folder}/" if folder else "") and relative.rpartition("/")[2] in paths:
+                # The folders of such a source were put before its name by code.
+                named.append((folder.count("/") + bool(folder), build))
             names_none = not any(path.endswith((".cu", ".cpp", ".cc")) for path in paths) and not build.code
             if names_none and (not folder or relative.startswith(folder + "/")):
                 depth = folder.count("/") + bool(folder)
                 if above is None or depth > above[0]:
                     above = (depth, build)
+        if not exact and similar is None and named:
+            deepest = max(depth for depth, _ in named)
+            exact = [build for depth, build in named if depth == deepest]
         if exact:
             return sorted(exact, key=lambda build: build.kind in AT_RUN_TIME)
         last = similar or (above[1] if above else None)

@@ -221,7 +221,8 @@ def _judge_values(script: Script, listed: list[Pair], file: OtherFile) -> None:
                 places.append((other.variables[0], value))
     sure: dict[tuple[int, int], tuple[str, Word, bool]] = {}
     for name, word in places:
-        if not counterpart(word.value):
+        if not counterpart(word.value) or name.startswith("HOROVOD_"):
+            # How Horovod is built, which has no form for HCCL.
             continue
         backend = is_backend(word.value)
         wanted = "backend" if backend else "device"
