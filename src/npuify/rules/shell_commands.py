@@ -178,9 +178,11 @@ def judge_command(command: Command, file: OtherFile) -> None:
     engine = next((at for at, word in enumerate(words) if word.value.rpartition("/")[2] in _OTHER_ENGINES), None)
     if engine is not None:
         _other_container(words[engine:], file)
-    for word in words:
+    for before, word in zip(("", *(one.value for one in words)), words, strict=False):
         if word.value.startswith("--container-image="):
             _image(word.part(len("--container-image="), len(word.value)), file)
+        elif before == "--container-image":
+            _image(word, file)
     _installed(words, file)
 
 
