@@ -648,3 +648,10 @@ def test_what_a_workflow_puts_in_is_unknown() -> None:
     text = "jobs:\n  a:\n    steps:\n      - run: sudo apt-get install cuda-toolkit-${{ matrix.cuda }}\n"
     (found,) = findings(text, name=".github/workflows/a.yml")
     assert found.message == "NVIDIA's packages are installed: cuda-toolkit-…"
+
+
+@pytest.mark.parametrize("value", ["gpu", "cuda"])
+def test_lightnings_accelerator_is_no_name_of_a_device(value: str) -> None:
+    text = f"trainer:\n  accelerator: {value}\n"
+    (found,) = findings(text, name="config.yaml")
+    assert (found.code, found.start.line, found.edits) == ("NPU733", 2, ())

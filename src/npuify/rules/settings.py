@@ -128,24 +128,28 @@ def judge_settings(document: Document, file: OtherFile) -> None:
             value = value._replace(
                 text=fallback.group("value"), start=value.start + start, end=value.start + end, quote="'"
             )
-        if counterpart(value.text):
-            _judge_name(value, file, is_data=is_data)
-        elif not _judge_code(value, file):
+        named = _judge_name(value, file, is_data=is_data) if counterpart(value.text) else _judge_code(value, file)
+        if not named:
             _judge_fact(value.path, value.text, (value.start, value.end), file)
     _judge_variables(document, file)
 
 
-def _judge_name(value: Value, file: OtherFile, *, is_data: bool) -> None:
+def _judge_name(value: Value, file: OtherFile, *, is_data: bool) -> bool:
+    """Report a setting that names a device or backend.
+
+    Returns:
+        Whether it does, as far as its key tells.
+    """
     plan = file.worker.project.plan
     if plan.style == "auto" and plan.entries:
         # The programs keep CUDA's names, compare with them, and transfer_to_npu translates them when they run.
-        return
+        return True
     backend = is_backend(value.text)
     key = last_name(value.key)
     named = BACKEND_WORD.search(key) if backend else DEVICE_NAME.search(key)
     unusual = named is None and not is_data and _NUMBERED.fullmatch(value.text) is not None
     if named is None and not unusual and not (backend and NEAR_BACKEND.search(key)):
-        return
+        return False
     edits: list[Replacement] = [(value.start, value.end, counterpart(value.text))]
     sure = named is not None and not is_data
     advice = "" if sure else "this may be a record of what was, not a setting"
@@ -163,6 +167,7 @@ def _judge_name(value: Value, file: OtherFile, *, is_data: bool) -> None:
         subject="nccl" if backend else "cuda",
         advice=advice,
     )
+    return True
 
 
 def _judge_code(value: Value, file: OtherFile) -> bool:

@@ -108,7 +108,7 @@ _SYSTEM_PACKAGE = re.compile(
     r"|nvidia-[\w.*-]+|(?:python3-)?(?:tensorrt|libnvinfer)[\w.*-]*|datacenter-gpu-manager[\w.-]*|nsight-[\w.-]+)(?:[=:].*)?"
 )
 _DOWNLOADED = re.compile(
-    r"https?://(?:(?:\w+\.)?download\.nvidia\.(?:com|cn)|developer\.nvidia\.com|nvidia\.github\.io)/\S+"
+    r"https?://(?:(?:\w+\.)?download\.nvidia\.(?:com|cn)|developer\.nvidia\.com/compute|nvidia\.github\.io)/\S+"
 )
 _SET_ENV = (
     "source CANN's set_env.sh instead: /usr/local/Ascend/ascend-toolkit/set_env.sh, from CANN 8.5 on "
