@@ -93,7 +93,8 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
         assert told(tmp_path / "two", name) == pytest.approx(told(tmp_path / "one", name), rel=1e-4)
     one, two = parameters(tmp_path / "one"), parameters(tmp_path / "two")
     for name, value in one.items():
-        # The keys' bias shifts all scores of a query alike, so its gradient is rounding alone, which Adam makes steps of.
+        # The keys' bias shifts all scores of a query alike: its gradient is rounding alone, of
+        # which Adam makes whole steps.
         tolerance = 1e-3 if name.endswith("qkv.bias") else 1e-5
         assert torch.allclose(value, two[name], rtol=1e-3, atol=tolerance), name
 
