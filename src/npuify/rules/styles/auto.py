@@ -355,6 +355,7 @@ KEPT: Final = frozenset(
         "NPU119",
         "NPU122",
         "NPU123",
+        "NPU134",
         "NPU202",
         "NPU210",
         "NPU211",
