@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from npuify.rules.placement_flow import Flow, Unproven, returns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    from npuify.rules.placement_flow import Bound
+    from npuify.rules.placement_flow import Bound, Function
 
 CONSTRUCTORS: Final = frozenset(
     f"torch.{name}"
@@ -50,8 +50,10 @@ class PlacementPlan:
         Unproven: something that has to be moved cannot be followed.
     """
 
-    def __init__(self, flow: Flow) -> None:
+    def __init__(self, flow: Flow, group: Mapping[str, PlacementPlan] | None = None) -> None:
         self.flow = flow
+        self._group = group if group is not None else {}
+        """The plans of the files that are placed together with this one, by path."""
         self.models: dict[ast.Call, None] = {}
         self.values: dict[ast.expr, None] = {}
         self.made: dict[ast.Call, None] = {}
@@ -60,24 +62,51 @@ class PlacementPlan:
         self.unpacked: dict[ast.stmt, dict[str, None]] = {}
         self.host: dict[ast.expr, None] = {}
         self._open: set[ast.AST] = set()
+        self._returning: set[ast.AST] = set()
+        """Calls whose results are being looked at, since functions may call each other."""
         self._placed: set[tuple[ast.AST, str]] = set()
         """Names whose values are on the device, with the function that binds them."""
         self._nodes = [node for node in flow.nodes if not flow.in_module_class(node)]
         self.called = [
             node for node in self._nodes if isinstance(node, ast.Call) and flow.kind(node.func) in ("model", "loss")
         ]
+
+    def work_out(self) -> None:
+        """Plan this file alone."""
         if not self.called:
             return
-        self._place_models()
+        self.begin()
         for _ in range(_MAX_ROUNDS):
-            before = self._size()
-            self._spread()
-            self._need_all()
-            if self._size() == before:
+            before = self.size()
+            self.advance()
+            if self.size() == before:
                 break
+        self.finish()
+
+    def begin(self) -> None:
+        self._place_models()
+
+    def advance(self) -> None:
+        """One round of following what is on the device, and what has to be."""
+        self._spread()
+        self._need_all()
+
+    def finish(self) -> None:
         self._hosts()
 
-    def _size(self) -> int:
+    @property
+    def changes(self) -> bool:
+        """Whether anything is to be edited."""
+        return bool(
+            self.models or self.values or self.made or self.elements or self.batches or self.unpacked or self.host
+        )
+
+    def _plan_of(self, flow: Flow) -> PlacementPlan | None:
+        """The plan of a file; None where it does not belong to the group."""
+        return self if flow is self.flow else self._group.get(flow.source.relative)
+
+    def size(self) -> int:
+        """A number that grows as long as anything is found."""
         own = len(self.values) + len(self.made) + len(self.batches) + len(self._placed)
         return own + sum(map(len, self.elements.values())) + sum(map(len, self.unpacked.values()))
 
@@ -93,12 +122,35 @@ class PlacementPlan:
             base = _constructor(node)
             if kind not in ("model", "loss") or base is None or self.flow.function(base) is not None:
                 continue
+            if self._is_moved_by_caller(node) or self._is_moved_where_made(node):
+                continue
             name = self.flow.file.qualname(base.func) or ""
             if name.startswith(("torch.compile", "torch.nn.DataParallel", "torch.nn.parallel.")):
                 continue
             weights = any(keyword.arg in ("weight", "pos_weight") for keyword in base.keywords)
             if kind == "model" or weights:
                 self.models[node] = None
+
+    def _is_moved_by_caller(self, node: ast.Call) -> bool:
+        """Whether a function returns this model to other files, which move it before an optimizer is built."""
+        function = self.flow.frame(node)
+        return isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and self._leaves_its_model(function)
+
+    def _is_moved_where_made(self, node: ast.Call) -> bool:
+        """Whether a function of another file gives this model, and moves it itself."""
+        called = self.flow.target(node)
+        plan = self._plan_of(called[0]) if called is not None else None
+        if called is None or plan is None or plan is self or called[1].name == "__init__":
+            return False
+        return not plan._leaves_its_model(called[1])
+
+    def _leaves_its_model(self, function: Function) -> bool:
+        if len(self._group) < 2:
+            return False
+        called = [flow for flow, calls in self.flow.callers(function) if calls]
+        if not called or self.flow in called or any(self.flow.kind(item) != "model" for item in returns(function)):
+            return False
+        return not any(isinstance(item, ast.Attribute) and item.attr == "parameters" for item in ast.walk(function))
 
     def _is_part_of_another(self, node: ast.Call) -> bool:
         """Whether a model is made for a larger one, which moves with it, or is the beginning of a longer chain."""
@@ -127,13 +179,17 @@ class PlacementPlan:
             self._placed |= {(self.flow.frame(statement), name) for name in names}
 
     def _is_placed_bound(self, bound: Bound) -> bool:
+        part = self.flow.part(bound) if bound.how == "part" else None
+        if part is not None:
+            plan = self._plan_of(part[0])
+            return plan is not None and plan.on_device(part[1])
         if bound.how in ("value", "added", "part"):
             return self.on_device(bound.node)
         if bound.how == "element":
             return isinstance(bound.node, ast.expr) and self.on_device(self.flow.loop_over(bound.node)[0])
         if bound.how == "parameter":
-            given = self.flow.given(bound)
-            return bool(given) and all(self.on_device(value) for value in given)
+            given = [(self._plan_of(flow), value) for flow, value in self.flow.passed(bound)]
+            return bool(given) and all(plan is not None and plan.on_device(value) for plan, value in given)
         return False
 
     def on_device(self, node: ast.AST) -> bool:
@@ -172,8 +228,15 @@ class PlacementPlan:
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
         if name.startswith("torch.") and name != "torch.save":
             return any(self.on_device(value) for value in given)
-        own = self.flow.function(node)
-        return own is not None and any(self.on_device(value) for value in returns(own))
+        called = self.flow.target(node)
+        plan = self._plan_of(called[0]) if called is not None else None
+        if called is None or plan is None or node in plan._returning:
+            return False
+        plan._returning.add(node)
+        try:
+            return any(plan.on_device(value) for value in returns(called[1]))
+        finally:
+            plan._returning.discard(node)
 
     # --- what has to be on the device ---
 
@@ -283,10 +346,14 @@ class PlacementPlan:
         if name in CONSTRUCTORS:
             self._make(node)
         elif (
-            isinstance(node.func, ast.Name)
-            and word in _PLAIN
-            and self.flow.file.source.is_builtin(word, self.flow.file.scope(node))
-        ) or (isinstance(node.func, ast.Attribute) and word in _NO_TENSOR):
+            (
+                isinstance(node.func, ast.Name)
+                and word in _PLAIN
+                and self.flow.file.source.is_builtin(word, self.flow.file.scope(node))
+            )
+            or (isinstance(node.func, ast.Attribute) and word in _NO_TENSOR)
+            or self._need_returned(node)
+        ):
             return
         elif isinstance(node.func, ast.Attribute) and not name.startswith("torch."):
             if not self.flow.is_tensor(node):
@@ -296,6 +363,23 @@ class PlacementPlan:
             self.values[node] = None
         elif not name.startswith(("torch.", "math.", "numpy.", "random.")):
             raise Unproven(node, f"what {word}() gives cannot be told")
+
+    def _need_returned(self, node: ast.Call) -> bool:
+        """See to it that what a function of the project returns is on the device; False for any other call."""
+        called = self.flow.target(node)
+        plan = self._plan_of(called[0]) if called is not None else None
+        if called is None or plan is None or called[1].name == "__init__" or self.flow.is_tensor(node):
+            return False
+        values = returns(called[1])
+        if not values or node in plan._open:
+            return False
+        plan._open.add(node)
+        try:
+            for value in values:
+                _there(plan, plan._place, value)
+        finally:
+            plan._open.discard(node)
+        return True
 
     def _make(self, node: ast.Call) -> None:
         if not any(keyword.arg in ("device", None) for keyword in node.keywords):
@@ -324,18 +408,25 @@ class PlacementPlan:
         elif bound.how == "element":
             self._need_element(node, bound)
         elif bound.how == "parameter":
-            given = self.flow.given(bound)
+            given = self.flow.passed(bound)
             if not given:
                 raise Unproven(node, f"no call in this file shows what {node.id} is")
-            for value in given:
-                self.need(value)
+            for flow, value in given:
+                plan = self._plan_of(flow)
+                if plan is None:
+                    raise Unproven(node, f"{flow.source.relative} passes {node.id}, and is not placed with this file")
+                _there(plan, plan.need, value)
         else:
             raise Unproven(node, f"where {node.id} comes from cannot be told")
 
     def _need_part(self, node: ast.Name, bound: Bound) -> None:
         """``x, y = batch``: the parts are moved where they are unpacked."""
-        if isinstance(bound.node, (ast.Tuple, ast.List)) and len(bound.path) == 1:
-            self._place(bound.node.elts[bound.path[0]])
+        part = self.flow.part(bound)
+        if part is not None:
+            plan = self._plan_of(part[0])
+            if plan is None:
+                raise Unproven(node, f"{part[0].source.relative} makes {node.id}, and is not placed with this file")
+            _there(plan, plan._place, part[1])
             return
         if self._is_batch(bound.node):
             assert isinstance(bound.statement, ast.stmt)
@@ -421,6 +512,15 @@ class PlacementPlan:
                 for argument in node.args:
                     if self.on_device(argument) and not isinstance(argument, (ast.List, ast.Tuple)):
                         self.host[argument] = None
+
+
+def _there(plan: PlacementPlan, follow: Callable[[ast.expr], None], value: ast.expr) -> None:
+    """Follow a value in the file that it stands in, which a problem then names."""
+    try:
+        follow(value)
+    except Unproven as problem:
+        problem.flow = problem.flow or plan.flow
+        raise
 
 
 def _constructor(node: ast.Call) -> ast.Call | None:
