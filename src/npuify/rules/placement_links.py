@@ -52,8 +52,15 @@ class Links:
             source = self._project.load(relative)
             if source is not None:
                 source.reexport = self._project.reexport
+                source.star_has = self._star_has
                 self._flows[relative] = Flow(PythonFile(source, self._release, self._project), self)
         return self._flows[relative]
+
+    def _star_has(self, name: str) -> bool:
+        """Whether ``from module import *`` brings a name."""
+        if name.startswith("torch."):
+            return self._release.counterpart(name) is not None
+        return self._project.provides(name)
 
     def far_callers(self, flow: Flow, function: Function) -> list[tuple[Flow, list[ast.Call]]]:
         """The calls of a function from other files than its own, tests left out."""

@@ -25,6 +25,10 @@ _NO_TENSOR: Final = frozenset(
     "state_dict parameters named_parameters children modules".split()
 )
 """Methods whose result is no tensor on the device."""
+_NUMBERS: Final = frozenset(
+    ("torch.Size", "torch.device", "torch.finfo", "torch.iinfo", "torch.numel", "torch.is_tensor")
+)
+"""Functions of torch that give no tensor."""
 _FACTS: Final = frozenset("shape dtype ndim requires_grad is_leaf layout device training".split())
 _PLAIN: Final = frozenset(
     "len int float str bool print range isinstance round repr format type id hasattr getattr max min abs sum zip "
@@ -299,8 +303,10 @@ class PlacementPlan:
         Raises:
             Unproven: where it comes from cannot be told.
         """
-        if isinstance(node, ast.Constant) or self.on_device(node):
+        if isinstance(node, ast.Constant):
             return
+        if self.on_device(node) and not isinstance(node, ast.Name):
+            return  # a name may be on the device by one of its bindings only: hidden = rnn(x, hidden)
         if isinstance(node, ast.keyword):
             if node.arg is None:
                 self._need_whole(node.value, "dict")
@@ -355,14 +361,20 @@ class PlacementPlan:
             or self._need_returned(node)
         ):
             return
-        elif isinstance(node.func, ast.Attribute) and not name.startswith("torch."):
-            if not self.flow.is_tensor(node):
+        elif self._is_movable(node):
+            self.values[node] = None
+        elif isinstance(node.func, ast.Attribute) and not name.startswith(("math.", "numpy.", "random.")):
+            if name not in _NUMBERS:
                 raise Unproven(node, f"whether {word}() gives a tensor cannot be told")
-            self.values[node] = None
-        elif self.flow.is_tensor(node):
-            self.values[node] = None
-        elif not name.startswith(("torch.", "math.", "numpy.", "random.")):
+        elif name not in _NUMBERS and not name.startswith(("math.", "numpy.", "random.")):
             raise Unproven(node, f"what {word}() gives cannot be told")
+
+    def _is_movable(self, node: ast.expr) -> bool:
+        """Whether a call gives a tensor, or what moves like one."""
+        if self.flow.is_tensor(node):
+            return True
+        name = self.flow.file.qualname(node.func) if isinstance(node, ast.Call) else None
+        return name is not None and (name == "torch.autograd.Variable" or name.startswith("torch.nn.utils.rnn.pa"))
 
     def _need_returned(self, node: ast.Call) -> bool:
         """See to it that what a function of the project returns is on the device; False for any other call."""
@@ -401,6 +413,8 @@ class PlacementPlan:
                 self._open.discard(bound.node)
 
     def _need_bound(self, node: ast.Name, bound: Bound) -> None:
+        if self._is_placed_bound(bound):
+            return
         if bound.how in ("value", "added") and isinstance(bound.node, ast.expr):
             self._place(bound.node)
         elif bound.how == "part" and isinstance(bound.statement, ast.stmt):
@@ -494,7 +508,7 @@ class PlacementPlan:
             return
         if isinstance(node, ast.Call) and self.flow.file.qualname(node.func) in CONSTRUCTORS:
             self._make(node)
-        elif isinstance(node, (ast.Call, ast.BinOp)) and self.flow.is_tensor(node):
+        elif isinstance(node, (ast.Call, ast.BinOp)) and self._is_movable(node):
             self.values[node] = None
         else:
             self.need(node)
