@@ -105,7 +105,7 @@ def not_placed_on_device(node: ast.Module, file: PythonFile) -> Iterator[Finding
     group = _group(file)
     own = group.plans.get(file.source.relative)
     if group.problem is not None:
-        yield from _unproven(group.problem, file)
+        yield from _unproven(group.problem, own, file)
         return
     if own is None or not own.changes:
         if own is not None and not any(plan.called for plan in group.plans.values()):
@@ -113,7 +113,7 @@ def not_placed_on_device(node: ast.Module, file: PythonFile) -> Iterator[Finding
         return
     edits = {relative: _edits(plan, plan.flow.file) for relative, plan in group.plans.items() if plan.changes}
     shared = next((relative for relative, found in edits.items() if found is None), None)
-    first = next(iter(own.models), None) or next(iter(own.called), None) or own.flow.source.tree
+    first = next(iter(own.models), None) or own.first or own.flow.source.tree
     if shared is not None:
         yield file.report(
             _span(first, own.flow),
@@ -147,11 +147,11 @@ def _group(file: PythonFile) -> Group:
         plan.work_out()
     except Unproven as problem:
         problem.flow = alone
-        return Group({}, problem)
+        return Group({relative: plan}, problem)
     return Group({relative: plan})
 
 
-def _unproven(problem: Unproven, file: PythonFile) -> Iterator[Finding]:
+def _unproven(problem: Unproven, own: PlacementPlan | None, file: PythonFile) -> Iterator[Finding]:
     """Says that a group was not placed: where the reason stands, and in files that call models."""
     flow = problem.flow
     relative = file.source.relative
@@ -164,12 +164,14 @@ def _unproven(problem: Unproven, file: PythonFile) -> Iterator[Finding]:
             advice=_BY_HAND,
         )
         return
-    own = Flow(file)
-    called = PlacementPlan(own).called
-    if flow is not None and called:
+    first = own.first if own is not None else None
+    if flow is not None and own is not None and first is not None:
         place = f"{flow.source.relative}:{getattr(problem.node, 'lineno', 1)}"
         yield file.report(
-            called[0], f"{message}: at {place}, {problem.reason}", subject="torch.Tensor.to", advice=_BY_HAND
+            _span(first, own.flow),
+            f"{message}: at {place}, {problem.reason}",
+            subject="torch.Tensor.to",
+            advice=_BY_HAND,
         )
 
 
@@ -310,8 +312,8 @@ def made_on_cpu_in_a_module(node: ast.Module, file: PythonFile) -> Iterator[Find
     """
     if file.source.relative not in file.project.plan.placed or not may_be_placed(file.source.data):
         return
-    for call, parameter in layers_made_elsewhere(Flow(file)):
-        edit = _with_device(call, f"{parameter}.device", file) if parameter else None
+    for call, device in layers_made_elsewhere(Flow(file)):
+        edit = _with_device(call, device, file) if device else None
         yield file.report(
             call,
             "this tensor is made on the CPU, wherever the module is",

@@ -407,13 +407,7 @@ class Flow:
         for item in ast.walk(holder) if holder is not None else ():
             if isinstance(item, ast.Assign):
                 for target in item.targets:
-                    if (
-                        isinstance(target, ast.Attribute)
-                        and target.attr == node.attr
-                        and isinstance(target.value, ast.Name)
-                        and target.value.id == "self"
-                    ):
-                        found.append(item.value)
+                    found += [value for one, value in _pairs(target, item.value) if _is_own(one, node.attr)]
         return found
 
     # --- loops ---
@@ -497,6 +491,21 @@ def _method_of(holder: ast.ClassDef, name: str) -> Function | None:
         if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)) and item.name == name:
             return item
     return None
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What an assignment assigns to what, tuples taken apart."""
+    if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
+        if len(target.elts) == len(value.elts):
+            for one, other in zip(target.elts, value.elts, strict=True):
+                yield from _pairs(one, other)
+            return
+    yield target, value
+
+
+def _is_own(node: ast.expr, name: str) -> bool:
+    own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+    return own and isinstance(node, ast.Attribute) and node.attr == name
 
 
 def _is_none(node: ast.AST) -> bool:

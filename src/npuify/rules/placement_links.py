@@ -14,7 +14,7 @@ from npuify.rules.placement_plan import PlacementPlan
 from npuify.rules.project_index import is_test
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from npuify.knowledge import ReleaseTable
     from npuify.rules.context import PythonFile
@@ -118,15 +118,15 @@ class Links:
 
     def _planned(self, files: dict[str, Flow]) -> Group:
         placeable = self._project.plan.placed
+        plans: dict[str, PlacementPlan] = {}
+        for relative, flow in files.items():
+            plans[relative] = PlacementPlan(flow, plans)
         try:
             if len(files) > _MAX_FILES:
                 raise _at(next(iter(files.values())), None, f"it is made of more than {_MAX_FILES} files")
             for relative, flow in files.items():
                 if relative not in placeable and b"torch" in flow.source.data:
                     raise _at(flow, None, f"{relative}, which belongs to it, names a device, or a framework that does")
-            plans: dict[str, PlacementPlan] = {}
-            for relative, flow in files.items():
-                plans[relative] = PlacementPlan(flow, plans)
             if any(plan.called for plan in plans.values()):
                 _settle(plans.values())
             for relative, plan in plans.items():
@@ -134,25 +134,30 @@ class Links:
                     raise _at(plan.flow, None, f"{relative} does not import torch, and something is to be moved there")
             return Group(plans)
         except Unproven as problem:
-            return Group({}, problem)
+            return Group(plans, problem)
 
 
 def _settle(plans: Iterable[PlacementPlan]) -> None:
     plans = list(plans)
     for plan in plans:
-        plan.begin()
+        _in_its_file(plan, plan.begin)
     for _ in range(_MAX_ROUNDS):
         before = sum(plan.size() for plan in plans)
         for plan in plans:
-            try:
-                plan.advance()
-            except Unproven as problem:
-                problem.flow = problem.flow or plan.flow
-                raise
+            _in_its_file(plan, plan.advance)
         if sum(plan.size() for plan in plans) == before:
             break
     for plan in plans:
         plan.finish()
+
+
+def _in_its_file(plan: PlacementPlan, step: Callable[[], None]) -> None:
+    """Do a step of a plan; a problem that names no file is one of the plan's own file."""
+    try:
+        step()
+    except Unproven as problem:
+        problem.flow = problem.flow or plan.flow
+        raise
 
 
 def _matters(call: ast.Call, flow: Flow, called: tuple[Flow, Function]) -> bool:

@@ -88,7 +88,62 @@ class PlacementPlan:
         self.finish()
 
     def begin(self) -> None:
+        """Place the models.
+
+        Raises:
+            Unproven: a module makes a tensor on the CPU, and nothing says where the module is.
+        """
+        for node, device in layers_made_elsewhere(self.flow):
+            if not device:
+                raise Unproven(
+                    node, "a module makes this tensor on the CPU, and nothing in the method says where it is"
+                )
+        for item in self._nodes:
+            if isinstance(item, ast.Call):
+                self._follow_into(item)
+            elif isinstance(item, (ast.List, ast.Dict, ast.Set, ast.Tuple)):
+                self._refuse_kept(item)
         self._place_models()
+
+    def _follow_into(self, call: ast.Call) -> None:
+        """See that a function of the project to which a model or loss is handed is known to get one.
+
+        Raises:
+            Unproven: its calls disagree, or cannot be read, so that what it does with a batch would be missed.
+        """
+        called = self.flow.target(call)
+        if called is None or called[0].in_module_class(called[1]):
+            return
+        flow, function = called
+        parameters = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
+        if parameters[:1] == ["self"]:
+            del parameters[0]
+        given = [*zip(parameters, call.args, strict=False), *((item.arg or "", item.value) for item in call.keywords)]
+        for name, value in given:
+            kind = self.flow.kind(value)
+            if kind not in ("model", "loss"):
+                continue
+            uses = [
+                use
+                for use in ast.walk(function)
+                if isinstance(use, ast.Name) and use.id == name and isinstance(use.ctx, ast.Load)
+            ]
+            if all(isinstance(flow.file.parent(use), ast.Attribute) for use in uses):
+                continue
+            if any(flow.kind(use) != kind for use in uses):
+                raise Unproven(call, f"what {function.name}() gets as {name} is not the same {kind} everywhere")
+
+    def _refuse_kept(self, node: ast.List | ast.Dict | ast.Set | ast.Tuple) -> None:
+        """Refuse a list or dictionary of models: where they are called cannot be told."""
+        inside = node.values if isinstance(node, ast.Dict) else node.elts
+        if isinstance(node, ast.Tuple) and isinstance(self.flow.file.parent(node), (ast.Assign, ast.Return)):
+            return
+        parent = self.flow.file.parent(node)
+        if isinstance(parent, ast.Call) and (self.flow.file.qualname(parent.func) or "").startswith("torch."):
+            return
+        kept = next((item for item in inside if self.flow.kind(item) in ("model", "loss")), None)
+        if kept is not None:
+            raise Unproven(kept, "it is kept in a list or dictionary, and where it is called cannot be told")
 
     def advance(self) -> None:
         """One round of following what is on the device, and what has to be."""
@@ -97,6 +152,12 @@ class PlacementPlan:
 
     def finish(self) -> None:
         self._hosts()
+
+    @property
+    def first(self) -> ast.AST | None:
+        """Where to say something of the program: where a model is called, else where one is made."""
+        made = (node for node in self._nodes if isinstance(node, ast.Call) and self.flow.kind(node) == "model")
+        return next(iter(self.called), None) or next(made, None)
 
     @property
     def changes(self) -> bool:
@@ -553,9 +614,10 @@ def _is_name(node: ast.expr) -> bool:
 
 
 def layers_made_elsewhere(flow: Flow) -> Iterator[tuple[ast.Call, str]]:
-    """Calls in the methods of modules that make a tensor without a device, with a tensor parameter of the method.
+    """Calls in the methods of modules that make a tensor without a device, with an expression for the module's device.
 
-    The parameter is empty where none is known to be a tensor. Those in ``__init__`` become part of the module, or not.
+    That is the device of a parameter of the method that is known to be a tensor, else that of the module's own weights;
+    empty where it has none. What is made in ``__init__`` becomes part of the module, or not.
     """
     for node in flow.nodes:
         if not isinstance(node, ast.Call) or flow.file.qualname(node.func) not in CONSTRUCTORS:
@@ -564,22 +626,50 @@ def layers_made_elsewhere(flow: Flow) -> Iterator[tuple[ast.Call, str]]:
             continue
         method = flow.frame(node)
         if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)) and method.name != "__init__":
-            yield node, _tensor_parameter(method, flow)
+            parameter = _tensor_parameter(method, flow)
+            yield node, f"{parameter}.device" if parameter else _device_of_weights(method, flow)
 
 
-def _tensor_parameter(method: ast.FunctionDef | ast.AsyncFunctionDef, flow: Flow) -> str:
+_OF_TENSORS: Final = frozenset(
+    "shape size dim view unsqueeze transpose permute reshape contiguous squeeze matmul bmm softmax argmax".split()
+)
+
+
+def _tensor_parameter(method: Function, flow: Flow) -> str:
     """A parameter of a method that is used as only tensors are: by an annotation, its shape, or a layer's input."""
     names = [arg.arg for arg in method.args.args if arg.arg != "self"]
     for arg in method.args.args:
         if arg.annotation is not None and (flow.file.qualname(arg.annotation) or "") == "torch.Tensor":
             return arg.arg
     for node in ast.walk(method):
-        if isinstance(node, ast.Attribute) and node.attr in ("shape", "size", "dim", "view", "unsqueeze"):
+        if isinstance(node, ast.Attribute) and node.attr in _OF_TENSORS:
             if isinstance(node.value, ast.Name) and node.value.id in names:
                 return node.value.id
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
             given = node.args[0]
             own = isinstance(node.func.value, ast.Name) and node.func.value.id == "self"
             if own and isinstance(given, ast.Name) and given.id in names and flow.kind(node.func) == "model":
                 return given.id
     return ""
+
+
+def _device_of_weights(method: Function, flow: Flow) -> str:
+    """``next(self.parameters()).device``, where the module has a layer with weights or a parameter of its own."""
+    holder = flow.class_around(method)
+    if holder is None or not method.args.args or method.args.args[0].arg != "self":
+        return ""
+    for item in ast.walk(holder):
+        if not isinstance(item, ast.Assign) or not isinstance(item.value, ast.Call):
+            continue
+        name = flow.file.qualname(item.value.func) or ""
+        target = item.targets[0]
+        own = isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self"
+        if own and name.startswith("torch.nn.") and name.rpartition(".")[2] in _WITH_WEIGHTS:
+            return "next(self.parameters()).device"
+    return ""
+
+
+_WITH_WEIGHTS: Final = frozenset(
+    "Parameter Linear Bilinear Embedding EmbeddingBag LSTM GRU RNN LSTMCell GRUCell RNNCell Conv1d Conv2d Conv3d "
+    "ConvTranspose1d ConvTranspose2d ConvTranspose3d MultiheadAttention Transformer TransformerEncoderLayer".split()
+)
