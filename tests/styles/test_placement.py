@@ -425,3 +425,59 @@ def test_a_tensor_that_a_module_makes_and_nothing_places_keeps_the_program_where
     )
     assert output(text, place=True) == text
     assert any("nothing in the method says where it is" in item.message for item in findings(text, place=True))
+
+
+IN_A_MODULE = """\
+import torch
+from torch import nn
+
+
+def mask_for(seq):
+    return torch.from_numpy(table(seq.size(0))).bool()
+
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 4)
+
+    def forward(self, X):
+        places = torch.LongTensor([0, 1])
+        state = torch.zeros(1, len(X), 4)
+        out = self.layer(X.transpose(0, 1)) * mask_for(X)
+        return out, out.data.numpy()
+
+
+model = Tagger()
+model(torch.ones(2, 8))
+"""
+
+
+def test_what_a_module_makes_while_it_runs_is_made_where_it_is() -> None:
+    after = output(IN_A_MODULE, place=True)
+    assert "places = torch.LongTensor([0, 1]).to(X.device)\n" in after
+    assert "state = torch.zeros(1, len(X), 4, device=X.device)\n" in after
+    assert "return torch.from_numpy(table(seq.size(0))).to(seq.device).bool()\n" in after
+    assert "return out, out.data.cpu().numpy()\n" in after
+    assert output(after, place=True) == after
+
+
+def test_what_is_made_for_a_module_in_another_file_keeps_the_program_where_it_is(tmp_path: Path) -> None:
+    head, _, rest = IN_A_MODULE.partition("\n\ndef mask_for")
+    function, _, rest = rest.partition("\n\n\n")
+    _written(
+        tmp_path,
+        {
+            "masks.py": f"import torch\n\n\ndef mask_for{function}\n",
+            "main.py": f"{head}\nfrom masks import mask_for\n\n\n{rest}",
+        },
+    )
+    result = _placed(tmp_path)
+    assert "main.py" not in result.changed_files
+    assert any("a module calls mask_for(), which makes a tensor" in item.message for item in result.left)
+
+
+def test_models_in_a_list_keep_the_program_where_it_is() -> None:
+    text = HEAD + DATA + "models = [Net(), Net()]\nmodel = Net()\nfor x, y in loader:\n    model(x)\n"
+    assert output(text, place=True) == text
+    assert output(text.replace("[Net(), Net()]", "nn.ModuleList([Net(), Net()])"), place=True) != text

@@ -11,7 +11,7 @@ from npuify.rules.apex_uses import indentation, line_after
 from npuify.rules.base import rule
 from npuify.rules.placement_flow import Flow, Unproven
 from npuify.rules.placement_links import Group, links_of
-from npuify.rules.placement_plan import PlacementPlan, layers_made_elsewhere
+from npuify.rules.placement_plan import CONSTRUCTORS, PlacementPlan, layers_made_elsewhere
 from npuify.rules.style_imports import put_import
 
 if TYPE_CHECKING:
@@ -313,7 +313,12 @@ def made_on_cpu_in_a_module(node: ast.Module, file: PythonFile) -> Iterator[Find
     if file.source.relative not in file.project.plan.placed or not may_be_placed(file.source.data):
         return
     for call, device in layers_made_elsewhere(Flow(file)):
-        edit = _with_device(call, device, file) if device else None
+        edit = None
+        if device and file.qualname(call.func) in CONSTRUCTORS:
+            edit = _with_device(call, device, file)
+        elif device:
+            end = file.source.end(call)
+            edit = file.edit(end, end, f".to({device})")
         yield file.report(
             call,
             "this tensor is made on the CPU, wherever the module is",

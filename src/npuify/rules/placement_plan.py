@@ -93,17 +93,40 @@ class PlacementPlan:
         Raises:
             Unproven: a module makes a tensor on the CPU, and nothing says where the module is.
         """
-        for node, device in layers_made_elsewhere(self.flow):
+        for made, device in layers_made_elsewhere(self.flow):
             if not device:
                 raise Unproven(
-                    node, "a module makes this tensor on the CPU, and nothing in the method says where it is"
+                    made, "a module makes this tensor on the CPU, and nothing in the method says where it is"
                 )
+        for node in self.flow.nodes:
+            if isinstance(node, ast.Call) and _runs_in_module(node, self.flow):
+                self._look_into(node)
         for item in self._nodes:
             if isinstance(item, ast.Call):
                 self._follow_into(item)
             elif isinstance(item, (ast.List, ast.Dict, ast.Set, ast.Tuple)):
                 self._refuse_kept(item)
         self._place_models()
+
+    def _look_into(self, call: ast.Call) -> None:
+        """See that what module code calls works wherever the module is; bring back what numpy gets.
+
+        Raises:
+            Unproven: a function of another file makes tensors on the CPU, or numpy gets what may be no tensor.
+        """
+        called = self.flow.target(call)
+        if called is not None and called[0] is not self.flow and not called[0].in_module_class(called[1]):
+            inside = (item for item in ast.walk(called[1]) if isinstance(item, ast.Call))
+            if called[1].name != "__init__" and any(makes_tensor(item, called[0]) for item in inside):
+                raise Unproven(call, f"a module calls {called[1].name}(), which makes a tensor on the CPU")
+        function = call.func
+        if isinstance(function, ast.Attribute) and function.attr == "numpy" and not call.args:
+            value = function.value
+            back = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "cpu"
+            if not back and (self.flow.is_tensor(value) or _shows_tensor(value)):
+                self.host[value] = None
+            elif not back:
+                raise Unproven(call, "whether this is a tensor on the device cannot be told")
 
     def _follow_into(self, call: ast.Call) -> None:
         """See that a function of the project to which a model or loss is handed is known to get one.
@@ -598,6 +621,13 @@ def _there(plan: PlacementPlan, follow: Callable[[ast.expr], None], value: ast.e
         raise
 
 
+def _shows_tensor(node: ast.expr) -> bool:
+    """``x.data`` and ``x.detach()``, which only tensors have beside ``numpy()``."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr == "detach"
+    return isinstance(node, ast.Attribute) and node.attr == "data"
+
+
 def _constructor(node: ast.Call) -> ast.Call | None:
     """The call at the beginning of a chain of methods, ``Net()`` of ``Net().eval()``; None for other chains."""
     current = node
@@ -614,20 +644,50 @@ def _is_name(node: ast.expr) -> bool:
 
 
 def layers_made_elsewhere(flow: Flow) -> Iterator[tuple[ast.Call, str]]:
-    """Calls in the methods of modules that make a tensor without a device, with an expression for the module's device.
+    """Calls that make a tensor without a device while a module runs, with an expression for the module's device.
 
-    That is the device of a parameter of the method that is known to be a tensor, else that of the module's own weights;
-    empty where it has none. What is made in ``__init__`` becomes part of the module, or not.
+    They stand in a module's methods, or in functions of the file that such methods call. The device is that of a
+    parameter that is known to be a tensor, else that of the module's own weights; empty where nothing says it. What is
+    made in ``__init__`` becomes part of the module, or not.
     """
+    helpers = _called_by_modules(flow)
     for node in flow.nodes:
-        if not isinstance(node, ast.Call) or flow.file.qualname(node.func) not in CONSTRUCTORS:
-            continue
-        if any(keyword.arg in ("device", None) for keyword in node.keywords) or not flow.in_module_class(node):
+        if not isinstance(node, ast.Call) or not makes_tensor(node, flow):
             continue
         method = flow.frame(node)
-        if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)) and method.name != "__init__":
+        if not isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)) or method.name == "__init__":
+            continue
+        if flow.in_module_class(node) or method in helpers:
             parameter = _tensor_parameter(method, flow)
             yield node, f"{parameter}.device" if parameter else _device_of_weights(method, flow)
+
+
+def makes_tensor(node: ast.Call, flow: Flow) -> bool:
+    """Whether a call makes a tensor on the CPU, and nothing moves it at once."""
+    name = flow.file.qualname(node.func) or ""
+    if name in CONSTRUCTORS:
+        return not any(keyword.arg in ("device", None) for keyword in node.keywords)
+    if name != "torch.from_numpy" and not (name.startswith("torch.") and name.endswith("Tensor")):
+        return False
+    moved = flow.file.parent(node)
+    return not (isinstance(moved, ast.Attribute) and moved.attr in ("to", "type_as"))
+
+
+def _called_by_modules(flow: Flow) -> set[ast.AST]:
+    """The functions of the file that code of modules calls, directly or through each other."""
+    found: set[ast.AST] = set()
+    pending = [node for node in flow.nodes if isinstance(node, ast.Call) and _runs_in_module(node, flow)]
+    while pending:
+        function = flow.function(pending.pop())
+        if function is not None and function not in found and not flow.in_module_class(function):
+            found.add(function)
+            pending += [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+    return found
+
+
+def _runs_in_module(node: ast.Call, flow: Flow) -> bool:
+    """Whether a call belongs to a module's code, and not to what builds it."""
+    return flow.in_module_class(node) and getattr(flow.frame(node), "name", "") != "__init__"
 
 
 _OF_TENSORS: Final = frozenset(
