@@ -154,6 +154,7 @@ def reduce_losses(flow: Flow, loops: Loops, page: Page) -> None:
     for one in loops.passes:
         if one.trains and isinstance(one.node, ast.For):
             _reduce_counts(one, losses, page)
+            _count_all_samples(one, page)
 
 
 def _tensor_of_number(node: ast.Call, unit: Unit) -> ast.expr | None:
@@ -278,6 +279,36 @@ def _reduce_counts(one: Pass, losses: Losses, page: Page) -> None:
         page.done("NPU358", unit, loop, f"{', '.join(names)} are those of all processes", [edit])
     except Unprovable as problem:
         page.left("NPU358", unit, loop, f"{', '.join(names)} are of one process", f"{problem.message}: {text}")
+
+
+def _count_all_samples(one: Pass, page: Page) -> None:
+    """``print(step * len(batch))``, how far the epoch has come, is about the samples of all processes."""
+    target = one.node.target if isinstance(one.node, ast.For) else None
+    if one.data is None or not isinstance(target, ast.Tuple) or not isinstance(target.elts[0], ast.Name):
+        return
+    number = target.elts[0].id
+    batch = {item.id for part in target.elts[1:] for item in ast.walk(part) if isinstance(item, ast.Name)}
+    for node in ast.walk(one.node):
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+            continue
+        sides = (node.left, node.right)
+        counts = any(isinstance(side, ast.Name) and side.id == number for side in sides)
+        sizes = any(isinstance(side, ast.Call) and _length_of(side, batch) for side in sides)
+        if counts and sizes and _is_said(node, one.unit):
+            edits = page.pencil(one.unit).around(node, "", " * npu_distributed.world_size()")
+            page.done("NPU358", one.unit, node, "the samples that all processes have had so far", edits)
+
+
+def _length_of(call: ast.Call, names: set[str]) -> bool:
+    given = call.args[0] if getattr(call.func, "id", "") == "len" and call.args else None
+    return isinstance(given, ast.Name) and given.id in names
+
+
+def _is_said(node: ast.AST, unit: Unit) -> bool:
+    """Whether an expression is printed or logged in its own statement."""
+    statement = unit.statement(node)
+    called = statement.value.func if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) else None
+    return getattr(called, "attr", getattr(called, "id", "")) in ("print", "info", "debug", "write", "log")
 
 
 def _begins_inside(name: str, up: ast.AST, one: Pass) -> bool:

@@ -9,7 +9,7 @@ from npuify.distribute.edits import Unprovable
 from npuify.distribute.loops import inside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from npuify.distribute.edits import Page, Pencil
     from npuify.distribute.flow import Flow
@@ -233,7 +233,8 @@ def load_to_own_card(flow: Flow, page: Page) -> None:
         for node in unit.nodes:
             if not isinstance(node, ast.Call) or unit.qualname(node.func) != "torch.load" or not node.args:
                 continue
-            if len(node.args) == 1 and not any(keyword.arg in ("map_location", None) for keyword in node.keywords):
+            placed = any(keyword.arg in ("map_location", None) for keyword in node.keywords) or len(node.args) > 1
+            if not placed and _is_checkpoint(node, unit, flow, 2):
                 text = "map_location=npu_distributed.device()"
                 message = "a checkpoint comes back to the card that wrote it, unless it is told where to go"
                 try:
@@ -250,6 +251,37 @@ def load_to_own_card(flow: Flow, page: Page) -> None:
                     page.done("NPU365", unit, node, "the file is read when rank 0 has written it", [edit])
                 except Unprovable as problem:
                     page.left("NPU365", unit, node, "rank 0 may still be writing the file", problem.message)
+
+
+def _is_checkpoint(node: ast.Call, unit: Unit, flow: Flow, hops: int) -> bool:
+    """Whether what is loaded is a model or its state; what is data stays on the CPU, as it was saved."""
+    if any(_takes_state(up) for up in unit.ancestors(node) if isinstance(up, ast.Call)):
+        return True
+    statement, frame = unit.statement(node), unit.frame(node)
+    if isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            if flow.of_kind(target, unit, "model"):
+                return True
+            names = {item.id for item in ast.walk(target) if isinstance(item, ast.Name)}
+            for item in ast.walk(frame):
+                if isinstance(item, ast.Call) and _takes_state(item) and _mentions(item.args, names):
+                    return True
+                if isinstance(item, ast.Return) and item.value is not None and _mentions([item.value], names):
+                    if hops and _checkpoint_of_callers(frame, flow, hops):
+                        return True
+    return isinstance(statement, ast.Return) and hops > 0 and _checkpoint_of_callers(frame, flow, hops)
+
+
+def _checkpoint_of_callers(frame: ast.AST, flow: Flow, hops: int) -> bool:
+    return any(_is_checkpoint(call, flow.call_unit[call], flow, hops - 1) for call in flow.callers.get(frame, ()))
+
+
+def _takes_state(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in ("load_state_dict", "set_state_dict")
+
+
+def _mentions(nodes: Iterable[ast.AST], names: set[str]) -> bool:
+    return any(isinstance(item, ast.Name) and item.id in names for node in nodes for item in ast.walk(node))
 
 
 def _opens(node: ast.stmt, unit: Unit) -> bool:
