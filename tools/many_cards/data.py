@@ -24,7 +24,7 @@ def text(path: Path) -> None:
 @maker
 def pictures(folder: Path, count: int = 20) -> None:
     drawn = numpy.random.default_rng(2)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for number in range(count):
         with (folder / f"p{number:02}.png").open("wb") as file:
             numpy.save(file, drawn.integers(256, size=(32, 32, 3)).astype(numpy.uint8))
@@ -33,7 +33,7 @@ def pictures(folder: Path, count: int = 20) -> None:
 @maker
 def masks(folder: Path, count: int = 20) -> None:
     drawn = numpy.random.default_rng(3)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for number in range(count):
         with (folder / f"p{number:02}.png").open("wb") as file:
             numpy.save(file, (drawn.random((32, 32)) > 0.5).astype(numpy.uint8))

@@ -76,7 +76,9 @@ class Result:
 def environment() -> dict[str, str]:
     """That of a run: stand-ins behind what is installed."""
     path = [str(SOURCE), str(HERE / "stand_ins")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path), "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    programs = os.pathsep.join([str(HERE / "stand_ins" / "bin"), os.environ.get("PATH", "")])
+    own = {"PYTHONPATH": os.pathsep.join(path), "PATH": programs, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    return {**os.environ, **own}
 
 
 def prepare(trial: Trial) -> list[str]:

@@ -234,14 +234,15 @@ def load_to_own_card(flow: Flow, page: Page) -> None:
             if not isinstance(node, ast.Call) or unit.qualname(node.func) != "torch.load" or not node.args:
                 continue
             placed = any(keyword.arg in ("map_location", None) for keyword in node.keywords) or len(node.args) > 1
-            if not placed and _is_checkpoint(node, unit, flow, 2):
+            own = bool(saved & set(_paths(node.args[0], unit)))
+            if not placed and (own or _is_checkpoint(node, unit, flow, 2)):
                 text = "map_location=npu_distributed.device()"
                 message = "a checkpoint comes back to the card that wrote it, unless it is told where to go"
                 try:
                     page.done("NPU365", unit, node, message, [pencil.argument(node, text)])
                 except Unprovable as problem:
                     page.left("NPU365", unit, node, message, problem.message)
-            if saved & set(_paths(node.args[0], unit)):
+            if own:
                 statement = unit.statement(node)
                 around = next((up for up in unit.ancestors(node) if isinstance(up, ast.With)), statement)
                 if around is not statement and not _opens(around, unit):

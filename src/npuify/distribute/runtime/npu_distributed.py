@@ -7,7 +7,6 @@ there are none (Gloo).
 """
 
 import atexit
-import builtins
 import contextlib
 import functools
 import itertools
@@ -26,29 +25,35 @@ from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, Ra
 # --- the processes ---------------------------------------------------------------------------------------------------
 
 
+_joined = False
+
+
 def setup():
     """Take this process's card and join the others; to be called before anything touches a device.
 
     Only rank 0 prints and logs from then on; warnings, and what goes to the error stream, come from every rank.
     The group is left when the program ends, also by an error.
     """
-    if "LOCAL_RANK" not in os.environ or dist.is_initialized():
+    global _joined
+    if "LOCAL_RANK" not in os.environ:
         return
     if sys._getframe(1).f_globals.get("__name__") == "__mp_main__":
         return  # a worker of a DataLoader has imported the program; it is no rank
-    kind, cards = _kind(), _cards()
-    if kind != "cpu":
-        if local_rank() >= cards:
-            raise RuntimeError(
-                f"process {local_rank()} of this machine has no card: {cards} can be seen; start fewer processes, or "
-                "look at ASCEND_RT_VISIBLE_DEVICES"
-            )
-        getattr(torch, kind).set_device(local_rank())
-    backend = {"npu": "cpu:gloo,npu:hccl", "cuda": "cpu:gloo,cuda:nccl", "cpu": "gloo"}[kind]
-    dist.init_process_group(backend)
-    atexit.register(finish)
+    if not dist.is_initialized():
+        kind, cards = _kind(), _cards()
+        if kind != "cpu":
+            if local_rank() >= cards:
+                raise RuntimeError(
+                    f"process {local_rank()} of this machine has no card: {cards} can be seen; start fewer processes, "
+                    "or look at ASCEND_RT_VISIBLE_DEVICES"
+                )
+            getattr(torch, kind).set_device(local_rank())
+        backend = {"npu": "cpu:gloo,npu:hccl", "cuda": "cpu:gloo,cuda:nccl", "cpu": "gloo"}[kind]
+        dist.init_process_group(backend)
+        _joined = True
+        atexit.register(finish)
     if not is_main():
-        builtins.print = functools.partial(_print_nothing, builtins.print)
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")
         logging.disable(logging.INFO)
 
 
@@ -81,7 +86,7 @@ def is_main():
 def barrier():
     """Wait until every process is here."""
     if world_size() > 1:
-        dist.all_reduce(torch.zeros(1))
+        dist.all_reduce(torch.zeros(1, device=_meeting_place()))
 
 
 _first_alone = False
@@ -135,13 +140,15 @@ def _kind():
     return "cpu"
 
 
+def _meeting_place():
+    """Where tensors lie that all processes exchange: a group that the program made by itself may know cards only."""
+    if _joined or world_size() == 1 or _kind() == "cpu" or "gloo" in str(dist.get_backend_config()):
+        return "cpu"
+    return device()
+
+
 def _cards():
     return 0 if _kind() == "cpu" else getattr(torch, _kind()).device_count()
-
-
-def _print_nothing(print_, *values, file=None, **options):
-    if file is sys.stderr:
-        print_(*values, file=file, **options)
 
 
 class Silent:
@@ -275,7 +282,7 @@ def call(model, method, *args, **kwargs):
 
 def _from_main(tensor):
     """Give a tensor the value that it has on rank 0."""
-    value = tensor.detach().cpu()
+    value = tensor.detach().to(_meeting_place(), copy=True)
     dist.broadcast(value, src=0)
     tensor.detach().copy_(value)
 
@@ -483,7 +490,7 @@ def _same_random_numbers(seed):
 
 def _common_seed():
     """The program's own seed, or, where it has set none, the one that rank 0 began with."""
-    seed = torch.tensor(torch.initial_seed() % 2**31)
+    seed = torch.tensor(torch.initial_seed() % 2**31, device=_meeting_place())
     if world_size() > 1:
         dist.broadcast(seed, src=0)
     return int(seed)
@@ -511,7 +518,7 @@ def mean(value):
     number = float(value.detach().item() if isinstance(value, torch.Tensor) else value)
     if world_size() == 1:
         return number
-    summed = torch.tensor(number, dtype=torch.float64)
+    summed = torch.tensor(number, dtype=torch.float64 if _meeting_place() == "cpu" else torch.float32, device=_meeting_place())
     dist.all_reduce(summed)
     return summed.item() / world_size()
 
