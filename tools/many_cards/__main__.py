@@ -3,8 +3,8 @@
     python -m tools.many_cards CORPUS [--only NAME]… [--cards 2 --cards 4] [--launch WAY] [--work FOLDER] [--json FILE]
 
 CORPUS holds the projects that programs.toml names, each as a folder. Each program is copied, shortened, migrated (the
-original) and converted with ``--global-batch keep``; packages that are not installed are played by ``stand_ins``. With plain SGD
-and no dropout, held against the original on one card, with its samples in the order of the converted one:
+original) and converted with ``--global-batch keep``; packages that are not installed are played by ``stand_ins``. With
+plain SGD and no dropout, held against the original on one card, with its samples in the order of the converted one:
 
 - the parameters of all ranks are equal after each step,
 - the losses, averaged over the ranks, are those of one card within 1e-4,
@@ -20,8 +20,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tomllib
 from pathlib import Path
+
+import tomllib
 
 from tools.many_cards.trial import WAYS, Trial, try_program
 

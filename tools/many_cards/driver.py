@@ -1,4 +1,4 @@
-"""Runs programs one after the other in each process, and writes down what each did. Started by a launcher, or by Python.
+"""Runs programs one after the other in each process, and writes down what each did. A launcher starts it, or Python.
 
 Usage: driver.py JOBS.json, a list of objects with:
 
@@ -33,7 +33,9 @@ fetch_batch = _utils.fetch._MapDatasetFetcher.fetch
 backward = torch.Tensor.backward
 make_loader = DataLoader.__init__
 shuffled = RandomSampler.__iter__
-optimizers = {name: getattr(torch.optim, name) for name in ("Adam", "AdamW", "Adadelta", "Adagrad", "RMSprop", "Adamax")}
+optimizers = {
+    name: getattr(torch.optim, name) for name in ("Adam", "AdamW", "Adadelta", "Adagrad", "RMSprop", "Adamax")
+}
 dropouts = {name: getattr(torch.nn.functional, name) for name in ("dropout", "dropout1d", "dropout2d", "dropout3d")}
 
 
@@ -72,11 +74,13 @@ def loader_without_workers(self, *args, **kwargs):
 def replayed(orders):
     def order(self):
         known = orders.get(str(len(self.data_source)))
-        if self.replacement or not known:
+        if not known:
             yield from shuffled(self)
             return
-        yield from known[: len(self)]
-        del known[: len(self)]
+        taken = len(self)
+        for place in range(min(taken, len(known))):
+            yield known[place]
+        del known[:taken]
 
     return order
 
@@ -96,7 +100,9 @@ def run(job):
     for name, dropout in dropouts.items():
         kept = (lambda input, *args, **kwargs: input) if job.get("no_dropout") else dropout
         setattr(torch.nn.functional, name, kept)
-    RandomSampler.__iter__ = replayed(json.loads(Path(job["replay"]).read_text())["samples"]) if job.get("replay") else shuffled
+    RandomSampler.__iter__ = (
+        replayed(json.loads(Path(job["replay"]).read_text())["samples"]) if job.get("replay") else shuffled
+    )
     before = set(sys.modules)
     said = io.StringIO()
     try:
@@ -114,7 +120,9 @@ def run(job):
         # The next program may have modules of the same names.
         sys.path[:2] = sys.path[:1] if job.get("path") else sys.path[:2]
         for name in set(sys.modules) - before:
-            if str(getattr(sys.modules[name], "__file__", None)).startswith((str(program.parent), job.get("path") or "//")):
+            if str(getattr(sys.modules[name], "__file__", None)).startswith(
+                (str(program.parent), job.get("path") or "//")
+            ):
                 del sys.modules[name]
 
 

@@ -65,8 +65,9 @@ class Result:
         ends = "-" if self.parameters_apart is None else f"{self.parameters_apart:.1e}"
         verdict = "FAILS" if self.problems else "holds"
         return (
-            f"{verdict} {self.name} on {self.cards} ({self.way}): {self.steps} steps, losses apart {apart}, parameters apart "
-            f"{ends}, samples {self.samples or '-'}, numbers {self.numbers or '-'}, files {self.files}, left {self.left}"
+            f"{verdict} {self.name} on {self.cards} ({self.way}): {self.steps} steps, losses apart {apart}, "
+            f"parameters apart {ends}, samples {self.samples or '-'}, numbers {self.numbers or '-'}, files {self.files},"
+            f" left {self.left}"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -96,12 +97,18 @@ def prepare(trial: Trial) -> list[str]:
     entry.write_text(text)
     npuify = [sys.executable, "-m", "npuify"]
     env = environment()
-    _npuify([*npuify, "migrate", "source", "-o", "original", "--unsafe", "--format", "json", "--output", "migrate.json"], trial, env)
+    _npuify(
+        [*npuify, "migrate", "source", "-o", "original", "--unsafe", "--format", "json", "--output", "migrate.json"],
+        trial,
+        env,
+    )
     options = ["--entry", trial.program["entry"], "--global-batch", "keep", *trial.program.get("options", ())]
     command = [*npuify, "distribute", "source", "-o", "converted", "--unsafe", *options]
     _npuify([*command, "--format", "json", "--output", "distribute.json"], trial, env)
     findings = json.loads((trial.work / "distribute.json").read_text())["findings"]
-    return sorted({one["code"] for one in findings if one["severity"] != "info" and "NPU350" <= one["code"] <= "NPU399"})
+    return sorted(
+        {one["code"] for one in findings if one["severity"] != "info" and "NPU350" <= one["code"] <= "NPU399"}
+    )
 
 
 def _npuify(command: list[str], trial: Trial, env: dict[str, str]) -> None:
@@ -130,7 +137,7 @@ def run(trial: Trial, copies: dict[str, str], cards: int) -> list[dict[str, Any]
     Raises:
         RuntimeError: one failed, with the end of what it said.
     """
-    jobs, path = [], []
+    jobs: list[dict[str, Any]] = []
     for name, source in copies.items():
         fresh(trial, name, source)
         job = {
@@ -149,7 +156,9 @@ def run(trial: Trial, copies: dict[str, str], cards: int) -> list[dict[str, Any]
     env = environment()
     command = [*SIMULATE, *_launcher(trial, first, cards), str(file)]
     try:
-        done = subprocess.run(command, cwd=trial.work, env=env, capture_output=True, text=True, check=False, timeout=900)
+        done = subprocess.run(
+            command, cwd=trial.work, env=env, capture_output=True, text=True, check=False, timeout=900
+        )
     except subprocess.TimeoutExpired as late:
         raise RuntimeError(f"{first} did not end: {(late.stderr or b'')[-1500:].decode()}") from None
     if done.returncode:
@@ -179,7 +188,10 @@ def try_program(trial: Trial, cards: list[int]) -> list[Result]:
     name = trial.program["name"]
     try:
         left = prepare(trial)
-        alone, original = run(trial, {"one": "converted", "before": "original"}, 1)
+        copies = {"one": "converted", "before": "original"}
+        if not trial.program.get("runs", True):
+            del copies["before"]
+        original = run(trial, copies, 1)[-1]
     except (RuntimeError, ValueError) as problem:
         return [Result(name, 1, trial.way, problems=[str(problem)])]
     found = []
@@ -231,7 +243,9 @@ def _samples(trial: Trial, result: Result, ranks: list[dict[str, Any]]) -> None:
     seen = Counter(index for rank in ranks for index in rank["samples"].get(str(size), ()))
     result.samples = f"{len(seen)} × {sorted(set(seen.values()))}"
     if seen != dict.fromkeys(range(size), epochs):
-        result.problems.append(f"of {size} samples, {len(seen)} were seen, {sorted(set(seen.values()))} times, not {epochs}")
+        result.problems.append(
+            f"of {size} samples, {len(seen)} were seen, {sorted(set(seen.values()))} times, not {epochs}"
+        )
 
 
 def _numbers(result: Result, original: dict[str, Any], ranks: list[dict[str, Any]], *, compare: bool) -> None:
@@ -253,7 +267,7 @@ def _numbers(result: Result, original: dict[str, Any], ranks: list[dict[str, Any
 
 
 def _files(trial: Trial, result: Result, *, compare: bool) -> None:
-    """The files with tensors that the original wrote: there once, with the same names and values, readable by one process."""
+    """The files with tensors that the original wrote: with the same names and values, and readable by one process."""
     import torch
 
     def written(name: str) -> dict[str, Path]:
@@ -263,17 +277,21 @@ def _files(trial: Trial, result: Result, *, compare: bool) -> None:
             if path.suffix in (".pt", ".pth", ".ckpt") and path.is_file()
         }
 
-    before, after = written("before"), written(f"on{result.cards}")
+    before, after = written("before" if trial.program.get("runs", True) else "one"), written(f"on{result.cards}")
     result.files = len(after)
     if before.keys() != after.keys():
         result.problems.append(f"files written: {sorted(after)}, on one card {sorted(before)}")
     for name in before.keys() & after.keys():
-        one, many = (_tensors(torch.load(path, map_location="cpu", weights_only=False)) for path in (before[name], after[name]))
+        one, many = (
+            _tensors(torch.load(path, map_location="cpu", weights_only=False)) for path in (before[name], after[name])
+        )
         if one.keys() != many.keys():
             result.problems.append(f"{name} has {sorted(many.keys() ^ one.keys())[:4]} more or less than on one card")
         elif compare:
             for key, tensor in one.items():
-                if tensor.shape != many[key].shape or not torch.allclose(tensor.float(), many[key].float(), atol=1e-3, rtol=1e-3):
+                if tensor.shape != many[key].shape or not torch.allclose(
+                    tensor.float(), many[key].float(), atol=1e-3, rtol=1e-3
+                ):
                     result.problems.append(f"{name}: {key} is another one than on one card")
 
 

@@ -269,8 +269,8 @@ class Page:
 def merged(edits: Iterable[Edit], below: Collection[tuple[int, str]] = ()) -> list[Edit]:
     """Edits in order, those that are put in at one place made one.
 
-    What goes ``below`` the line above comes first, the deepest block before the others, then whole lines, then what goes
-    into the line.
+    What goes ``below`` the line above comes first, the deepest block before the others, then whole lines, then what
+    goes into the line.
     """
 
     def order(edit: Edit) -> tuple[int, int]:

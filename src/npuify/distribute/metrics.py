@@ -153,7 +153,7 @@ def reduce_losses(flow: Flow, loops: Loops, page: Page) -> None:
                 _reduce_one(node, tensor, unit, flow, loops, page)
     for one in loops.passes:
         if one.trains and isinstance(one.node, ast.For):
-            _reduce_counts(one, losses, page)
+            _reduce_counts(one, losses, loops, page)
             _count_all_samples(one, page)
 
 
@@ -245,7 +245,30 @@ def _summed_over_samples(node: ast.Call, unit: Unit, flow: Flow) -> bool:
     return False
 
 
-def _reduce_counts(one: Pass, losses: Losses, page: Page) -> None:
+def _reduce_at_once(name: str, one: Pass, loops: Loops, page: Page) -> bool:
+    """Add up over the processes what a loop adds to ``name`` in each step, where it is shown in the loop."""
+    unit = one.unit
+    added = [
+        node
+        for node in ast.walk(one.node)
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and node.target.id == name
+    ]
+    reads = [
+        unit.statement(node)
+        for node in ast.walk(one.node)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+    ]
+    shown = bool(reads) and all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) for node in reads)
+    if not shown or any(_unsteady_condition(node, unit, loops) is not None for node in added):
+        return False
+    for node in added:
+        page.together.append(node)
+        edits = page.pencil(unit).around(node.value, "npu_distributed.total(")
+        page.done("NPU358", unit, node, f"{name} is that of all processes", edits)
+    return True
+
+
+def _reduce_counts(one: Pass, losses: Losses, loops: Loops, page: Page) -> None:
     """Numbers other than losses that a training loop adds up, such as right answers, become those of all processes."""
     loop, unit = one.node, one.unit
     others: dict[str, None] = {}
@@ -265,7 +288,8 @@ def _reduce_counts(one: Pass, losses: Losses, page: Page) -> None:
         for node in ast.walk(one.frame)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.lineno > end
     }
-    names = [name for name in others if name in read]
+    at_once = {name for name in others if _reduce_at_once(name, one, loops, page)}
+    names = [name for name in others if name in read and name not in at_once]
     if not names:
         return
     if any(

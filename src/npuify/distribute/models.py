@@ -355,7 +355,9 @@ def _without_module(wrapped: set[ast.AST], flow: Flow, page: Page) -> None:
                 continue
             pencil = page.pencil(unit)
             edit = pencil.remove(unit.source.end(node.value), unit.source.end(node))
-            page.done("NPU364", unit, node, "without DataParallel the model is no longer in its attribute module", [edit])
+            page.done(
+                "NPU364", unit, node, "without DataParallel the model is no longer in its attribute module", [edit]
+            )
 
 
 def _says(statement: ast.stmt) -> bool:

@@ -97,7 +97,14 @@ def _refuse_node(node: ast.AST, unit: Unit, flow: Flow, page: Page) -> None:
         _refuse_process_for_each_card(node, unit, page)
     trainer = next((unit.qualname(base) for base in getattr(node, "bases", ()) if unit.qualname(base) in _TRAINERS), "")
     if trainer:
-        page.left("NPU380", unit, node, f"{trainer} runs on many cards by itself, and is not rewritten", _TRAINERS[trainer], Severity.WARNING)
+        page.left(
+            "NPU380",
+            unit,
+            node,
+            f"{trainer} runs on many cards by itself, and is not rewritten",
+            _TRAINERS[trainer],
+            Severity.WARNING,
+        )
     if isinstance(node, ast.ClassDef) and any(unit.qualname(base) == "torch.autograd.Function" for base in node.bases):
         for call in ast.walk(node):
             if isinstance(call, ast.Call) and unit.qualname(call.func).startswith("torch.distributed."):
@@ -184,8 +191,8 @@ def _refuse_process_for_each_card(loop: ast.For | ast.While, unit: Unit, page: P
                 unit,
                 node,
                 "the program starts a process for each card by itself, and shows it that card alone",
-                "take the loop out and call the function that trains; torchrun then starts a process for each card, and "
-                "convert again",
+                "take the loop out and call the function that trains; torchrun then starts a process for each card, "
+                "and convert again",
             )
 
 

@@ -53,7 +53,7 @@ def setup():
         _joined = True
         atexit.register(finish)
     if not is_main():
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
         logging.disable(logging.INFO)
 
 
@@ -518,7 +518,9 @@ def mean(value):
     number = float(value.detach().item() if isinstance(value, torch.Tensor) else value)
     if world_size() == 1:
         return number
-    summed = torch.tensor(number, dtype=torch.float64 if _meeting_place() == "cpu" else torch.float32, device=_meeting_place())
+    summed = torch.tensor(
+        number, dtype=torch.float64 if _meeting_place() == "cpu" else torch.float32, device=_meeting_place()
+    )
     dist.all_reduce(summed)
     return summed.item() / world_size()
 

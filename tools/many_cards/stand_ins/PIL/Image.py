@@ -27,5 +27,5 @@ def fromarray(data):
     return Image(data)
 
 
-def open(path):  # noqa: A001
+def open(path):
     return Image(numpy.load(path))

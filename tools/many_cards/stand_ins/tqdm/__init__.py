@@ -1,7 +1,7 @@
 """A progress bar that shows nothing but counts its lines, so that two of them would be seen."""
 
 
-class tqdm:  # noqa: N801
+class tqdm:
     def __init__(self, iterable=None, *args, disable=False, **kwargs):
         self.iterable = iterable
 

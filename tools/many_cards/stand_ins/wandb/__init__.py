@@ -22,9 +22,9 @@ def init(*args, mode=None, **kwargs):
     return _Run(mode)
 
 
-def Image(value, *args, **kwargs):  # noqa: N802
+def Image(value, *args, **kwargs):
     return value
 
 
-def Histogram(value, *args, **kwargs):  # noqa: N802
+def Histogram(value, *args, **kwargs):
     return value
