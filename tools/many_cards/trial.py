@@ -66,8 +66,8 @@ class Result:
         verdict = "FAILS" if self.problems else "holds"
         return (
             f"{verdict} {self.name} on {self.cards} ({self.way}): {self.steps} steps, losses apart {apart}, "
-            f"parameters apart {ends}, samples {self.samples or '-'}, numbers {self.numbers or '-'}, files {self.files},"
-            f" left {self.left}"
+            f"parameters apart {ends}, samples {self.samples or '-'}, numbers {self.numbers or '-'}, files "
+            f"{self.files}, left {self.left}"
         )
 
     def as_dict(self) -> dict[str, Any]:
