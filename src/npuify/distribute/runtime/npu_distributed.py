@@ -52,9 +52,19 @@ def setup():
         dist.init_process_group(backend)
         _joined = True
         atexit.register(finish)
+        _begin_alike()
     if not is_main():
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
         logging.disable(logging.INFO)
+
+
+def _begin_alike():
+    """Data that is made or split by chance, in a program that sets no seed, has to be the same everywhere."""
+    seed = torch.tensor(random.getrandbits(31))
+    dist.broadcast(seed, src=0)
+    random.seed(int(seed))
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(int(seed))
 
 
 def finish():
@@ -181,6 +191,7 @@ class DistributedModel(DistributedDataParallel):
 
     def forward(self, *args, **kwargs):
         if torch.is_grad_enabled():
+            _part_random_numbers()
             return super().forward(*args, **kwargs)
         return self.module(*args, **kwargs)
 
@@ -223,7 +234,9 @@ _wrapped = weakref.WeakKeyDictionary()
 def wrap(model, *, find_unused_parameters=False, sync_batchnorm=False):
     """The model, its gradients averaged over all processes; it must be on its device already.
 
-    From here on the processes draw different random numbers (dropout, augmentation), as each has other samples.
+    When it is first called to train, the processes begin to draw different random numbers (dropout, noise), as each has
+    other samples. Until then, and from Python's and NumPy's generators, all draw the same, so that data is made and
+    split alike everywhere.
 
     Args:
         find_unused_parameters: some parameters get no gradient in some steps.
@@ -245,8 +258,6 @@ def wrap(model, *, find_unused_parameters=False, sync_batchnorm=False):
     )
     wrapped.train(model.training)
     _wrapped[whole] = _wrapped[model] = wrapped
-    if len(set(_wrapped.values())) == 1:
-        _part_random_numbers()
     return wrapped
 
 
@@ -287,13 +298,15 @@ def _from_main(tensor):
     tensor.detach().copy_(value)
 
 
+_parted = False
+
+
 def _part_random_numbers():
-    if rank() > 0:
-        torch.manual_seed(torch.initial_seed() + rank())
-        random.seed(random.getrandbits(32) + rank())
-        numpy = sys.modules.get("numpy")
-        if numpy is not None:
-            numpy.random.seed((numpy.random.randint(2**31) + rank()) % 2**32)
+    global _parted
+    if not _parted:
+        _parted = True
+        if rank() > 0:
+            torch.manual_seed(torch.initial_seed() + rank())
 
 
 # --- the data --------------------------------------------------------------------------------------------------------
