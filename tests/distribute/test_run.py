@@ -26,7 +26,7 @@ pytestmark = [
 
 PROGRAMS = Path(__file__).parents[1] / "data" / "distribute"
 DRIVER = Path(__file__).with_name("driver.py")
-NAMES = ("classifier", "adversaries", "regression")
+NAMES = ("classifier", "adversaries", "regression", "committee")
 OPTIONS = Options(unsafe=True, jobs=1, cache=False)
 Logs = dict[str, list[dict[str, Any]]]
 
@@ -88,7 +88,7 @@ def test_the_loss_curve_is_that_of_one_card(one: tuple[Logs, Path], many: tuple[
         assert curve(many[0][name]) == pytest.approx(one[0][name][0]["losses"], abs=1e-4), name
     # A sum over the batch is multiplied by the number of cards, since gradients are averaged.
     assert curve(many[0]["regression"]) == pytest.approx(one[0]["original"][0]["losses"], rel=1e-4)
-    for name in NAMES:
+    for name in ("classifier", "adversaries", "regression"):
         last = one[0][name][0]["parameters"][-1]
         assert many[0][name][0]["parameters"][-1] == pytest.approx(last, abs=1e-4), name
 
@@ -102,6 +102,18 @@ def test_every_sample_is_seen_once_an_epoch(many: tuple[Logs, Path]) -> None:
     ):
         seen = Counter(index for rank in many[0][name] for index in rank["samples"].get(str(size), ()))
         assert seen == dict.fromkeys(range(size), times), name
+
+
+def test_what_is_chosen_by_chance_without_a_seed_is_the_same_for_all(many: tuple[Logs, Path]) -> None:
+    seen = Counter(index for rank in many[0]["committee"] for index in rank["samples"]["40"])
+    assert len(seen) == 32
+    assert set(seen.values()) == {2}
+
+
+def test_numbers_that_are_shown_while_training_are_those_of_all(many: tuple[Logs, Path]) -> None:
+    lines = many[0]["committee"][0]["said"].splitlines()
+    assert [line.rpartition(" of ")[2] for line in lines] == ["8", "16", "24", "32"] * 2
+    assert [line.split("[")[1].split("/")[0] for line in lines] == ["0", "8", "16", "24"] * 2
 
 
 def test_samples_come_in_another_order_in_the_next_epoch(many: tuple[Logs, Path]) -> None:
@@ -127,7 +139,13 @@ def test_rank_0_alone_speaks_and_writes(many: tuple[Logs, Path]) -> None:
     for name in NAMES:
         assert [bool(rank["said"]) for rank in logs[name]] == [True, *[False] * (len(logs[name]) - 1)], name
     written = {path.relative_to(folder).as_posix() for path in folder.rglob("*.pt")}
-    assert written == {"classifier/classifier.pt", "adversaries/adversaries/generator.pt", "regression/regression.pt"}
+    assert written == {
+        "classifier/classifier.pt",
+        "adversaries/adversaries/generator.pt",
+        "regression/regression.pt",
+        "committee/member0.pt",
+        "committee/member1.pt",
+    }
     assert len((folder / "adversaries" / "adversaries" / "log.jsonl").read_text().splitlines()) == 2
 
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ SOURCE = HERE.parents[1] / "src"
 WAYS = ("torchrun", "shell", "spawn", "launch")
 TOLERANCE = 1e-4
 SIMULATE = [sys.executable, "-m", "npuify", "simulate", "--cpu-random", "--policy=off"]
+DURATION = re.compile(r"\d+(\.\d+)?m?s(\d+ms)?\b")
 NUMBER = re.compile(r"-?\d+\.\d+|-?\d+")
 
 
@@ -86,15 +88,9 @@ def prepare(trial: Trial) -> list[str]:
     """Copy, shorten, migrate and convert; what the conversion left."""
     shutil.rmtree(trial.work, ignore_errors=True)
     trial.work.mkdir(parents=True)
-    project = trial.corpus / trial.program["project"]
+    project = (HERE.parents[1] if trial.program.get("own") else trial.corpus) / trial.program["project"]
     shutil.copytree(project, trial.folder("source"), ignore=shutil.ignore_patterns(".git", "*.png", "*.gif", "*.jpg"))
-    entry = trial.entry("source")
-    text = entry.read_text()
-    for pattern, replacement in trial.program.get("shorten", ()):
-        text, count = re.subn(pattern, replacement, text)
-        if not count:
-            raise ValueError(f"{trial.program['name']}: {pattern} is not in {entry.name}")
-    entry.write_text(text)
+    _replace(trial.entry("source"), trial.program.get("shorten", ()))
     npuify = [sys.executable, "-m", "npuify"]
     env = environment()
     _npuify(
@@ -105,10 +101,20 @@ def prepare(trial: Trial) -> list[str]:
     options = ["--entry", trial.program["entry"], "--global-batch", "keep", *trial.program.get("options", ())]
     command = [*npuify, "distribute", "source", "-o", "converted", "--unsafe", *options]
     _npuify([*command, "--format", "json", "--output", "distribute.json"], trial, env)
+    _replace(trial.entry("converted"), trial.program.get("by_hand", ()))
     findings = json.loads((trial.work / "distribute.json").read_text())["findings"]
     return sorted(
         {one["code"] for one in findings if one["severity"] != "info" and "NPU350" <= one["code"] <= "NPU399"}
     )
+
+
+def _replace(file: Path, pairs: Iterable[tuple[str, str]]) -> None:
+    text = file.read_text()
+    for pattern, replacement in pairs:
+        text, count = re.subn(pattern, replacement, text)
+        if not count:
+            raise ValueError(f"{pattern} is not in {file}")
+    file.write_text(text)
 
 
 def _npuify(command: list[str], trial: Trial, env: dict[str, str]) -> None:
@@ -254,7 +260,8 @@ def _numbers(result: Result, original: dict[str, Any], ranks: list[dict[str, Any
             result.problems.append(f"rank {number} prints {rank['said'].strip()[:200]!r}")
     if not compare:
         return
-    one, many = ([line for line in log["said"].splitlines() if NUMBER.search(line)] for log in (original, ranks[0]))
+    said = ([DURATION.sub("", line) for line in log["said"].splitlines()] for log in (original, ranks[0]))
+    one, many = ([line for line in lines if NUMBER.search(line)] for lines in said)
     other = []
     for before, after in zip(one, many, strict=False):
         pairs = list(zip(NUMBER.findall(before), NUMBER.findall(after), strict=False))
