@@ -1,6 +1,7 @@
 """Convert public training programs for one card, and train them on one, two and four simulated NPUs.
 
-    python -m tools.many_cards CORPUS [--only NAME]… [--cards 2 --cards 4] [--launch WAY] [--work FOLDER] [--json FILE]
+    python -m tools.many_cards CORPUS [--only NAME]… [--cards 2 --cards 4] [--launch WAY] [--nodes 2]
+        --work FOLDER [--json FILE]
 
 CORPUS holds the projects that programs.toml names, each as a folder. Each program is copied, shortened, migrated (the
 original) and converted with ``--global-batch keep``; packages that are not installed are played by ``stand_ins``. With
@@ -35,6 +36,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--cards", action="append", type=int, default=[])
     parser.add_argument("--launch", choices=WAYS, default="torchrun")
+    parser.add_argument("--nodes", type=int, default=1)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
@@ -43,7 +45,7 @@ def main() -> int:
     for program in programs:
         if given.only and not any(one in program["name"] for one in given.only):
             continue
-        trial = Trial(program, given.corpus, given.work / program["name"].replace(" ", "_"), given.launch)
+        trial = Trial(program, given.corpus, given.work / program["name"].replace(" ", "_"), given.launch, given.nodes)
         for result in try_program(trial, given.cards or [2, 4]):
             results.append(result)
             print(result.line(), flush=True)

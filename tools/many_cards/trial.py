@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -33,6 +34,8 @@ class Trial:
     corpus: Path
     work: Path
     way: str = "torchrun"
+    nodes: int = 1
+    """So many launchers, as on several machines, share the cards."""
 
     def folder(self, name: str) -> Path:
         return self.work / name
@@ -159,17 +162,36 @@ def run(trial: Trial, copies: dict[str, str], cards: int) -> list[dict[str, Any]
     first = next(iter(copies))
     file = trial.work / f"jobs-{first}.json"
     file.write_text(json.dumps(jobs))
-    env = environment()
+    nodes = trial.nodes if cards > 1 else 1
+    env = {**environment(), "MASTER_PORT": str(_free_port())}
     command = [*SIMULATE, *_launcher(trial, first, cards), str(file)]
-    try:
-        done = subprocess.run(
-            command, cwd=trial.work, env=env, capture_output=True, text=True, check=False, timeout=900
+    started = [
+        subprocess.Popen(
+            command,
+            cwd=trial.work,
+            env={**env, "NODE_RANK": str(node)} if nodes > 1 else env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
-    except subprocess.TimeoutExpired as late:
-        raise RuntimeError(f"{first} did not end: {(late.stderr or b'')[-1500:].decode()}") from None
-    if done.returncode:
-        raise RuntimeError(f"{first} failed with {done.returncode}: {(done.stdout + done.stderr)[-3000:]}")
+        for node in range(nodes)
+    ]
+    for process in started:
+        try:
+            said, _ = process.communicate(timeout=900)
+        except subprocess.TimeoutExpired:
+            for other in started:
+                other.kill()
+            raise RuntimeError(f"{first} did not end") from None
+        if process.returncode:
+            raise RuntimeError(f"{first} failed with {process.returncode}: {said[-3000:]}")
     return [json.loads(Path(f"{job['log']}.{rank}.json").read_text()) for job in jobs for rank in range(cards)]
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
 
 
 def _launcher(trial: Trial, name: str, cards: int) -> list[str]:
@@ -177,10 +199,22 @@ def _launcher(trial: Trial, name: str, cards: int) -> list[str]:
     driver = str(HERE / "driver.py")
     if cards == 1:
         return [driver]
-    if trial.way == "torchrun":
+    if trial.way == "torchrun" and trial.nodes == 1:
         return ["torchrun", "--standalone", f"--nproc_per_node={cards}", driver]
     target = trial.work / f"launch-{name}"
-    command = [sys.executable, "-m", "npuify", "launch", driver, "--cards", str(cards), "--method", trial.way]
+    command = [
+        sys.executable,
+        "-m",
+        "npuify",
+        "launch",
+        driver,
+        "--cards",
+        str(cards // trial.nodes),
+        "--method",
+        trial.way,
+    ]
+    if trial.nodes > 1:
+        command += ["--nodes", str(trial.nodes), "--master", "127.0.0.1"]
     done = subprocess.run(
         [*command, "-o", str(target)], cwd=trial.work, env=environment(), capture_output=True, text=True, check=False
     )

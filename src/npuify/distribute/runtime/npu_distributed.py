@@ -104,20 +104,24 @@ _first_alone = False
 
 @contextlib.contextmanager
 def main_first():
-    """One process of each machine goes first (it downloads), the others follow and find what it left."""
+    """Rank 0 goes first (it downloads), then one process of each other machine, then all others.
+
+    So nothing is fetched twice at a time, whether the machines share their files or each has its own.
+    """
     global _first_alone
     if _first_alone:
         yield
         return
-    if local_rank() != 0:
+    turn = 0 if is_main() else 1 if local_rank() == 0 else 2
+    for _ in range(turn):
         barrier()
     _first_alone = True
     try:
         yield
     finally:
         _first_alone = False
-    if local_rank() == 0:
-        barrier()
+        for _ in range(2 - turn):
+            barrier()
 
 
 def device(choice=None):
