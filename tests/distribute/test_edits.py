@@ -350,6 +350,7 @@ def test_data_that_cannot_be_shared_out_from_outside(tmp_path: Path) -> None:
     left = converted.left["NPU353"]
     assert converted.text.splitlines()[left.start.line - 1].strip().startswith("x, y = ")
     assert "below it: x, y = npu_distributed.own_part(x, y)" in left.advice
+    assert "npu_distributed.setup(same_random_numbers=True)" in converted.text
 
 
 def test_a_copy_is_written_whole_with_the_helper_module_beside_the_entry_point(tmp_path: Path) -> None:
@@ -486,3 +487,25 @@ def test_every_code_is_explained() -> None:
         assert known.summary in answer.text
         assert len(answer.text) > 2
         assert npuify.explain(known.name) == answer
+
+
+def test_an_iterator_that_is_made_anew_does_not_hide_the_loss(tmp_path: Path) -> None:
+    program = """\
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+        loader = DataLoader(TensorDataset(torch.randn(16, 4)), 4, True)
+        model = nn.Linear(4, 2).cuda()
+        batches = iter(loader)
+        for step in range(20):
+            if (step + 1) % len(loader) == 0:
+                batches = iter(loader)
+            (x,) = next(batches)
+            loss = model(x.cuda()).mean()
+            loss.backward()
+            if (step + 1) % 10 == 0:
+                print(loss.item())
+        """
+    converted = convert(tmp_path, program)
+    assert converted.has("if (step + 1) % 10 == 0:", "print(npu_distributed.mean(loss))")
+    assert converted.text.count("npu_distributed.set_epoch(loader)") == 2

@@ -101,6 +101,7 @@ REFUSED = {
     "NPU380": [
         "import pytorch_lightning as pl\ntrainer = pl.Trainer(gpus=1)\ntrainer.fit(model)\n",
         "from transformers import Trainer\nTrainer(model=model).train()\n",
+        "from pytorch_lightning.trainer import Trainer\nTrainer.from_argparse_args(args).fit(model)\n",
         "from transformers import Trainer\nclass Mine(Trainer):\n    pass\nMine(model=model).train()\n",
         "from accelerate import Accelerator\naccelerator = Accelerator()\naccelerator.backward(loss)\n",
     ],

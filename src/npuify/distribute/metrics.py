@@ -209,7 +209,7 @@ def _is_unsteady(name: ast.Name, unit: Unit, loops: Loops) -> bool:
     """Whether a name holds something of this process's batch, or of its clock or random numbers."""
     frame = unit.frame(name)
     for one in loops.passes:
-        if one.frame is frame and isinstance(one.node, ast.For) and one.data is not None:
+        if one.frame is frame and isinstance(one.node, ast.For) and one.data is not None and one.iterator is None:
             target: ast.expr = one.node.target
             called = one.node.iter
             if isinstance(called, ast.Call) and getattr(called.func, "id", "") == "enumerate":

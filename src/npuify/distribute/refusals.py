@@ -121,6 +121,8 @@ def _refuse_node(node: ast.AST, unit: Unit, flow: Flow, page: Page) -> None:
     if not isinstance(node, ast.Call):
         return
     name = unit.qualname(node.func)
+    if name.startswith(("pytorch_lightning.", "lightning.")) and ".Trainer." in f"{name}.":
+        name = "pytorch_lightning.Trainer"  # however it is reached, and Trainer.from_argparse_args
     if name in _GROUPS:
         page.left(
             "NPU392",

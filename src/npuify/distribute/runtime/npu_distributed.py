@@ -28,13 +28,18 @@ from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, Ra
 _joined = False
 
 
-def setup():
+def setup(*, same_random_numbers=False):
     """Take this process's card and join the others; to be called before anything touches a device.
 
     Only rank 0 prints and logs from then on; warnings, and what goes to the error stream, come from every rank.
     The group is left when the program ends, also by an error.
+
+    Args:
+        same_random_numbers: all processes draw the same random numbers while training, too: for batches that the
+            program draws itself, of which each process takes its part (:func:`own_part`).
     """
-    global _joined
+    global _joined, _parted
+    _parted = same_random_numbers
     if "LOCAL_RANK" not in os.environ:
         return
     if sys._getframe(1).f_globals.get("__name__") == "__mp_main__":
@@ -239,8 +244,8 @@ def wrap(model, *, find_unused_parameters=False, sync_batchnorm=False):
     """The model, its gradients averaged over all processes; it must be on its device already.
 
     When it is first called to train, the processes begin to draw different random numbers (dropout, noise), as each has
-    other samples. Until then, and from Python's and NumPy's generators, all draw the same, so that data is made and
-    split alike everywhere.
+    other samples. Until then all draw the same, so that data is made and split alike everywhere; what Python's module
+    random draws stays the same, so that all processes take the same branch.
 
     Args:
         find_unused_parameters: some parameters get no gradient in some steps.
@@ -303,6 +308,7 @@ def _from_main(tensor):
 
 
 _parted = False
+"""Random numbers differ from process to process already, or shall not."""
 
 
 def _part_random_numbers():
@@ -311,6 +317,9 @@ def _part_random_numbers():
         _parted = True
         if rank() > 0:
             torch.manual_seed(torch.initial_seed() + rank())
+            if "numpy" in sys.modules:
+                numpy = sys.modules["numpy"].random
+                numpy.seed((numpy.randint(2**31) + rank()) % 2**32)
 
 
 # --- the data --------------------------------------------------------------------------------------------------------
