@@ -330,9 +330,13 @@ def test_nothing_is_put_beside_a_statement_that_shares_its_line(tmp_path: Path) 
 
 
 def test_data_that_cannot_be_shared_out_from_outside(tmp_path: Path) -> None:
-    imports = "class Stream(torch.utils.data.IterableDataset):\n    pass"
+    imports = "class Stream(torch.utils.data.IterableDataset):\n    def __iter__(self):\n"
+    imports += "        for line in open('x'):\n            yield line\n"
     converted = convert(tmp_path, training("DataLoader(Stream(), batch_size=4)", imports=imports))
-    assert "islice" in converted.left["NPU353"].advice
+    text = "for line in itertools.islice(open('x'), npu_distributed.rank(), None, npu_distributed.world_size()):"
+    left = converted.left["NPU353"]
+    assert text in left.advice
+    assert converted.text.splitlines()[left.start.line - 1].strip() == "for line in open('x'):"
     assert "loader = DataLoader(Stream(), batch_size=4)" in converted.text
     assert "set_epoch" not in converted.text
     program = """

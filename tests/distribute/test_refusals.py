@@ -142,6 +142,8 @@ def test_exit_codes_and_formats(tmp_path: Path) -> None:
     assert run(app, ["distribute", str(source), "--check"]).exit_code == 1
     shown = run(app, ["distribute", str(source), "--diff"])
     assert "+    model = npu_distributed.wrap(model)" in shown.output
+    assert "Would change 1 of 1 file" in shown.output
+    assert "and 1 new file" in shown.output
     assert run(app, ["distribute", str(source)]).exit_code == 2
     assert run(app, ["distribute", str(tmp_path), "--check"]).exit_code == 2
     assert run(app, ["distribute", str(tmp_path), "--check", "--entry", "other.py"]).exit_code == 2

@@ -92,15 +92,7 @@ def share_out_one(thing: Thing, flow: Flow, page: Page, *, keep: bool, data_para
     pencil = page.pencil(unit)
     dataset = _argument(call, 0, "dataset")
     if dataset is not None and flow.of_kind(dataset, unit, "iterable"):
-        page.left(
-            "NPU353",
-            unit,
-            call,
-            "the data set is an IterableDataset, which no sampler can share out",
-            "in its __iter__ give only every world_size()-th sample: "
-            "itertools.islice(samples, npu_distributed.rank(), None, npu_distributed.world_size()); every process must "
-            "give equally many",
-        )
+        _stream(call, dataset, flow, unit, page)
         return
     global_batch(call, unit, page, keep, data_parallel)
     explicit = _explicit_sampler(call, dataset, flow, unit, page, keep)
@@ -112,6 +104,24 @@ def share_out_one(thing: Thing, flow: Flow, page: Page, *, keep: bool, data_para
         edits = pencil.around(call, "npu_distributed.shard(", tail)
         message = "each process trains on its own part of the samples, in the loader's own order"
     page.done("NPU353", unit, call, message, edits, subject="torch.utils.data.DataLoader")
+
+
+def _stream(call: ast.Call, dataset: ast.expr, flow: Flow, unit: Unit, page: Page) -> None:
+    """Say where an IterableDataset gives its samples, and what to write there."""
+    message = "the data set is an IterableDataset, which no sampler can share out"
+    part = "npu_distributed.rank(), None, npu_distributed.world_size())"
+    tail = "; every process must give equally many, so leave out what is too much for some"
+    for thing in flow.of_kind(dataset, unit, "iterable"):
+        method = flow.method(thing.definition, "__iter__") if isinstance(thing.definition, ast.ClassDef) else None
+        loops = [one for one in method.body if isinstance(one, ast.For)] if method is not None else []
+        if method is not None and len(loops) == 1:
+            where = flow.unit_with(method)
+            code = where.source.code
+            text = f"for {code(loops[0].target)} in itertools.islice({code(loops[0].iter)}, {part}:"
+            page.left("NPU353", where, loops[0], message, f"every world_size()-th sample only: {text}{tail}")
+            return
+    advice = f"in its __iter__ give only every world_size()-th sample: itertools.islice(samples, {part}{tail}"
+    page.left("NPU353", unit, call, message, advice)
 
 
 def global_batch(call: ast.Call, unit: Unit, page: Page, keep: bool, data_parallel: bool = False) -> None:
