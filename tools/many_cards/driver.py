@@ -8,6 +8,7 @@ Usage: driver.py JOBS.json, a list of objects with:
     log          where to write what it did; ``.RANK.json`` is appended
     sgd          optimizers are plain SGD: others make large differences of the last bits of small gradients
     no_dropout   dropout does nothing
+    seeded       false: what draws random numbers begins as in a fresh process
     replay       a log of rank 0 whose order of samples replaces that of the program's own shuffling
 """
 
@@ -92,9 +93,10 @@ def run(job):
     os.chdir(program.parent)
     sys.path[:1] = [str(program.parent), *([job["path"]] if job.get("path") else [])]
     sys.argv = [str(program), *job.get("arguments", ())]
-    torch.manual_seed(SEED)
-    random.seed(SEED)
-    numpy.random.seed(SEED)
+    if job.get("seeded", True):
+        torch.manual_seed(SEED)
+        random.seed(SEED)
+        numpy.random.seed(SEED)
     for name, optimizer in optimizers.items():
         setattr(torch.optim, name, PlainSGD if job.get("sgd") else optimizer)
     for name, dropout in dropouts.items():

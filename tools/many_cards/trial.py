@@ -22,7 +22,8 @@ SOURCE = HERE.parents[1] / "src"
 WAYS = ("torchrun", "shell", "spawn", "launch")
 TOLERANCE = 1e-4
 SIMULATE = [sys.executable, "-m", "npuify", "simulate", "--cpu-random", "--policy=off"]
-DURATION = re.compile(r"\d+(\.\d+)?m?s(\d+ms)?\b")
+MEASURED = re.compile(r"\d+(\.\d+)? ?(m?s(\d+ms)?|MiB)\b")
+"""Times and memory differ."""
 NUMBER = re.compile(r"-?\d+\.\d+|-?\d+")
 
 
@@ -294,7 +295,7 @@ def _numbers(result: Result, original: dict[str, Any], ranks: list[dict[str, Any
             result.problems.append(f"rank {number} prints {rank['said'].strip()[:200]!r}")
     if not compare:
         return
-    said = ([DURATION.sub("", line) for line in log["said"].splitlines()] for log in (original, ranks[0]))
+    said = ([MEASURED.sub("", line) for line in log["said"].splitlines()] for log in (original, ranks[0]))
     one, many = ([line for line in lines if NUMBER.search(line)] for lines in said)
     other = []
     for before, after in zip(one, many, strict=False):
