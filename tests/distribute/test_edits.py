@@ -513,3 +513,66 @@ def test_an_iterator_that_is_made_anew_does_not_hide_the_loss(tmp_path: Path) ->
     converted = convert(tmp_path, program)
     assert converted.has("if (step + 1) % 10 == 0:", "print(npu_distributed.mean(loss))")
     assert converted.text.count("npu_distributed.set_epoch(loader)") == 2
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        'torch.save({"right": test(model, validation)}, "x.pt")',
+        'torch.save(sample(model), "x.pt")',
+        'torch.save(model(torch.ones(4).cuda()), "x.pt")',
+    ],
+)
+def test_what_all_processes_take_part_in_never_runs_on_rank_0_alone(tmp_path: Path, written: str) -> None:
+    imports = """
+def test(model, loader):
+    right = 0
+    with torch.no_grad():
+        for x, y in loader:
+            right += (model(x.cuda()) > 0).sum().item()
+    return right
+
+def sample(model):
+    model.eval()
+    return 1"""
+    end = f'validation = DataLoader(data, batch_size=4)\n{written}\nwith open("x.txt", "w") as file:\n'
+    end += "    file.write(str(test(model, validation)))"
+    converted = convert(tmp_path, training(imports=imports, end=end))
+    assert "is_main" not in converted.text
+    assert converted.has('with open(npu_distributed.only_main("x.txt"), "w") as file:')
+    assert "right = npu_distributed.total(right)" in converted.text
+    line = converted.text.splitlines()[converted.left["NPU356"].start.line - 1]
+    assert line.strip().startswith("torch.save(")
+
+
+def test_conditions_about_a_loss_come_out_alike(tmp_path: Path) -> None:
+    step = """\
+        loss = nn.functional.mse_loss(model(x.cuda()), y.cuda())
+        if torch.isnan(loss) or loss > 1e4:
+            continue
+        if loss is None:
+            continue
+        if loss.item() > 9:
+            break
+        loss.backward()
+        optimizer.step()"""
+    converted = convert(tmp_path, training(step=step))
+    assert converted.has("if torch.isnan(npu_distributed.agreed(loss)) or npu_distributed.agreed(loss) > 1e4:")
+    assert converted.has("if loss is None:")
+    assert converted.has("if npu_distributed.mean(loss) > 9:")
+
+
+def test_an_evaluation_that_not_all_may_come_by_is_not_shared_out(tmp_path: Path) -> None:
+    imports = """
+import time
+
+def test(model, loader):
+    right = 0
+    with torch.no_grad():
+        for x, y in loader:
+            right += (model(x.cuda()) > 0).sum().item()
+    return right"""
+    end = "validation = DataLoader(data, batch_size=4)\nif time.time() > 5:\n    test(model, validation)"
+    converted = convert(tmp_path, training(imports=imports, end=end))
+    assert "my_batches" not in converted.text
+    assert "time.time() > 5 may differ" in converted.left["NPU355"].message

@@ -130,9 +130,8 @@ CODES = {
         Severity.WARNING,
         "What is printed is about all processes.",
         "A loss or a number of right answers is that of the samples of one process.\n"
-        "Written: npu_distributed.mean(loss) in place of loss.item(), npu_distributed.total(…) for what is added up. "
-        "All "
-        "processes have to come by.\n"
+        "Written: npu_distributed.mean(loss) in place of loss.item(), npu_distributed.total(…) for what is added up, "
+        "npu_distributed.agreed(loss) in conditions, so that all processes take the same branch. All have to come by.\n"
         "Left alone under conditions that may differ from process to process (the batch, the clock, random numbers): "
         "there a "
         "process would wait for ever. Take the mean before the condition.",

@@ -187,7 +187,14 @@ class Page:
         self.said: set[tuple[str, str, str, str]] = set()
         self.uses_helper: set[Unit] = set()
         self.together: list[ast.AST] = []
-        """Calls that all processes have to make, so that none of them may stand under ``if is_main()``."""
+        """What all processes have to come by, so that none of it may stand under ``if is_main()``."""
+        self.meeting: set[ast.AST] = set()
+        """The functions that such things stand in."""
+
+    def meet(self, unit: Unit, node: ast.AST) -> None:
+        """Note something that all processes have to come by."""
+        self.together.append(node)
+        self.meeting.add(unit.frame(node))
 
     def forget(self) -> None:
         """Drop all findings."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from npuify.distribute.program import Unit
 
 _SAME_VALUE = frozenset(("detach", "cpu", "clone", "float", "item"))
-_UNSTEADY = ("time.", "random.", "numpy.random.", "os.getpid", "socket.")
+_UNSTEADY = ("time.", "random.", "numpy.random.", "torch.rand", "os.getpid", "socket.", "datetime.")
 
 
 class Losses:
@@ -151,6 +151,10 @@ def reduce_losses(flow: Flow, loops: Loops, page: Page) -> None:
                 continue
             if losses.has(tensor, unit) or (_is_mean(tensor) and (region, unit) not in frames):
                 _reduce_one(node, tensor, unit, flow, loops, page)
+    for region, unit in loops.training:
+        for node in ast.walk(region):
+            if isinstance(node, (ast.If, ast.While, ast.IfExp)) and not loops.without_gradient(node, unit):
+                _agree(node.test, unit, losses, loops, page)
     for one in loops.passes:
         if one.trains and isinstance(one.node, ast.For):
             _reduce_counts(one, losses, loops, page)
@@ -171,7 +175,7 @@ def _is_mean(node: ast.expr) -> bool:
 
 
 def _reduce_one(node: ast.Call, tensor: ast.expr, unit: Unit, flow: Flow, loops: Loops, page: Page) -> None:
-    reason = _unsteady_condition(node, unit, loops)
+    reason = unsteady_condition(node, unit, loops)
     if reason is not None:
         page.left(
             "NPU358",
@@ -184,15 +188,22 @@ def _reduce_one(node: ast.Call, tensor: ast.expr, unit: Unit, flow: Flow, loops:
     word = "total" if _summed_over_samples(node, unit, flow) else "mean"
     code = unit.source.code(tensor)
     text = f"npu_distributed.mean({code})" if word == "mean" else f"npu_distributed.total({unit.source.code(node)})"
-    page.together.append(node)
+    page.meet(unit, node)
     message = f"the {'mean' if word == 'mean' else 'sum'} over all processes"
     page.done("NPU358", unit, node, message, [page.pencil(unit).replace(node, text)])
 
 
-def _unsteady_condition(node: ast.AST, unit: Unit, loops: Loops) -> str | None:
-    """A condition around ``node`` that may differ from process to process; None where there is none."""
+def unsteady_condition(node: ast.AST, unit: Unit, loops: Loops, hops: int = 4) -> str | None:
+    """A condition around ``node``, or around a call that leads to it, that may differ from process to process.
+
+    None where there is none.
+    """
     for up in unit.ancestors(node):
-        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            for call in sorted(loops.flow.callers.get(up, ()), key=lambda one: one.lineno) if hops else ():
+                reason = unsteady_condition(call, loops.flow.call_unit[call], loops, hops - 1)
+                if reason is not None:
+                    return reason
             return None
         test = up.test if isinstance(up, (ast.If, ast.IfExp, ast.While)) else None
         if test is None or inside(node, test):
@@ -245,6 +256,23 @@ def _summed_over_samples(node: ast.Call, unit: Unit, flow: Flow) -> bool:
     return False
 
 
+def _agree(test: ast.expr, unit: Unit, losses: Losses, loops: Loops, page: Page) -> None:
+    """Let a condition about a loss come out alike in all processes, since they would part ways otherwise."""
+    for node in ast.walk(test):
+        if not isinstance(node, (ast.Name, ast.Attribute)) or not losses.has(node, unit):
+            continue
+        parent = unit.source.parent(node)
+        named = isinstance(parent, ast.Compare) and any(isinstance(one, (ast.Is, ast.IsNot)) for one in parent.ops)
+        counted = isinstance(parent, ast.Call) and getattr(parent.func, "id", "") in ("isinstance", "len", "hasattr")
+        if named or counted or any(inside(node, one) for one in page.together):
+            continue
+        if unsteady_condition(test, unit, loops) is not None:
+            continue
+        page.meet(unit, node)
+        edits = page.pencil(unit).around(node, "npu_distributed.agreed(")
+        page.done("NPU358", unit, node, "all processes take the same branch", edits)
+
+
 def _reduce_at_once(name: str, one: Pass, loops: Loops, page: Page) -> bool:
     """Add up over the processes what a loop adds to ``name`` in each step, where it is shown in the loop."""
     unit = one.unit
@@ -259,10 +287,10 @@ def _reduce_at_once(name: str, one: Pass, loops: Loops, page: Page) -> bool:
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
     ]
     shown = bool(reads) and all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) for node in reads)
-    if not shown or any(_unsteady_condition(node, unit, loops) is not None for node in added):
+    if not shown or any(unsteady_condition(node, unit, loops) is not None for node in added):
         return False
     for node in added:
-        page.together.append(node)
+        page.meet(unit, node)
         edits = page.pencil(unit).around(node.value, "npu_distributed.total(")
         page.done("NPU358", unit, node, f"{name} is that of all processes", edits)
     return True
@@ -300,6 +328,7 @@ def _reduce_counts(one: Pass, losses: Losses, loops: Loops, page: Page) -> None:
     text = f"{', '.join(names)} = npu_distributed.total({', '.join(names)})"
     try:
         edit = page.pencil(unit).after(loop, text)
+        page.meet(unit, loop)
         page.done("NPU358", unit, loop, f"{', '.join(names)} are those of all processes", [edit])
     except Unprovable as problem:
         page.left("NPU358", unit, loop, f"{', '.join(names)} are of one process", f"{problem.message}: {text}")

@@ -41,7 +41,7 @@ def only_once(
     for unit in flow.program.units:
         for node in unit.nodes:
             if isinstance(node, ast.With) and not (unless is not None and unless(node, unit)):
-                _opened_by_with(node, unit, page)
+                _opened_by_with(node, unit, flow, page)
         for node in unit.nodes:
             if isinstance(node, ast.Call) and not (unless is not None and unless(node, unit)):
                 try:
@@ -126,10 +126,27 @@ def _guard(node: ast.Call, unit: Unit, flow: Flow, page: Page) -> None:
         )
     if not isinstance(statement, ast.Expr) or statement.value is not node:
         raise Unprovable(node, "its value is used")
-    if any(inside(one, statement) for one in page.together):
-        raise Unprovable(node, "ask for the mean over the processes before, into a variable")
+    if any(inside(one, statement) for one in page.together) or _needs_all(statement, unit, flow, page):
+        raise Unprovable(node, "compute what it writes before, in all processes, into a variable")
     page.done("NPU356", unit, node, "rank 0 alone writes it", pencil.under(statement, statement, _IS_MAIN))
     pencil.guarded.append(statement)
+
+
+def _needs_all(statement: ast.stmt, unit: Unit, flow: Flow, page: Page) -> bool:
+    """Whether a statement runs a model, or functions that all processes have to come by: never on rank 0 alone."""
+    reached = flow.reached([statement])
+    if reached & page.meeting:
+        return True
+    for region, where in ((statement, unit), *((function, flow.unit_with(function)) for function in reached)):
+        for node in ast.walk(region):
+            if not isinstance(node, ast.Call):
+                continue
+            if flow.of_kind(node.func, where, "model"):
+                return True
+            if isinstance(node.func, ast.Attribute) and node.func.attr in ("eval", "train"):
+                if flow.of_kind(node.func.value, where, "model"):
+                    return True
+    return False
 
 
 def _is_written(node: ast.Call) -> bool:
@@ -138,7 +155,7 @@ def _is_written(node: ast.Call) -> bool:
     return isinstance(mode, ast.Constant) and isinstance(mode.value, str) and any(one in mode.value for one in _MODES)
 
 
-def _opened_by_with(node: ast.With, unit: Unit, page: Page) -> None:
+def _opened_by_with(node: ast.With, unit: Unit, flow: Flow, page: Page) -> None:
     """``with open(…, "w")`` whose block does nothing but write is done by rank 0 alone."""
     calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
     opens = [one for one in calls if getattr(one.func, "id", "") == "open" and _is_written(one)]
@@ -147,7 +164,7 @@ def _opened_by_with(node: ast.With, unit: Unit, page: Page) -> None:
         return
     if any(inside(node, one) for one in pencil.guarded):
         return
-    if any(inside(one, node) for one in page.together):
+    if any(inside(one, node) for one in page.together) or _needs_all(node, unit, flow, page):
         # All processes come by here, and all but rank 0 write into nothing: see _opened.
         pencil.guarded += node.body
         return

@@ -161,7 +161,12 @@ def _kind():
 
 def _meeting_place():
     """Where tensors lie that all processes exchange: a group that the program made by itself may know cards only."""
-    if _joined or world_size() == 1 or _kind() == "cpu" or "gloo" in str(dist.get_backend_config()):
+    if (
+        _joined
+        or world_size() == 1
+        or _kind() == "cpu"
+        or "gloo" in str(getattr(dist, "get_backend_config", dist.get_backend)())
+    ):
         return "cpu"
     return device()
 
@@ -549,6 +554,11 @@ def mean(value):
     )
     dist.all_reduce(summed)
     return summed.item() / world_size()
+
+
+def agreed(value):
+    """A tensor's mean over all processes, as a tensor like it: for conditions, which must come out alike everywhere."""
+    return value if world_size() == 1 else torch.full_like(value.detach(), mean(value))
 
 
 def gathered(items):
