@@ -53,6 +53,24 @@ STEMS: Final = (
     b"arning:",
     b"oneType",
     b"undefined sym",
+    b"urrently supp",
+    b"ot found",
+    b"nvalid p",
+    b"ouble free",
+    b"orrupted ",
+    b"erminate call",
+    b"oss is nan",
+    b"unreachable",
+    b"nsupported ",
+    b"ot known",
+    b"has no attr",
+    b"etries exc",
+    b"t connect",
+    b"was aborted",
+    b"oo many open",
+    b"oom-kill",
+    b"exited unexp",
+    b"at minimum",
 )
 """A line without any of these, and without a code of CANN, is not looked at. Each is searched in a whole piece at once;
 a test demands that every row of the tables has one."""
@@ -302,7 +320,7 @@ class Collector:
             rank.operator = next(part for part in operator.groups() if part)
         rank.waits_for.update(number for number in _WAITED_FOR.findall(text) if int(number) < 1_000_000)
         if not found:
-            if len(rank.suspects) < 12 and re.search(r"\[ERROR\]|\bERROR\b|\bE\d{4}\b|\bFATAL\b|CRITICAL", message):
+            if len(rank.suspects) < 12 and re.search(r"\[ERROR\]|\bERROR\b|\bE\d{4,5}\b|\bFATAL\b|CRITICAL|Error response|[Ff]atal error|terminate called", message):
                 rank.suspects.append(self._place(number, text))
             return
         shown, when = self._time(message, time, lines, index)
