@@ -320,7 +320,10 @@ class Collector:
             rank.operator = next(part for part in operator.groups() if part)
         rank.waits_for.update(number for number in _WAITED_FOR.findall(text) if int(number) < 1_000_000)
         if not found:
-            if len(rank.suspects) < 12 and re.search(r"\[ERROR\]|\bERROR\b|\bE\d{4,5}\b|\bFATAL\b|CRITICAL|Error response|[Ff]atal error|terminate called", message):
+            if len(rank.suspects) < 12 and re.search(
+                r"\[ERROR\]|\bERROR\b|\bE\d{4,5}\b|\bFATAL\b|CRITICAL|Error response|[Ff]atal error|terminate called",
+                message,
+            ):
                 rank.suspects.append(self._place(number, text))
             return
         shown, when = self._time(message, time, lines, index)
