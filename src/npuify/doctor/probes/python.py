@@ -88,7 +88,7 @@ def _abi(machine: Sight, place: str) -> str:
 
 
 def _built_for(machine: Sight, place: str) -> str | None:
-    """Read in torch/version.py, whose lines are ``cuda: Optional[str] = '12.8'`` or, in older ones, ``cuda = '12.4'``."""
+    """Read in torch/version.py, which says ``cuda: Optional[str] = '12.8'`` or, in older ones, ``cuda = '12.4'``."""
     text = machine.read(f"{place}/torch/version.py")
     if not text or not re.search(r"^cuda\b", text, re.MULTILINE):
         return None
