@@ -1,7 +1,8 @@
 """Another device's rounding, for a machine that has none: sums come out as if added up in another order.
 
-Each result of a multiplication of matrices, of a convolution and of a sum is moved by what its own terms' rounding amounts to (their absolute
-values' sum times 2**-24 times a normal deviate), in forward and backward, as two devices with float32 differ.
+Each result of a multiplication of matrices, of a convolution and of a sum is moved by what its own terms' rounding
+amounts to (their absolute values' sum times 2**-24 times a normal deviate), in forward and backward, as two devices
+with float32 differ.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 UNIT = 2.0**-24
 _PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "convolution", "linear")
 _SUMS = ("sum", "mean")
-_POINTWISE = ("exp", "tanh", "sigmoid", "gelu", "silu", "rsqrt", "sqrt", "sin", "cos", "log", "_softmax", "_log_softmax",
-              "native_layer_norm", "native_group_norm", "native_batch_norm", "erf", "pow", "convolution_backward",
-              "native_layer_norm_backward", "native_batch_norm_backward", "native_group_norm_backward",
-              "_scaled_dot_product_flash_attention_for_cpu", "_softmax_backward_data", "_log_softmax_backward_data")  # fmt: skip
+_POINTWISE = frozenset(
+    """exp tanh sigmoid gelu silu rsqrt sqrt sin cos log erf pow _softmax _log_softmax native_layer_norm
+    native_group_norm native_batch_norm convolution_backward native_layer_norm_backward native_batch_norm_backward
+    native_group_norm_backward _scaled_dot_product_flash_attention_for_cpu _softmax_backward_data
+    _log_softmax_backward_data""".split()
+)
 
 
 class Rounding(TorchDispatchMode):

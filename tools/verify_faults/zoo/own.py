@@ -145,9 +145,7 @@ class Translator(nn.Module):
         x = self.words(source) * math.sqrt(32)
         y = self.words(target) * math.sqrt(32)
         return self.head(
-            self.transformer(
-                x, y, tgt_mask=causal, src_key_padding_mask=padding, memory_key_padding_mask=padding
-            )
+            self.transformer(x, y, tgt_mask=causal, src_key_padding_mask=padding, memory_key_padding_mask=padding)
         )
 
 
@@ -295,9 +293,7 @@ class Experts(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.gate = nn.Linear(32, 4, bias=False)
-        self.experts = nn.ModuleList(
-            [nn.Sequential(nn.Linear(32, 48), nn.SiLU(), nn.Linear(48, 32)) for _ in range(4)]
-        )
+        self.experts = nn.ModuleList([nn.Sequential(nn.Linear(32, 48), nn.SiLU(), nn.Linear(48, 32)) for _ in range(4)])
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         flat = x.reshape(-1, x.shape[-1])

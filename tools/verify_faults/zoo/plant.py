@@ -9,13 +9,14 @@ import torch
 from torch import nn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from .places import Places
 
 _NORMS = ("layer_norm", "group_norm", "batch_norm", "instance_norm", "rms_norm", "normalize")
 _ATTENTION = tuple(
-    f"scaled_dot_product_attention{kind}" for kind in ("", " bool", " added", " causal", " bool shifted", " added shifted")
+    f"scaled_dot_product_attention{kind}"
+    for kind in ("", " bool", " added", " causal", " bool shifted", " added shifted")
 )
 
 
@@ -60,10 +61,17 @@ EXPECTED = {
 }
 """By name: how each may be called. Where it has to be found stands in the plan."""
 
-TRAINING = ("scaler not unscaled", "LR off by two", "weight decay lost", "clipping lost", "data order off", "loss not divided")
+TRAINING = (
+    "scaler not unscaled",
+    "LR off by two",
+    "weight decay lost",
+    "clipping lost",
+    "data order off",
+    "loss not divided",
+)
 _IN_CALLS: dict[str, tuple[str, ...]] = {
     "attention scale": (*_ATTENTION, "softmax"),
-    "mask sense turned": tuple(one for one in _ATTENTION if one.split()[1:]) + ("masked_fill low", "masked_fill_ low"),
+    "mask sense turned": (*_ATTENTION[1:], "masked_fill low", "masked_fill_ low"),
     "causal diagonal": ("scaled_dot_product_attention causal", "scaled_dot_product_attention bool shifted"),
     "float64 lost": ("to float64", "double", "linspace float64", "arange float64"),
     "epsilon lost": (*_NORMS, "rsqrt"),
@@ -86,18 +94,19 @@ def plan(name: str, models: Sequence[nn.Module], places: Places) -> list[Planted
         for model in models
         for path, part in model.named_modules()
     ]
-    called = places.called
-    own = [(path, part) for path, part in named if any(True for _ in part.parameters(recurse=False))]
-    candidates: dict[str, list[str]] = {
-        "half overflow": [path for path, part in own if isinstance(part, (nn.Linear, nn.Conv2d, nn.Conv1d)) and path in called],
-        "wrong backward": [path for path, part in own if isinstance(part, (nn.Linear, nn.Conv2d, nn.LayerNorm)) and path in called],
-        "frozen layer": [path for path, part in own if any(p.requires_grad for p in part.parameters(recurse=False)) and path in called],
-        "eval for train": [
-            path for path, part in named
-            if isinstance(part, (nn.Dropout, nn.modules.batchnorm._BatchNorm, nn.MultiheadAttention)) and path in called
-        ],
-        "setting changed": [path for path, part in named if hasattr(part, "eps") and path in called],
-    }  # fmt: skip
+    own = [(path, part) for path, part in named if path in places.called]
+
+    def those(test: Callable[[nn.Module], bool]) -> list[str]:
+        return [path for path, part in own if test(part)]
+
+    noisy = (nn.Dropout, nn.modules.batchnorm._BatchNorm, nn.MultiheadAttention)
+    candidates = {
+        "half overflow": those(lambda part: isinstance(part, (nn.Linear, nn.Conv2d, nn.Conv1d))),
+        "wrong backward": those(lambda part: isinstance(part, (nn.Linear, nn.Conv2d, nn.LayerNorm))),
+        "frozen layer": those(lambda part: any(one.requires_grad for one in part.parameters(recurse=False))),
+        "eval for train": those(lambda part: isinstance(part, noisy)),
+        "setting changed": those(lambda part: hasattr(part, "eps")),
+    }
     for fault, modules in candidates.items():
         if modules:
             found.append(Planted(fault, modules[_choice(name, fault, len(modules))]))

@@ -1,7 +1,7 @@
 """Models of public projects, made from copies of them: read where they lie, nothing of them is here.
 
-``NPUIFY_ZOO`` names the folder with the projects, each under its own name; ``transformers``, ``diffusers`` and what timm needs
-have to be importable.
+``NPUIFY_ZOO`` names the folder with the projects, each under its own name; ``transformers``, ``diffusers`` and what timm
+needs have to be importable.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import sys
 import types
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import nn
@@ -35,7 +35,9 @@ def _module(folder: str, name: str) -> Any:
     return importlib.import_module(name)
 
 
-def _guessing(model: nn.Module, words: int, length: int = 16, take: Callable[[Any], Any] = lambda given: given) -> Subject:
+def _guessing(
+    model: nn.Module, words: int, length: int = 16, take: Callable[[Any], Any] = lambda given: given
+) -> Subject:
     return Subject(
         [model], [sentences(48, length + 1, words)],
         single(lambda model, x: tokens_loss(take(model(x[:, :-1])), x[:, 1:])),
@@ -167,7 +169,9 @@ def super_resolution() -> Subject:
     model = _module("examples/super_resolution", "model").Net(2)
     whole, _ = images(24, 24, 1)
     small = functional.avg_pool2d(whole, 2)
-    return Subject([model], [small, whole], single(lambda model, x, y: functional.mse_loss(model(x).float(), y.float())))
+    return Subject(
+        [model], [small, whole], single(lambda model, x, y: functional.mse_loss(model(x).float(), y.float()))
+    )
 
 
 def style_transfer() -> Subject:
@@ -199,7 +203,7 @@ def _timm() -> None:
                 return name
 
         class Anything(types.ModuleType):
-            __path__: list[str] = []
+            __path__: ClassVar[list[str]] = []
 
             def __getattr__(self, name: str) -> Any:
                 if name.startswith("__"):
@@ -347,13 +351,16 @@ def tacotron() -> Subject:
 
     layers.ConvNorm, layers.LinearNorm = Conv, Linear  # type: ignore[attr-defined]
     utils.to_gpu = lambda x: x  # type: ignore[attr-defined]
-    utils.get_mask_from_lengths = lambda lengths: torch.arange(  # type: ignore[attr-defined]
-        int(lengths.max()), device=lengths.device
-    ) < lengths.unsqueeze(1)
+    utils.get_mask_from_lengths = lambda lengths: (
+        torch.arange(  # type: ignore[attr-defined]
+            int(lengths.max()), device=lengths.device
+        )
+        < lengths.unsqueeze(1)
+    )
     module = _module("tacotron2", "model")
     how = types.SimpleNamespace(
-        n_mel_channels=8, n_frames_per_step=1, encoder_embedding_dim=32, encoder_n_convolutions=2, encoder_kernel_size=5,
-        attention_rnn_dim=32, decoder_rnn_dim=32, prenet_dim=16, max_decoder_steps=20, gate_threshold=0.5,
+        n_mel_channels=8, n_frames_per_step=1, encoder_embedding_dim=32, encoder_n_convolutions=2,
+        encoder_kernel_size=5, attention_rnn_dim=32, decoder_rnn_dim=32, prenet_dim=16, max_decoder_steps=20, gate_threshold=0.5,
         p_attention_dropout=0.1, p_decoder_dropout=0.1, attention_dim=16, attention_location_n_filters=4,
         attention_location_kernel_size=5, postnet_embedding_dim=16, postnet_kernel_size=5, postnet_n_convolutions=3,
         mask_padding=True, fp16_run=False, n_symbols=40, symbols_embedding_dim=32,
@@ -389,7 +396,9 @@ SUBJECTS = {
     "tacotron2": tacotron,
     "timm vit": _vision("vit_tiny_patch16_224", img_size=32, patch_size=8, embed_dim=48, depth=2, num_heads=4),
     "timm convnext": _vision("convnext_atto"),
-    "timm swin": _vision("swin_tiny_patch4_window7_224", 56, img_size=56, embed_dim=24, depths=(2, 2), num_heads=(2, 4)),
+    "timm swin": _vision(
+        "swin_tiny_patch4_window7_224", 56, img_size=56, embed_dim=24, depths=(2, 2), num_heads=(2, 4)
+    ),
     "timm ghostnet": _vision("ghostnet_050"),
     "timm efficientnet": _vision("efficientnet_b0"),
     "timm mobilenetv3": _vision("mobilenetv3_small_050"),

@@ -2,8 +2,9 @@
 
     python -m tools.verify_faults.zoo.rates [--set open|blind|all] [--only NAME] [--write FILE] [--show]
 
-``NPUIFY_ZOO`` names a folder with public projects (see public.py); without it, only models of our own are tried. The blind set is chosen by the
-models' names alone. Each fault is planted at one place of each model that can have it, which the names choose, too.
+``NPUIFY_ZOO`` names a folder with public projects (see public.py); without it, only models of our own are tried. The
+blind set is chosen by the models' names alone. Each fault is planted at one place of each model that can have it, which
+the names choose, too.
 """
 
 from __future__ import annotations
@@ -40,6 +41,11 @@ PUBLIC = (
 )  # fmt: skip
 WAYS = ("again", "another device", "one thread more", "other kernels", "autocast to bfloat16", "bfloat16")
 SETTINGS = Settings(steps=2)
+ROUNDING = 2e-6
+"""The largest error of a result that sound pairs in float32 have (``another device``): what is less cannot be a fault."""
+
+
+_NONE = ("no effect", "too small", "failed")
 
 
 class Outcome(NamedTuple):
@@ -52,7 +58,7 @@ class Outcome(NamedTuple):
     fault: bool
     module: str
     result: str
-    """``found``, ``elsewhere``, ``missed``, ``no effect``; ``quiet``, ``alarm``; ``failed``."""
+    """``found``, ``elsewhere``, ``missed``, ``no effect``, ``too small``; ``quiet``, ``alarm``; ``failed``."""
     told: str
 
 
@@ -121,7 +127,8 @@ def _fault(name: str, blind: bool, planted: list[str], captures: dict[str, Path]
         first = next((one for one in result.differences if one.kind == "float64-lost"), None)
     if first is None:
         same = _identical(captures[""], captures[fault])
-        return Outcome(name, blind, fault, True, module, "no effect" if same else "missed", f"worst {result.worst:.2g}")
+        small = "too small" if result.worst < ROUNDING else "missed"
+        return Outcome(name, blind, fault, True, module, "no effect" if same else small, f"worst {result.worst:.2g}")
     words = " ".join([first.message, *(one.text for one in first.explanations)])
     right = first.kind in expected.kinds and expected.words in words and _at(first.name, fault, module)
     return Outcome(name, blind, fault, True, module, "found" if right else "elsewhere", _said(result))
@@ -147,8 +154,8 @@ def _said(result: Any) -> str:
 
 def _identical(a: Path, b: Path) -> bool:
     """Whether both captures hold the same bytes of results, gradients and parameters: nothing was planted at all."""
-    left, right = (read(one).ranks[0] for one in (a, b))
-    return [_values(one) for one in (left, right)][0] == _values(right)
+    left, right = (_values(read(one).ranks[0]) for one in (a, b))
+    return left == right
 
 
 def _values(rank: Any) -> list[Any]:
@@ -170,19 +177,19 @@ def summary(outcomes: list[Outcome]) -> list[str]:
         own = [one for one in outcomes if one.blind is blind]
         if not own:
             continue
-        faults = [one for one in own if one.fault and one.result not in ("no effect", "failed")]
+        faults = [one for one in own if one.fault and one.result not in _NONE]
         sound = [one for one in own if not one.fault and one.result in ("quiet", "alarm")]
-        count = {word: sum(one.result == word for one in own) for word in ("found", "elsewhere", "missed", "no effect")}
+        count = {word: sum(one.result == word for one in own) for word in ("found", "elsewhere", "missed", *_NONE)}
         alarms = sum(one.result == "alarm" for one in sound)
         lines.append(
-            f"{'blind' if blind else 'open '} set: {len({one.model for one in own})} models; faults: {count['found']} of "
-            f"{len(faults)} found at their module, {count['elsewhere']} told of another, {count['missed']} missed "
-            f"({count['no effect']} more changed no bit); sound pairs: {alarms} alarms in {len(sound)}; "
+            f"{'blind' if blind else 'open '} set: {len({one.model for one in own})} models; faults: "
+            f"{count['found']} of {len(faults)} found at their module, {count['elsewhere']} told of another, {count['missed']} missed "
+            f"({count['no effect']} more changed no bit, {count['too small']} less than rounding does); sound pairs: {alarms} alarms in {len(sound)}; "
             f"{sum(one.result == 'failed' for one in own)} failed"
         )
     by: dict[str, list[str]] = defaultdict(list)
     for one in outcomes:
-        if one.result not in ("no effect", "failed"):
+        if one.result not in _NONE:
             by[one.what].append(one.result)
     for what, results in sorted(by.items()):
         good = sum(word in ("found", "quiet") for word in results)
@@ -209,7 +216,7 @@ def main() -> int:
         for found in pool.map(tried, names):
             outcomes += found
             for one in found:
-                if options.show or one.result not in ("found", "quiet", "no effect"):
+                if options.show or one.result not in ("found", "quiet", "no effect", "too small"):
                     print(f"{one.result:9} {one.model:26} {one.what:22} {one.module:40} {one.told}", flush=True)
             if options.write:
                 with options.write.open("a", encoding="utf-8") as lines:

@@ -14,8 +14,8 @@ from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from tools.verify_faults.zoo.places import Places  # noqa: E402
-from tools.verify_faults.zoo.plant import Planted, plan, plant  # noqa: E402
+from tools.verify_faults.zoo.places import Places
+from tools.verify_faults.zoo.plant import Planted, plan, plant
 
 WAYS = ("again", "another device", "one thread more", "other kernels", "autocast to bfloat16", "bfloat16")
 SEED = 5

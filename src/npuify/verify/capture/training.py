@@ -45,6 +45,7 @@ class Training:
         self._scalers: set[type] = set()
         self._patched_npu = False
         self._switches: dict[str, Any] = {}
+        self._versions: dict[str, tuple[int, int | None]] = {}
 
     def install(self) -> None:
         """Replace what has to be."""
@@ -76,6 +77,7 @@ class Training:
         self._watch_npu()
         self._watch_scalers()
         for path, value in self._recorder.names.buffers(name, model):
+            self._versions[path] = (id(value), _version(value))
             self._parameter(path, value, "buffer", "start")
         for identity, (path, value) in self._recorder.names.parameters().items():
             if path.startswith((f"{name}.",)) or path == name:
@@ -185,10 +187,25 @@ class Training:
             self._first = number
         if number != self._first:
             return
+        with recorder.busy():
+            self._buffers()
         self._losses = 0
+        self._store.flush()
         recorder.step += 1
         if self._settings.steps and recorder.step >= self._settings.steps:
             recorder.finish()
+
+    def _buffers(self) -> None:
+        """What models keep besides parameters, where it was written to since it was last recorded."""
+        for root, reference in self._recorder.names.roots:
+            model = reference()
+            if model is None:
+                continue
+            for path, value in self._recorder.names.buffers(root, model):
+                version = _version(value)
+                if version is not None and self._versions.get(path) != (id(value), version):
+                    self._versions[path] = (id(value), version)
+                    self._parameter(path, value, "buffer", "after")
 
     def _members(self, optimizer: Any, names: dict[int, tuple[str, Any]]) -> list[tuple[str, Any]]:
         """The optimizer's parameters, in the order in which the models have them."""
@@ -216,6 +233,14 @@ class Training:
                 self._parameter(name, gradient, "gradient", "backward")
 
         value.register_hook(seen)
+
+
+def _version(value: torch.Tensor) -> int | None:
+    """How often a tensor was written to; None where that is not counted."""
+    try:
+        return int(value._version)
+    except RuntimeError:
+        return None
 
 
 def _number(value: Any) -> Any:

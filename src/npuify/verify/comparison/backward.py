@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from .forward import PROGRAM, Frame, told
+from .forward import PROGRAM, Forward, told
 from .limits import gradient_limit, is_fault, limit_of
 from .metrics import Meter, Metrics, spacing
 from .result import Difference, Point
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 class Backward:
     """The walk through the gradients of one process."""
 
-    def __init__(self, a: Rank, b: Rank, pairs: Pairs, meter: Meter, frames: dict[int, Frame]) -> None:
+    def __init__(self, a: Rank, b: Rank, pairs: Pairs, meter: Meter, forward: Forward) -> None:
         self._pairs = pairs
         self._meter = meter
-        self._frames = frames
+        self._frames = forward.frames
+        self._apart = forward.apart
         self._scales = (_scale_at(a), _scale_at(b))
         self._calls = {call.start: call for call, _ in pairs.calls}
         self._lower = {call.start: call.autocast or other.autocast for call, other in pairs.calls}
@@ -54,6 +55,8 @@ class Backward:
         return found
 
     def _gradient(self, a: Gradient, b: Gradient) -> Difference | None:
+        if any(start in self._apart for start, _ in a.targets):
+            return None
         metrics = self._meter.measure(
             a.tensor, b.tensor, self._lowered(a), (self._scales[0](a.step, a.at), self._scales[1](b.step, b.at))
         )
@@ -89,7 +92,11 @@ class Backward:
             return culprit, max(known, others)
         parents = [self._calls[call.within] for call in (*takers, *results) if call.within in self._calls]
         parent = max(parents, key=lambda call: call.start) if parents else None
-        return parent, max(self._worst, self._forward_error(results))
+        before = max(self._worst, self._forward_error(results))
+        frame = self._frames.get(parent.start) if parent is not None else None
+        if frame is not None and frame.routed:
+            before = max(before, _finite(frame.error))
+        return parent, before
 
     def _forward_error(self, calls: list[Call]) -> float:
         found = [self._frames[call.start].error for call in calls if call.start in self._frames]
@@ -100,6 +107,8 @@ class Backward:
             return None
         scales = (self._scales[0](a.step, a.at), self._scales[1](b.step, b.at))
         owner = self._owner(a.step, a.name.rpartition(".")[0])
+        if owner is not None and owner.start in self._apart:
+            return None
         lowered = self._lower.get(owner.start, "") if owner is not None else ""
         metrics = self._meter.measure(a.tensor, b.tensor, lowered, scales)
         before = self._worst
@@ -133,7 +142,7 @@ class Backward:
         widths = [(tensor.norm or 0.0) / math.sqrt(max(tensor.count, 1)) for tensor in owner.inputs]
         width = max(widths, default=1.0)
         terms = given.norms[0] * math.sqrt(rows) * (max(width, 1e-30) if a.name.endswith("weight") else 1.0)
-        share = 4 * spacing(metrics.dtype) / gradient_limit(metrics.dtype)
+        share = 4 * spacing(metrics.dtype) / gradient_limit(metrics.dtype, host=metrics.host)
         return max(metrics.norms) < share * terms
 
     def _lowered(self, gradient: Gradient) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from . import expected, refusals, training
 from .backward import Backward
+from .declared import settings
 from .forward import Forward
 from .limits import module_limit
 from .matching import Pairs, pair
@@ -15,7 +16,7 @@ from .reading import read
 from .result import TITLES, Comparison, Difference, LossPair, Point, Side
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     from .model import Capture, Rank
@@ -44,9 +45,9 @@ def compare_captures(a: Capture, b: Capture, *, allow: Collection[str] = ()) -> 
     points: list[Point] = []
     losses: list[LossPair] = []
     matched, only = 0, (0, 0)
-    theirs = {rank.rank: rank for rank in b.ranks}
-    for left in a.ranks:
-        right = theirs.get(left.rank)
+    theirs = dict(_numbered(b.ranks))
+    for number, left in _numbered(a.ranks):
+        right = theirs.get(number)
         if right is None or not left.calls or not right.calls:
             continue
         pairs = pair(left, right)
@@ -78,20 +79,29 @@ def compare_captures(a: Capture, b: Capture, *, allow: Collection[str] = ()) -> 
     )
 
 
+def _numbered(ranks: Sequence[Rank]) -> Iterator[tuple[tuple[int, int], Rank]]:
+    """Processes by rank, and by which of that rank they are: a script may run one program after the other."""
+    seen: dict[int, int] = {}
+    for rank in ranks:
+        seen[rank.rank] = seen.get(rank.rank, 0) + 1
+        yield (rank.rank, seen[rank.rank]), rank
+
+
 def _rank(a: Rank, b: Rank, pairs: Pairs) -> tuple[list[Difference], list[Point], list[LossPair]]:
-    meter = Meter()
+    meter = Meter(host=a.host and b.host)
     senseless = refusals.after_matching(a, b, pairs, meter)
     losses, of_loss = training.losses(a, b)
     if any(one.kind == "data-order" for one in senseless):
         return senseless, [], losses
     forward = Forward(pairs, meter, training.parameter_errors(pairs, meter))
-    found = senseless + training.modes(pairs) + forward.walk()
-    backward = Backward(a, b, pairs, meter, forward.frames)
+    found = senseless + training.modes(pairs) + settings(pairs, a, b) + forward.walk()
+    backward = Backward(a, b, pairs, meter, forward)
     found += backward.walk()
     found += training.frozen(pairs, a, b)
     found += training.optimizers(a, b)
     found += training.used_gradients(pairs, meter, a, b)
     found += training.updates(pairs)
+    found += training.buffers(pairs, meter, forward)
     found += of_loss
     found += expected.float64_lost(pairs, meter, b)
     found += _structure(pairs)

@@ -122,6 +122,8 @@ class Module:
     kind: str
     place: str
     settings: dict[str, Any]
+    package: str = ""
+    """Where its class comes from: the first part of its module's name."""
 
 
 @dataclass
@@ -140,6 +142,11 @@ class Rank:
     loaders: list[dict[str, Any]] = field(default_factory=list)
     switches: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def host(self) -> bool:
+        """Whether a CPU computed it: itself, or for a simulated NPU."""
+        return self.device == "cpu" or (self.device == "npu" and bool(self.process.get("simulated")))
 
     @property
     def device(self) -> str:

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from npuify.knowledge import tolerances
 
 from .forward import PROGRAM
-from .limits import limit_of
+from .forward import told as told_of
+from .limits import is_fault, limit_of
 from .matching import plain
 from .metrics import coarser
 from .result import Difference, LossPair
 from .values import numpy
 
 if TYPE_CHECKING:
+    from .forward import Forward
     from .matching import Pairs
     from .metrics import Meter, Metrics
     from .model import Rank, Tensor, Value
@@ -99,6 +101,7 @@ def frozen(pairs: Pairs, a: Rank, b: Rank) -> list[Difference]:
         return []
     step = min(by_step)
     rows = sorted(by_step[step])
+    begun = [one.at for one in a.optimizers if one.step == step]
     modules = list(dict.fromkeys(name.rpartition(".")[0] for _, name, _ in rows))
     names = [name for _, name, _ in rows]
     side = rows[0][2]
@@ -111,7 +114,8 @@ def frozen(pairs: Pairs, a: Rank, b: Rank) -> list[Difference]:
             message=f"no gradient in {side}: {', '.join(names[:_NAMED])}{more}",
             step=step,
             phase="train",
-            at=max(1, rows[0][0]),
+            # What has no gradient changes the size of all others where they are clipped: it comes first.
+            at=min([max(1, rows[0][0]), *begun]),
         )
     ]
 
@@ -291,6 +295,45 @@ def _still(rows: list[tuple[int, str, int, str]], severity: Literal["error", "wa
         phase="train",
         at=at,
     )
+
+
+def buffers(pairs: Pairs, meter: Meter, forward: Forward) -> list[Difference]:
+    """What modules keep besides parameters, such as running means: where nothing before explains how it differs."""
+    given: dict[tuple[int, str], float] = {}
+    for call, _ in pairs.calls:
+        frame = forward.frames.get(call.start)
+        if frame is not None:
+            key = (call.step, call.name)
+            given[key] = max(given.get(key, 0.0), frame.before)
+    before: dict[str, float] = {}
+    found: list[Difference] = []
+    told: set[str] = set()
+    for (kind, when, name, step, _), (a, b) in sorted(pairs.values.items(), key=lambda item: item[1][0].at):
+        if kind != "buffer" or a.tensor is None or b.tensor is None:
+            continue
+        metrics = meter.measure(a.tensor, b.tensor)
+        module = name.rpartition(".")[0]
+        known = max(before.get(name, 0.0), given.get((step, module), 0.0))
+        if when == "after" and module not in told and is_fault(metrics, known):
+            told.add(module)
+            found.append(
+                Difference(
+                    kind="buffer",
+                    severity="error",
+                    name=module,
+                    message=f"{name.rpartition('.')[2]}: {told_of(metrics, known, limit_of(metrics))}",
+                    step=step,
+                    phase="train",
+                    at=a.at,
+                    error=metrics.norm_error if math.isfinite(metrics.norm_error) else None,
+                    before=known,
+                    limit=limit_of(metrics),
+                    metrics=metrics,
+                )
+            )
+        if math.isfinite(metrics.norm_error):
+            before[name] = max(before.get(name, 0.0), metrics.norm_error)
+    return found
 
 
 def _moved(before: tuple[Tensor, Tensor], after: tuple[Tensor, Tensor]) -> tuple[float, float] | None:
