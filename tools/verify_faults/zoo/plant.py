@@ -99,11 +99,18 @@ def plan(name: str, models: Sequence[nn.Module], places: Places) -> list[Planted
     def those(test: Callable[[nn.Module], bool]) -> list[str]:
         return [path for path, part in own if test(part)]
 
+    # A parameter that two modules share is told by its first name.
+    first: set[int] = set()
+    shared: set[int] = set()
+    for _, part in named:
+        for one in part.parameters(recurse=False):
+            (shared if id(one) in first else first).add(id(one))
+    first = {id(one) for model in models for one in model.parameters() if one.requires_grad} - shared
     noisy = (nn.Dropout, nn.modules.batchnorm._BatchNorm, nn.MultiheadAttention)
     candidates = {
         "half overflow": those(lambda part: isinstance(part, (nn.Linear, nn.Conv2d, nn.Conv1d))),
         "wrong backward": those(lambda part: isinstance(part, (nn.Linear, nn.Conv2d, nn.LayerNorm))),
-        "frozen layer": those(lambda part: any(one.requires_grad for one in part.parameters(recurse=False))),
+        "frozen layer": those(lambda part: any(id(one) in first for one in part.parameters(recurse=False))),
         "eval for train": those(lambda part: isinstance(part, noisy)),
         "setting changed": those(lambda part: hasattr(part, "eps")),
     }

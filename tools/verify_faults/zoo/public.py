@@ -1,7 +1,7 @@
 """Models of public projects, made from copies of them: read where they lie, nothing of them is here.
 
-``NPUIFY_ZOO`` names the folder with the projects, each under its own name; ``transformers``, ``diffusers`` and what timm
-needs have to be importable.
+``NPUIFY_ZOO`` names the folder with the projects, each under its own name; ``transformers``, ``diffusers`` and
+what timm needs have to be importable.
 """
 
 from __future__ import annotations
@@ -360,7 +360,8 @@ def tacotron() -> Subject:
     module = _module("tacotron2", "model")
     how = types.SimpleNamespace(
         n_mel_channels=8, n_frames_per_step=1, encoder_embedding_dim=32, encoder_n_convolutions=2,
-        encoder_kernel_size=5, attention_rnn_dim=32, decoder_rnn_dim=32, prenet_dim=16, max_decoder_steps=20, gate_threshold=0.5,
+        encoder_kernel_size=5, attention_rnn_dim=32, decoder_rnn_dim=32, prenet_dim=16, max_decoder_steps=20,
+        gate_threshold=0.5,
         p_attention_dropout=0.1, p_decoder_dropout=0.1, attention_dim=16, attention_location_n_filters=4,
         attention_location_kernel_size=5, postnet_embedding_dim=16, postnet_kernel_size=5, postnet_n_convolutions=3,
         mask_padding=True, fp16_run=False, n_symbols=40, symbols_embedding_dim=32,

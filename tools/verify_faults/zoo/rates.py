@@ -42,7 +42,7 @@ PUBLIC = (
 WAYS = ("again", "another device", "one thread more", "other kernels", "autocast to bfloat16", "bfloat16")
 SETTINGS = Settings(steps=2)
 ROUNDING = 2e-6
-"""The largest error of a result that sound pairs in float32 have (``another device``): what is less cannot be a fault."""
+"""The largest error of a result that sound pairs in float32 have: what is less cannot be told from rounding."""
 
 
 _NONE = ("no effect", "too small", "failed")
@@ -183,8 +183,9 @@ def summary(outcomes: list[Outcome]) -> list[str]:
         alarms = sum(one.result == "alarm" for one in sound)
         lines.append(
             f"{'blind' if blind else 'open '} set: {len({one.model for one in own})} models; faults: "
-            f"{count['found']} of {len(faults)} found at their module, {count['elsewhere']} told of another, {count['missed']} missed "
-            f"({count['no effect']} more changed no bit, {count['too small']} less than rounding does); sound pairs: {alarms} alarms in {len(sound)}; "
+            f"{count['found']} of {len(faults)} found at their module, {count['elsewhere']} told of another, "
+            f"{count['missed']} missed ({count['no effect']} more changed no bit, {count['too small']} less than "
+            f"rounding does); sound pairs: {alarms} alarms in {len(sound)}; "
             f"{sum(one.result == 'failed' for one in own)} failed"
         )
     by: dict[str, list[str]] = defaultdict(list)

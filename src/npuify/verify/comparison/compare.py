@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from npuify.knowledge import tolerances
+
 from . import expected, refusals, training
 from .backward import Backward
 from .declared import settings
@@ -90,23 +92,56 @@ def _numbered(ranks: Sequence[Rank]) -> Iterator[tuple[tuple[int, int], Rank]]:
 def _rank(a: Rank, b: Rank, pairs: Pairs) -> tuple[list[Difference], list[Point], list[LossPair]]:
     meter = Meter(host=a.host and b.host)
     senseless = refusals.after_matching(a, b, pairs, meter)
-    losses, of_loss = training.losses(a, b)
     if any(one.kind == "data-order" for one in senseless):
-        return senseless, [], losses
+        return senseless, [], training.losses(a, b)[0]
     forward = Forward(pairs, meter, training.parameter_errors(pairs, meter))
     found = senseless + training.modes(pairs) + settings(pairs, a, b) + forward.walk()
+    losses, of_loss = training.losses(a, b, forward)
     backward = Backward(a, b, pairs, meter, forward)
     found += backward.walk()
     found += training.frozen(pairs, a, b)
     found += training.optimizers(a, b)
     found += training.used_gradients(pairs, meter, a, b)
-    found += training.updates(pairs)
+    found += training.updates(pairs, meter, a, b)
     found += training.buffers(pairs, meter, forward)
     found += of_loss
     found += expected.float64_lost(pairs, meter, b)
     found += _structure(pairs)
     points = sorted([*forward.points, *backward.points], key=lambda point: point.order)
+    if not any(one.severity == "error" for one in found):
+        found += _drift(forward.points, losses)
     return found, points, losses
+
+
+_GROWN = 4.0
+"""How many times its limit an error may become through many modules before it is told."""
+
+
+def _drift(points: list[Point], losses: list[LossPair]) -> list[Difference]:
+    """Errors that became large although none did so at once."""
+    wide = [point for point in points if point.error > _GROWN * point.limit and point.error < 1e30]
+    apart = max((loss.relative_error for loss in losses), default=0.0)
+    if not wide and apart <= tolerances.limit("any", "loss", "mean_relative_error"):
+        return []
+    if not points:
+        return []
+    largest = max(points, key=lambda point: point.error if point.error < 1e30 else 0.0)
+    begun = wide[0] if wide else largest
+    return [
+        Difference(
+            kind="drift",
+            severity="warning",
+            name=begun.name,
+            message=f"errors grow from module to module, up to {largest.error:.2g} at {largest.name}, the loss's is "
+            f"{apart:.2g}; nowhere by ten times at once, so that no module is to blame",
+            step=begun.step,
+            phase=begun.phase,
+            at=begun.order,
+            error=begun.error,
+            before=begun.before,
+            limit=begun.limit,
+        )
+    ]
 
 
 def _structure(pairs: Pairs) -> list[Difference]:

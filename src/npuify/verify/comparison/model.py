@@ -27,6 +27,7 @@ class Tensor:
     norm: float | None = None
     nan: int = 0
     inf: int = 0
+    zero: int = 0
     rows: tuple[float, ...] = ()
     """A signature of each row, for inputs of models."""
     key: Any = None

@@ -201,6 +201,7 @@ def _tensor(record: dict[str, Any], values: Values) -> Tensor:
         norm=record.get("norm"),
         nan=record.get("nan", 0),
         inf=record.get("inf", 0),
+        zero=record.get("zero", 0),
         rows=tuple(record.get("rows", ())),
         key=at if at >= 0 else None,
         load=(lambda: values.read(at, kept, dtype)) if at >= 0 and kept else None,
