@@ -17,7 +17,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from tools.verify_faults.zoo.places import Places
 from tools.verify_faults.zoo.plant import Planted, plan, plant
 
-WAYS = ("again", "another device", "one thread more", "other kernels", "autocast to bfloat16", "bfloat16")
 SEED = 5
 
 
