@@ -1,6 +1,6 @@
 """Rates over the zoo: how many faults are found at the right module, and how many sound pairs raise an alarm.
 
-    python -m tools.verify_faults.zoo.rates [--set open|blind|all] [--only NAME] [--write FILE] [--show]
+    python -m tools.verify_faults.zoo.rates [--set open|blind|all] [--only NAME] [--simulated] [--write FILE] [--show]
 
 ``NPUIFY_ZOO`` names a folder with public projects (see public.py); without it, only models of our own are tried. The
 blind set is chosen by the models' names alone. Each fault is planted at one place of each model that can have it, which
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from npuify.model import NpuifyError
+from npuify.verify.capture.launch import capture
 from npuify.verify.capture.settings import Settings
 from npuify.verify.comparison.compare import compare
 from npuify.verify.comparison.reading import read
@@ -40,6 +41,7 @@ PUBLIC = (
     "transformers Whisper", "diffusers UNet2D", "diffusers AutoencoderKL",
 )  # fmt: skip
 WAYS = ("another device", "one thread more", "other kernels", "autocast to bfloat16", "bfloat16")
+SIMULATED = "simulated NPU"
 SETTINGS = Settings(steps=2)
 ROUNDING = 2e-6
 """The largest error of a result that sound pairs in float32 have: what is less cannot be told from rounding."""
@@ -62,8 +64,25 @@ class Outcome(NamedTuple):
     told: str
 
 
+def simulated(name: str) -> list[Outcome]:
+    """The CPU against a simulated NPU, each in a process of its own, as users run them."""
+    program = [str(PROGRAM), "--model", name]
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        captures = {}
+        try:
+            for device, how in (("cpu", "cpu"), ("npu", "simulated")):
+                captures[device] = folder / device
+                capture([*program, "--device", device], captures[device], SETTINGS, device=how)
+            result = compare(captures["cpu"], captures["npu"])
+        except NpuifyError as error:
+            return [Outcome(name, is_blind(name), SIMULATED, False, "", "failed", str(error))]
+        said = f"largest error {result.worst:.2g}" if result.agrees else _said(result)
+        return [Outcome(name, is_blind(name), SIMULATED, False, "", "quiet" if result.agrees else "alarm", said)]
+
+
 def tried(name: str) -> list[Outcome]:
-    """All pairs of one model."""
+    """All pairs of one model that differ in a fault, or in the way of computing."""
     blind = is_blind(name)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -204,6 +223,7 @@ def main() -> int:
     parser.add_argument("--set", choices=("open", "blind", "all"), default="all")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--own", action="store_true", help="models of our own only")
+    parser.add_argument("--simulated", action="store_true", help="only the CPU against a simulated NPU")
     parser.add_argument("--show", action="store_true", help="also print what was right")
     parser.add_argument("--write", type=Path, help="write each outcome into this file, as JSON lines")
     parser.add_argument("--jobs", type=int, default=2)
@@ -214,7 +234,7 @@ def main() -> int:
     names = [name for name in names if options.set == "all" or is_blind(name) == (options.set == "blind")]
     outcomes: list[Outcome] = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        for found in pool.map(tried, names):
+        for found in pool.map(simulated if options.simulated else tried, names):
             outcomes += found
             for one in found:
                 if options.show or one.result not in ("found", "quiet", "no effect", "too small"):

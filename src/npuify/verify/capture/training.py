@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from npuify.verify.capture.settings import Settings
     from npuify.verify.capture.store import Store
 
+_SMALL = 1 << 14
+"""Elements of a buffer that is recorded after each step, whether it was written to or not."""
 _LOSSES = 8
 """Backward passes of one step whose loss is recorded."""
 
@@ -196,15 +198,16 @@ class Training:
             recorder.finish()
 
     def _buffers(self) -> None:
-        """What models keep besides parameters, where it was written to since it was last recorded."""
+        """What models keep besides parameters; large ones only where they were written to since the last time."""
         for root, reference in self._recorder.names.roots:
             model = reference()
             if model is None:
                 continue
             for path, value in self._recorder.names.buffers(root, model):
-                version = _version(value)
-                if version is not None and self._versions.get(path) != (id(value), version):
-                    self._versions[path] = (id(value), version)
+                # torch's own kernel writes running means without counting it as a version.
+                version = (id(value), _version(value))
+                if value.numel() <= _SMALL or self._versions.get(path) != version:
+                    self._versions[path] = version
                     self._parameter(path, value, "buffer", "after")
 
     def _members(self, optimizer: Any, names: dict[int, tuple[str, Any]]) -> list[tuple[str, Any]]:

@@ -221,6 +221,13 @@ def _remarks(a: Capture, b: Capture, points: list[Point], only: tuple[int, int])
             f"Half types round: a fault that changes a module's result by less than {max(coarse):.1g} "
             "cannot be told from that. Capture in float32 to see more."
         )
+    single = module_limit("float32")
+    if any(point.limit == single for point in points) and not (a.ranks[0].host and b.ranks[0].host):
+        small = module_limit("float32", host=True)
+        found.append(
+            f"Kernels of two devices may differ by {single:.1g}: a smaller fault cannot be told from that. Hold the "
+            f"migrated program on a simulated NPU against the original on the CPU to see those from {small:.0e} on."
+        )
     if expected.reduced_precision(a.ranks[0], b.ranks[0]):
         found.append(
             f"One side multiplies float32 in TF32 or HF32, to about {spacing('hf32'):.0e}: turn that off to see more."
