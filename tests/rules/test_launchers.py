@@ -655,3 +655,22 @@ def test_lightnings_accelerator_is_no_name_of_a_device(value: str) -> None:
     text = f"trainer:\n  accelerator: {value}\n"
     (found,) = findings(text, name="config.yaml")
     assert (found.code, found.start.line, found.edits) == ("NPU733", 2, ())
+
+
+def test_scripts_among_the_arguments_of_a_container(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TestVariablesOfRecipes.PROGRAM)
+    text = (
+        "kind: Pod\nspec:\n  containers:\n  - command: [/bin/bash, -c]\n    args:\n    - |\n"
+        "      export NCCL_SOCKET_IFNAME=eth0\n      python train.py --backend nccl --device cuda\n"
+        "  - command: [sh, -c]\n    args: ['cd /src && CUDA_LAUNCH_BLOCKING=1 python train.py --device cuda']\n"
+        "  - command: [program]\n    args: ['what does python do with --device cuda?']\n"
+    )
+    wanted = (
+        text.replace("NCCL_SOCKET", "HCCL_SOCKET")
+        .replace("--backend nccl --device cuda", "--backend hccl --device npu")
+        .replace(
+            "CUDA_LAUNCH_BLOCKING=1 python train.py --device cuda",
+            "ASCEND_LAUNCH_BLOCKING=1 python train.py --device npu",
+        )
+    )
+    assert output(text, name="pod.yaml", root=tmp_path) == wanted

@@ -22,6 +22,11 @@ _WORKFLOW = re.compile(
 )
 _SCRIPT_KEYS = frozenset(("run", "script", "before_script", "after_script", "command", "entrypoint", "cmd", "setup"))
 _ALWAYS_SCRIPTS = frozenset(("run", "script", "before_script", "after_script"))
+_COMMAND = re.compile(
+    r"(?:^|[;&|\n])\s*(?:[A-Z_][A-Z0-9_]*=\S*\s+)*(?:\S*/)?(?:python[\d.]*|torchrun|bash|sh|export|nvidia-smi|accelerate"
+    r"|deepspeed|mpirun|source|cd|pip3?|set|exec|srun)\s+\S"
+)
+"""A command of a shell among the arguments of a container, which is what stands behind ``bash -c``."""
 _ARGUMENT_KEYS = frozenset(("args", "command", "cmd", "entrypoint", "arguments", "options", "runargs"))
 _OPTION_KEYS = frozenset(("options", "runArgs", "args", "arguments"))
 """Keys of lists that begin with no command."""
@@ -51,7 +56,9 @@ def judge_manifest(document: Document, file: OtherFile, options: ProgramOptions)
         key = value.key.lower().replace("-", "_")
         if value.path[-1:] == ("#",) and (key in _ARGUMENT_KEYS or (key == "test" and "healthcheck" in value.path)):
             lists.setdefault(value.table, []).append(value)
-        if key in _SCRIPT_KEYS and (key in _ALWAYS_SCRIPTS or re.search(r"\s", value.text)):
+        if (key in _SCRIPT_KEYS and (key in _ALWAYS_SCRIPTS or re.search(r"\s", value.text))) or (
+            key in ("args", "arguments") and _COMMAND.search(value.text)
+        ):
             # Escapes would move what stands behind them.
             if "\\" not in value.text or value.quote != '"':
                 judge_script(shell, value.start, value.end, file, options)
