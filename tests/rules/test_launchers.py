@@ -674,3 +674,25 @@ def test_scripts_among_the_arguments_of_a_container(tmp_path: Path) -> None:
         )
     )
     assert output(text, name="pod.yaml", root=tmp_path) == wanted
+
+
+class TestContinuousIntegration:
+    def test_variables_of_jobs(self) -> None:
+        text = "variables: {CUDA_VISIBLE_DEVICES: '0'}\ntest:\n  script: [CUDA_VISIBLE_DEVICES=0 python a.py]\n"
+        assert output(text, name=".gitlab-ci.yml") == text.replace("CUDA_VIS", "ASCEND_RT_VIS")
+        text = "jobs:\n  a:\n    environment:\n      NCCL_SOCKET_IFNAME: eth0\n"
+        assert output(text, name=".circleci/config.yml") == text.replace("NCCL", "HCCL")
+
+    def test_actions_and_matrices(self) -> None:
+        text = (
+            "jobs:\n  a:\n    strategy:\n      matrix:\n        os: [ubuntu-latest, linux.nvidia.gpu]\n"
+            "        device: [cuda, cpu]\n        name: [cuda]\n    steps:\n      - uses: Jimver/cuda-toolkit@v1\n"
+            "      - uses: docker://nvidia/cuda:12.1.1-base\n      - uses: actions/checkout@v4\n"
+        )
+        found = [(one.code, one.start.line, one.edits) for one in findings(text, name=".github/workflows/a.yml")]
+        assert found == [("NPU723", 5, ()), ("NPU731", 6, ()), ("NPU709", 9, ()), ("NPU720", 10, ())]
+
+    def test_a_container_for_developers(self) -> None:
+        text = '{"runArgs": ["--gpus", "all", "--shm-size=1g"],\n "postCreateCommand": "nvidia-smi"}\n'
+        found = [(one.code, one.start.line) for one in findings(text, name=".devcontainer/devcontainer.json")]
+        assert found == [("NPU721", 1), ("NPU708", 2)]

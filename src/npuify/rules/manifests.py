@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from npuify.model import Severity
 from npuify.rules.containers import CLUSTER, COMPOSE, CONTAINER_NEEDS, NVIDIA_PLACE, RUNNER, judge_image
-from npuify.rules.options import judge_pair, pairs
-from npuify.rules.settings import judge_option
-from npuify.rules.shell_commands import judge_command
+from npuify.rules.device_use import DEVICE_NAME
+from npuify.rules.options import counterpart, judge_pair, pairs
+from npuify.rules.settings import DEVICE, judge_option
+from npuify.rules.shell_commands import NVIDIA_COMMAND, judge_command
 from npuify.rules.shell_script import judge_script
 from npuify.source.shell import Command, Word
 
@@ -20,7 +22,12 @@ if TYPE_CHECKING:
 _WORKFLOW = re.compile(
     r"(?:^|/)\.github/(?:workflows|actions)/|(?:^|/)(?:\.gitlab-ci|azure-pipelines)[\w.-]*\.ya?ml$|(?:^|/)\.circleci/"
 )
-_SCRIPT_KEYS = frozenset(("run", "script", "before_script", "after_script", "command", "entrypoint", "cmd", "setup"))
+_SCRIPT_KEYS = frozenset(
+    (
+        *("run", "script", "before_script", "after_script", "command", "entrypoint", "cmd", "setup"),
+        *("oncreatecommand", "postcreatecommand", "poststartcommand", "updatecontentcommand"),
+    )
+)
 _ALWAYS_SCRIPTS = frozenset(("run", "script", "before_script", "after_script"))
 _COMMAND = re.compile(
     r"(?:^|[;&|\n])\s*(?:[A-Z_][A-Z0-9_]*=\S*\s+)*(?:\S*/)?(?:python[\d.]*|torchrun|bash|sh|export|nvidia-smi|accelerate"
@@ -56,7 +63,7 @@ def judge_manifest(document: Document, file: OtherFile, options: ProgramOptions)
         key = value.key.lower().replace("-", "_")
         if value.path[-1:] == ("#",) and (key in _ARGUMENT_KEYS or (key == "test" and "healthcheck" in value.path)):
             lists.setdefault(value.table, []).append(value)
-        if (key in _SCRIPT_KEYS and (key in _ALWAYS_SCRIPTS or re.search(r"\s", value.text))) or (
+        if (key in _SCRIPT_KEYS and (key in _ALWAYS_SCRIPTS or re.search(r"\s|^nvidia-smi$", value.text))) or (
             key in ("args", "arguments") and _COMMAND.search(value.text)
         ):
             # Escapes would move what stands behind them.
@@ -73,6 +80,9 @@ def judge_manifest(document: Document, file: OtherFile, options: ProgramOptions)
             judge_option(pair, file)
         if words[0].value in ("CMD", "CMD-SHELL"):
             words = words[1:]
+        for value in values:
+            if value.text == "--gpus" or _GPUS_OPTION.fullmatch(value.text):
+                _report_gpus(value, value.text, file)
         if words and values[0].key not in _OPTION_KEYS:
             judge_command(Command(tuple(words), words[0].start, words[-1].end, False), file)
     _judge_resources(document, file)
@@ -95,8 +105,34 @@ def _word(value: Value) -> Word:
     return Word(value.text, tuple(places), tuple(place + 1 for place in places), value.start, value.end, (), True)
 
 
+def _report_gpus(value: Value, option: str, file: OtherFile) -> None:
+    file.report(
+        COMPOSE,
+        (value.start, value.end),
+        f"{option} gives a container NVIDIA's GPUs",
+        subject="--gpus",
+        advice=CONTAINER_NEEDS,
+    )
+
+
+def _judge_action(value: Value, file: OtherFile) -> None:
+    """Report an action of GitHub's that installs CUDA, or an image that is one."""
+    if value.text.startswith("docker://"):
+        judge_image(value.text.removeprefix("docker://"), (value.start, value.end), file)
+    elif re.search(r"(?i)/(?:[\w-]*-)?cuda(?:-[\w-]*)?@", value.text):
+        file.report(
+            NVIDIA_COMMAND,
+            (value.start, value.end),
+            f"the action {value.text.partition('@')[0]} installs CUDA",
+            subject=value.text.partition("@")[0],
+            advice="leave it out, and run the job in an image of quay.io/ascend/cann",
+        )
+
+
 def _names_runner(value: Value, key: str, relative: str) -> bool:
     """Whether a value is a label of the machine that a job runs on."""
+    if "matrix" in value.path and key == "os":
+        return True
     if key == "labels":
         return "runs-on" in value.path
     if key == "tags":
@@ -134,8 +170,17 @@ def _judge_request(value: Value, key: str, file: OtherFile, seen: set[int], *, i
     elif key == "gpus" and "services" in value.path:
         file.report(COMPOSE, place, "gpus gives a service NVIDIA's GPUs", subject="gpus", advice=CONTAINER_NEEDS)
     elif key in ("options", "docker_options", "runargs") and (match := _GPUS_OPTION.search(value.text)) is not None:
+        _report_gpus(value, match.group(), file)
+    elif is_workflow and key == "uses":
+        _judge_action(value, file)
+    elif is_workflow and "matrix" in value.path and counterpart(value.text) and DEVICE_NAME.search(key):
         file.report(
-            COMPOSE, place, f"{match.group()} gives a container NVIDIA's GPUs", subject="--gpus", advice=CONTAINER_NEEDS
+            DEVICE,
+            place,
+            f"jobs are run for the device {value.text}",
+            severity=Severity.WARNING,
+            subject="cuda",
+            advice=f"write {counterpart(value.text)} where the jobs hand it to a program of this project",
         )
     elif key == "runtimeclassname" and value.text == "nvidia":
         file.report(

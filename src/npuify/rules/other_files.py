@@ -64,6 +64,10 @@ _NO_SETTINGS = frozenset(
 _DEPENDENCIES = re.compile(r"(?:^|/)(?:environment|conda|meta)[\w.-]*\.ya?ml$|\.lock$|(?:^|/)(?:Cargo|Pipfile)[\w.]*$")
 
 
+_OF_JOBS = frozenset(("env", "variables", "environment"))
+"""Keys under which jobs of a continuous integration are given variables."""
+
+
 class _OtherFiles:
     """Shows each file to the rules for its kind."""
 
@@ -105,7 +109,9 @@ class _OtherFiles:
         if not is_workflow(file.relative):
             judge_settings(document, file)
         else:
-            judge_settings(document._replace(values=[one for one in document.values if "env" in one.path]), file)
+            judge_settings(
+                document._replace(values=[one for one in document.values if not _OF_JOBS.isdisjoint(one.path)]), file
+            )
 
     def is_whole(self, relative: str, kind: str, data: bytes) -> bool:
         if kind not in _SETTINGS or not self.may_concern(data.lower()):
