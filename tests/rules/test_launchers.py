@@ -696,3 +696,38 @@ class TestContinuousIntegration:
         text = '{"runArgs": ["--gpus", "all", "--shm-size=1g"],\n "postCreateCommand": "nvidia-smi"}\n'
         found = [(one.code, one.start.line) for one in findings(text, name=".devcontainer/devcontainer.json")]
         assert found == [("NPU721", 1), ("NPU708", 2)]
+
+
+class TestVariablesThatBecomeTheSame:
+    BOTH = "NCCL_BLOCKING_WAIT", "TORCH_NCCL_BLOCKING_WAIT"
+
+    @pytest.mark.parametrize(
+        ("name", "text"),
+        [
+            ("a.toml", '[env]\n{} = "0"\n{} = "1"\n'),
+            ("a.yaml", "env:\n  {}: '0'\n  {}: '1'\n"),
+            ("a.json", '{{"env": {{"{}": "0", "{}": "1"}}}}\n'),
+            ("a.env", "{}=0\n{}=1\n"),
+            ("a.sh", "export {}=0\nexport {}=1\n"),
+        ],
+    )
+    def test_the_one_that_counts_is_renamed(self, name: str, text: str) -> None:
+        for order in (self.BOTH, self.BOTH[::-1]):
+            before = text.format(*order)
+            after = output(before, name=name)
+            assert after == before.replace("TORCH_NCCL_BLOCKING_WAIT", "HCCL_BLOCKING_WAIT")
+            (left,) = findings(after, name=name)
+            assert (left.subject, left.edits) == ("NCCL_BLOCKING_WAIT", ())
+            assert "HCCL_BLOCKING_WAIT is set here as well" in left.advice
+
+    def test_what_is_there_already_stays(self) -> None:
+        text = (
+            "env:\n  CUDA_VISIBLE_DEVICES: '0'\n  ASCEND_RT_VISIBLE_DEVICES: '1'\nother:\n  CUDA_VISIBLE_DEVICES: '2'\n"
+        )
+        assert output(text, name="a.yaml") == text.replace(
+            "CUDA_VISIBLE_DEVICES: '2'", "ASCEND_RT_VISIBLE_DEVICES: '2'"
+        )
+
+    def test_scripts_name_one_variable_for_each_command(self) -> None:
+        text = "ASCEND_RT_VISIBLE_DEVICES=0 python a.py\nCUDA_VISIBLE_DEVICES=1 python b.py\n"
+        assert output(text, name="a.sh") == text.replace("CUDA_VISIBLE", "ASCEND_RT_VISIBLE")

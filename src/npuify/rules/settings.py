@@ -238,14 +238,16 @@ def _judge_variables(document: Document, file: OtherFile) -> None:
     for value in document.values:
         tables.setdefault(value.table, []).append(value)
         if value.key_end and _VARIABLE.fullmatch(value.key):
-            settings.append(_setting(value.key, value.key_start, value.key_end, value))
+            settings.append(_setting(value.key, value.key_start, value.key_end, value, file))
         elif value.path[-1:] == ("#",) and value.key.lower().replace("-", "_") in _FOR_VARIABLES:
             match = _ASSIGNED.fullmatch(value.text)
             if match is not None and value.text.isascii():
                 end = value.start + len(match.group(1))
                 text = match.group(2)
                 write = (end + 1, value.end) if text else None
-                settings.append(Setting(match.group(1), value.start, end, _literal(text), write))
+                settings.append(
+                    Setting(match.group(1), value.start, end, _literal(text), write, table=_table(value, file))
+                )
     for key in document.keys:
         if key.path and _VARIABLE.fullmatch(key.path[-1]):
             mentions.append(Mention(key.path[-1], key.start, key.end))
@@ -253,15 +255,20 @@ def _judge_variables(document: Document, file: OtherFile) -> None:
         named = next((one for one in values if one.key == "name" and _VARIABLE.fullmatch(one.text)), None)
         given = next((one for one in values if one.key == "value"), None)
         if named is not None and given is not None and values[0].path[:-1] == given.path[:-1]:
-            settings.append(_setting(named.text, named.start, named.end, given))
+            settings.append(_setting(named.text, named.start, named.end, given, file))
     for found in _INTERPOLATED.finditer(file.data):
         mentions.append(Mention(found.group(1).decode(), *found.span(1)))
     judge_variables(settings, mentions, file)
 
 
-def _setting(name: str, start: int, end: int, value: Value) -> Setting:
+def _setting(name: str, start: int, end: int, value: Value, file: OtherFile) -> Setting:
     quote = '"' if not value.quote else ""
-    return Setting(name, start, end, _literal(value.text), (value.start, value.end), quote)
+    return Setting(name, start, end, _literal(value.text), (value.start, value.end), quote, table=_table(value, file))
+
+
+def _table(value: Value, file: OtherFile) -> str:
+    # A table of TOML may be written in several places.
+    return ".".join(value.path[:-1]) or "." if file.kind in ("toml", "ini") else str(value.table)
 
 
 def _literal(text: str | None) -> str | None:

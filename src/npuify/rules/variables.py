@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.knowledge.hand_written import environment
 from npuify.knowledge.variables import Translation, fact_of, renamed, translate
 from npuify.model import Safety, Severity
 from npuify.rules.other_file import listed
@@ -54,7 +55,8 @@ class Setting(NamedTuple):
     """A place that gives a variable a value. ``value`` is its text, None where only the running program knows it.
 
     ``write`` are the offsets that a new value replaces, and ``quote`` what has to stand around it there where it is
-    more than a plain word. ``default`` is the value that it has where the running program finds no other.
+    more than a plain word. ``default`` is the value that it has where the running program finds no other. ``table``
+    tells the table that holds it in a file of settings, where a key may stand once; it is empty elsewhere.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Setting(NamedTuple):
     write: tuple[int, int] | None
     quote: str = ""
     default: str | None = None
+    table: str = ""
 
 
 class Mention(NamedTuple):
@@ -78,17 +81,47 @@ class Mention(NamedTuple):
 def judge_variables(settings: Iterable[Setting], mentions: Iterable[Mention], file: OtherFile) -> None:
     """Report the variables of one file, or of a part of it that stands by itself."""
     by_name: dict[str, tuple[list[Setting], list[Mention]]] = {}
+    becoming = _Becoming()
     for setting in settings:
-        if fact_of(setting.name) is not None:
+        fact = fact_of(setting.name)
+        becoming.add(setting, _translated(fact, setting).name if fact is not None else setting.name)
+        if fact is not None:
             by_name.setdefault(setting.name, ([], []))[0].append(setting)
     for mention in mentions:
         if fact_of(mention.name) is not None:
             by_name.setdefault(mention.name, ([], []))[1].append(mention)
     for name, (given, named) in by_name.items():
-        _judge(name, given, named, file)
+        _judge(name, given, named, becoming, file)
 
 
-def _judge(name: str, given: list[Setting], named: list[Mention], file: OtherFile) -> None:
+class _Becoming:
+    """What the variables of a file become, to see where two would become the same one."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[str, str], set[str]] = {}
+
+    def add(self, setting: Setting, new: str) -> None:
+        self._names.setdefault((setting.table, new), set()).add(setting.name)
+
+    def rival(self, setting: Setting, new: str) -> str:
+        """Another variable that is set at the same place, becomes the same, and counts instead; empty for none.
+
+        The longer name counts, as ``TORCH_NCCL_BLOCKING_WAIT`` does before ``NCCL_BLOCKING_WAIT``.
+        """
+        others = self._names.get((setting.table, new), set())
+        longer = [name for name in others - {new} if (len(name), name) > (len(setting.name), setting.name)]
+        if longer:
+            return max(longer)
+        # A script may set the same variable for one command after the other, and some of them were migrated before.
+        return new if new in others and (setting.table or _is_told_better(setting.name, new)) else ""
+
+
+def _is_told_better(name: str, new: str) -> bool:
+    """Whether a longer name than this one becomes the same variable of Ascend's."""
+    return any(fact.npu == new and name in other and name != other for other, fact in environment().items())
+
+
+def _judge(name: str, given: list[Setting], named: list[Mention], becoming: _Becoming, file: OtherFile) -> None:
     fact = fact_of(name)
     assert fact is not None
     done = [_translated(fact, setting) for setting in given]
@@ -110,16 +143,19 @@ def _judge(name: str, given: list[Setting], named: list[Mention], file: OtherFil
             quote = setting.quote if becomes_number or _NEEDS_QUOTES.search(one.value) else ""
             edits.append((*place, f"{quote}{one.value}{quote}") if place is not None else None)
         shown = f"{one.name}={one.value}" if one.value is not None else one.name
+        rival = becoming.rival(setting, one.name)
         file.report(
             VARIABLE,
             (setting.start, setting.end),
             f"{name} is {shown} on Ascend" + (f"; {one.problem}" if one.problem else ""),
-            edits=edits if not blocked else (),
+            edits=edits if not blocked and not rival else (),
             safety=worst if named else one.safety,
             subject=name,
             evidence=fact.evidence,
             source=fact.source,
-            advice=_advice(name, setting, one, fact.message, blocked=blocked),
+            advice=f"{rival} is set here as well, and counts for the same: take this one out"
+            if rival
+            else _advice(name, setting, one, fact.message, blocked=blocked),
         )
     for mention in named:
         if not target:
