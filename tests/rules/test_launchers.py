@@ -540,6 +540,19 @@ class TestVariablesOfRecipes:
         )
         assert output(text, name="justfile", root=self._root(tmp_path)) == wanted
 
+    def test_comparisons_go_with_what_they_compare(self, tmp_path: Path) -> None:
+        text = (
+            "BACKEND ?= nccl\nifeq ($(BACKEND), nccl)\nX = 1\nelse ifneq (${BACKEND},nccl)\nX = 2\nendif\n"
+            'ifeq "$(BACKEND)" "nccl"\nX = 3\nendif\nifeq ($(TITLE),cuda)\nX = 4\nendif\n\n'
+            "train:\n\tpython train.py --backend $(BACKEND)\n"
+        )
+        assert output(text, name="Makefile", root=self._root(tmp_path)) == text.replace("nccl", "hccl")
+        text = (
+            'backend := "nccl"\nargs := if backend == "nccl" { "-x" } else { "-y" }\ntitle := if title != "cuda" { "" } else { "a" }\n\n'
+            "train:\n    python train.py --backend {{backend}} {{args}}\n"
+        )
+        assert output(text, name="justfile", root=tmp_path) == text.replace("nccl", "hccl")
+
     def test_what_just_puts_in_is_told_of_as_unknown(self) -> None:
         found = findings("a:\n    CUDA_VISIBLE_DEVICES={{gpu}} python x.py\n", name="justfile")
         assert [one.code for one in found] == ["NPU702"]

@@ -108,6 +108,11 @@ _MAKE_ASSIGNED = re.compile(
     rb"[ \t]*(?P<value>[^\r\n#]*?)[ \t]*(?:#[^\r\n]*)?\r?$",
     re.MULTILINE,
 )
+_MAKE_COMPARED = re.compile(
+    rb"^[ \t]*(?:else[ \t]+)?ifn?eq[ \t]*(?:\([ \t]*\$[({](?P<name>[\w-]+)[)}][ \t]*,[ \t]*(?P<value>[^\s,()]+)[ \t]*\)"
+    rb"|[\"']\$[({](?P<quoted>[\w-]+)[)}][\"'][ \t]+[\"'](?P<text>[^\"'\r\n]*)[\"'])",
+    re.MULTILINE,
+)
 _MAKE_EXPANDED = re.compile(rb"\$[({]([A-Z][A-Z0-9_]+)[)}]")
 _MAKE_FUNCTION = re.compile(rb"\$[({][^(){}\r\n]*[)}]")
 _ENVIRONMENT_NAME = re.compile(r"[A-Z][A-Z0-9_]+")
@@ -130,7 +135,11 @@ def judge_makefile(file: OtherFile, options: ProgramOptions) -> None:
     for first, last in recipes:
         judge_script(shell, first, last, file, options)
     assigned = [_Assigned.of(match) for match in _MAKE_ASSIGNED.finditer(data)]
-    _judge_assigned(assigned, shell, recipes, rb"\$[({]%s[)}]", file, options)
+    compared = [
+        _Assigned.of(match) if match.group("name") else _Assigned.of(match, "quoted", "text")
+        for match in _MAKE_COMPARED.finditer(data)
+    ]
+    _judge_assigned([*assigned, *compared], shell, recipes, rb"\$[({]%s[)}]", file, options)
     _judge_environment(assigned, _MAKE_EXPANDED, file)
 
 
@@ -144,6 +153,7 @@ _JUST_ASSIGNED = re.compile(
 )
 _JUST_HEAD = re.compile(rb"^@?[A-Za-z_][\w-]*[ \t][^\r\n]*?:(?!=)", re.MULTILINE)
 _JUST_PARAMETER = re.compile(rb"[ \t][+*$]*(?P<name>[A-Za-z_][\w-]*)=[\"'](?P<value>[^\"'\r\n]*)[\"']")
+_JUST_COMPARED = re.compile(rb"\b(?P<name>[A-Za-z_][\w-]*)[ \t]*[=!]=[ \t]*[\"'](?P<value>[^\"'\r\n]*)[\"']")
 _JUST_EXPANDED = re.compile(rb"\{\{[ \t]*([A-Z][A-Z0-9_]+)[ \t]*\}\}")
 _JUST_SHELLS = frozenset((b"sh", b"bash", b"zsh", b"dash", b"ksh"))
 
@@ -173,6 +183,7 @@ def judge_justfile(file: OtherFile, options: ProgramOptions) -> None:
         end = data.find(b"\n", head.start())
         end = end if end >= 0 else len(data)
         assigned += [_Assigned.of(match) for match in _JUST_PARAMETER.finditer(data, head.start(), end)]
+    assigned += [_Assigned.of(match) for match in _JUST_COMPARED.finditer(data)]
     _judge_assigned(assigned, shell, recipes, rb"\{\{[ \t]*%s[ \t]*\}\}", file, options)
 
 
@@ -187,7 +198,7 @@ def _judge_python_recipe(shell: bytes, start: int, head: re.Match[bytes], end: i
 
 
 class _Assigned(NamedTuple):
-    """A variable or parameter that is given a value, with where both stand."""
+    """A variable or parameter that is given a value, or compared with one, with where both stand."""
 
     name: str
     name_span: tuple[int, int]
@@ -195,9 +206,9 @@ class _Assigned(NamedTuple):
     span: tuple[int, int]
 
     @classmethod
-    def of(cls, match: re.Match[bytes]) -> _Assigned:
-        name, value = (match.group(key).decode("utf-8", "replace") for key in ("name", "value"))
-        return cls(name, match.span("name"), value, match.span("value"))
+    def of(cls, match: re.Match[bytes], name: str = "name", value: str = "value") -> _Assigned:
+        texts = [match.group(key).decode("utf-8", "replace") for key in (name, value)]
+        return cls(texts[0], match.span(name), texts[1], match.span(value))
 
 
 def _judge_environment(assigned: list[_Assigned], expanded: re.Pattern[bytes], file: OtherFile) -> None:
