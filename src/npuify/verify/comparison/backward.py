@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from .forward import PROGRAM, Frame, told
 from .limits import gradient_limit, is_fault, limit_of
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from .model import Call, Gradient, Rank, Value
 
 
+_KINK: Final = 0.2
+"""Times the root of the forward's error: what kinks such as ReLU's make of it, when ten times as much is allowed.
+
+Values that are rounded by a share e change sides of a kink at a share 2e/pi of the places where a gradient passes, and
+each lets through what was held back, or the other way: the gradient's error is the root of that share, about
+0.8 sqrt(e). Twice that was seen of a residual block in float16; this allows 2 sqrt(e)."""
+
+
 class Backward:
     """The walk through the gradients of one process."""
 
@@ -27,9 +35,9 @@ class Backward:
         self._scales = (_scale_at(a), _scale_at(b))
         self._calls = {call.start: call for call, _ in pairs.calls}
         self._lower = {call.start: call.autocast or other.autocast for call, other in pairs.calls}
-        self._of_name: dict[tuple[int, str], Call] = {}
+        self._of_name: dict[tuple[int, str], list[Call]] = {}
         for call, _ in pairs.calls:
-            self._of_name.setdefault((call.step, call.name), call)
+            self._of_name.setdefault((call.step, call.name), []).append(call)
         self._given: dict[int, Metrics] = {}
         """Error of the gradient of each call's results, by the call's start."""
         self.points: list[Point] = []
@@ -66,6 +74,7 @@ class Backward:
             if kept is None or kept.norm_error < metrics.norm_error:
                 self._given[call.start] = metrics
         culprit, before = self._producer(takers, results)
+        before = max(before, self._kinks([*takers, *results]))
         if takers:
             self._point(a.at, culprit, metrics, before)
         found = None
@@ -87,13 +96,23 @@ class Backward:
             known = max(_finite(given), forward, after)
             others = max((_finite(self._given[call.start].norm_error) for call in inner), default=0.0)
             return culprit, max(known, others)
-        parents = [self._calls[call.within] for call in (*takers, *results) if call.within in self._calls]
+        # What several modules give, one within the other, is taken by the code around the outermost.
+        inside = {call.start for call in results}
+        parents = [
+            self._calls[call.within]
+            for call in (*takers, *results)
+            if call.within in self._calls and call.within not in inside
+        ]
         parent = max(parents, key=lambda call: call.start) if parents else None
         return parent, max(self._worst, self._forward_error(results))
 
     def _forward_error(self, calls: list[Call]) -> float:
         found = [self._frames[call.start].error for call in calls if call.start in self._frames]
         return max((error for error in found if math.isfinite(error)), default=0.0)
+
+    def _kinks(self, calls: list[Call]) -> float:
+        """The error that kinks make of that of some results, as it counts before growth."""
+        return _KINK * math.sqrt(self._forward_error(calls))
 
     def _parameter(self, a: Value, b: Value) -> Difference | None:
         if a.tensor is None or b.tensor is None:
@@ -106,6 +125,9 @@ class Backward:
         if owner is not None and owner.start in self._given:
             frame = self._frames.get(owner.start)
             before = max(_finite(self._given[owner.start].norm_error), frame.before if frame is not None else 0.0)
+        if owner is not None:
+            # A sample of the gradient that the module was given may hold none of the few that passed a kink.
+            before = max(before, self._kinks([owner]))
         if self._is_cancelled(a, owner, metrics, scales[0]):
             return None
         if not is_fault(metrics, before, gradient=True):
@@ -117,8 +139,9 @@ class Backward:
         """The innermost module around a parameter that both sides call."""
         while name:
             found = self._of_name.get((step, name))
-            if found is not None:
-                return found
+            if found:
+                # A step may hold calls that no gradient comes back through, such as one for the shapes.
+                return next((call for call in found if call.start in self._given), found[0])
             name = name.rpartition(".")[0]
         return None
 
