@@ -87,9 +87,9 @@ def test_what_was_migrated_is_done_and_what_has_no_report_is_not(records: dict[s
 
 
 def test_what_has_no_form_on_the_npu_is_open_with_its_place(records: dict[str, Record]) -> None:
-    devices = next(point for point in checklist(records["ddp_training"]).points if point.id == "devices")
+    devices = next(point for point in checklist(records["small_gpt"]).points if point.id == "devices")
     assert devices.state == "open"
-    assert "ddp_training/hardware.py:31" in devices.evidence
+    assert "attention.py:24" in devices.evidence
     assert devices.how
 
 
