@@ -28,7 +28,7 @@ _DEVELOPERS: Final = ("test", "dev", "doc", "lint", "format", "build", "ci")
 
 _PIP_INSTALL: Final = re.compile(r"^[ \t]*[$>!%]?[ \t]*`?(?:python3? -m )?pip3? install (?P<what>.+)$", re.MULTILINE)
 _TAKES_A_VALUE: Final = frozenset(
-    "-r --requirement -c --constraint -e --editable -f --find-links -i --index-url --extra-index-url -t --target".split()
+    "-r --requirement -c --constraint -e --editable -f --find-links -i --index-url --extra-index-url -t".split()
 )
 _REQUIREMENT: Final = re.compile(r"(?P<name>[A-Za-z][\w.-]*)(?:\[[\w,-]+\])?(?:[=<>!~]=?[\w.*,<>=!~]+)?")
 
