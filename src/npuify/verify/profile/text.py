@@ -8,6 +8,7 @@ import msgspec
 
 from npuify.report import printable
 from npuify.report.html.escape import shortened
+from npuify.report.schemas import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
     from .model import Operator, ProfileReport
 
 _SHOWN = 10
+
+
+def schema() -> str:
+    """The JSON Schema of ``npuify verify profile --format json``."""
+    from .model import VERSION, ProfileReport
+
+    return schema_of(ProfileReport, "verify-profile", VERSION, "What npuify verify profile says of a profile")
 
 
 def render_text(report: ProfileReport) -> str:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 import msgspec
+
+VERSION: Final = 1
+"""Of the JSON: raised when something is removed or changes its meaning, not when something is added."""
 
 
 class Status(str, Enum):

@@ -12,7 +12,7 @@ from npuify.model import NpuifyError
 from . import captured, longer
 from .bench import Bench
 from .machine import devices_of
-from .model import AcceptanceReport, Status, StepResult
+from .model import VERSION, AcceptanceReport, Status, StepResult
 from .plan import make_plan
 from .prepare import copies, made_first
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from .captured import Seen
 
-VERSION: Final = 1
 TARGETS: Final = ("auto", "npu", "simulated")
 
 
