@@ -205,6 +205,28 @@ def test_a_pattern_of_ones_own() -> None:
         read_log("x", "log", pattern="(")
 
 
+def test_rows_about_validation_or_the_end_are_no_points(tmp_path: Path) -> None:
+    """As MMEngine and the Trainer of Hugging Face write them."""
+    rows = [{"mode": "train", "iter": step, "loss": 3.0 / step} for step in range(1, 5)]
+    rows.insert(2, {"mode": "val", "iter": 2, "loss": 9.0})
+    rows.append({"loss": 1.0, "runtime": 3.0})
+    path = tmp_path / "log.json"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    curve = read_curve(path)
+    assert (curve.steps, curve.values) == ((1, 2, 3, 4), (3.0, 1.5, 1.0, 0.75))
+    assert curve.notes == ("1 row without a step left out, such as one about the end",)
+
+
+def test_a_log_may_begin_with_a_sentence_that_holds_a_comma(tmp_path: Path) -> None:
+    path = tmp_path / "train.log"
+    path.write_text("loading the data, then training with the loss of the paper\nstep 1 loss 3.5\nstep 2 loss 2.5\n")
+    curve = read_curve(path)
+    assert (curve.kind, curve.values) == ("log", (3.5, 2.5))
+    path.write_text("name, size, colour\na, 3, red\n")
+    with pytest.raises(NpuifyError, match="no loss of training was found in it"):
+        read_curve(path)
+
+
 @pytest.mark.parametrize("prefix", ["[rank{}]: ", "[default{}]:", "[1,{}]<stdout>:"])
 def test_of_several_processes_the_first_one_counts(prefix: str) -> None:
     """torchrun and mpirun put all processes into one file; their losses differ."""
