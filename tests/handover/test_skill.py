@@ -126,6 +126,22 @@ def test_the_acceptance_is_told_with_the_projects_own_command(records: dict[str,
     ) in text
 
 
+@pytest.mark.parametrize("with_source", [True, False])
+def test_a_project_that_is_a_package_is_put_where_its_programs_find_it(
+    project: Path, tmp_path: Path, with_source: bool
+) -> None:
+    (project / "setup.py").write_text("import setuptools\nsetuptools.setup(name='mine')\n")
+    done = tmp_path / "done"
+    npuify.migrate(project, done, OPTIONS)
+    if not with_source:
+        shutil.rmtree(project)
+    text = text_of(read_record(done, OPTIONS))
+    assert ("changes.patch" in text) == with_source
+    steps = {one.words: one.text for one in blocks(text) if one.language == "bash"}
+    assert "--editable ." in "".join(one for words, one in steps.items() if words == ("install",))
+    assert 'export PYTHONPATH="$PROJECT${PYTHONPATH:+:$PYTHONPATH}"' in text
+
+
 def test_without_requirements_the_projects_page_says_what_to_install(project: Path) -> None:
     (project / "README.md").write_text(
         "```\npip install torch Numpy 'einops>=0.6' -r more.txt flash-attn\n```\n$ python -m pip install -q tqdm # bars\n"

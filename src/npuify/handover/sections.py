@@ -187,6 +187,7 @@ def _apply(guide: Guide, say: Texts) -> Iterator[str]:
         yield f'${{NPUIFY:-npuify}} migrate "$SOURCE" -o "$PROJECT" {_options(guide)} || [ $? -eq 1 ]'
         yield 'cd "$PROJECT"'
         yield "```"
+        yield from _itself(guide, say)
         return
     yield say("apply-by-patch")
     yield ""
@@ -209,13 +210,26 @@ def _apply(guide: Guide, say: Texts) -> Iterator[str]:
     if guide.patch.left_out:
         yield ""
         yield say("patch-left-out", files=", ".join(code(name) for name in guide.patch.left_out[:_MOST_POINTS]))
-    if guide.packages.itself:
-        yield ""
-        yield say("install-itself")
-        yield ""
-        yield "```bash install"
-        yield "python -m pip install --no-deps --no-build-isolation --editable ."
-        yield "```"
+    yield from _itself(guide, say)
+
+
+def _itself(guide: Guide, say: Texts) -> Iterator[str]:
+    """A project that is a package of its own."""
+    if not guide.packages.itself:
+        return
+    yield ""
+    yield say("install-itself")
+    yield ""
+    yield "```bash install"
+    yield "python -m pip install --no-deps --no-build-isolation --editable ."
+    yield "```"
+    yield ""
+    yield say("rehearse-itself")
+    yield ""
+    place = "$PROJECT/src:$PROJECT" if (guide.record.root / "src").is_dir() else "$PROJECT"
+    yield "```bash"
+    yield f'if [ -n "$RUN" ]; then export PYTHONPATH="{place}${{PYTHONPATH:+:$PYTHONPATH}}"; fi'
+    yield "```"
 
 
 def _options(guide: Guide) -> str:
