@@ -82,8 +82,6 @@ def apply() -> None:
             continue
         if name in _REPLACED:
             _replace(name, _find(_REPLACED[name]))
-            if name.endswith(".cuda"):
-                _wrap(name, _with_devices)
         elif name == "torch.profiler.profile":
             _replace(name, _profile())
         elif name in _GROUPS:

@@ -151,6 +151,7 @@ def _environment(settings: Settings, device: str, devices: int, interpreter: str
         environ[f"{PREFIX}_TORCH_NPU"] = release
     elif device == "cpu":
         environ["CUDA_VISIBLE_DEVICES"] = ""
+        simulator.spare_amx(environ)
     if environ.get(PREFIX) == "1":
         first = [str(simulator.SHIM)]
         environ[f"{PREFIX}_SHIM"] = first[0]
