@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -123,6 +124,19 @@ def test_the_acceptance_is_told_with_the_projects_own_command(records: dict[str,
     assert (
         'npuify verify steps "$SOURCE" --migrated "$PROJECT" --prepare make_data.py --entry "torchrun '
         '--nproc_per_node=2 train.py --device {device}:0 --backend={backend} --name=npu-1" --format json'
+    ) in text
+
+
+def test_the_acceptance_that_was_run_is_told_as_it_was(migrated: dict[str, Path], tmp_path: Path) -> None:
+    step = {"name": "forward", "status": "passed", "where": "simulation", "message": "It runs."}
+    report = {"entry": "train.py", "devices": {}, "target": "simulated NPU", "steps": [step]}
+    report["asked"] = ["--prepare", "make it.py", "--entry", "train.py --device={device}"]
+    (tmp_path / "steps.json").write_text(json.dumps(report))
+    record = read_record(migrated["inference"], OPTIONS, results=[tmp_path / "steps.json"])
+    text = text_of(record, commands=["python infer.py"])
+    assert (
+        'npuify verify steps "$SOURCE" --migrated "$PROJECT" '
+        "--prepare 'make it.py' --entry 'train.py --device={device}' --format json"
     ) in text
 
 

@@ -382,17 +382,21 @@ _STEPS: Final = (
 )
 
 
+_KEPT: Final = '--format json --output "$PROJECT/npuify-report/steps.json"'
+
+
 def _acceptance(guide: Guide) -> str:
     """The command that runs the acceptance; the project's own one in it, where one is known."""
+    # What really was run says more than what can be put together.
+    asked = next((one.asked for one in guide.record.seen if one.asked), ())
+    if asked:
+        return f'npuify verify steps "$SOURCE" --migrated "$PROJECT" {shlex.join(asked)} {_KEPT}'
     given = [one.command for one in guide.starts if one.kind == "given"]
     trains = next((at for at, one in enumerate(given) if "train" in one), len(given) - 1)
     entry = _on_each_device(given[trains]) if given else f"{_program(guide)} ARGUMENTS"
     first = f"--prepare {shlex.quote(_on_each_device(given[trains - 1]))} " if trains > 0 else ""
     quoted = f'"{entry}"' if not re.search(r'["$`\\]', entry) else shlex.quote(entry)
-    return (
-        f'npuify verify steps "$SOURCE" --migrated "$PROJECT" {first}--entry {quoted} '
-        '--format json --output "$PROJECT/npuify-report/steps.json"'
-    )
+    return f'npuify verify steps "$SOURCE" --migrated "$PROJECT" {first}--entry {quoted} {_KEPT}'
 
 
 def _on_each_device(command: str) -> str:

@@ -76,3 +76,5 @@ class AcceptanceReport(msgspec.Struct, frozen=True):
     verdict: str
     folder: str = ""
     """Where captures and logs were left; empty: nowhere."""
+    asked: tuple[str, ...] = ()
+    """The options that it was asked for with, in the words of the command line, so that it can be repeated."""
