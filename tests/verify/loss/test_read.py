@@ -251,6 +251,12 @@ def test_of_several_losses_one_has_to_be_named(line: str, metric: str) -> None:
     assert (curve.steps, curve.values) == ((1, 2), (0.1, 0.2))
 
 
+def test_a_name_that_is_not_there_is_told_with_those_that_are() -> None:
+    with pytest.raises(NpuifyError, match="no line of it holds 'mse' and a number") as told:
+        read_log("step 1 d_loss 3 g_loss 2\n", "log", "mse")
+    assert told.value.advice == "losses that it has: d_loss, g_loss"
+
+
 def test_a_log_about_something_else_is_no_curve() -> None:
     with pytest.raises(NpuifyError, match="no line of it tells a loss"):
         read_log("loss scale: 4096\nval loss: 0.3\ntest loss 2\n", "log")

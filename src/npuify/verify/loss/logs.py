@@ -64,6 +64,9 @@ class _Told(NamedTuple):
     """What names the step."""
 
 
+_NOTHING: Final = _Told({}, None, "")
+
+
 def read_log(text: str, file: str, metric: str = "", pattern: str = "") -> Curve:
     """The loss in each line that tells one of training.
 
@@ -97,6 +100,13 @@ def read_log(text: str, file: str, metric: str = "", pattern: str = "") -> Curve
                 points[-1] = (told.step, value)
             else:
                 points.append((told.step, value))
+    if not series and metric and not pattern:
+        names = dict.fromkeys(name for line in lines for name in (_training_losses(line) or _NOTHING).losses)
+        raise NpuifyError(
+            f"no line of it holds {metric!r} and a number",
+            advice=f"losses that it has: {', '.join(list(names)[:12])}" if names else "name the word before the number",
+            file=file,
+        )
     if not series:
         raise NpuifyError(
             "no line of it tells a loss of training",
