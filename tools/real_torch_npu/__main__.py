@@ -24,8 +24,12 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     recording = commands.add_parser("record", help="write everything there is to know to FOLDER/VERSION.json")
     recording.add_argument("--output", type=Path, default=Path(), metavar="FOLDER")
+    # No character begins an option here: all of them are Python's.
     running = commands.add_parser(
-        "run", help="run Python with the real torch_npu, for example: run -c 'import torch_npu'"
+        "run",
+        help="run Python with the real torch_npu, for example: run -c 'import torch_npu'",
+        prefix_chars="\0",
+        add_help=False,
     )
     running.add_argument("arguments", nargs="*", help="as Python takes them")
     # argparse takes an option such as -c for its own, even behind "run".

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from dataclasses import asdict, replace
@@ -60,7 +62,7 @@ def capture(
     device: str = "auto",
     python: str = "",
     force: bool = False,
-    simulated: Simulated | None = None,
+    devices: int = 8,
 ) -> Captured:
     """Run a program and write what it computes into ``folder``.
 
@@ -70,7 +72,7 @@ def capture(
         module: the program is a module, as for ``python -m``.
         device: ``auto`` (what the program chooses), ``cpu`` (CUDA is hidden from it) or ``simulated`` (simulated NPUs).
         force: replace a capture that is there.
-        simulated: the simulated machine; by default one of eight NPUs.
+        devices: how many NPUs are simulated.
 
     Raises:
         NpuifyError: wrong use, or the program did nothing that can be captured.
@@ -82,15 +84,50 @@ def capture(
     run = uuid.uuid4().hex
     root = str(Path.cwd() if module else _program_folder(arguments))
     settings = replace(settings, folder=str(partial.absolute()), run=run, root=root)
-    environ = _environment(settings, device, simulated, interpreter)
+    environ = _environment(settings, device, devices, interpreter)
     partial.mkdir(parents=True)
     try:
         begun = time.time()
         sys.stdout.flush()
-        done = subprocess.run(command, env=environ, check=False)
-        return close(partial, folder, settings, arguments, device=device, begun=begun, code=done.returncode)
+        code = _run(command, environ)
+        return close(partial, folder, settings, arguments, device=device, begun=begun, code=code)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _run(command: Sequence[str], environ: dict[str, str]) -> int:
+    """Run the program and give its exit code; what would end this process is the program's to answer.
+
+    A Ctrl-C of the terminal reaches both: the program may save what it has, however long that takes, and the capture
+    up to there is kept. What is sent to this process alone is passed on.
+    """
+    program = subprocess.Popen(command, env=environ)
+
+    def passed(number: int, _frame: Any) -> None:
+        program.send_signal(number)
+
+    def ignored(_number: int, _frame: Any) -> None:
+        """The terminal has sent it to the program, too."""
+
+    kept: dict[int, Any] = {}
+    wanted = {"SIGINT": ignored if _has_terminal() else passed, "SIGTERM": passed, "SIGHUP": passed}
+    for name, answer in wanted.items():
+        number = getattr(signal, name, None)
+        if number is not None and threading.current_thread() is threading.main_thread():
+            kept[number] = signal.signal(number, answer)
+    try:
+        return program.wait()
+    finally:
+        for number, before in kept.items():
+            signal.signal(number, before)
+
+
+def _has_terminal() -> bool:
+    """Whether a terminal sends its signals to this process and to the program alike."""
+    try:
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except (AttributeError, OSError, ValueError):
+        return False
 
 
 def close(
@@ -104,15 +141,14 @@ def close(
     ends = _ends(partial)
     if not ends:
         raise NpuifyError(
-            "nothing was captured: the program called no torch.nn.Module"
-            + (f", and ended with code {code}" if code else ""),
+            "nothing was captured: the program called no torch.nn.Module" + (f", and {_ended(code)}" if code else ""),
             advice="Name the program that runs the model; Python's own options -I, -S and -E keep a capture out.",
         )
     notes = []
     if any(end.get("full") for end in ends):
         notes.append("the limit of values was reached; of later tensors there are statistics only (--limit)")
     if code:
-        notes.append(f"the program ended with code {code}; the capture ends there")
+        notes.append(f"the program {_ended(code)}; the capture ends there")
     captured = Captured(
         folder=str(folder),
         ranks=len(ends),
@@ -141,16 +177,27 @@ def close(
     return captured
 
 
-def _environment(settings: Settings, device: str, simulated: Simulated | None, interpreter: str) -> dict[str, str]:
+def _ended(code: int) -> str:
+    """How a program ended, in words."""
+    if code >= 0:
+        return f"ended with code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
+def _environment(settings: Settings, device: str, devices: int, interpreter: str) -> dict[str, str]:
     environ = dict(os.environ)
     first = []
     if device == "simulated":
-        machine = simulated or Simulated(policy="off", cpu_random=True)
+        machine = Simulated(devices=devices, policy="off", cpu_random=True)
         environ = simulator.environment(machine, environ)
         _, release = simulator.check(interpreter, environ)
         environ[f"{PREFIX}_TORCH_NPU"] = release
     elif device == "cpu":
         environ["CUDA_VISIBLE_DEVICES"] = ""
+        simulator.spare_amx(environ)
     if environ.get(PREFIX) == "1":
         first = [str(simulator.SHIM)]
         environ[f"{PREFIX}_SHIM"] = first[0]
