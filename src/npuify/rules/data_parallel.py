@@ -45,7 +45,7 @@ def data_parallel(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     if any(name.startswith("torch.nn.parallel.DataParallel") for name in release.patched):
         message = f"torch_npu {release.torch_npu} patches DataParallel, and it is slow: one process feeds all cards"
     else:
-        message = f"torch_npu {release.torch_npu} does not adapt DataParallel; with several cards it is not to be used"
+        message = f"torch_npu {release.torch_npu} runs DataParallel in one process that feeds all cards, which is slow"
     yield file.report(node, message, subject="torch.nn.DataParallel", advice=_STEPS)
 
 
