@@ -380,6 +380,12 @@ def test_a_model_that_comes_by_import_star(tmp_path: Path) -> None:
     assert "NPU351" not in converted.left
 
 
+def test_modules_that_import_a_name_from_each_other(tmp_path: Path) -> None:
+    program = training(imports="from first import *", model="model = Net().cuda()")
+    converted = convert(tmp_path, program, first="from second import Net\n", second="from first import *\n")
+    assert "NPU351" in converted.left
+
+
 def test_models_in_a_list_are_wrapped_each(tmp_path: Path) -> None:
     step = """\
         for one, optimizer in zip(models, optimizers):
