@@ -582,3 +582,23 @@ def test(model, loader):
     converted = convert(tmp_path, training(imports=imports, end=end))
     assert "my_batches" not in converted.text
     assert "time.time() > 5 may differ" in converted.left["NPU355"].message
+
+
+def test_a_mean_is_not_asked_for_where_the_batch_decides(tmp_path: Path) -> None:
+    step = """\
+        out = model(x.cuda())
+        loss = nn.functional.mse_loss(out, y.cuda())
+        loss.backward()
+        optimizer.step()
+        right = (out > 0).sum().item()
+        share = right / len(x)
+        if share > 0.5:
+            print(loss.item())
+        if loss > 0.5:
+            print(loss.item())
+        if step % x.size(0) == 0:
+            print(loss.item())"""
+    converted = convert(tmp_path, training(step=step))
+    assert converted.has("if share > 0.5:", "print(loss.item())")
+    assert converted.has("if npu_distributed.agreed(loss) > 0.5:", "print(npu_distributed.mean(loss))")
+    assert converted.has("if step % x.size(0) == 0:", "print(npu_distributed.mean(loss))")
