@@ -311,7 +311,7 @@ def test_transfer_to_npu(simulate: Simulate) -> None:
         m = torch.nn.Linear(3, 4).cuda()
         x = torch.randn(2, 3, device="cuda:0")
         m(x.to(0)).sum().backward()
-        assert torch.ones(1).cuda(torch.device("cuda:1")).device.index == 1 and m.cuda("cuda:0") is m
+        assert torch.ones(1).cuda(1).device.index == 1 and m.cuda() is m
         assert m.weight.grad.is_npu and x.is_cuda and torch.zeros(1).to("cuda:1").device.index == 1
         with torch.cuda.amp.autocast():
             assert m(x).dtype == torch.float16
@@ -329,3 +329,32 @@ def test_transfer_to_npu(simulate: Simulate) -> None:
         """,
     )
     assert "all well" in said
+
+
+def test_data_parallel_and_old_tensor_types(simulate: Simulate) -> None:
+    """As the imported torch_npu 2.13.0 does both: it puts what DataParallel calls into torch._C."""
+    said = simulate(
+        """
+        import torch, torch_npu
+
+        c = torch.ones(2)
+        print(c.type(torch.npu.FloatTensor).device, c.type(torch.npu.HalfTensor).dtype, c.type("torch.npu.LongTensor").dtype)
+        print(c.npu().type(torch.FloatTensor).device, c.npu().type(), c.type(torch.float16).dtype)
+
+        torch.manual_seed(0)
+        plain = torch.nn.Linear(4, 3).npu()
+        spread = torch.nn.DataParallel(plain, device_ids=[0, 2])
+        x = torch.randn(6, 4)
+        out, wanted = spread(x), plain(x.npu())
+        print(out.device, torch.allclose(out, wanted))
+        out.pow(2).sum().backward()
+        found, plain.weight.grad = plain.weight.grad, None
+        wanted.pow(2).sum().backward()
+        print(torch.allclose(found, plain.weight.grad, atol=1e-5))
+        """
+    )
+    lines = said.splitlines()
+    assert "npu:0 torch.float16 torch.int64" in lines
+    assert "cpu torch.npu.FloatTensor torch.float16" in lines
+    assert "npu:0 True" in lines
+    assert lines.count("True") == 1

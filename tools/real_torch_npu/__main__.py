@@ -31,14 +31,17 @@ def main() -> int:
         prefix_chars="\0",
         add_help=False,
     )
-    running.add_argument("arguments", nargs=argparse.REMAINDER)
-    given = parser.parse_args()
+    running.add_argument("arguments", nargs="*", help="as Python takes them")
+    # argparse takes an option such as -c for its own, even behind "run".
+    own = sys.argv[1:]
+    start = own.index("run") + 1 if "run" in own else len(own)
+    given = parser.parse_args(own[:start])
     work = given.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
     try:
         machine = prepare(given.torch_npu, wheels=given.wheels or work / "wheels", work=work)
         if given.command == "run":
-            return _run(machine, given.arguments)
+            return _run(machine, own[start:])
         content = record(machine, lambda text: print(text, file=sys.stderr))
     except (PackageError, StandInError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -182,6 +182,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
         if now is not None and now[1] > _LARGEST.get(file.kind, now[1]):
             continue
         entry = cache.entry(file.relative, now) if now is not None else None
+        hits = None
         if entry is None:
             try:
                 with open(file.location, "rb") as stream:  # noqa: PTH123 - the scan's inner loop
@@ -199,6 +200,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
                 rules.may_concern(lower) or any(name.partition(".")[0] in packages for name, _ in seen.imports)
             )
             asked = file.kind in ("python", "notebook") and _asked_for(selection.wishes, raw)
+            hits = rules.words.hits(lower) if python else None
             concerns = python or asked or any(analyser.may_concern(lower) for analyser in others)
             if concerns and b"\0" in raw[:1024] and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
                 errors.append(FileError(file.relative, "is not text; it was not looked at"))
@@ -214,7 +216,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
         traces[file.relative] = entry.trace
         total += entry.stamp[1]
         if entry.concerns or entry.supports_npu:
-            candidates.append(Candidate(file.relative, file.location, file.kind))
+            candidates.append(Candidate(file.relative, file.location, file.kind, now, hits))
             if entry.own_cuda:
                 own_cuda[file.relative] = entry.stamp
             if entry.supports_npu:

@@ -27,10 +27,12 @@ from npuify.source.suppressions import suppressed_codes
 from npuify.source.text import Text, UnreadableText
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable, Iterator, Sequence
 
     from npuify.knowledge import ReleaseTable
     from npuify.rules.base import Selection
+    from npuify.rules.cache import Stamp
     from npuify.rules.program_options import ProgramOptions
     from npuify.rules.project_index import ProjectIndex
 
@@ -50,6 +52,9 @@ class Candidate(NamedTuple):
     relative: str
     location: str
     kind: str = ""
+    stamp: Stamp | None = None
+    hits: array[int] | None = None
+    """Where the rules' words stand in a Python file of that stamp, as :meth:`npuify.words.Words.hits` gives it."""
 
 
 class Worker:
@@ -76,9 +81,12 @@ class Worker:
         """The findings of one file; a failure of any kind becomes an error of that file."""
         try:
             with open(candidate.location, "rb") as stream:  # noqa: PTH123 - pathlib costs more than reading
+                now = os.fstat(stream.fileno())
                 raw = stream.read()
         except OSError as error:
             return [], [FileError(candidate.relative, f"cannot be read: {error.strerror or error}")]
+        if candidate.hits is not None and candidate.stamp == (now.st_mtime_ns, now.st_size) and len(raw) == now.st_size:
+            self.rules.words.remember(raw.lower(), candidate.hits)
         return self.findings_of_bytes(candidate.relative, raw, whole=False, kind=candidate.kind)
 
     def findings_of_bytes(

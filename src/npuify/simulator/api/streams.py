@@ -29,7 +29,8 @@ class Stream(torch.Stream):
         **kwargs: Any,
     ) -> Stream:
         if device_index is None:
-            device_index = devices._get_device_index(device, optional=True)
+            # The real one enters this context too, so that transfer_to_npu, which wraps it, reaches streams.
+            device_index = devices.DeviceContext(device).idx
         if stream_id is None:
             stream_id = state.device.new_stream()
         return super().__new__(cls, stream_id=stream_id, device_index=device_index, device_type=device_type)
