@@ -380,6 +380,12 @@ def test_a_model_that_comes_by_import_star(tmp_path: Path) -> None:
     assert "NPU351" not in converted.left
 
 
+def test_modules_that_import_a_name_from_each_other(tmp_path: Path) -> None:
+    program = training(imports="from first import *", model="model = Net().cuda()")
+    converted = convert(tmp_path, program, first="from second import Net\n", second="from first import *\n")
+    assert "NPU351" in converted.left
+
+
 def test_models_in_a_list_are_wrapped_each(tmp_path: Path) -> None:
     step = """\
         for one, optimizer in zip(models, optimizers):
@@ -576,3 +582,23 @@ def test(model, loader):
     converted = convert(tmp_path, training(imports=imports, end=end))
     assert "my_batches" not in converted.text
     assert "time.time() > 5 may differ" in converted.left["NPU355"].message
+
+
+def test_a_mean_is_not_asked_for_where_the_batch_decides(tmp_path: Path) -> None:
+    step = """\
+        out = model(x.cuda())
+        loss = nn.functional.mse_loss(out, y.cuda())
+        loss.backward()
+        optimizer.step()
+        right = (out > 0).sum().item()
+        share = right / len(x)
+        if share > 0.5:
+            print(loss.item())
+        if loss > 0.5:
+            print(loss.item())
+        if step % x.size(0) == 0:
+            print(loss.item())"""
+    converted = convert(tmp_path, training(step=step))
+    assert converted.has("if share > 0.5:", "print(loss.item())")
+    assert converted.has("if npu_distributed.agreed(loss) > 0.5:", "print(npu_distributed.mean(loss))")
+    assert converted.has("if step % x.size(0) == 0:", "print(npu_distributed.mean(loss))")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -208,6 +209,28 @@ def test_smoke_programs_are_run_one_by_one(tmp_path: Path) -> None:
         facts("a2"), smi=msgspec.structs.replace(facts("a2").smi, cards=facts("a2").smi.cards[:1])
     )
     assert run_smoke(one_card, python)[-1].status is Status.SKIPPED
+
+
+@posix
+def test_smoke_programs_do_what_they_say(tmp_path: Path) -> None:
+    """On simulated cards; the last of them needs two processes that find each other."""
+    pytest.importorskip("torch")
+    if not any(shutil.which(name) for name in ("g++", "clang++", "c++")):
+        pytest.skip("no C++ compiler")
+    script = tmp_path / "try.py"
+    script.write_text(
+        "from npuify.doctor import smoke\n"
+        "for program in smoke.PROGRAMS[-2:]:\n"
+        "    code, output = smoke.run_limited([__import__('sys').executable, '-c', program.code], 200)\n"
+        "    print(program.name, code, output[-2000:] if code else '')\n"
+        "wrong = smoke.PROGRAMS[-1].code.replace('3 * 1024', '4 * 1024')\n"
+        "code, output = smoke.run_limited([__import__('sys').executable, '-c', wrong], 200)\n"
+        "print('wrong', code, 'AssertionError: 3072' in output)\n"
+    )
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    command = [sys.executable, "-m", "npuify", "simulate", "--devices", "2", str(script)]
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
+    assert done.stdout.split("\n") == ["smoke.amp 0 ", "smoke.all-reduce 0 ", "wrong 1 True", ""], done.stderr
 
 
 @posix

@@ -34,6 +34,14 @@ SAME_THERE = (
 """As SAME, of lines that the real package does as the simulated one does not."""
 
 
+OLDER = {
+    'cpu.cuda(torch.device("cuda:1"), non_blocking=True)': "it asks for CANN's version, which the stand-in has none of",
+    '"CUDA out of memory" in too_much()': "it raises RuntimeError, not torch.OutOfMemoryError",
+    'ranged(torch.cuda.nvtx.range("b"))': "the plain wheel of its torch has NVTX",
+}
+"""Lines that torch_npu 2.7.1 answers otherwise, and why."""
+
+
 @pytest.fixture(scope="module", name="machine")
 def _machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     version = os.environ.get("NPUIFY_REAL_TORCH_NPU")
@@ -77,7 +85,13 @@ def _answers(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> tupl
 
 
 @pytest.mark.parametrize(("patch", "line"), [(patch, line) for patch, lines in LINES.items() for line in lines])
-def test_with_and_without(answers: tuple[dict[str, str], dict[str, str]], patch: str, line: str) -> None:
+def test_with_and_without(
+    machine: Machine, answers: tuple[dict[str, str], dict[str, str]], patch: str, line: str
+) -> None:
+    if machine.torch_npu.version.startswith("2.7."):
+        for beginning, why in OLDER.items():
+            if line.startswith(beginning):
+                pytest.skip(why)
     assert answers[0][line] == LINES[patch][line]
     if not line.startswith(SAME_THERE):
         assert answers[1][line] != LINES[patch][line], f"{patch} is not needed for this line"

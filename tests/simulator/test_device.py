@@ -358,3 +358,20 @@ def test_data_parallel_and_old_tensor_types(simulate: Simulate) -> None:
     assert "cpu torch.npu.FloatTensor torch.float16" in lines
     assert "npu:0 True" in lines
     assert lines.count("True") == 1
+
+
+def test_memory_is_not_shared_between_processes(simulate: Simulate) -> None:
+    said = simulate(
+        """
+        import io
+        import torch, torch_npu
+        from multiprocessing.reduction import ForkingPickler
+
+        ForkingPickler(io.BytesIO()).dump(torch.ones(2))
+        try:
+            ForkingPickler(io.BytesIO()).dump(torch.nn.Linear(2, 2).npu())
+        except NotImplementedError as error:
+            print(error)
+        """
+    )
+    assert "cannot be shared with another process (npuify simulate)" in said

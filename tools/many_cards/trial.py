@@ -15,8 +15,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tools.many_cards.data import MAKERS
-
 HERE = Path(__file__).parent
 SOURCE = HERE.parents[1] / "src"
 WAYS = ("torchrun", "shell", "spawn", "launch")
@@ -129,6 +127,8 @@ def _npuify(command: list[str], trial: Trial, env: dict[str, str]) -> None:
 
 def fresh(trial: Trial, name: str, source: str) -> None:
     """A copy of a converted program with its data, so that what it writes is its own."""
+    from tools.many_cards.data import MAKERS
+
     shutil.copytree(trial.folder(source), trial.folder(name))
     for path, made_by in trial.program.get("data", {}).items():
         target = trial.home(name) / path

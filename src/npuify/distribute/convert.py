@@ -21,7 +21,7 @@ from npuify.distribute.metrics import reduce_losses
 from npuify.distribute.models import Models, replace_data_parallel
 from npuify.distribute.program import Program
 from npuify.distribute.rank_zero import load_to_own_card, only_once
-from npuify.distribute.refusals import HELPER, refuse
+from npuify.distribute.refusals import HELPER, refuse, refuse_at_sight
 from npuify.distribute.scaling import scale_learning_rate
 from npuify.distribute.setup import free_devices, put_import, set_up
 from npuify.distribute.summed_loss import add_up
@@ -154,10 +154,12 @@ def plan(
     root = Path(result.scan.root)
     entry = _entry(wishes.entry, root)
     program = Program(root, _python_files(source, root), contents, entry)
-    flow = Flow(program)
-    loops = Loops(flow)
     page = Page()
     completes = wishes.complete and can_complete(program)
+    if refuse_at_sight(program, page) and not (completes and _is_completable(page)):
+        return _refused(result, page, contents), {}
+    flow = Flow(program)
+    loops = Loops(flow)
     if refuse(program, flow, loops, page) and not (completes and _is_completable(page)):
         return _refused(result, page, contents), {}
     home, line = _home(entry, program)

@@ -76,8 +76,10 @@ class Flow:
         self.program = program
         self.unit_of: dict[ast.AST, Unit] = {unit.source.tree: unit for unit in program.units}
         self._values: dict[tuple[ast.AST, str], Things] = {}
+        self._items: dict[ast.AST, set[str]] = {}
         self._changed = False
         self._busy: set[ast.AST] = set()
+        self._importing: set[str] = set()
         self.callees: dict[ast.Call, set[ast.AST]] = {}
         self.callers: dict[ast.AST, set[ast.Call]] = {}
         self.call_unit: dict[ast.Call, Unit] = {}
@@ -187,6 +189,8 @@ class Flow:
         known = self._values.get((frame, name), _NOTHING)
         if not things <= known:
             self._values[frame, name] = known | things
+            if name.startswith("["):
+                self._items.setdefault(frame, set()).add(name)
             self._changed = True
 
     def _pass(self, unit: Unit) -> None:
@@ -253,9 +257,8 @@ class Flow:
         found = _NOTHING
         for thing in things:
             if thing.kind == "container":
-                for (frame, name), value in self._values.items():
-                    if frame is thing.node and name.startswith("["):
-                        found |= value
+                for name in self._items.get(thing.node, ()):
+                    found |= self._values[thing.node, name]
         return found
 
     # --- expressions -------------------------------------------------------------------------------------------------
@@ -322,10 +325,14 @@ class Flow:
         if whole is not None and whole in self.program.units:
             return frozenset([Thing("module", whole.source.tree, whole)])
         found = self.program.binding(target)
-        if found is None or found[0] not in self.program.units:
+        if found is None or found[0] not in self.program.units or target in self._importing:
             return _NOTHING
         unit, bindings = found
-        return self._member(unit, target.rpartition(".")[2], bindings)
+        self._importing.add(target)  # modules may import a name from each other
+        try:
+            return self._member(unit, target.rpartition(".")[2], bindings)
+        finally:
+            self._importing.discard(target)
 
     def _member(self, unit: Unit, name: str, bindings: Iterable[object]) -> Things:
         things = self._values.get((unit.source.tree, name), _NOTHING)

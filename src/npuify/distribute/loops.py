@@ -39,6 +39,8 @@ class Loops:
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
+        self.unsteady: dict[ast.AST, set[str]] = {}
+        """The names, by function, that hold what may differ from process to process; filled where it is asked for."""
         self.backwards = [(node, unit) for unit in flow.program.units for node in unit.nodes if self._is_backward(node)]
         self.backward_frames = {unit.frame(node) for node, unit in self.backwards}
         self.passes: list[Pass] = []

@@ -59,13 +59,22 @@ _TRAINERS = {
 HELPER = "npu_distributed"
 
 
-def refuse(program: Program, flow: Flow, loops: Loops, page: Page) -> bool:
-    """Say why a program is not converted; False where nothing speaks against it."""
+def refuse_at_sight(program: Program, page: Page) -> bool:
+    """Say what speaks against a conversion and is seen without following anything; False where nothing does."""
     for unit in program.units:
         for node in unit.nodes:
-            _refuse_node(node, unit, flow, page)
+            _refuse_node(node, unit, page)
     _refuse_several_cards(program, page)
-    _refuse_environments(program, loops, page)
+    _refuse_environments(program, page)
+    return bool(page.findings)
+
+
+def refuse(program: Program, flow: Flow, loops: Loops, page: Page) -> bool:
+    """Say what else speaks against a conversion; False where nothing does."""
+    for unit in program.units:
+        for node in unit.nodes:
+            _refuse_shared_model(node, unit, flow, page)
+    _refuse_steps_of_environments(loops, page)
     if not page.findings and not loops.backwards:
         page.left(
             "NPU395",
@@ -77,7 +86,7 @@ def refuse(program: Program, flow: Flow, loops: Loops, page: Page) -> bool:
     return bool(page.findings)
 
 
-def _refuse_node(node: ast.AST, unit: Unit, flow: Flow, page: Page) -> None:
+def _refuse_node(node: ast.AST, unit: Unit, page: Page) -> None:
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         names = [alias.name for alias in node.names]
         module = getattr(node, "module", None) or ""
@@ -149,18 +158,6 @@ def _refuse_node(node: ast.AST, unit: Unit, flow: Flow, page: Page) -> None:
             "let torchrun start the processes: call the function that trains once, and convert again (--complete adds "
             "what a program that joins a process group lacks)",
         )
-    elif (
-        isinstance(node.func, ast.Attribute)
-        and node.func.attr == "share_memory"
-        and flow.of_kind(node.func.value, unit, "model")
-    ):
-        page.left(
-            "NPU393",
-            unit,
-            node,
-            "processes of the program share one model in memory, which cards cannot",
-            "take the program's single-process form",
-        )
     elif name in _TRAINERS:
         page.left(
             "NPU380",
@@ -177,6 +174,19 @@ def _refuse_node(node: ast.AST, unit: Unit, flow: Flow, page: Page) -> None:
             node,
             "device_map spreads one model over several cards",
             "load the model without device_map; each process then has it whole",
+        )
+
+
+def _refuse_shared_model(node: ast.AST, unit: Unit, flow: Flow, page: Page) -> None:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "share_memory":
+        return
+    if flow.of_kind(node.func.value, unit, "model"):
+        page.left(
+            "NPU393",
+            unit,
+            node,
+            "processes of the program share one model in memory, which cards cannot",
+            "take the program's single-process form",
         )
 
 
@@ -228,7 +238,7 @@ def _refuse_several_cards(program: Program, page: Page) -> None:
         )
 
 
-def _refuse_environments(program: Program, loops: Loops, page: Page) -> None:
+def _refuse_environments(program: Program, page: Page) -> None:
     for unit in program.units:
         for node in unit.nodes:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -245,6 +255,9 @@ def _refuse_environments(program: Program, loops: Loops, page: Page) -> None:
                     "algorithm allows it",
                 )
                 return
+
+
+def _refuse_steps_of_environments(loops: Loops, page: Page) -> None:
     for one in loops.passes:
         if not one.trains or one.loaders:
             continue

@@ -43,7 +43,7 @@ TABLE = (
         "",
         r"CUDA_HOME environment variable is not set|nvcc|ninja is required|Error building extension|CUDAExtension",
         "the program builds an extension for CUDA. Its kernels have to be written for the NPU; `npuify scan` lists "
-        "them.",
+        "them. A program that has its own way for other devices takes it with --disable device-words.",
     ),
     Advice(
         "",

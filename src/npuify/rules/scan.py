@@ -85,6 +85,10 @@ def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None =
         outcomes = _outcomes(work, options.jobs, progress)
     finally:
         if collecting:
+            if not gc.get_freeze_count():
+                # Freed at once, the collector would first walk all that is new, and find nothing; this makes it old.
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
     findings: list[Finding] = list(work.whole)
     errors = list(work.errors)
@@ -111,9 +115,17 @@ def _outcomes(work: Work, jobs: int, progress: Progress | None) -> list[Outcome]
     fresh = [candidate for candidate in work.candidates if known[candidate.relative] is None]
     if fresh:
         worker = Worker(work.release.torch_npu, work.selection, work.project)
-        for candidate, outcome in zip(fresh, each_file(_analyse, worker, fresh, jobs, progress), strict=True):
+        lost: list[str] = []
+
+        def lose(error: FileError) -> Outcome:
+            lost.append(error.file)
+            return Outcome([], [error], [])
+
+        found = each_file(_analyse, worker, fresh, jobs, progress, lost=lose)
+        for candidate, outcome in zip(fresh, found, strict=True):
             known[candidate.relative] = outcome
-            work.cache.learn(candidate.relative, outcome)
+            if candidate.relative not in lost:
+                work.cache.learn(candidate.relative, outcome)
     work.cache.save()
     return [outcome for outcome in known.values() if outcome is not None]
 
@@ -133,10 +145,12 @@ def checked_selection(options: Options) -> Selection:
     Raises:
         NpuifyError: a code or name in it is unknown.
     """
-    from npuify.rules.custom_file import read_rules
+    from npuify.rules.custom_file import check_together, read_rules
 
+    custom = tuple(rule for path in options.rules for rule in read_rules(Path(path)))
+    check_together(", ".join(options.rules), custom)
     wishes = Wishes(
-        custom=tuple(rule for path in options.rules for rule in read_rules(Path(path))),
+        custom=custom,
         cpu_fallback=options.cpu_fallback,
         replace_unsupported=options.replace_unsupported,
     )

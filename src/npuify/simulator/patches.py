@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from npuify.simulator import state
+from npuify.simulator import NotSimulated, state
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -32,6 +32,7 @@ def apply(root: ModuleType) -> None:
     _compilers()
     _tensor_types()
     _data_parallel()
+    _sharing()
 
 
 def _compilers() -> None:
@@ -96,6 +97,26 @@ def _data_parallel() -> None:
     ):
         # A build for CUDA has its own of these, which take no NPU tensors; machines with NPUs have the CPU's build.
         setattr(bindings, name, function)
+
+
+def _sharing() -> None:
+    """Tensors that are sent to another process: torch_npu shares the card's memory, here each process has its own."""
+    kind: Any = torch.UntypedStorage
+
+    def refusing(plain: Any) -> Any:
+        @functools.wraps(plain)
+        def share(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.device.type == "npu":
+                raise NotSimulated(
+                    "memory of a simulated NPU cannot be shared with another process (npuify simulate); an NPU's can"
+                )
+            return plain(self, *args, **kwargs)
+
+        return share
+
+    for name in ("_share_fd_cpu_", "_share_filename_cpu_"):
+        if hasattr(kind, name):
+            setattr(kind, name, refusing(getattr(kind, name)))
 
 
 def _nothing(*args: Any, **kwargs: Any) -> None:

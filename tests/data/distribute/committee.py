@@ -14,6 +14,7 @@ def main():
     data = TensorDataset(inputs, inputs.sum(1, keepdim=True))
     chosen = random.sample(range(40), 32)
     loader = DataLoader(data, batch_size=8, sampler=SubsetRandomSampler(chosen))
+    high = 0.0
     for round_number in range(2):
         right = seen = 0
         for step, (x, y) in enumerate(loader):
@@ -22,11 +23,14 @@ def main():
                 optimizer.zero_grad()
                 output = model(x)
                 loss = (output - y).pow(2).mean()
+                if torch.isnan(loss) or loss > 1.5:
+                    high = max(high, loss.item())
                 loss.backward()
                 optimizer.step()
             right += ((output > 0) == (y > 0)).sum().item()
             seen += len(y)
             print(f"round {round_number} [{step * len(x)}/32] right {right} of {seen}")
+    print("highest", high)
     for number, model in enumerate(models):
         torch.save(model.state_dict(), f"member{number}.pt")
 

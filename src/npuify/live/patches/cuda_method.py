@@ -1,12 +1,13 @@
 """``x.cuda(device)`` with a device in every spelling.
 
 ``transfer_to_npu`` puts ``npu`` in the place of ``cuda`` without a change of what is passed: tensors refuse "cuda:1"
-and torch.device("cuda:1"), and modules of some releases build torch.device("npu", "cuda:1").
+and torch.device("cuda:1"), and modules of some releases build torch.device("npu", "cuda:1") or leave the device unread.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any
 
 import torch
@@ -44,6 +45,10 @@ def apply() -> None:
     @functools.wraps(module)
     def module_cuda(self: Any, device: Any = None) -> Any:
         index = index_of(device)
-        return module(self) if index is None else module(self, index)
+        if index is None:
+            return module(self)
+        # That of torch_npu 2.7.1 leaves its argument unread, and moves to the current card.
+        with sys.modules["torch_npu"].npu.device(index):
+            return module(self, index)
 
     torch.Tensor.cuda, torch.nn.Module.cuda = tensor_cuda, module_cuda

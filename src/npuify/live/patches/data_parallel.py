@@ -1,4 +1,9 @@
-"""``nn.DataParallel`` computes on several GPUs in one process, which torch_npu has no operators for: use one NPU."""
+"""``nn.DataParallel`` computes on several GPUs in one process: here on one NPU.
+
+After ``transfer_to_npu`` it looks for its parameters on CUDA and refuses. The imported torch_npu 2.13 does spread it
+over several cards, through HcclCommInitAll; that has not been seen to work on any, and one process that feeds all of
+them is slow.
+"""
 
 from __future__ import annotations
 
