@@ -132,9 +132,9 @@ def main() -> int:
                 bad = True
                 print(said[-6000:], flush=True)
             kept.setdefault(version, {})[name] = counts
-    if arguments.write:
-        RESULTS.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), kept), encoding="utf-8")
+            if arguments.write:  # after each file, so that what was run stays when the rest is given up
+                RESULTS.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+                PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), kept), encoding="utf-8")
     return int(bad)
 
 

@@ -95,8 +95,8 @@ def _data_parallel() -> None:
         ("_scatter", scatter),
         ("_gather", gather),
     ):
-        if not hasattr(bindings, name):
-            setattr(bindings, name, function)
+        # A build for CUDA has its own of these, which take no NPU tensors; machines with NPUs have the CPU's build.
+        setattr(bindings, name, function)
 
 
 def _sharing() -> None:

@@ -38,10 +38,9 @@ def register_aten() -> None:
             state.device.autocast(f"aten::{name}", how)
     native = native_operators()
     state.device.native_operators(sorted(native))
-    if hasattr(state.device, "run_sparse"):
-        for key, compressed in (("Sparse", False), ("SparseCsr", True)):
-            for name in _sparse_operators(key):
-                state.device.run_sparse(f"aten::{name}", compressed)
+    for key, compressed in (("Sparse", False), ("SparseCsr", True)):
+        for name in _sparse_operators(key):
+            state.device.run_sparse(f"aten::{name}", compressed)
 
 
 def _sparse_operators(key: str) -> list[str]:

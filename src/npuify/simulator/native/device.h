@@ -41,7 +41,7 @@ c10::DataPtr adopt(c10::intrusive_ptr<c10::StorageImpl> host, int device);
 // The CPU storage with the same bytes, shared by all that ask.
 c10::intrusive_ptr<c10::StorageImpl> host_storage(c10::StorageImpl* storage);
 
-// Random numbers: operators draw from the CPU generator that stands behind the NPU's.
+// Random numbers: operators draw from the CPU generator that stands behind the NPU's, which is seeded anew for each of them.
 c10::intrusive_ptr<c10::GeneratorImpl> host_generator(c10::GeneratorImpl* npu);
 c10::intrusive_ptr<c10::GeneratorImpl> default_generator(int device);
 bool shares_cpu_random_numbers();

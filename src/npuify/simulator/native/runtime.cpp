@@ -3,6 +3,7 @@
 #include "device.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/Generator.h>
 #if NPUIFY_TORCH < 207
 #include <ATen/core/GeneratorForPrivateuseone.h>
@@ -16,6 +17,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -41,36 +43,61 @@ void check(int device) {
 
 // ---- generators -----------------------------------------------------------------------------------------------------
 
+// As the real one's, its state is a seed and an offset, eight bytes each: what an operator draws follows from both, and the
+// offset grows with each. PyTorch's own tools (DTensor's) read and write them.
 struct NpuGenerator final : c10::GeneratorImpl {
+  uint64_t seed_ = c10::default_rng_seed_val;
+  uint64_t offset_ = 0;
   c10::intrusive_ptr<at::CPUGeneratorImpl> host;
 
   explicit NpuGenerator(int device)
       : c10::GeneratorImpl(c10::Device(kNpu, c10::DeviceIndex(device)), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
         host(c10::make_intrusive<at::CPUGeneratorImpl>()) {}
-  void set_current_seed(uint64_t seed) override {
-    host->set_current_seed(seed);
+  // The CPU's generator, ready for the next operator.
+  c10::intrusive_ptr<at::CPUGeneratorImpl> next() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    uint64_t x = seed_ ^ (offset_ * 0x9e3779b97f4a7c15ull); // splitmix64
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    host->set_current_seed(x ^ (x >> 31));
+    offset_ += 4; // one draw of four numbers, the least that the real one's Philox makes
+    return host;
   }
+  void set_current_seed(uint64_t seed) override {
+    seed_ = seed;
+    offset_ = 0;
+  }
+  // "override" is left out: the first releases do not know these two.
   void set_offset(uint64_t offset) {
-    TORCH_CHECK(false, "the simulated NPU's generator has no offset (npuify)");
+    offset_ = offset;
   }
   uint64_t get_offset() const {
-    return 0;
+    return offset_;
   }
   uint64_t current_seed() const override {
-    return host->current_seed();
+    return seed_;
   }
   uint64_t seed() override {
-    return host->seed();
+    set_current_seed(c10::detail::getNonDeterministicRandom(true));
+    return seed_;
   }
   void set_state(const c10::TensorImpl& state) override {
-    host->set_state(state);
+    TORCH_CHECK(state.numel() == 16 && state.dtype() == caffe2::TypeMeta::Make<uint8_t>(), "RNG state is wrong size (simulated by npuify)");
+    auto* bytes = static_cast<const char*>(state.data());
+    std::memcpy(&seed_, bytes, 8);
+    std::memcpy(&offset_, bytes + 8, 8);
   }
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
-    return host->get_state();
+    auto state = at::detail::empty_cpu({16}, at::kByte);
+    auto* bytes = static_cast<char*>(state.unsafeGetTensorImpl()->mutable_data());
+    std::memcpy(bytes, &seed_, 8);
+    std::memcpy(bytes + 8, &offset_, 8);
+    return state.getIntrusivePtr();
   }
   NpuGenerator* clone_impl() const override {
     auto* copy = new NpuGenerator(device_.index());
-    copy->host->set_state(*host->get_state());
+    copy->seed_ = seed_;
+    copy->offset_ = offset_;
     return copy;
   }
 };
@@ -311,7 +338,7 @@ int index_of(c10::Device device) {
 }
 
 c10::intrusive_ptr<c10::GeneratorImpl> host_generator(c10::GeneratorImpl* npu) {
-  return static_cast<NpuGenerator*>(npu)->host;
+  return static_cast<NpuGenerator*>(npu)->next();
 }
 
 c10::intrusive_ptr<c10::GeneratorImpl> default_generator(int device) {

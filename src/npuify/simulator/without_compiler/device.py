@@ -109,6 +109,10 @@ class PythonDevice:
                 found.add(name)
         return sorted(name for name in found if not has(name, KEY) and name not in _OWN and name not in _AS_IT_IS)
 
+    def run_sparse(self, name: str, compressed: bool) -> bool:
+        """No operator runs on sparse tensors here: see the gap."""
+        return False
+
     def autocast(self, name: str, how: int) -> bool:
         """Have autocast treat an operator: 0 lower precision, 1 float32, 2 widest type, 3 float32 as output type."""
         op = operator(name)

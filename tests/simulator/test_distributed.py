@@ -1,0 +1,183 @@
+"""PyTorch's ways to train on several devices, on two processes; all of them in one program, since starting is what takes the time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .conftest import environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest.importorskip("torch")
+
+PROGRAM = """
+import copy, os, warnings
+import torch, torch_npu
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.nn.parallel import DistributedDataParallel
+
+warnings.simplefilter("ignore")
+rank = int(os.environ["RANK"])
+torch.npu.set_device(rank)
+dist.init_process_group("hccl")
+
+def net():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+
+def data(of):
+    return torch.randn(6, 8, generator=torch.Generator().manual_seed(5 + of))
+
+def learn(model, inputs, optimizer=None):
+    optimizer = optimizer or torch.optim.SGD(model.parameters(), 0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        sum((model(x) ** 2).mean() / len(inputs) for x in inputs).backward()
+        optimizer.step()
+    return model
+
+ON_CPU = learn(net(), [data(0), data(1)]).state_dict()
+MINE = [data(rank).npu()]
+
+def as_on_the_cpu(found, wanted=ON_CPU):
+    for name, value in wanted.items():
+        torch.testing.assert_close(found[name].cpu(), value, rtol=1e-5, atol=1e-6)
+
+# DistributedDataParallel, plainly; with its options; with an optimiser that is shared out
+as_on_the_cpu(learn(DistributedDataParallel(net().npu(), device_ids=[rank]), MINE).module.state_dict())
+ddp = DistributedDataParallel(net().npu(), device_ids=[rank], gradient_as_bucket_view=True, static_graph=True)
+as_on_the_cpu(learn(ddp, MINE).module.state_dict())
+from torch.distributed.optim import ZeroRedundancyOptimizer
+ddp = DistributedDataParallel(net().npu(), device_ids=[rank])
+as_on_the_cpu(learn(ddp, MINE, ZeroRedundancyOptimizer(ddp.parameters(), torch.optim.SGD, lr=0.1)).module.state_dict())
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+ddp = DistributedDataParallel(net().npu(), device_ids=[rank])
+ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
+with ddp.no_sync():
+    ddp(MINE[0]).sum().backward()
+learn(ddp, MINE)
+print("ddp")
+
+# parameters that a process does not use
+class Half(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleList([nn.Linear(8, 4), nn.Linear(8, 4)])
+    def forward(self, x):
+        return self.parts[rank](x)
+torch.manual_seed(0)
+half = Half()
+ddp = learn(DistributedDataParallel(half.npu(), device_ids=[rank], find_unused_parameters=True), MINE)
+for p in ddp.parameters():
+    q = p.detach().clone()
+    dist.broadcast(q, 0)
+    assert torch.equal(p, q)
+print("unused")
+
+# normalisation over all processes' samples
+torch.manual_seed(1)
+plain = nn.Sequential(nn.Linear(8, 4), nn.BatchNorm1d(4))
+synced = nn.SyncBatchNorm.convert_sync_batchnorm(copy.deepcopy(plain)).npu()
+learn(DistributedDataParallel(synced, device_ids=[rank]), MINE)
+as_on_the_cpu(synced.state_dict(), learn(plain, [torch.cat([data(0), data(1)])]).state_dict())
+print("synced")
+
+# sharded parameters, first kind and second
+from torch.distributed.fsdp import FullStateDictConfig, FullyShardedDataParallel, StateDictType
+sharded = learn(FullyShardedDataParallel(net().npu(), device_id=torch.device("npu", rank), use_orig_params=True), MINE)
+whole = FullStateDictConfig(offload_to_cpu=True, rank0_only=True)
+with FullyShardedDataParallel.state_dict_type(sharded, StateDictType.FULL_STATE_DICT, whole):
+    found = sharded.state_dict()
+if rank == 0:
+    as_on_the_cpu(found)
+try:
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+except ImportError:  # PyTorch 2.5 and earlier
+    fully_shard = None
+if fully_shard is not None:
+    model = net().npu()
+    fully_shard(model[0], mesh=init_device_mesh("npu", (2,)))
+    fully_shard(model)
+    as_on_the_cpu({name: value.full_tensor() for name, value in learn(model, MINE).state_dict().items()})
+    # made without memory, filled with random numbers where the shards are, saved and loaded
+    with torch.device("meta"):
+        model = net()
+    fully_shard(model, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32))
+    model.to_empty(device="npu")
+    for p in model.parameters():
+        nn.init.normal_(p)
+    assert not torch.equal(*[part.full_tensor() for part in (model[0].weight[:8], model[0].weight[8:])])
+    optimizer = torch.optim.AdamW(model.parameters())
+    learn(model, MINE, optimizer)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    import torch.distributed.checkpoint as dcp
+    from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+    weights, moments = get_state_dict(model, optimizer)
+    before = {name: value.full_tensor().cpu() for name, value in weights.items()}
+    dcp.save({"model": weights, "optimizer": moments}, checkpoint_id="checkpoint")
+    learn(model, MINE, optimizer)
+    dcp.load({"model": weights, "optimizer": moments}, checkpoint_id="checkpoint")
+    set_state_dict(model, optimizer, model_state_dict=weights, optim_state_dict=moments)
+    as_on_the_cpu({name: value.full_tensor() for name, value in model.state_dict().items()}, before)
+print("sharded")
+
+# tensors over several devices, and modules cut through
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+mesh = init_device_mesh("npu", (2,))
+a = torch.arange(16.0).view(4, 4)
+rows, columns = (distribute_tensor(a.npu(), mesh, [Shard(i)]) for i in (0, 1))
+assert torch.equal((rows @ columns).full_tensor().cpu(), a @ a) and rows.device.index == rank
+assert torch.equal(rows.redistribute(mesh, [Replicate()]).to_local().cpu(), a)
+cut = parallelize_module(net().npu(), mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+torch.testing.assert_close(cut(data(7).npu()).cpu(), net()(data(7)))
+print("tensors")
+
+# collectives, in all forms; tensors of the host are not this group's
+x = torch.full((4,), rank + 1.0, device="npu")
+both = [torch.empty(4, device="npu") for _ in range(2)]
+dist.all_gather(both, x)
+assert both[0].tolist() == [1] * 4 and both[1].tolist() == [2] * 4
+part = torch.empty(2, device="npu")
+dist.reduce_scatter_tensor(part, x)
+assert part.tolist() == [3, 3]
+swapped = torch.empty(4, device="npu")
+dist.all_to_all_single(swapped, x)
+assert swapped.tolist() == [1, 1, 2, 2]
+ways = [dist.P2POp(dist.isend, x, 1 - rank), dist.P2POp(dist.irecv, swapped, 1 - rank)]
+for work in dist.batch_isend_irecv(ways):
+    work.wait()
+assert swapped.tolist() == [2.0 - rank] * 4
+work = dist.all_reduce(x, async_op=True)
+work.wait()
+assert x.tolist() == [3] * 4
+said = [None, None]
+dist.all_gather_object(said, rank)
+assert said == [0, 1]
+try:
+    dist.all_reduce(torch.ones(1))
+except RuntimeError as error:
+    assert "No backend type associated with device type cpu" in str(error)
+else:
+    raise AssertionError("a tensor of the host was reduced")
+dist.destroy_process_group()
+print("all", "well")
+"""
+
+
+def test_two_processes(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM), encoding="utf-8")
+    command = [sys.executable, "-m", "npuify", "simulate", "--policy=off", "--devices=2"]
+    command += ["torchrun", "--standalone", "--nproc_per_node=2", "program.py"]
+    environ = {**environment(), "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"[-6000:]
+    assert done.stdout.count("all well") == 2, done.stdout
