@@ -312,6 +312,8 @@ def made_on_cpu_in_a_module(node: ast.Module, file: PythonFile) -> Iterator[Find
     """
     if file.source.relative not in file.project.plan.placed or not may_be_placed(file.source.data):
         return
+    if _group(file).problem is not None:
+        return  # NPU125 says why the program stays where it is
     for call, device in layers_made_elsewhere(Flow(file)):
         edit = None
         if device and file.qualname(call.func) in CONSTRUCTORS:
