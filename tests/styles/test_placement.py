@@ -498,3 +498,12 @@ def test_methods_of_a_model_get_tensors_on_the_device_too() -> None:
 def test_random_numbers_stay_those_of_the_program() -> None:
     after = output(HEAD + "torch.manual_seed(0)\nmodel = Net()\nmodel(torch.randn(2, 8))\n", place=True)
     assert "model(torch.randn(2, 8).to(device))\n" in after
+
+
+def test_of_two_expressions_that_end_together_the_inner_one_is_moved_first() -> None:
+    text = HEAD + (
+        "x = torch.unsqueeze(torch.linspace(-1, 1, 8), 0)\ny = x.pow(2) + 0.2 * torch.rand(x.size())\n"
+        "model, criterion = Net(), nn.MSELoss()\ncriterion(model(x), y).backward()\n"
+    )
+    after = output(text, place=True)
+    assert "y = (x.pow(2) + 0.2 * torch.rand(x.size()).to(device)).to(device)\n" in after
