@@ -225,3 +225,19 @@ def test_wrapping_twice_is_wrapping_once() -> None:
     assert on_cpu(once) is once
     assert once.__name__ == "named"
     assert once.__doc__ == "What it says."
+
+
+@pytest.mark.parametrize(("kind", "is_moved"), [("cuda", False), ("npu", True)])
+def test_tensors_on_cuda_stay_there(kind: str, is_moved: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Device:
+        type = kind
+
+    monkeypatch.setitem(globals(), "FAR", Device())
+    seen = []
+
+    def function(tensor: Any) -> None:
+        seen.append(tensor)
+
+    given = far([1.0, 2.0])
+    on_cpu(function)(given)
+    assert (seen[0] is given) is not is_moved

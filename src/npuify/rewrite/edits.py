@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.model import Finding, Safety
@@ -40,7 +40,7 @@ def apply_findings(data: bytes, findings: Iterable[Finding]) -> Applied:
     Raises:
         EditError: an edit's span does not hold what the rule saw. Nothing is applied then.
     """
-    taken: list[tuple[int, int]] = []
+    taken: list[tuple[int, int]] = []  # in order, so that only neighbours have to be looked at
     accepted: list[Finding] = []
     for finding in sorted(findings, key=_extent):
         spans = sorted((edit.start, edit.end) for edit in finding.edits)
@@ -49,7 +49,8 @@ def apply_findings(data: bytes, findings: Iterable[Finding]) -> Applied:
         if any(_overlaps(span, taken) for span in spans):
             continue
         accepted.append(finding)
-        taken += spans
+        for span in spans:
+            insort(taken, span)
     edits = sorted(edit for finding in accepted for edit in finding.edits)
     return Applied(apply_edits(data, edits), accepted, edits)
 
@@ -63,8 +64,14 @@ def _overlap_within(spans: list[tuple[int, int]]) -> bool:
 
 
 def _overlaps(span: tuple[int, int], taken: list[tuple[int, int]]) -> bool:
+    """Whether a span overlaps one of those taken, which are in order and do not overlap each other."""
     start, end = span
-    for other_start, other_end in taken:
+    place = bisect_right(taken, (end, end))
+    while place:
+        place -= 1
+        other_start, other_end = taken[place]
+        if other_end < start:
+            return False
         if start < other_end and other_start < end:
             return True
         # Two insertions at one place have no order; one at the edge of a replacement has.

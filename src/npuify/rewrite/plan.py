@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Change, FileError, MigrationResult, Position, ScanResult
 from npuify.project.traced import read_trace
+from npuify.rewrite.diff import unified
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
 from npuify.rules.helper_modules import used_helpers
 from npuify.rules.line_ends import NORMALIZED, normalized
@@ -220,11 +220,7 @@ def _diff(relative: str, root: Path, new: bytes) -> str:
     there = (root / relative).exists()
     old = (root / relative).read_bytes() if there else b""
     before = f"a/{relative}" if there else "/dev/null"
-    lines = difflib.unified_diff(_lines(old), _lines(new), before, f"b/{relative}")
-    text = ""
-    for line in lines:
-        text += line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-    return text
+    return unified(_lines(old), _lines(new), before, f"b/{relative}")
 
 
 def _lines(raw: bytes) -> list[str]:

@@ -54,7 +54,7 @@ def bfloat16_needs_newer_chip(node: ast.Attribute | ast.Constant | ast.keyword, 
     product = file.product
     if product is not None and product.bfloat16:
         return
-    if not _is_bfloat16(node, file, everywhere=product is not None) or b"is_bf16_supported" in file.source.data:
+    if not _is_bfloat16(node, file, everywhere=product is not None) or file.says(b"is_bf16_supported"):
         return
     if not _once("NPU216", file):
         return

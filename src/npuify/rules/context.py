@@ -85,6 +85,14 @@ class PythonFile:
         remembered: list[ast.AST] = self._memory[key]
         return remembered
 
+    def says(self, word: bytes) -> bool:
+        """Whether a word stands anywhere in the file; looked for once, however often it is asked."""
+        key = ("says", word)
+        if key not in self._memory:
+            self._memory[key] = word in self.source.data
+        answer: bool = self._memory[key]
+        return answer
+
     def remember(self, key: Any, value: Any) -> Any:
         """Keep ``value`` for other rules under ``key``."""
         self._memory[key] = value

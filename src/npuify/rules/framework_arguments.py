@@ -75,7 +75,7 @@ def framework_argument(node: ast.keyword | ast.Call, file: PythonFile) -> Iterat
     else:
         rows = [row for row in _by_name().get(node.arg or "", ()) if row.keyword and _means(node.value, row)]
     for row in rows:
-        if row.package.encode() not in file.source.data or row.package in file.project.packages:
+        if not file.says(row.package.encode()) or row.package in file.project.packages:
             continue
         yield _report(node, row, file)
 

@@ -302,7 +302,7 @@ def torchvision_operator(node: ast.ImportFrom | ast.Attribute, file: PythonFile)
         names = [node.attr] if name.startswith("torchvision.ops.") and node.attr in _VISION else []
         if isinstance(file.parent(node), ast.Attribute):
             return
-    if not names or b"torchvision_npu" in file.source.data:
+    if not names or file.says(b"torchvision_npu"):
         return
     yield file.report(
         node,

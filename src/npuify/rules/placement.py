@@ -201,21 +201,26 @@ def _elsewhere(flow: Flow, file: PythonFile) -> Iterator[Finding]:
 
 def _edits(plan: PlacementPlan, file: PythonFile) -> list[Edit] | None:
     edits: list[Edit | None] = []
+    behind: dict[int, list[tuple[int, str]]] = {}
     for call in plan.models:
-        end = file.source.end(call)
-        edits.append(file.edit(end, end, ".to(device)"))
+        behind.setdefault(file.source.end(call), []).append((file.source.start(call), ".to(device)"))
     for value in plan.values:
         start, end = file.source.start(value), file.source.end(value)
         if isinstance(value, (ast.Call, ast.Name, ast.Attribute, ast.Subscript)):
-            edits.append(file.edit(end, end, ".to(device)"))
+            behind.setdefault(end, []).append((start, ".to(device)"))
         else:
-            edits += [file.edit(start, start, "("), file.edit(end, end, ").to(device)")]
+            edits.append(file.edit(start, start, "("))
+            behind.setdefault(end, []).append((start, ").to(device)"))
     for call in plan.made:
         edits.append(_with_device(call, "device", file))
     for value in plan.host:
-        end = file.source.end(value)
         simple = isinstance(value, (ast.Call, ast.Name, ast.Attribute, ast.Subscript))
-        edits.append(file.edit(end, end, ".cpu()") if simple else None)
+        if not simple:
+            return None
+        behind.setdefault(file.source.end(value), []).append((file.source.start(value), ".cpu()"))
+    for end, texts in behind.items():
+        # Where two expressions end at one place, the inner one, which begins later, is closed first.
+        edits.append(file.edit(end, end, "".join(text for _, text in sorted(texts, key=lambda item: -item[0]))))
     for loop, names in plan.elements.items():
         bound = [item.id for item in ast.walk(loop.target) if isinstance(item, ast.Name)]
         edits.append(_first_in(loop, _moved(sorted(names, key=bound.index)), file))
@@ -312,6 +317,8 @@ def made_on_cpu_in_a_module(node: ast.Module, file: PythonFile) -> Iterator[Find
     """
     if file.source.relative not in file.project.plan.placed or not may_be_placed(file.source.data):
         return
+    if _group(file).problem is not None:
+        return  # NPU125 says why the program stays where it is
     for call, device in layers_made_elsewhere(Flow(file)):
         edit = None
         if device and file.qualname(call.func) in CONSTRUCTORS:

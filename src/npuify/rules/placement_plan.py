@@ -29,6 +29,12 @@ _NUMBERS: Final = frozenset(
     ("torch.Size", "torch.device", "torch.finfo", "torch.iinfo", "torch.numel", "torch.is_tensor")
 )
 """Functions of torch that give no tensor."""
+_OF_MODULES: Final = frozenset(
+    "add_module apply bfloat16 buffers children compile cpu cuda double eval extra_repr float half load_state_dict "
+    "modules parameters requires_grad_ share_memory state_dict to to_empty train type zero_grad append extend insert "
+    "from_pretrained save_pretrained forward".split()
+)
+"""Methods of torch's modules, which get no tensor that has to be on the device."""
 _FACTS: Final = frozenset("shape dtype ndim requires_grad is_leaf layout device training".split())
 _PLAIN: Final = frozenset(
     "len int float str bool print range isinstance round repr format type id hasattr getattr max min abs sum zip "
@@ -71,9 +77,7 @@ class PlacementPlan:
         self._placed: set[tuple[ast.AST, str]] = set()
         """Names whose values are on the device, with the function that binds them."""
         self._nodes = [node for node in flow.nodes if not flow.in_module_class(node)]
-        self.called = [
-            node for node in self._nodes if isinstance(node, ast.Call) and flow.kind(node.func) in ("model", "loss")
-        ]
+        self.called = [node for node in self._nodes if isinstance(node, ast.Call) and _is_run(node, flow)]
 
     def work_out(self) -> None:
         """Plan this file alone."""
@@ -307,7 +311,7 @@ class PlacementPlan:
         return False
 
     def _call_on_device(self, node: ast.Call) -> bool:
-        if self.flow.kind(node.func) in ("model", "loss"):
+        if _is_run(node, self.flow):
             return True
         function = node.func
         if isinstance(function, ast.Attribute) and self.on_device(function.value):
@@ -340,6 +344,18 @@ class PlacementPlan:
                 self._need_added_to(node)
             elif isinstance(node, ast.Call) and node not in self.called:
                 self._need_of_call(node)
+                if self._is_method_of_model(node):
+                    for argument in (*node.args, *node.keywords):
+                        self.need(argument)
+
+    def _is_method_of_model(self, node: ast.Call) -> bool:
+        """``model.generate(x)``: a method of the model's own, which gets what forward gets."""
+        function = node.func
+        if not isinstance(function, ast.Attribute) or self.flow.kind(function.value) != "model":
+            return False
+        return function.attr not in _OF_MODULES and not function.attr.startswith(
+            ("register_", "named_", "get_", "set_")
+        )
 
     def _need_beside(self, sides: list[ast.expr]) -> None:
         if any(self.on_device(side) for side in sides):
@@ -478,7 +494,11 @@ class PlacementPlan:
         return True
 
     def _make(self, node: ast.Call) -> None:
-        if not any(keyword.arg in ("device", None) for keyword in node.keywords):
+        name = (self.flow.file.qualname(node.func) or "").rpartition(".")[2]
+        if name.startswith("rand") and not name.endswith("_like"):
+            # Each kind of device has its own random numbers; drawn on the CPU they stay those of the program.
+            self.values[node] = None
+        elif not any(keyword.arg in ("device", None) for keyword in node.keywords):
             self.made[node] = None
 
     def _need_name(self, node: ast.Name) -> None:
@@ -619,6 +639,18 @@ def _there(plan: PlacementPlan, follow: Callable[[ast.expr], None], value: ast.e
     except Unproven as problem:
         problem.flow = problem.flow or plan.flow
         raise
+
+
+def _is_run(node: ast.Call, flow: Flow) -> bool:
+    """Whether a call runs a model or loss: ``model(x)``, and ``model.forward(x)`` as well."""
+    if flow.kind(node.func) in ("model", "loss"):
+        return True
+    function = node.func
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr == "forward"
+        and flow.kind(function.value) in ("model", "loss")
+    )
 
 
 def _shows_tensor(node: ast.expr) -> bool:

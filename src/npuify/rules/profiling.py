@@ -51,7 +51,7 @@ def cuda_profiler_activity(node: ast.Attribute, file: PythonFile) -> Iterator[Fi
     lacking = [
         name
         for name in _ONLY_TORCH
-        if name.encode() in file.source.data
+        if file.says(name.encode())
         and not file.release.has(f"{_NEW_MODULE}.profile.{name}")
         and any(isinstance(item, ast.Attribute) and item.attr == name for item in file.nodes_on_lines_with(name))
     ]

@@ -50,7 +50,7 @@ def lightning_accelerator(node: ast.keyword, file: PythonFile) -> Iterator[Findi
 
     With ``accelerator="auto"`` it takes the CPU and says nothing.
     """
-    if node.arg not in ("accelerator", "gpus") or b"lightning" not in file.source.data:
+    if node.arg not in ("accelerator", "gpus") or not file.says(b"lightning"):
         return
     call = _call_of(node, file)
     name = (file.qualname(call.func) or "") if call is not None else ""

@@ -304,7 +304,7 @@ def fused_optimizer(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
         return
     if (
         "sparse" in file.code(node)
-        or any(word in file.source.data for word in _SHARDED)
+        or any(file.says(word) for word in _SHARDED)
         or not release.importable(ours)
         or not _once("NPU813", file)
     ):
