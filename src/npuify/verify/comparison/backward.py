@@ -92,7 +92,10 @@ class Backward:
             known = max(_finite(given), forward, after)
             others = max((_finite(self._given[call.start].norm_error) for call in inner), default=0.0)
             return culprit, max(known, others)
-        parents = [self._calls[call.within] for call in (*takers, *results) if call.within in self._calls]
+        # A result that is also that of a module around it was taken by the code around the outermost.
+        starts = {call.start for call in results}
+        outer = [call for call in results if call.within not in starts]
+        parents = [self._calls[call.within] for call in (*takers, *outer) if call.within in self._calls]
         parent = max(parents, key=lambda call: call.start) if parents else None
         before = max(self._worst, self._forward_error(results))
         frame = self._frames.get(parent.start) if parent is not None else None
