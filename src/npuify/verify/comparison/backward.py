@@ -35,6 +35,8 @@ class Backward:
         self._floors = _floors(forward) if _has_kinks(pairs) else {}
         self._given: dict[int, Metrics] = {}
         """Error of the gradient of each call's results, by the call's start."""
+        self._around: dict[int, float] = {}
+        """The largest absolute error of the gradients in each module's own code, by the module's start."""
         self.points: list[Point] = []
         self._worst = 0.0
 
@@ -71,6 +73,11 @@ class Backward:
             if kept is None or kept.norm_error < metrics.norm_error:
                 self._given[call.start] = metrics
         culprit, before = self._producer(takers, results)
+        if culprit is not None and not any(call.start in self._given for call in takers):
+            before = max(before, self._of_terms(culprit, metrics))
+        for call in (*takers, *results):
+            absolute = max(_finite(metrics.norm_error), spacing(metrics.dtype)) * metrics.norms[0]
+            self._around[call.within] = max(self._around.get(call.within, 0.0), absolute)
         if takers:
             self._point(a.at, culprit, metrics, before)
         found = None
@@ -102,6 +109,11 @@ class Backward:
         if frame is not None and frame.routed:
             before = max(before, _finite(frame.error))
         return parent, before
+
+    def _of_terms(self, culprit: Call, metrics: Metrics) -> float:
+        """The error that a gradient may have for it is a sum of larger ones in the same code, such as over a row."""
+        absolute = self._around.get(culprit.start, 0.0)
+        return absolute / metrics.norms[0] if metrics.norms[0] else 0.0
 
     def _forward_error(self, calls: list[Call]) -> float:
         found = [self._frames[call.start].error for call in calls if call.start in self._frames]
