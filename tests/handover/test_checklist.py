@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
+import npuify
 from npuify.cli.app import app
 from npuify.doctor.capture import encode_capture
 from npuify.doctor.examine import check_environment
@@ -19,6 +20,7 @@ from npuify.handover.checklist import Checklist, checklist, points
 from npuify.handover.pages import FORMATS, GROUPS, render
 from npuify.handover.record import Record, read_record
 from npuify.model import NpuifyError
+from npuify.options import Options
 from npuify.report.areas import _AREAS
 
 from ..doctor.machines import load
@@ -86,10 +88,12 @@ def test_what_was_migrated_is_done_and_what_has_no_report_is_not(records: dict[s
     assert not made.complete
 
 
-def test_what_has_no_form_on_the_npu_is_open_with_its_place(records: dict[str, Record]) -> None:
-    devices = next(point for point in checklist(records["ddp_training"]).points if point.id == "devices")
+def test_what_has_no_form_on_the_npu_is_open_with_its_place(project: Path, tmp_path: Path) -> None:
+    (project / "old.py").write_text("import torch\n\nold = torch.cuda.nccl.version() < (2, 10)\n")
+    npuify.migrate(project, tmp_path / "out", Options(unsafe=True, jobs=1, cache=False))
+    devices = next(p for p in checklist(read_record(tmp_path / "out", OPTIONS)).points if p.id == "devices")
     assert devices.state == "open"
-    assert "ddp_training/hardware.py:31" in devices.evidence
+    assert "old.py:3" in devices.evidence
     assert devices.how
 
 

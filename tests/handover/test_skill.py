@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -102,17 +103,75 @@ def test_what_a_person_changed_afterwards_is_told(migrated: dict[str, Path], tmp
     project = tmp_path / "ddp"
     shutil.copytree(migrated["ddp_training"], project)
     hardware = project / "ddp_training" / "hardware.py"
-    hardware.write_text(hardware.read_text().replace("torch.cuda.nccl.version()", "()"))
+    hardware.write_text(hardware.read_text().replace("no cards", "no NPUs"))
     text = text_of(read_record(project, OPTIONS))
     assert "Changed by hand, or by another tool: `ddp_training/hardware.py`\n" in text
-    assert "Changed by hand" not in text_of(read_record(migrated["ddp_training"], OPTIONS))
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_what_npuify_changed_is_not_said_to_be_changed_by_hand(name: str, records: dict[str, Record]) -> None:
+    """Not each edit of a rule is as safe as the rule: small_gpt's requirements lose flash-attn with --unsafe only."""
+    text = text_of(records[name])
+    assert "Changed by hand" not in text
+
+
+def test_the_acceptance_is_told_with_the_projects_own_command(records: dict[str, Record]) -> None:
+    commands = [
+        "python make_data.py",
+        "torchrun --nproc_per_node=2 train.py --device npu:0 --backend=hccl --name=npu-1",
+    ]
+    text = text_of(records["ddp_training"], commands=commands)
+    assert (
+        'npuify verify steps "$SOURCE" --migrated "$PROJECT" --prepare make_data.py --entry "torchrun '
+        '--nproc_per_node=2 train.py --device {device}:0 --backend={backend} --name=npu-1" --format json'
+    ) in text
+
+
+def test_the_acceptance_that_was_run_is_told_as_it_was(migrated: dict[str, Path], tmp_path: Path) -> None:
+    step = {"name": "forward", "status": "passed", "where": "simulation", "message": "It runs."}
+    report = {"entry": "train.py", "devices": {}, "target": "simulated NPU", "steps": [step]}
+    report["asked"] = ["--prepare", "make it.py", "--entry", "train.py --device={device}"]
+    (tmp_path / "steps.json").write_text(json.dumps(report))
+    record = read_record(migrated["inference"], OPTIONS, results=[tmp_path / "steps.json"])
+    text = text_of(record, commands=["python infer.py"])
+    assert (
+        'npuify verify steps "$SOURCE" --migrated "$PROJECT" '
+        "--prepare 'make it.py' --entry 'train.py --device={device}' --format json"
+    ) in text
+
+
+@pytest.mark.parametrize("with_source", [True, False])
+def test_a_project_that_is_a_package_is_put_where_its_programs_find_it(
+    project: Path, tmp_path: Path, with_source: bool
+) -> None:
+    (project / "setup.py").write_text("import setuptools\nsetuptools.setup(name='mine')\n")
+    done = tmp_path / "done"
+    npuify.migrate(project, done, OPTIONS)
+    if not with_source:
+        shutil.rmtree(project)
+    text = text_of(read_record(done, OPTIONS))
+    assert ("changes.patch" in text) == with_source
+    steps = {one.words: one.text for one in blocks(text) if one.language == "bash"}
+    assert "--editable ." in "".join(one for words, one in steps.items() if words == ("install",))
+    assert 'export PYTHONPATH="$PROJECT${PYTHONPATH:+:$PYTHONPATH}"' in text
+
+
+def test_without_requirements_the_projects_page_says_what_to_install(project: Path) -> None:
+    (project / "README.md").write_text(
+        "```\npip install torch Numpy 'einops>=0.6' -r more.txt flash-attn\n```\n$ python -m pip install -q tqdm # bars\n"
+    )
+    files = skill_files(read_record(project, OPTIONS))[1]
+    wanted = files["references/requirements.txt"].decode()
+    assert wanted.partition("# Asked for by README.md:\n")[2].startswith("Numpy\neinops>=0.6\ntqdm\n")
+    assert "# flash-attn:" in wanted.partition("# Not installed:")[2]
+    assert "says nowhere" not in files["SKILL.md"].decode()
 
 
 def test_a_project_that_is_not_migrated_is_told_to_be_so(project: Path) -> None:
     name, files = skill_files(read_record(project, OPTIONS))
     text = files["SKILL.md"].decode()
     assert "Nobody has migrated this project yet" in text
-    assert "says nowhere which packages it needs; its files import `numpy`." in text
+    assert "says nowhere which packages hold the modules `numpy`, which its files import." in text
     assert b"torch.nn.Linear(2, 2).npu()" in files["references/changes.patch"]
     assert name == "move-my-project-to-npu"
 

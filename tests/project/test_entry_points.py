@@ -89,6 +89,18 @@ def test_commands_are_shown_without_what_stands_around_them() -> None:
 # --- the whole project -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ('python sample.py --prompt "12+30="', 'python sample.py --prompt "12+30="'),
+        ("command: 'python sample.py --prompt \"a b\"'", 'python sample.py --prompt "a b"'),
+        ('"start": "python train.py"', "python train.py"),
+    ],
+)
+def test_quotes_of_a_command_stay_in_pairs(line: str, command: str) -> None:
+    assert [text for _, text, _ in commands(line)] == [command]
+
+
 def test_what_starts_a_file_and_in_which_order(tmp_path: Path) -> None:
     result = surveyed(
         tmp_path,

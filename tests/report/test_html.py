@@ -251,8 +251,8 @@ def test_a_real_migration_shows_every_change_with_its_lines(tmp_path: Path) -> N
     data = Page(text).data()
     by_code = {row["code"]: row for row in data["rows"]}
     assert by_code["NPU101"]["lines"] == [["-", 4, "x = torch.cuda.Event()"], ["+", 5, "x = torch.npu.Event()"]]
-    left = by_code["NPU102"]
-    assert (left["status"], left["line"]) == ("manual", 13)
+    left = by_code["NPU134"]
+    assert (left["status"], left["line"]) == ("review", 13)
     assert left["lines"][1] == [" ", 13, "y = torch.cuda.nccl.version()"]
     (changed,) = data["diffs"]
     assert (changed["file"], changed["added"], changed["removed"]) == ("a.py", 2, 1)

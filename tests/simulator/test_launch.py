@@ -47,6 +47,24 @@ def test_settings_survive_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
     assert from_environment().policy == "error"
 
 
+@pytest.mark.parametrize(
+    ("flags", "set_already", "expected"),
+    [
+        ("fpu avx512f avx512_bf16 amx_bf16 amx_tile", "", "AVX512_CORE"),
+        ("fpu avx512f amx_bf16", "AVX2", "AVX2"),
+        ("fpu avx512f avx512_bf16", "", ""),
+    ],
+)
+def test_instructions_that_virtual_machines_refuse_are_not_used(
+    tmp_path: Path, flags: str, set_already: str, expected: str
+) -> None:
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\nbugs\t\t:\n")
+    environ = {"ONEDNN_MAX_CPU_ISA": set_already} if set_already else {}
+    launch.spare_amx(environ, tmp_path / "cpuinfo")
+    launch.spare_amx(environ, tmp_path / "missing")
+    assert environ.get("ONEDNN_MAX_CPU_ISA", "") == expected
+
+
 def test_commands(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("")

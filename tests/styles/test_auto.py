@@ -126,6 +126,13 @@ def test_a_library_is_told_to_import_it_in_its_programs(tmp_path: Path) -> None:
             "big = (torch.cuda.get_device_capability() or (0, 0)) >= (8, 0)",
         ),
         ("scaler = torch.amp.GradScaler('cuda')", "scaler = torch.amp.GradScaler('npu')"),
+        ("x = x.cuda('cuda:1', non_blocking=True)", "x = x.to('cuda:1', non_blocking=True)"),
+        ("x = x.cuda(torch.device('cuda'), True)", "x = x.to(torch.device('cuda'), non_blocking=True)"),
+        ("d = torch.device('cuda', 1)\nx = x.cuda(device=d)", "d = torch.device('cuda', 1)\nx = x.to(device=d)"),
+        (
+            "class A:\n    def __init__(self, d: torch.device):\n        self.d = d\n    def f(self):\n        return x.cuda(self.d)",
+            "class A:\n    def __init__(self, d: torch.device):\n        self.d = d\n    def f(self):\n        return x.to(self.d)",
+        ),
         ("torch.cuda.memory.memory_allocated()", "torch.npu.memory.memory_allocated()"),
         ("state = torch.load('runs/cuda/best.pt')", "state = torch.load(f='runs/cuda/best.pt')"),
         ("state = torch.load('cuda.pt', 'cpu')", "state = torch.load(f='cuda.pt', map_location='cpu')"),
@@ -141,6 +148,8 @@ def test_what_it_does_not_reach_is_edited(line: str, after: str) -> None:
     [
         "torch.cuda.synchronize()",
         "x = x.cuda(non_blocking=True)",
+        "x = x.cuda(args.gpu, non_blocking=True)",
+        "def f(x, device=None):\n    return x.cuda(device)",
         "x = x.to('cuda')",
         "x = torch.zeros(2, device='cuda:0')",
         "device = torch.device('cuda')",

@@ -9,12 +9,23 @@ import typer
 from npuify.cli.guard import NOTHING_LEFT
 from npuify.cli.options import OutputOption  # noqa: TC001 - typer reads the annotations
 
-SCHEMAS = {"scan": "npuify.report:json_schema", "verify-compare": "npuify.verify.comparison.render:schema"}
+SCHEMAS = {
+    "scan": "npuify.report:json_schema",
+    "verify-compare": "npuify.verify.comparison.render:schema",
+    "doctor": "npuify.doctor.text:json_schema",
+    "diagnose": "npuify.diagnosis.text:json_schema",
+    "verify-loss": "npuify.verify.loss.text:schema",
+    "verify-profile": "npuify.verify.profile.text:schema",
+    "verify-steps": "npuify.verify.steps.text:schema",
+    "checklist": "npuify.handover.pages:schema",
+}
 """What a schema can be asked for of, and the function that gives it. ``scan`` stands for ``migrate``, too."""
+
+_HELP = f"Whose: {', '.join(SCHEMAS)}; scan stands for migrate, too."
 
 
 def schema(
-    of: Annotated[str, typer.Argument(metavar="[COMMAND]", help="scan (also for migrate) or verify-compare.")] = "scan",
+    of: Annotated[str, typer.Argument(metavar="[COMMAND]", help=_HELP)] = "scan",
     output: OutputOption = None,
 ) -> int:
     """Print the JSON Schema of what --format json writes."""

@@ -59,6 +59,7 @@ def capture(
     device: Annotated[
         Device, typer.Option(help="What the program chooses, the CPU (CUDA is hidden), or simulated NPUs.")
     ] = Device.AUTO,
+    devices: Annotated[int, typer.Option(min=1, max=64, help="Simulated NPUs, with --device simulated.")] = 8,
     calls: Annotated[int, typer.Option(min=1, help="Calls of one model to record in each step.")] = 2,
     limit: Annotated[
         str, typer.Option(metavar="SIZE", help="Disk that one process fills with values at most.")
@@ -97,6 +98,7 @@ def capture(
         settings,
         module=bool(module),
         device=device.value,
+        devices=devices,
         python=python,
         force=force,
     )

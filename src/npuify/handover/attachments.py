@@ -82,7 +82,7 @@ def _requirements(guide: Guide) -> str:
     if guide.packages.unnamed:
         lines += [
             "",
-            "# The project says nowhere what it needs. Its files import these modules; packages that hold",
+            "# Its files import these modules too, and it says nowhere what holds them; packages that hold",
         ]
         lines += ["# them may be called otherwise, so that a person has to name them here:"]
         lines += [f"# {module}" for module in guide.packages.unnamed]

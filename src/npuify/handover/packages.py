@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -10,6 +11,7 @@ from npuify.handover.imports import imported
 from npuify.knowledge.dependencies import Dependency, companions, dependency
 from npuify.project.files import find_files
 from npuify.source.requirements import UnreadableRequirements, format_of, read
+from npuify.source.requirements.entry import normal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +25,12 @@ _COMPANIONS: Final = {"torchvision", "torchaudio"}
 _CUDA_PARTS: Final = ("nvidia-", "cuda-", "triton", "pytorch-cuda", "cudatoolkit", "cupy-cuda")
 _NOT_PIP: Final = {"python", "pip", "setuptools", "wheel", "pytorch", "cpuonly"}
 _DEVELOPERS: Final = ("test", "dev", "doc", "lint", "format", "build", "ci")
+
+_PIP_INSTALL: Final = re.compile(r"^[ \t]*[$>!%]?[ \t]*`?(?:python3? -m )?pip3? install (?P<what>.+)$", re.MULTILINE)
+_TAKES_A_VALUE: Final = frozenset(
+    "-r --requirement -c --constraint -e --editable -f --find-links -i --index-url --extra-index-url -t".split()
+)
+_REQUIREMENT: Final = re.compile(r"(?P<name>[A-Za-z][\w.-]*)(?:\[[\w,-]+\])?(?:[=<>!~]=?[\w.*,<>=!~]+)?")
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,17 +78,25 @@ def packages(project: Path, release: Release) -> Packages:
                 fact = dependency(wanted.name, release.torch_npu)
                 wanted = msgspec.structs.replace(wanted, fact=fact)
                 _place(wanted, install, build, drop)
+    says_nothing = not (install or build or drop)
+    if says_nothing:
+        for wanted in _in_pages(project):
+            if wanted.name in _COMPANIONS:
+                asked.add(wanted.name)
+            elif wanted.name not in _THE_SET:
+                wanted = msgspec.structs.replace(wanted, fact=dependency(wanted.name, release.torch_npu))
+                _place(wanted, install, build, drop)
+    told = {name.replace("-", "_") for name in (*install, *build, *drop, *asked)}
     belongs = companions(release.torch)
     versions = {"torchvision": belongs.torchvision, "torchaudio": belongs.torchaudio} if belongs else {}
     names = {file.relative for file in files}
-    says_nothing = not (install or build or drop)
     return Packages(
         install=tuple(install.values()),
         build=tuple(build.values()),
         drop=tuple(drop.values()),
         with_torch=tuple(f"{name}=={versions[name]}" if versions.get(name) else name for name in sorted(asked)),
         itself=bool(names & {"setup.py", "setup.cfg"}) or _has_build_system(project / "pyproject.toml"),
-        unnamed=imported(project) if says_nothing else (),
+        unnamed=tuple(name for name in imported(project) if name.lower() not in told) if says_nothing else (),
     )
 
 
@@ -105,6 +121,21 @@ def _in_file(path: Path, relative: str, format_name: str) -> Iterator[Wanted]:
     for entry in document.entries:
         if entry.is_main and entry.name not in _NOT_PIP and not _for_developers(entry.group):
             yield Wanted(text=_as_pip(entry, document.text, format_name), name=entry.name, file=relative)
+
+
+def _in_pages(project: Path) -> Iterator[Wanted]:
+    """What the project's page on its first level has installed by ``pip install``."""
+    for path in sorted(project.glob("README*")):
+        try:
+            text = path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        for match in _PIP_INSTALL.finditer(text):
+            words = match["what"].split("`", 1)[0].split("#", 1)[0].split()
+            for before, word in zip(("", *words), words, strict=False):
+                found = _REQUIREMENT.fullmatch(word.strip("\"'"))
+                if found is not None and before not in _TAKES_A_VALUE and not word.endswith((".txt", ".whl")):
+                    yield Wanted(text=found[0], name=normal(found["name"]), file=path.name)
 
 
 def _as_pip(entry: Entry, text: str, format_name: str) -> str:

@@ -12,6 +12,7 @@ import msgspec
 from npuify.model import NpuifyError
 from npuify.report import printable
 from npuify.report.html.escape import escaped
+from npuify.report.schemas import schema_of
 
 if TYPE_CHECKING:
     from npuify.handover.checklist import Checklist, Judged, State
@@ -49,6 +50,13 @@ def render(made: Checklist, format: str = "text") -> str:
     if format == "html":
         return printable(_html(made))
     raise NpuifyError(f"there is no format {format!r}", advice="formats: " + ", ".join(FORMATS))
+
+
+def schema() -> str:
+    """The JSON Schema of ``npuify checklist --format json``."""
+    from npuify.handover.checklist import VERSION, Checklist
+
+    return schema_of(Checklist, "checklist", VERSION, "The state of each point of a project's migration")
 
 
 def in_short(made: Checklist) -> str:

@@ -60,15 +60,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """What verifications saw."""
 
     @property
-    def unsafe(self) -> bool:
-        """Whether edits were made that are right in the usual case only."""
-        from npuify.model import Safety
-        from npuify.rules.base import all_rules
-
-        rules = all_rules()
-        return any(one.code in rules and rules[one.code].safety is Safety.REVIEW for one in self.changes)
-
-    @property
     def changes(self) -> tuple[Made, ...]:
         """The edits that were made, or would be."""
         if self.migration is not None:

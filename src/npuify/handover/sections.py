@@ -8,6 +8,7 @@ tried.
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
@@ -186,6 +187,7 @@ def _apply(guide: Guide, say: Texts) -> Iterator[str]:
         yield f'${{NPUIFY:-npuify}} migrate "$SOURCE" -o "$PROJECT" {_options(guide)} || [ $? -eq 1 ]'
         yield 'cd "$PROJECT"'
         yield "```"
+        yield from _itself(guide, say)
         return
     yield say("apply-by-patch")
     yield ""
@@ -208,20 +210,33 @@ def _apply(guide: Guide, say: Texts) -> Iterator[str]:
     if guide.patch.left_out:
         yield ""
         yield say("patch-left-out", files=", ".join(code(name) for name in guide.patch.left_out[:_MOST_POINTS]))
-    if guide.packages.itself:
-        yield ""
-        yield say("install-itself")
-        yield ""
-        yield "```bash install"
-        yield "python -m pip install --no-deps --no-build-isolation --editable ."
-        yield "```"
+    yield from _itself(guide, say)
+
+
+def _itself(guide: Guide, say: Texts) -> Iterator[str]:
+    """A project that is a package of its own."""
+    if not guide.packages.itself:
+        return
+    yield ""
+    yield say("install-itself")
+    yield ""
+    yield "```bash install"
+    yield "python -m pip install --no-deps --no-build-isolation --editable ."
+    yield "```"
+    yield ""
+    yield say("rehearse-itself")
+    yield ""
+    place = "$PROJECT/src:$PROJECT" if (guide.record.root / "src").is_dir() else "$PROJECT"
+    yield "```bash"
+    yield f'if [ -n "$RUN" ]; then export PYTHONPATH="{place}${{PYTHONPATH:+:$PYTHONPATH}}"; fi'
+    yield "```"
 
 
 def _options(guide: Guide) -> str:
     """The options of ``npuify migrate`` that give the same edits."""
     scan = guide.record.scan
     style = f" --style {scan.style}" if scan.style != "npu" else ""
-    return f"--torch-npu {scan.release.torch_npu}{style}{' --unsafe' if guide.record.unsafe else ''}"
+    return f"--torch-npu {scan.release.torch_npu}{style}{' --unsafe' if guide.unsafe else ''}"
 
 
 def _changes(guide: Guide, say: Texts) -> Iterator[str]:
@@ -337,6 +352,10 @@ def _verify(guide: Guide, say: Texts) -> Iterator[str]:
     yield ""
     yield say("verify-what")
     yield ""
+    yield "```text"
+    yield _acceptance(guide)
+    yield "```"
+    yield ""
     yield from _row(say("step"), say("command"), say("expected"), say("seen"))
     yield "|---|---|---|---|"
     states = {point.id: point for point in guide.checklist.points}
@@ -352,15 +371,39 @@ def _verify(guide: Guide, say: Texts) -> Iterator[str]:
 
 _STEPS: Final = (
     ("machine", "npuify doctor --project ."),
-    ("forward", "npuify verify steps ."),
-    ("backward", "npuify verify steps ."),
+    ("forward", "npuify verify steps …"),
+    ("backward", "npuify verify steps …"),
     ("compare", "npuify verify compare REFERENCE NPU"),
-    ("iterations", "npuify verify steps ."),
+    ("iterations", "npuify verify steps …"),
     ("loss", "npuify verify loss REFERENCE NPU"),
-    ("resume", "npuify verify steps ."),
-    ("cards", "npuify verify steps ."),
+    ("resume", "npuify verify steps …"),
+    ("cards", "npuify verify steps …"),
     ("profile", "npuify verify profile FOLDER"),
 )
+
+
+_KEPT: Final = '--format json --output "$PROJECT/npuify-report/steps.json"'
+
+
+def _acceptance(guide: Guide) -> str:
+    """The command that runs the acceptance; the project's own one in it, where one is known."""
+    # What really was run says more than what can be put together.
+    asked = next((one.asked for one in guide.record.seen if one.asked), ())
+    if asked:
+        return f'npuify verify steps "$SOURCE" --migrated "$PROJECT" {shlex.join(asked)} {_KEPT}'
+    given = [one.command for one in guide.starts if one.kind == "given"]
+    trains = next((at for at, one in enumerate(given) if "train" in one), len(given) - 1)
+    entry = _on_each_device(given[trains]) if given else f"{_program(guide)} ARGUMENTS"
+    first = f"--prepare {shlex.quote(_on_each_device(given[trains - 1]))} " if trains > 0 else ""
+    quoted = f'"{entry}"' if not re.search(r'["$`\\]', entry) else shlex.quote(entry)
+    return f'npuify verify steps "$SOURCE" --migrated "$PROJECT" {first}--entry {quoted} {_KEPT}'
+
+
+def _on_each_device(command: str) -> str:
+    """A command with the words for device and backend as ``verify steps`` fills them in for both sides."""
+    command = re.sub(r"^python[\d.]*\s+", "", command)
+    command = re.sub(r"(?<=[=\s])npu(?=[:\s]|$)", "{device}", command)
+    return re.sub(r"(?<=[=\s])hccl(?=\s|$)", "{backend}", command)
 
 
 def _problems(guide: Guide, say: Texts) -> Iterator[str]:

@@ -38,6 +38,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     file: str
     """The result's file."""
     command: str = ""
+    asked: tuple[str, ...] = ()
+    """Of an acceptance: the options that it was asked for with."""
 
 
 def read_seen(places: Sequence[Path], *, required: Sequence[Path] = ()) -> tuple[Seen, ...]:
@@ -104,6 +106,8 @@ _PLACES: Final = {"hardware": HARDWARE, "simulation": SIMULATION, "the host's CP
 
 def _steps(data: dict[str, Any], file: str) -> Iterator[Seen]:
     """The acceptance, step by step."""
+    asked = data.get("asked")
+    words = tuple(map(str, asked)) if isinstance(asked, list) else ()
     for step in data["steps"] if isinstance(data["steps"], list) else []:
         if isinstance(step, dict) and isinstance(step.get("name"), str):
             commands = step.get("commands")
@@ -114,6 +118,7 @@ def _steps(data: dict[str, Any], file: str) -> Iterator[Seen]:
                 text=str(step.get("message", "")),
                 file=file,
                 command=str(commands[0]) if isinstance(commands, list) and commands else "",
+                asked=words,
             )
 
 

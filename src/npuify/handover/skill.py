@@ -16,7 +16,9 @@ from npuify.handover.patch import Patch, between, of_text
 from npuify.handover.sections import body
 from npuify.handover.starts import Start, starts
 from npuify.handover.texts import Texts
+from npuify.model import Safety
 from npuify.rewrite.plan import plan
+from npuify.rules.base import all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +42,8 @@ class Guide(msgspec.Struct, frozen=True, kw_only=True):
     patch: Patch | None
     """None where the project before its migration is not there."""
     origin: Origin
+    unsafe: bool
+    """Whether edits were made, or are planned, that are right in the usual case only."""
     by_hand: tuple[str, ...]
     """Files that are not as the migration would leave them: a person, or another tool, has changed them."""
 
@@ -83,6 +87,7 @@ def _gathered(record: Record, name: str, commands: Sequence[str]) -> Guide:
     else:
         patch = between(record.source, record.root) if record.source is not None else None
     before = record.source if record.migration is not None and record.source is not None else record.root
+    unsafe, by_hand = _made_how(record, patch)
     return Guide(
         name=name,
         record=record,
@@ -91,17 +96,30 @@ def _gathered(record: Record, name: str, commands: Sequence[str]) -> Guide:
         starts=starts(record.root, record.options, record.scan.survey, commands),
         patch=patch,
         origin=origin(before),
-        by_hand=_by_hand(record, patch),
+        unsafe=unsafe,
+        by_hand=by_hand,
     )
 
 
-def _by_hand(record: Record, patch: Patch | None) -> tuple[str, ...]:
-    """Migrate the source again, in memory, and see which files of the project are otherwise."""
+def _made_how(record: Record, patch: Patch | None) -> tuple[bool, tuple[str, ...]]:
+    """Migrate the source again, in memory: with which edits it comes nearest to the project, and what is otherwise.
+
+    A report does not say whether --unsafe was asked for, and a rule's edits need not all be as safe as each other.
+    """
+    if record.planned is not None:
+        return record.options.unsafe, ()
     if patch is None or record.source is None or record.migration is None:
-        return ()
-    again = msgspec.structs.replace(record.options, unsafe=record.unsafe)
-    _, contents = plan(record.source, again)
-    return tuple(name for name in patch.files if contents.get(name) != _content(record.root / name))
+        # Without the source, what the rules say of themselves is all that is known.
+        rules = all_rules()
+        return any(one.code in rules and rules[one.code].safety is Safety.REVIEW for one in record.changes), ()
+    found: dict[bool, tuple[str, ...]] = {}
+    for unsafe in (False, True):
+        _, contents = plan(record.source, msgspec.structs.replace(record.options, unsafe=unsafe))
+        found[unsafe] = tuple(name for name in patch.files if contents.get(name) != _content(record.root / name))
+        if not found[unsafe]:
+            return unsafe, ()
+    nearest = len(found[True]) < len(found[False])
+    return nearest, found[nearest]
 
 
 def _content(path: Path) -> bytes | None:

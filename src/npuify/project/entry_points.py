@@ -87,7 +87,14 @@ def commands(text: str) -> Iterator[tuple[int, str, str]]:
                 run = part[start.start() :].split("`", 1)[0] if start else ""
                 target = _target(run)
                 if target:
-                    yield number, " ".join(run.split()).rstrip("\"'"), target
+                    yield number, _without_loose_quotes(" ".join(run.split())), target
+
+
+def _without_loose_quotes(command: str) -> str:
+    """Quotes at the end whose beginning stands before the program, as in YAML and JSON."""
+    while command[-1:] in ("'", '"') and command.count(command[-1]) % 2:
+        command = command[:-1]
+    return command
 
 
 def _target(command: str) -> str:

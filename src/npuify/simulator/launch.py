@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -61,9 +62,26 @@ def environment(settings: Settings, base: dict[str, str]) -> dict[str, str]:
     made.update(settings.environment())
     made[f"{PREFIX}_HOME"] = str(HOME)
     made["CUDA_VISIBLE_DEVICES"] = ""
+    spare_amx(made)
     path = [str(SHIM), *filter(None, base.get("PYTHONPATH", "").split(os.pathsep))]
     made["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(path))
     return made
+
+
+def spare_amx(environ: dict[str, str], cpuinfo: Path = Path("/proc/cpuinfo")) -> None:
+    """Keep PyTorch from instructions that some virtual machines announce and then refuse, which ends it by SIGILL.
+
+    Products of bfloat16 take them, so that programs for NPUs do sooner or later. What is computed is the same; where
+    the user has set the variable, that counts.
+    """
+    if "ONEDNN_MAX_CPU_ISA" in environ:
+        return
+    try:
+        announced = re.search(r"^flags\s*:.*\bamx_bf16\b", cpuinfo.read_text(errors="replace"), re.MULTILINE)
+    except OSError:
+        return
+    if announced:
+        environ["ONEDNN_MAX_CPU_ISA"] = "AVX512_CORE"
 
 
 def python_for(asked: str = "") -> str:

@@ -82,8 +82,6 @@ def apply() -> None:
             continue
         if name in _REPLACED:
             _replace(name, _find(_REPLACED[name]))
-            if name.endswith(".cuda"):
-                _wrap(name, _with_devices)
         elif name == "torch.profiler.profile":
             _replace(name, _profile())
         elif name in _GROUPS:
@@ -117,6 +115,8 @@ _done: list[bool] = []
 
 
 def _warn() -> None:
+    # The real one does this to the whole process as well, in each of its releases.
+    warnings.filterwarnings("once")
     if os.environ.get("RANK", "0") == "0":
         warnings.warn(
             "transfer_to_npu (simulated by npuify): torch.cuda and its functions, .cuda(), devices called cuda, and "

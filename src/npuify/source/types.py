@@ -234,6 +234,11 @@ def _infer_self_attribute(node: ast.Attribute, source: PythonSource, scope: Scop
 
 def assigned_to_self(node: ast.Attribute, source: PythonSource, scope: Scope) -> list[ast.expr]:
     """What the methods of the class around assign to ``self.name``; nothing for an attribute of another object."""
+    return [value for value, _ in assigned_with_scopes(node, source, scope)]
+
+
+def assigned_with_scopes(node: ast.Attribute, source: PythonSource, scope: Scope) -> list[tuple[ast.expr, Scope]]:
+    """As :func:`assigned_to_self`, each with the scope of the method that assigns it."""
     if not (isinstance(node.value, ast.Name) and node.value.id == "self"):
         return []
     current: Scope | None = scope
@@ -241,7 +246,8 @@ def assigned_to_self(node: ast.Attribute, source: PythonSource, scope: Scope) ->
         current = current.parent
     if current is None or not isinstance(current.node, ast.ClassDef):
         return []
-    return [value for _, value in _self_assignments(current.node, source).get(node.attr, ()) if value is not None]
+    assigned = _self_assignments(current.node, source).get(node.attr, ())
+    return [(value, source.inner_scope(method)) for method, value in assigned if value is not None]
 
 
 def _self_assignments(node: ast.ClassDef, source: PythonSource) -> dict[str, list[tuple[ast.AST, ast.expr | None]]]:

@@ -38,6 +38,14 @@ def changed(values: list[float], change: Callable[[int, float], float]) -> list[
     return [change(step, value) for step, value in enumerate(values)]
 
 
+def test_a_long_run_that_agrees_but_for_nan_is_not_said_to_differ() -> None:
+    values = [3.0 / (step + 1) for step in range(40)]
+    report = judge(curve(values), curve([*values[:20], *[math.nan] * 20]))
+    assert report.verdict is Verdict.DIFFERENT
+    assert "not a number from step" in report.said[0]
+    assert not any("long run" in one or "change sign" in one for one in report.said), report.said
+
+
 def test_rounding_is_no_difference() -> None:
     draw = random.Random(1)
     one = falling(300)

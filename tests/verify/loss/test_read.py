@@ -83,6 +83,103 @@ LOGS = {
         (1, 2),
         (0.5, 0.4),
     ),
+    "LitGPT": (
+        (
+            "Epoch 1 | iter 1 step 0 | loss train: 10.98, val: n/a | iter time: 9.1 ms remaining time: 0:10:00\n"
+            "Epoch 1 | iter 2 step 1 | loss train: 10.8, val: n/a | iter time: 9.0 ms (step)\n"
+            "iter 2: val loss 9.1, val time: 3.00 ms\n"
+        ),
+        (1, 2),
+        (10.98, 10.8),
+    ),
+    "Tacotron 2": (
+        "Train loss 0 43.1 Grad Norm 11.0 3.00s/it\nTrain loss 1 40.5 Grad Norm 9.0 1.00s/it\nValidation loss 1: 50.0\n",
+        (0, 1),
+        (43.1, 40.5),
+    ),
+    "a tutorial with epochs and steps": (
+        "Epoch [1/5], Step [100/600], Loss: 0.4\nEpoch [1/5], Step [200/600], Loss: 0.3\n",
+        (100, 200),
+        (0.4, 0.3),
+    ),
+    "a tutorial with epochs": ("Epoch [5/60], Loss: 9.8\nEpoch [10/60], Loss: 5.1\n", (5, 10), (9.8, 5.1)),
+    "super resolution": (
+        "===> Epoch[1](1/50): Loss: 0.34\n===> Epoch[1](2/50): Loss: 0.24\n===> Epoch 1 Complete: Avg. Loss: 0.29\n",
+        (1, 2),
+        (0.34, 0.24),
+    ),
+    "a bar with times that are called steps": (
+        (
+            " [=>...]  Step: 10ms | Tot: 20ms | Loss: 2.3 | Acc: 10% (10/100) \r 1/391 \r"
+            " [==>..]  Step: 10ms | Tot: 30ms | Loss: 2.2 | Acc: 11% (22/200) \r 2/391 \n"
+        ),
+        (1, 2),
+        (2.3, 2.2),
+    ),
+    "tqdm with a loss in brackets": (
+        (
+            "Epoch 1/5:   1%|     | 4/400 [00:01<01:00, 3.0img/s, loss (batch)=1.5]\r"
+            "Epoch 1/5:   2%|     | 8/400 [00:02<01:00, 3.0img/s, loss (batch)=1.4]\r"
+        ),
+        (4, 8),
+        (1.5, 1.4),
+    ),
+    "Diffusers": (
+        (
+            "Steps:   1%|     | 10/1000 [00:10<16:00,  1.0it/s, lr=1e-5, step_loss=0.12]\r"
+            "Steps:   1%|     | 11/1000 [00:11<16:00,  1.0it/s, lr=1e-5, step_loss=0.22]\r"
+        ),
+        (10, 11),
+        (0.12, 0.22),
+    ),
+    "Lightning's bar": (
+        (
+            "Epoch 0:  10%|     | 10/100 [00:01<00:10,  9.0it/s, v_num=0, train_loss_step=2.3]\r"
+            "Epoch 0:  20%|     | 20/100 [00:01<00:10,  9.0it/s, v_num=0, train_loss_step=2.1]\r"
+        ),
+        (10, 20),
+        (2.3, 2.1),
+    ),
+    "fairseq": (
+        (
+            "2020-01-01 10:00:00 | INFO | train_inner | epoch 001:    100 / 1000 loss=12.5, nll_loss=12.3, num_updates=100\n"
+            "2020-01-01 10:01:00 | INFO | train_inner | epoch 001:    200 / 1000 loss=11.5, nll_loss=11.3, num_updates=200\n"
+            "2020-01-01 10:02:00 | INFO | valid | epoch 001 | valid on 'valid' subset | loss 9.1 | num_updates 1000\n"
+        ),
+        (100, 200),
+        (12.5, 11.5),
+    ),
+    "WeNet": (
+        "DEBUG TRAIN Batch 0/100 loss 80.1 loss_att 30 lr 0.1\nDEBUG CV Batch 0/0 loss 60.1 history loss 50\n",
+        (0,),
+        (80.1,),
+    ),
+    "DLLogger": (
+        (
+            'DLLL {"timestamp": "1", "type": "LOG", "step": [1, 10], "data": {"loss": 9.5, "lr": 0.1}}\n'
+            'DLLL {"timestamp": "2", "type": "LOG", "step": [1, 20], "data": {"loss": 8.5, "lr": 0.1}}\n'
+        ),
+        (10, 20),
+        (9.5, 8.5),
+    ),
+    "a table for each step": (
+        (
+            "---------------------\n| grad_norm | 1.2   |\n| loss      | 0.998 |\n| loss_q0   | 0.9   |\n"
+            "| step      | 10    |\n---------------------\n| loss      | 0.898 |\n| step      | 20    |\n"
+        ),
+        (10, 20),
+        (0.998, 0.898),
+    ),
+    "torchtitan, in colours": (
+        (
+            "[rank0]:2025 - root - INFO - \x1b[32mstep:  1  \x1b[31mloss:  8.13  \x1b[38;5;208mgrad_norm:  1.5\x1b[0m\n"
+            "[rank0]:2025 - root - INFO - \x1b[32mstep:  2  \x1b[31mloss:  7.13  \x1b[38;5;208mgrad_norm:  1.5\x1b[0m\n"
+            "[rank0]:2025 - root - INFO - \x1b[32mvalidate step:  2  \x1b[31mloss:  7.5\x1b[0m\n"
+        ),
+        (1, 2),
+        (8.13, 7.13),
+    ),
+    "thousands": ("step 1 | loss=1,234.5\nstep 2 | loss=1,134.5\n", (1, 2), (1234.5, 1134.5)),
 }
 
 
@@ -106,6 +203,58 @@ def test_a_pattern_of_ones_own() -> None:
         read_log("x", "log", pattern="x")
     with pytest.raises(NpuifyError, match="no regular expression"):
         read_log("x", "log", pattern="(")
+
+
+def test_rows_about_validation_or_the_end_are_no_points(tmp_path: Path) -> None:
+    """As MMEngine and the Trainer of Hugging Face write them."""
+    rows = [{"mode": "train", "iter": step, "loss": 3.0 / step} for step in range(1, 5)]
+    rows.insert(2, {"mode": "val", "iter": 2, "loss": 9.0})
+    rows.append({"loss": 1.0, "runtime": 3.0})
+    path = tmp_path / "log.json"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    curve = read_curve(path)
+    assert (curve.steps, curve.values) == ((1, 2, 3, 4), (3.0, 1.5, 1.0, 0.75))
+    assert curve.notes == ("1 row without a step left out, such as one about the end",)
+
+
+def test_a_log_may_begin_with_a_sentence_that_holds_a_comma(tmp_path: Path) -> None:
+    path = tmp_path / "train.log"
+    path.write_text("loading the data, then training with the loss of the paper\nstep 1 loss 3.5\nstep 2 loss 2.5\n")
+    curve = read_curve(path)
+    assert (curve.kind, curve.values) == ("log", (3.5, 2.5))
+    path.write_text("name, size, colour\na, 3, red\n")
+    with pytest.raises(NpuifyError, match="no loss of training was found in it"):
+        read_curve(path)
+
+
+@pytest.mark.parametrize("prefix", ["[rank{}]: ", "[default{}]:", "[1,{}]<stdout>:"])
+def test_of_several_processes_the_first_one_counts(prefix: str) -> None:
+    """torchrun and mpirun put all processes into one file; their losses differ."""
+    lines = [(rank, f"step {step} loss {10 * step + rank}.5") for step in (1, 2, 3) for rank in (1, 0)]
+    curve = read_log("".join(f"{prefix.format(rank)}{line}\n" for rank, line in lines), "log")
+    assert (curve.steps, curve.values) == ((1, 2, 3), (10.5, 20.5, 30.5))
+    assert curve.notes == ("3 lines of other processes left out",)
+
+
+@pytest.mark.parametrize(
+    ("line", "metric"),
+    [
+        ("[Epoch 0/9] [Batch {}/9] [D loss: 0.{}] [G loss: 0.9]", "D loss"),
+        ("Epoch [0/9], Step [{}/9], d_loss: 0.{}, g_loss: 0.9, D(x): 0.9", "d_loss"),
+    ],
+)
+def test_of_several_losses_one_has_to_be_named(line: str, metric: str) -> None:
+    text = "".join(line.format(step, step) + "\n" for step in (1, 2))
+    with pytest.raises(NpuifyError, match="several losses are in it"):
+        read_log(text, "log")
+    curve = read_log(text, "log", metric)
+    assert (curve.steps, curve.values) == ((1, 2), (0.1, 0.2))
+
+
+def test_a_name_that_is_not_there_is_told_with_those_that_are() -> None:
+    with pytest.raises(NpuifyError, match="no line of it holds 'mse' and a number") as told:
+        read_log("step 1 d_loss 3 g_loss 2\n", "log", "mse")
+    assert told.value.advice == "losses that it has: d_loss, g_loss"
 
 
 def test_a_log_about_something_else_is_no_curve() -> None:

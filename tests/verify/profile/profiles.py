@@ -98,6 +98,8 @@ def host_trace() -> list[dict[str, Any]]:
             event("aten::_to_cpu", start + 650, 20),
             event("aten::item", start + 800, 50),
             event("Optimizer.step#AdamW.step", start + 860, 100),
+            event("autograd::engine::evaluate_function: AddmmBackward0", start + 960, 30),
+            event("AddmmBackward0", start + 961, 28),
             event("AscendCL@aclrtSynchronizeStream", start + 810, 30, pid=7, cat=""),
             *(event("Node@launch", start + 700 + 3 * place, 2, pid=7, cat="") for place in range(10)),
         ]

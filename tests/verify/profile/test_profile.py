@@ -66,6 +66,14 @@ def test_bound_by_communication(tmp_path: Path) -> None:
     assert "T16" in advised(report), "400 MB in one message"
 
 
+def test_the_engine_around_a_backward_is_not_told_besides_it(tmp_path: Path) -> None:
+    report = read_profile(profiles.torch_npu(tmp_path, [(300.0, 0.0, 700.0)] * 3, trace=profiles.host_trace()))
+    names = [one.name for one in report.host_operators]
+    assert "AddmmBackward0" in names
+    assert not any("evaluate_function" in name for name in names)
+    assert "with what they call" in render_text(report)
+
+
 def test_bound_by_the_data_and_what_the_trace_shows(tmp_path: Path) -> None:
     report = read_profile(profiles.torch_npu(tmp_path, [(300.0, 0.0, 700.0)] * 3, trace=profiles.host_trace()))
     assert report.bound is Bound.DATA

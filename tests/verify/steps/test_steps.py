@@ -184,8 +184,36 @@ def test_resume_finds_the_option_and_gives_more_to_do(tmp_path: Path) -> None:
     result = longer.resume(made, 0.0, ran_to_end=True, fresh=3.0)
     assert result.status is Status.PASSED
     assert result.commands == ("npuify resume-longer",)
-    (made.target / "train.py").write_text("")
-    assert "not plain how" in longer.resume(made, 0.0, ran_to_end=True, fresh=3.0).message
+
+
+@pytest.mark.parametrize(
+    ("fresh", "status", "said"),
+    [
+        (3.0, Status.PASSED, "goes on by itself"),
+        (0.5, Status.NOT_RUN, "begins anew, and it is not plain how"),
+        (None, Status.NOT_RUN, "loss of a fresh start is not known"),
+    ],
+)
+def test_a_program_without_an_option_is_started_again(
+    tmp_path: Path, fresh: float | None, status: Status, said: str
+) -> None:
+    """Many programs look for their checkpoint themselves."""
+    nothing = "npuify: nothing was captured: the program called no torch.nn.Module"
+    words = ("torchrun", "train.py", "--set", "train.steps=4")
+    made = bench(tmp_path, {"resume-longer": curve([0.5])}, said=nothing, code=2, entry=words)
+    (made.target / "train.py").write_text("state = torch.load('last.pt')")
+    longer.iterations(made)
+    result = longer.resume(made, 0.0, ran_to_end=True, fresh=fresh)
+    assert (result.status, said in result.message) == (status, True), result.message
+
+
+def test_a_program_gets_one_card_and_a_launcher_all(tmp_path: Path) -> None:
+    """A program that takes every card that it finds would not see the reference's batches."""
+    made = bench(tmp_path, {}, cards=("spawn.py",))
+    assert made._count(("train.py", "--device=npu")) == 1
+    assert made._count(("torchrun", "train.py")) == made._count(("spawn.py",)) == 8
+    assert made._visible(("train.py",)).keys() == {"CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES"}
+    assert made._visible(("torchrun", "train.py")) == {}
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,7 @@ def test_from_start_to_end(tmp_path: Path) -> None:
     assert {step["where"] for step in steps.values()} == {"simulation"}
     assert code == 0
     assert report["reference"] == "CPU"
+    assert report["asked"] == ["--entry", "train.py --steps=9", "--iterations", "9"]
     assert report["target"] == "simulated NPU"
     assert "hardware" not in text
     assert "falls" in steps["loss"]["message"]

@@ -14,6 +14,7 @@ from npuify.model import Severity
 from npuify.rules.device_use import is_device_expression, is_device_table
 from npuify.rules.styles.portable_strings import table_entry
 from npuify.rules.styles.spelling import literal
+from npuify.source.types import assigned_with_scopes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
     from npuify.rules.styles.draft import Draft
+    from npuify.source.scopes import Scope
 
     Node = ast.AST | tuple[int, int]
     Form = Callable[[Draft, ast.AST, PythonFile], Draft | None]
@@ -88,7 +90,66 @@ def _method(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
     storage = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and "storage" in value.func.attr
     if storage or (isinstance(value, ast.Name) and "storage" in value.id):
         return draft if not file.release.transfer_reaches(f"torch.storage.TypedStorage.{node.attr}") else None
-    return None if file.release.transfer_reaches(f"torch.Tensor.{node.attr}") else draft
+    if not file.release.transfer_reaches(f"torch.Tensor.{node.attr}"):
+        return draft
+    return _moved_to(draft, node, file)
+
+
+def _moved_to(draft: Draft, node: ast.Attribute, file: PythonFile) -> Draft | None:
+    """``x.cuda(device)`` becomes ``x.to(device)`` where the device is one of CUDA.
+
+    ``transfer_to_npu`` puts ``npu`` in the place of ``cuda`` and does not wrap it: "cuda:1" and torch.device("cuda")
+    are refused there, while ``to`` is wrapped. Numbers and None mean the same to both.
+    """
+    call = file.parent(node)
+    if node.attr != "cuda" or not isinstance(call, ast.Call) or call.func is not node:
+        return None
+    named = next((keyword.value for keyword in call.keywords if keyword.arg == "device"), None)
+    device = call.args[0] if call.args else named
+    if device is None or not _cuda_device(device, file, file.scope(node)):
+        return None
+    edit = file.rename_attribute(node, "to")
+    if edit is None or len(call.args) > 2:
+        return draft._replace(
+            edits=(), severity=Severity.ERROR, advice="write .to(device)", message=_NOT_WRAPPED, needs_torch_npu=False
+        )
+    edits = [edit]
+    if len(call.args) == 2:
+        start = file.source.start(call.args[1])
+        edits.append(file.edit(start, start, "non_blocking="))
+    return draft._replace(edits=tuple(edits), message=_NOT_WRAPPED, needs_torch_npu=False)
+
+
+_NOT_WRAPPED: Final = "transfer_to_npu makes .cuda() .npu(), which takes no device of CUDA; .to() takes it"
+
+
+def _cuda_device(node: ast.expr | None, file: PythonFile, scope: Scope, hops: int = 4) -> bool:
+    """Whether an expression surely is a ``torch.device``, or a text that names CUDA."""
+    if hops == 0 or node is None:
+        return False
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value.startswith("cuda")
+    if isinstance(node, ast.Call):
+        return file.source.qualname(node.func, scope) == "torch.device"
+    if isinstance(node, ast.IfExp):
+        return all(_cuda_device(branch, file, scope, hops - 1) for branch in (node.body, node.orelse))
+    if isinstance(node, ast.Attribute):
+        assigned = assigned_with_scopes(node, file.source, scope)
+        return bool(assigned) and all(_cuda_device(value, file, inner, hops - 1) for value, inner in assigned)
+    found = scope.lookup(node.id) if isinstance(node, ast.Name) else None
+    if found is None:
+        return False
+    owner, bindings = found
+    return all(
+        (binding.kind == "assign" and _cuda_device(binding.value, file, owner, hops - 1))
+        or (
+            binding.kind == "parameter"
+            and isinstance(binding.node, ast.arg)
+            and binding.node.annotation is not None
+            and file.source.qualname(binding.node.annotation, owner) == "torch.device"
+        )
+        for binding in bindings
+    )
 
 
 def _own_method(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
@@ -355,6 +416,7 @@ KEPT: Final = frozenset(
         "NPU119",
         "NPU122",
         "NPU123",
+        "NPU134",
         "NPU202",
         "NPU210",
         "NPU211",

@@ -62,7 +62,7 @@ def capture(
     device: str = "auto",
     python: str = "",
     force: bool = False,
-    simulated: Simulated | None = None,
+    devices: int = 8,
 ) -> Captured:
     """Run a program and write what it computes into ``folder``.
 
@@ -72,7 +72,7 @@ def capture(
         module: the program is a module, as for ``python -m``.
         device: ``auto`` (what the program chooses), ``cpu`` (CUDA is hidden from it) or ``simulated`` (simulated NPUs).
         force: replace a capture that is there.
-        simulated: the simulated machine; by default one of eight NPUs.
+        devices: how many NPUs are simulated.
 
     Raises:
         NpuifyError: wrong use, or the program did nothing that can be captured.
@@ -84,7 +84,7 @@ def capture(
     run = uuid.uuid4().hex
     root = str(Path.cwd() if module else _program_folder(arguments))
     settings = replace(settings, folder=str(partial.absolute()), run=run, root=root)
-    environ = _environment(settings, device, simulated, interpreter)
+    environ = _environment(settings, device, devices, interpreter)
     partial.mkdir(parents=True)
     try:
         begun = time.time()
@@ -187,16 +187,17 @@ def _ended(code: int) -> str:
         return f"was ended by signal {-code}"
 
 
-def _environment(settings: Settings, device: str, simulated: Simulated | None, interpreter: str) -> dict[str, str]:
+def _environment(settings: Settings, device: str, devices: int, interpreter: str) -> dict[str, str]:
     environ = dict(os.environ)
     first = []
     if device == "simulated":
-        machine = simulated or Simulated(policy="off", cpu_random=True)
+        machine = Simulated(devices=devices, policy="off", cpu_random=True)
         environ = simulator.environment(machine, environ)
         _, release = simulator.check(interpreter, environ)
         environ[f"{PREFIX}_TORCH_NPU"] = release
     elif device == "cpu":
         environ["CUDA_VISIBLE_DEVICES"] = ""
+        simulator.spare_amx(environ)
     if environ.get(PREFIX) == "1":
         first = [str(simulator.SHIM)]
         environ[f"{PREFIX}_SHIM"] = first[0]

@@ -78,11 +78,15 @@ class Training:
         """A model is called for the first time: the parameters that it starts from."""
         self._watch_npu()
         self._watch_scalers()
+        # A lazy module's have no shape before its first call.
+        lazy = torch.nn.parameter.is_lazy
         for path, value in self._recorder.names.buffers(name, model):
+            if lazy(value):
+                continue
             self._versions[path] = (id(value), _version(value))
             self._parameter(path, value, "buffer", "start")
         for identity, (path, value) in self._recorder.names.parameters().items():
-            if path.startswith((f"{name}.",)) or path == name:
+            if (path.startswith((f"{name}.",)) or path == name) and not lazy(value):
                 self._parameter(path, value, "parameter", "start")
                 self._watch_gradient(identity, path, value)
 

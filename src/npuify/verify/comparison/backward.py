@@ -29,9 +29,9 @@ class Backward:
         self._scales = (_scale_at(a), _scale_at(b))
         self._calls = {call.start: call for call, _ in pairs.calls}
         self._lower = {call.start: call.autocast or other.autocast for call, other in pairs.calls}
-        self._of_name: dict[tuple[int, str], Call] = {}
+        self._of_name: dict[tuple[int, str], list[Call]] = {}
         for call, _ in pairs.calls:
-            self._of_name.setdefault((call.step, call.name), call)
+            self._of_name.setdefault((call.step, call.name), []).append(call)
         self._floors = _floors(forward) if _has_kinks(pairs) else {}
         self._given: dict[int, Metrics] = {}
         """Error of the gradient of each call's results, by the call's start."""
@@ -162,8 +162,9 @@ class Backward:
         """The innermost module around a parameter that both sides call."""
         while name:
             found = self._of_name.get((step, name))
-            if found is not None:
-                return found
+            if found:
+                # A step may hold calls that no gradient comes back through, such as one for the shapes.
+                return next((call for call in found if call.start in self._given), found[0])
             name = name.rpartition(".")[0]
         return None
 

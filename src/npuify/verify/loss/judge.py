@@ -130,7 +130,8 @@ def _words(
             f"{percent(tolerance)} is allowed."
         )
         advice.append(_onset(reference, opening, errors, tolerance))
-    if rest is not None and not rest.aligned and math.isfinite(rest.mean_error):
+    # Where only NaN keeps it from agreeing, that is said already.
+    if rest is not None and tolerance < rest.mean_error < math.inf:
         if verdict is Verdict.UNCERTAIN:
             said.append(
                 f"After that, single steps differ by {percent(rest.mean_error)} on average, "

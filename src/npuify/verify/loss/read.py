@@ -50,8 +50,17 @@ def read_curve(path: Path, *, metric: str = "", pattern: str = "") -> Curve:
     if start[0] in "{[":
         return _json(text, file, metric)
     head = start.split("\n", 1)[0].strip()
-    if path.suffix.lower() in (".csv", ".tsv") or re.fullmatch(r'[\w/."\' -]+(?:[,\t;][\w/."\' -]*)+', head):
+    if path.suffix.lower() in (".csv", ".tsv"):
         return read_csv(text, file, metric)
+    if re.fullmatch(r'[\w/."\' -]+(?:[,\t;][\w/."\' -]*)+', head):
+        try:
+            return read_csv(text, file, metric)
+        except NpuifyError as error:
+            # A sentence with a comma looks like the names of columns.
+            try:
+                return read_log(text, file, metric)
+            except NpuifyError:
+                raise error from None
     return read_log(text, file, metric)
 
 

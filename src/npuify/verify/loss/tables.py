@@ -100,7 +100,8 @@ def read_json(text: str, file: str, metric: str = "") -> Curve:
 
 
 def _rows(rows: list[Any], file: str, metric: str, kind: str, notes: list[str] | None = None) -> Curve:
-    flat = [_flat(row) for row in rows if isinstance(row, dict)]
+    flat = [_flat(row) for row in rows if isinstance(row, dict) and not _of_validation(row)]
+    notes = list(notes or ())
     names: dict[str, None] = {}
     for row in flat:
         names.update(dict.fromkeys(name for name, value in row.items() if number(value) is not None))
@@ -111,7 +112,17 @@ def _rows(rows: list[Any], file: str, metric: str, kind: str, notes: list[str] |
         value = number(row.get(column))
         if value is not None:
             points.append((whole(row.get(found)), value))
-    return make_curve(file, kind, column, points, notes or [])
+    named = [point for point in points if point[0] is not None]
+    if len(points) > len(named) > len(points) // 2:
+        notes.append(f"{counted(len(points) - len(named), 'row')} without a step left out, such as one about the end")
+        points = named
+    return make_curve(file, kind, column, points, notes)
+
+
+def _of_validation(row: dict[str, Any]) -> bool:
+    """Whether a row says of itself that it is not about training: ``{"mode": "val", "loss": 3}``."""
+    words = {str(row.get(name)).lower() for name in ("mode", "split", "phase", "stage", "subset")}
+    return bool(words & {"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from npuify.report import printable
+from npuify.report.schemas import schema_of
 
-from .judge import percent
+from .judge import VERSION, percent
 from .model import Verdict
 
 if TYPE_CHECKING:
@@ -60,6 +61,14 @@ def render_json(report: LossReport) -> str:
     """The report as JSON; ``version`` says which form. What is not finite is text, as JSON has no word for it."""
     plain = _plain(msgspec.to_builtins(report))
     return printable(msgspec.json.format(msgspec.json.encode(plain), indent=2).decode("utf-8") + "\n")
+
+
+def schema() -> str:
+    """The JSON Schema of ``npuify verify loss --format json``."""
+    from npuify.verify.loss.model import LossReport
+
+    title = "What npuify verify loss says of two loss curves"
+    return schema_of(LossReport, "verify-loss", VERSION, title, endless=True)
 
 
 def _plain(value: Any) -> Any:

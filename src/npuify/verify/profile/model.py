@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import Final
 
 import msgspec
 
-if TYPE_CHECKING:
-    from npuify.model import Evidence
+from npuify.model import Evidence  # noqa: TC001 - a field of a msgspec type
+
+VERSION: Final = 1
+"""Of the JSON: raised when something is removed or changes its meaning, not when something is added."""
 
 
 class Bound(str, Enum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from npuify.model import NpuifyError
 
@@ -12,7 +12,7 @@ from .ascend import read_ascend
 from .database import read_databases, read_trace_of
 from .find import find_profiles
 from .measures import measures
-from .model import Bound, Fallback, ProfileReport, Rank
+from .model import VERSION, Bound, Fallback, ProfileReport, Rank
 from .summary import (
     Shares,
     bound,
@@ -27,8 +27,6 @@ from .trace import read_trace
 
 if TYPE_CHECKING:
     from .gathered import Gathered
-
-VERSION: Final = 1
 
 
 def read_profile(path: Path, *, rank: str = "", torch_npu: str = "", trace: bool = True) -> ProfileReport:

@@ -8,6 +8,7 @@ import msgspec
 
 from npuify.report import printable
 from npuify.report.html.escape import shortened
+from npuify.report.schemas import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
     from .model import Operator, ProfileReport
 
 _SHOWN = 10
+
+
+def schema() -> str:
+    """The JSON Schema of ``npuify verify profile --format json``."""
+    from .model import VERSION, ProfileReport
+
+    return schema_of(ProfileReport, "verify-profile", VERSION, "What npuify verify profile says of a profile")
 
 
 def render_text(report: ProfileReport) -> str:
@@ -26,12 +34,12 @@ def render_text(report: ProfileReport) -> str:
     for title, rows in (
         ("Kernels", report.operators),
         ("Communication", report.communications),
-        ("Operators on the host", report.host_operators),
+        ("Operators on the host, with what they call", report.host_operators),
     ):
         if rows:
             lines += [
                 "",
-                f"{title:40}{'on':>16}{'count':>8}{'ms':>11}{'share':>8}",
+                f"{title:43}{'on':>16}{'count':>8}{'ms':>11}{'share':>8}",
                 *(_row(one) for one in rows[:_SHOWN]),
             ]
     if report.fallbacks:
@@ -67,7 +75,7 @@ def parts(report: ProfileReport) -> Iterator[str]:
 
 
 def _row(one: Operator) -> str:
-    return f"  {shortened(one.name, 38):38}{one.core:>16}{one.count:8d}{one.time / 1000:11.2f}{one.share:8.1%}"
+    return f"  {shortened(one.name, 41):41}{one.core:>16}{one.count:8d}{one.time / 1000:11.2f}{one.share:8.1%}"
 
 
 def _advice(report: ProfileReport) -> Iterator[str]:

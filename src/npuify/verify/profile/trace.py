@@ -178,7 +178,9 @@ def _host(trace: Trace, event: dict[str, Any], name: str, kind: str, start: floa
         if len(trace._moves) < _MARKS:
             trace._moves.append((start, event.get("tid")))
         return
-    trace.host.add(name, duration)
+    # Autograd's engine around an operator that follows under its own name, in the same time.
+    if not name.startswith("autograd::engine::evaluate_function"):
+        trace.host.add(name, duration)
 
 
 def _gpu(trace: Trace, event: dict[str, Any], name: str, start: float, duration: float) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .model import Devices
     from .plan import Plan
 
+_MANY: Final = 8
+"""NPUs of a simulated machine whose program starts several processes: as many as a server usually has."""
 _LEFT_OUT: Final = (
     ".git",
     "__pycache__",
@@ -80,6 +82,8 @@ class Bench:
         kind = "simulated" if target and self.simulated else "cpu" if device == "cpu" else "auto"
         command = filled(words, device)
         options = ["--steps", str(steps), "--samples", str(samples), "--device", kind]
+        if kind == "simulated":
+            options += ["--devices", str(self._count(words))]
         shown = f"npuify verify capture -o captures/{name} {' '.join([*options, *command])}"
         ran = run(
             [*npuify(), "verify", "capture", "-o", str(folder), *options, "--python", self.devices.python, *command],
@@ -87,6 +91,7 @@ class Bench:
             self.work / f"{name}.log",
             shown=shown,
             timeout=self.timeout,
+            environment=self._visible(words),
         )
         return ran, folder
 
@@ -95,7 +100,7 @@ class Bench:
         command = filled(words, "npu")
         log = self.work / f"{name}.log"
         if self.simulated:
-            options = ["--devices", str(max(self.cards, 1)), "--cpu-random"]
+            options = ["--devices", str(self._count(words)), "--cpu-random"]
             return run(
                 [*npuify(), "simulate", *options, "--python", self.devices.python, *command],
                 self.target,
@@ -107,8 +112,28 @@ class Bench:
 
         inside = [str(self.target / command[0]), *command[1:]] if command[0].endswith(".py") else command
         return run(
-            resolved(inside, self.devices.python), self.target, log, shown=" ".join(command), timeout=self.timeout
+            resolved(inside, self.devices.python),
+            self.target,
+            log,
+            shown=" ".join(command),
+            timeout=self.timeout,
+            environment=self._visible(words),
         )
+
+    def _count(self, words: Sequence[str]) -> int:
+        """NPUs to simulate: a program that is started by itself gets one, as many take all that they find."""
+        return 1 if self._alone(words) else max(self.cards, _MANY)
+
+    def _alone(self, words: Sequence[str]) -> bool:
+        """Whether a command starts one process: a program that is named, and not to be tried on several cards."""
+        return words[0].endswith(".py") and tuple(words) != self.plan.cards
+
+    def _visible(self, words: Sequence[str]) -> dict[str, str]:
+        """The same on a machine with cards: the first of those that the user has left visible."""
+        if not self._alone(words):
+            return {}
+        names = ("CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES")
+        return {name: os.environ.get(name, "0").split(",")[0] for name in names}
 
 
 def files(folder: Path) -> Iterator[Path]:

@@ -20,7 +20,7 @@ from .model import Status, StepResult, Where
 from .plan import checkpoints, longer, resume_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from .bench import Bench
     from .runner import Ran
@@ -30,6 +30,7 @@ _FEWEST: Final = 8
 """Steps from which on a trend can be told."""
 _SAMPLES: Final = 16
 _SHOWN: Final = 4
+_HOW: Final = 'Give the command: --resume "train.py --resume=FILE".'
 
 
 def iterations(bench: Bench) -> tuple[StepResult, float]:
@@ -179,28 +180,9 @@ def resume(bench: Bench, begun: float, ran_to_end: bool, fresh: float | None) ->
         begun: the time before the run that wrote it.
         fresh: the first loss of a run that starts anew, under the same capture.
     """
-    title = "Going on from a checkpoint"
-    words, why = list(bench.plan.resume), ""
-    if not ran_to_end:
-        why = "The run that should have written a checkpoint failed."
-    elif not words:
-        written = checkpoints(bench.target, begun)
-        option = resume_option(bench.target, bench.plan.entry)
-        if not written:
-            why = "The program wrote nothing that looks like a checkpoint."
-        elif not option:
-            why = f"It wrote {written[-1].name}, but it is not plain how the program is told to go on from it."
-        else:
-            words = [*bench.plan.entry, f"{option}={written[-1].relative_to(bench.target).as_posix()}"]
+    words, by_itself, why = _resuming(bench, begun, ran_to_end)
     if why:
-        return StepResult(
-            "resume",
-            title,
-            Status.NOT_RUN,
-            Where.NOWHERE,
-            why,
-            advice='Give the command: --resume "train.py --resume=FILE".',
-        )
+        return _resumed(Status.NOT_RUN, why, where=Where.NOWHERE, advice=_HOW)
     ran, folder = bench.capture("resume", target=True, words=words, steps=1, samples=_SAMPLES)
     seen = look(folder)
     further = longer(words) if not bench.plan.resume else []
@@ -208,57 +190,79 @@ def resume(bench: Bench, begun: float, ran_to_end: bool, fresh: float | None) ->
         words = further
         ran, folder = bench.capture("resume-longer", target=True, words=words, steps=1, samples=_SAMPLES)
         seen = look(folder)
-    command = (ran.shown,)
     if not seen.losses:
         if ran.fine or _nothing_to_do(ran):
-            return StepResult(
-                "resume",
-                title,
+            return _resumed(
                 Status.NOT_RUN,
-                bench.where,
                 "It started again and had nothing left to train.",
-                ran.tail()[-_SHOWN:],
-                'Give the command with more to do: --resume "train.py --resume=FILE --epochs=9".',
-                command,
-                ran.seconds,
+                ran,
+                where=bench.where,
+                evidence=ran.tail()[-_SHOWN:],
+                advice='Give the command with more to do: --resume "train.py --resume=FILE --epochs=9".',
             )
-        return StepResult(
-            "resume",
-            title,
-            Status.FAILED,
-            bench.where,
-            f"It {ran.why()}",
-            ran.seen(),
-            ran.advice(),
-            command,
-            ran.seconds,
+        return _resumed(
+            Status.FAILED, f"It {ran.why()}", ran, where=bench.where, evidence=ran.seen(), advice=ran.advice()
         )
-    evidence = [
+    evidence = (
         f"its first loss is {seen.losses[0]:.5g}"
-        + (f", that of a fresh start {fresh:.5g}" if fresh is not None else "")
-    ]
-    if fresh is not None and math.isclose(seen.losses[0], fresh, rel_tol=1e-6):
-        return StepResult(
-            "resume",
-            title,
+        + (f", that of a fresh start {fresh:.5g}" if fresh is not None else ""),
+    )
+    if fresh is None or math.isclose(seen.losses[0], fresh, rel_tol=1e-6):
+        if by_itself or fresh is None:
+            return _resumed(
+                Status.NOT_RUN,
+                "Started again beside what it wrote it begins anew, and it is not plain how it is told to go on."
+                if fresh is not None
+                else "The loss of a fresh start is not known, so that it is not plain whether it goes on.",
+                ran,
+                where=bench.where,
+                evidence=evidence,
+                advice=_HOW,
+            )
+        return _resumed(
             Status.FAILED,
-            bench.where,
             "It starts with the very loss of a fresh start: the checkpoint was not used.",
-            tuple(evidence),
-            "",
-            command,
-            ran.seconds,
+            ran,
+            where=bench.where,
+            evidence=evidence,
         )
-    return StepResult(
-        "resume",
-        title,
+    told = "It goes on by itself" if by_itself else "It goes on"
+    return _resumed(
         Status.PASSED,
-        bench.where,
-        "It goes on from its checkpoint with other weights than at first.",
-        tuple(evidence),
-        "",
-        command,
-        ran.seconds,
+        f"{told} from its checkpoint with other weights than at first.",
+        ran,
+        where=bench.where,
+        evidence=evidence,
+    )
+
+
+def _resuming(bench: Bench, begun: float, ran_to_end: bool) -> tuple[list[str], bool, str]:
+    """The command that goes on, whether it is the very one of the first run, and why there is none."""
+    if not ran_to_end:
+        return [], False, "The run that should have written a checkpoint failed."
+    if bench.plan.resume:
+        return list(bench.plan.resume), False, ""
+    written = checkpoints(bench.target, begun)
+    if not written:
+        return [], False, "The program wrote nothing that looks like a checkpoint."
+    option = resume_option(bench.target, bench.plan.entry)
+    if not option:
+        return list(bench.plan.entry), True, ""
+    return [*bench.plan.entry, f"{option}={written[-1].relative_to(bench.target).as_posix()}"], False, ""
+
+
+def _resumed(
+    status: Status,
+    message: str,
+    ran: Ran | None = None,
+    *,
+    where: Where,
+    evidence: Sequence[str] = (),
+    advice: str = "",
+) -> StepResult:
+    command, seconds = ((ran.shown,), ran.seconds) if ran is not None else ((), 0.0)
+    return StepResult(
+        "resume", "Going on from a checkpoint", status, where, message, tuple(evidence), advice, command, seconds
     )
 
 

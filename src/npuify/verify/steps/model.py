@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 import msgspec
+
+VERSION: Final = 1
+"""Of the JSON: raised when something is removed or changes its meaning, not when something is added."""
 
 
 class Status(str, Enum):
@@ -72,3 +76,5 @@ class AcceptanceReport(msgspec.Struct, frozen=True):
     verdict: str
     folder: str = ""
     """Where captures and logs were left; empty: nowhere."""
+    asked: tuple[str, ...] = ()
+    """The options that it was asked for with, in the words of the command line, so that it can be repeated."""

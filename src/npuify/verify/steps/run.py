@@ -12,7 +12,7 @@ from npuify.model import NpuifyError
 from . import captured, longer
 from .bench import Bench
 from .machine import devices_of
-from .model import AcceptanceReport, Status, StepResult
+from .model import VERSION, AcceptanceReport, Status, StepResult
 from .plan import make_plan
 from .prepare import copies, made_first
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from .captured import Seen
 
-VERSION: Final = 1
+CARDS: Final = 2
+ITERATIONS: Final = 20
 TARGETS: Final = ("auto", "npu", "simulated")
 
 
@@ -36,8 +37,8 @@ def accept(
     prepare: str = "",
     reference: Path | None = None,
     target: str = "auto",
-    cards: int = 2,
-    iterations: int = 20,
+    cards: int = CARDS,
+    iterations: int = ITERATIONS,
     timeout: float = 600,
     python: str = "",
     work: Path | None = None,
@@ -67,6 +68,15 @@ def accept(
     from npuify.simulator.launch import python_for
 
     _check(project, migrated, reference, target, work)
+    asked = {
+        "--prepare": prepare,
+        "--entry": entry,
+        "--reference-entry": reference_entry,
+        "--resume": resume,
+        "--cards-entry": cards_entry,
+        "--cards": str(cards) if cards != CARDS else "",
+        "--iterations": str(iterations) if iterations != ITERATIONS else "",
+    }
     devices = devices_of(python_for(python))
     if target == "npu" and not devices.npu:
         raise NpuifyError("torch_npu sees no NPU on this machine", advice="--target simulated runs without one")
@@ -122,6 +132,7 @@ def accept(
             steps=tuple(bench.done),
             verdict=_verdict(bench.done, simulated),
             folder=str(work) if work is not None else "",
+            asked=tuple(word for name, value in asked.items() if value for word in (name, value)),
         )
     finally:
         if work is None:

@@ -22,6 +22,7 @@ _ERROR: Final = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|
 _RANK: Final = re.compile(r"^\[rank\d+\]:\s?")
 _MARK: Final = re.compile(r"[\s~^]+")
 _FOLLOWS: Final = ("torch.distributed.elastic", "ChildFailedError", "SignalException")
+_SIGILL: Final = re.compile(r"SIGILL|Illegal instruction")
 _LONGEST: Final = 300
 
 
@@ -89,6 +90,11 @@ class Ran(msgspec.Struct, frozen=True):
         """What to do about it."""
         if self.timed_out:
             return "Give it less to do, or more time with --timeout."
+        if self.code == -signal.SIGILL or (self.code > 0 and _SIGILL.search("\n".join(self.tail()))):
+            return (
+                "The processor refused an instruction that PyTorch took it to have: "
+                "ONEDNN_MAX_CPU_ISA=AVX2 in the environment keeps PyTorch from it."
+            )
         cause = self.cause()
         if re.search(r"LOCAL_RANK|\bRANK\b|WORLD_SIZE", cause):
             return (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from npuify.report import printable
+from npuify.report.schemas import schema_of
 
 from .model import Status, Where
 
@@ -60,6 +61,13 @@ def devices_in_words(devices: Devices) -> str:
             f"{devices.npu or 'no'} NPU" + "s" * (devices.npu > 1),
         )
     )
+
+
+def schema() -> str:
+    """The JSON Schema of ``npuify verify steps --format json``."""
+    from .model import VERSION, AcceptanceReport
+
+    return schema_of(AcceptanceReport, "verify-steps", VERSION, "What an acceptance by npuify verify steps saw")
 
 
 def render_json(report: AcceptanceReport) -> str:
