@@ -136,7 +136,7 @@ class Backward:
             return None
         # A sum whose terms cancel is as much more wrong than they are as it is smaller.
         before *= self._cancelling(a, owner, scales[0])
-        if not self._is_fault(metrics, before, a.step):
+        if not self._is_fault(metrics, before, a.step) or metrics.norm_error <= self._summing(a, owner, metrics):
             return None
         where = f"gradient of its parameter {a.name.rpartition('.')[2]}"
         return self._difference(a.step, a.at, owner, metrics, before, where, name=a.name.rpartition(".")[0])
@@ -158,6 +158,12 @@ class Backward:
             terms *= max(widths) * math.sqrt(a.tensor.count / a.tensor.shape[0])
         return max(1.0, terms / (a.tensor.norm / abs(scale)))
 
+    def _summing(self, a: Value, owner: Call | None, metrics: Metrics) -> float:
+        """The error of a bias's gradient by adding up its rows in a coarse type, as kernels of some devices do."""
+        if a.tensor is None or len(a.tensor.shape) > 1 or owner is None or owner.start not in self._given:
+            return 0.0
+        return spacing(metrics.dtype) * math.sqrt(_rows(self._given[owner.start].shapes[0]))
+
     def _owner(self, step: int, name: str) -> Call | None:
         """The innermost module around a parameter that both sides call."""
         while name:
@@ -173,12 +179,13 @@ class Backward:
         if a.tensor is None or owner is None or owner.start not in self._given or metrics.problem:
             return False
         given = self._given[owner.start]
-        rows = 1
-        for size in given.shapes[0][:-1]:
-            rows *= size
         widths = [(tensor.norm or 0.0) / math.sqrt(max(tensor.count, 1)) for tensor in owner.inputs]
         width = max(widths, default=1.0)
-        terms = given.norms[0] * math.sqrt(rows) * (max(width, 1e-30) if a.name.endswith("weight") else 1.0)
+        terms = (
+            given.norms[0]
+            * math.sqrt(_rows(given.shapes[0]))
+            * (max(width, 1e-30) if a.name.endswith("weight") else 1.0)
+        )
         share = 4 * spacing(metrics.dtype) / gradient_limit(metrics.dtype, host=metrics.host)
         return max(metrics.norms) < share * terms
 
@@ -261,6 +268,11 @@ def _floors(forward: Forward) -> dict[int, float]:
         if 0 < point.error < 1:
             errors.setdefault(point.step, []).append(point.error)
     return {step: _TURNED * math.sqrt(statistics.median(found) / 2) for step, found in errors.items()}
+
+
+def _rows(shape: tuple[int, ...]) -> int:
+    """Rows of the last dimension."""
+    return math.prod(shape[:-1])
 
 
 def _finite(error: float) -> float:
