@@ -159,10 +159,13 @@ class Backward:
         return max(1.0, terms / (a.tensor.norm / abs(scale)))
 
     def _summing(self, a: Value, owner: Call | None, metrics: Metrics) -> float:
-        """The error of a bias's gradient by adding up its rows in a coarse type, as kernels of some devices do."""
+        """The most that adding up its n rows one by one errs by in a bias's gradient: n half units in the last place.
+
+        Kernels of some devices add in the coarse type itself, where a sum soon takes no more small terms.
+        """
         if a.tensor is None or len(a.tensor.shape) > 1 or owner is None or owner.start not in self._given:
             return 0.0
-        return spacing(metrics.dtype) * math.sqrt(_rows(self._given[owner.start].shapes[0]))
+        return spacing(metrics.dtype) / 2 * _rows(self._given[owner.start].shapes[0])
 
     def _owner(self, step: int, name: str) -> Call | None:
         """The innermost module around a parameter that both sides call."""
