@@ -8,6 +8,7 @@ import os
 import runpy
 import sys
 import traceback
+from pathlib import Path
 
 
 def main() -> int:
@@ -37,6 +38,8 @@ def main() -> int:
             _leave(0)
         if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
             print("failed:", *request["arguments"], file=sys.stderr)
+            if "failed" in request:
+                Path(request["failed"]).touch()
             failed = 1
     return failed
 

@@ -55,13 +55,17 @@ def capture_all(
             settings, folder=str(folder / f"part{number}"), run=uuid.uuid4().hex, root=str(Path(arguments[0]).parent)
         )
         Path(own.folder).mkdir(parents=True)
-        requests.append({"environment": own.environment(), "arguments": list(arguments)})
-        made[name] = (own, folder / f"capture{number}", list(arguments))
+        mark = folder / f"failed{number}"
+        requests.append({"environment": own.environment(), "arguments": list(arguments), "failed": str(mark)})
+        made[name] = (own, folder / f"capture{number}", list(arguments), mark)
     done = forked(requests, warm)
     if done.returncode != 0 and failures is None:
         raise RuntimeError(f"{done.stdout}\n{done.stderr}")
     found = {}
-    for name, (own, target, arguments) in made.items():
+    for name, (own, target, arguments, mark) in made.items():
+        if mark.exists() and failures is not None:
+            failures[name] = done.stderr[-2000:]
+            continue
         try:
             close(Path(own.folder), target, own, arguments, device="cpu", begun=begun, code=0)
         except NpuifyError as error:

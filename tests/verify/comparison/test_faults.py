@@ -6,14 +6,28 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tools.verify_faults.judging import found_rightly, named
+from tools.verify_faults.running import PROGRAMS, capture_all
 from tools.verify_faults.table import FAULTS, SOUND, Fault, Sound
 
+from npuify.verify.capture.settings import Settings
 from npuify.verify.comparison.compare import compare
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from npuify.verify.comparison.result import Comparison
+
+
+@pytest.fixture(scope="module")
+def operators(tmp_path_factory: pytest.TempPathFactory, captures: dict[str, Path]) -> dict[str, Path]:
+    """Some faults once more, with operators; ``captures`` skips where programs cannot be run so."""
+    program = str(PROGRAMS / "gpt.py")
+    wanted = {fault: [program, "--fault", fault, "--steps", "1"] for fault in _AT_OPERATORS}
+    settings = Settings(steps=1, level="operator")
+    return capture_all({"": [program, "--steps", "1"], **wanted}, tmp_path_factory.mktemp("operators"), settings)
+
+
+_AT_OPERATORS = ("attention scale", "causal top-left", "epsilon lost", "wrong backward")
 
 
 def held(a: Path, b: Path) -> Comparison:
@@ -44,6 +58,22 @@ def test_rounding_raises_no_alarm(captures: dict[str, Path], sound: Sound) -> No
 def test_an_agreement_says_how_small_a_fault_it_would_have_seen(captures: dict[str, Path]) -> None:
     result = held(captures["gpt: "], captures["gpt: autocast to bfloat16"])
     assert any("Capture in float32 to see more" in remark for remark in result.remarks)
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "place"),
+    [
+        ("attention scale", "GPT.blocks.0.attention/mul", "gpt.py:"),
+        ("causal top-left", "GPT.blocks.0.attention/tril", "gpt.py:"),
+        ("epsilon lost", "GPT.blocks.0.norm1/add", "gpt.py:"),
+        ("wrong backward", "GPT.blocks.2.feed", ""),
+    ],
+)
+def test_operators_name_the_line(operators: dict[str, Path], fault: str, name: str, place: str) -> None:
+    first = held(operators[""], operators[fault]).first
+    assert first is not None
+    assert first.name == name
+    assert first.place.startswith(place)
 
 
 def test_amplification_is_told_from_the_cause(captures: dict[str, Path]) -> None:

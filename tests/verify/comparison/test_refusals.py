@@ -109,3 +109,15 @@ def test_a_capture_that_was_cut_off_is_compared_up_to_there(captures: dict[str, 
     assert result.agrees
     assert result.unmatched[0] > 0
     assert any("cut off" in remark for remark in result.remarks)
+
+
+def test_a_program_that_failed_does_not_agree(captures: dict[str, Path], tmp_path: Path) -> None:
+    b = changed(captures["gpt: "], tmp_path / "b", lambda record: record if record.get("step", 0) < 1 else None)
+    assert compare(captures["gpt: "], b, allow=["same-device"]).agrees, "only fewer steps"
+    known = json.loads((b / "capture.json").read_text())
+    known["result"]["code"] = 1
+    (b / "capture.json").write_text(json.dumps(known))
+    first = compare(captures["gpt: "], b, allow=["same-device"]).first
+    assert first is not None
+    assert first.kind == "ended"
+    assert first.message == "B's program ended with code 1 in step 0; the other one's did not"

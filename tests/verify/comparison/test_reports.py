@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
 
 import jsonschema
 import pytest
 
+from npuify.verify.comparison import refusals
 from npuify.verify.comparison.compare import compare
 from npuify.verify.comparison.render import render, schema
+from npuify.verify.comparison.result import TITLES, Kind
 
 from .test_refusals import changed
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import Any
 
 HOSTILE = "<script>alert(1)</script>\u202e"
@@ -53,5 +55,19 @@ def test_the_page_shows_a_curve_and_escapes_what_captures_say(captures: dict[str
     assert "&lt;script&gt;" in html
     assert html.count("<svg") == 2
     assert 'class="hit"' in html
+    assert html.count('<line class="first"') == 1, "the place of the first difference"
+    assert "step 2" in html
     assert not re.search(r"https?://(?!www\.w3\.org)", html)
     assert "default-src 'none'" in html
+
+
+def test_the_page_of_the_documentation_names_everything_that_can_be_said() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "verify-compare.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"`([a-z0-9-]+)`", text))
+    assert set(TITLES) == set(get_args(Kind))
+    assert set(TITLES) <= told
+    source = Path(refusals.__file__).read_text(encoding="utf-8")
+    names = set(re.findall(r'Refused\(\s*"([a-z-]+)"', source))
+    assert len(names) >= 7
+    assert names <= told
+    assert set(refusals.ALLOWABLE) <= names

@@ -35,6 +35,8 @@ class Backward:
         self._floors = _floors(forward) if _has_kinks(pairs) else {}
         self._given: dict[int, Metrics] = {}
         """Error of the gradient of each call's results, by the call's start."""
+        self._around: dict[int, float] = {}
+        """The largest absolute error of the gradients in each module's own code, by the module's start."""
         self.points: list[Point] = []
         self._worst = 0.0
 
@@ -71,6 +73,11 @@ class Backward:
             if kept is None or kept.norm_error < metrics.norm_error:
                 self._given[call.start] = metrics
         culprit, before = self._producer(takers, results)
+        if culprit is not None and not any(call.start in self._given for call in takers):
+            before = max(before, self._of_terms(culprit, metrics))
+        for call in (*takers, *results):
+            absolute = max(_finite(metrics.norm_error), spacing(metrics.dtype)) * metrics.norms[0]
+            self._around[call.within] = max(self._around.get(call.within, 0.0), absolute)
         if takers:
             self._point(a.at, culprit, metrics, before)
         found = None
@@ -92,19 +99,21 @@ class Backward:
             known = max(_finite(given), forward, after)
             others = max((_finite(self._given[call.start].norm_error) for call in inner), default=0.0)
             return culprit, max(known, others)
-        # What several modules give, one within the other, is taken by the code around the outermost.
-        inside = {call.start for call in results}
-        parents = [
-            self._calls[call.within]
-            for call in (*takers, *results)
-            if call.within in self._calls and call.within not in inside
-        ]
+        # A result that is also that of a module around it was taken by the code around the outermost.
+        starts = {call.start for call in results}
+        outer = [call for call in results if call.within not in starts]
+        parents = [self._calls[call.within] for call in (*takers, *outer) if call.within in self._calls]
         parent = max(parents, key=lambda call: call.start) if parents else None
         before = max(self._worst, self._forward_error(results))
         frame = self._frames.get(parent.start) if parent is not None else None
         if frame is not None and frame.routed:
             before = max(before, _finite(frame.error))
         return parent, before
+
+    def _of_terms(self, culprit: Call, metrics: Metrics) -> float:
+        """The error that a gradient may have for it is a sum of larger ones in the same code, such as over a row."""
+        absolute = self._around.get(culprit.start, 0.0)
+        return absolute / metrics.norms[0] if metrics.norms[0] else 0.0
 
     def _forward_error(self, calls: list[Call]) -> float:
         found = [self._frames[call.start].error for call in calls if call.start in self._frames]
@@ -127,7 +136,7 @@ class Backward:
             return None
         # A sum whose terms cancel is as much more wrong than they are as it is smaller.
         before *= self._cancelling(a, owner, scales[0])
-        if not self._is_fault(metrics, before, a.step):
+        if not self._is_fault(metrics, before, a.step) or metrics.norm_error <= self._summing(a, owner, metrics):
             return None
         where = f"gradient of its parameter {a.name.rpartition('.')[2]}"
         return self._difference(a.step, a.at, owner, metrics, before, where, name=a.name.rpartition(".")[0])
@@ -149,6 +158,15 @@ class Backward:
             terms *= max(widths) * math.sqrt(a.tensor.count / a.tensor.shape[0])
         return max(1.0, terms / (a.tensor.norm / abs(scale)))
 
+    def _summing(self, a: Value, owner: Call | None, metrics: Metrics) -> float:
+        """The most that adding up its n rows one by one errs by in a bias's gradient: n half units in the last place.
+
+        Kernels of some devices add in the coarse type itself, where a sum soon takes no more small terms.
+        """
+        if a.tensor is None or len(a.tensor.shape) > 1 or owner is None or owner.start not in self._given:
+            return 0.0
+        return spacing(metrics.dtype) / 2 * _rows(self._given[owner.start].shapes[0])
+
     def _owner(self, step: int, name: str) -> Call | None:
         """The innermost module around a parameter that both sides call."""
         while name:
@@ -164,12 +182,13 @@ class Backward:
         if a.tensor is None or owner is None or owner.start not in self._given or metrics.problem:
             return False
         given = self._given[owner.start]
-        rows = 1
-        for size in given.shapes[0][:-1]:
-            rows *= size
         widths = [(tensor.norm or 0.0) / math.sqrt(max(tensor.count, 1)) for tensor in owner.inputs]
         width = max(widths, default=1.0)
-        terms = given.norms[0] * math.sqrt(rows) * (max(width, 1e-30) if a.name.endswith("weight") else 1.0)
+        terms = (
+            given.norms[0]
+            * math.sqrt(_rows(given.shapes[0]))
+            * (max(width, 1e-30) if a.name.endswith("weight") else 1.0)
+        )
         share = 4 * spacing(metrics.dtype) / gradient_limit(metrics.dtype, host=metrics.host)
         return max(metrics.norms) < share * terms
 
@@ -252,6 +271,11 @@ def _floors(forward: Forward) -> dict[int, float]:
         if 0 < point.error < 1:
             errors.setdefault(point.step, []).append(point.error)
     return {step: _TURNED * math.sqrt(statistics.median(found) / 2) for step, found in errors.items()}
+
+
+def _rows(shape: tuple[int, ...]) -> int:
+    """Rows of the last dimension."""
+    return math.prod(shape[:-1])
 
 
 def _finite(error: float) -> float:

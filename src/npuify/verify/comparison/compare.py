@@ -10,7 +10,7 @@ from npuify.knowledge import tolerances
 from . import expected, refusals, training
 from .backward import Backward
 from .declared import settings
-from .forward import Forward
+from .forward import PROGRAM, Forward
 from .limits import module_limit
 from .matching import Pairs, pair
 from .metrics import Meter, spacing
@@ -60,6 +60,7 @@ def compare_captures(a: Capture, b: Capture, *, allow: Collection[str] = ()) -> 
         only = (only[0] + len(pairs.only_a), only[1] + len(pairs.only_b))
         if not points:
             points, losses = own_points, own_losses
+    differences += _ended(a, b)
     order = {"error": 0, "warning": 1, "note": 2}
     differences.sort(key=lambda one: (one.step, one.at, order[one.severity], one.rank))
     errors = [one for one in differences if one.severity == "error"]
@@ -79,6 +80,26 @@ def compare_captures(a: Capture, b: Capture, *, allow: Collection[str] = ()) -> 
         unmatched=only,
         worst=max((point.error for point in forward), default=0.0),
     )
+
+
+def _ended(a: Capture, b: Capture) -> list[Difference]:
+    """A program that failed before the other was done: what agrees up to there proves little."""
+    steps = [max((call.step for rank in one.ranks for call in rank.calls), default=0) for one in (a, b)]
+    failed = [(side, one, step) for side, one, step in (("A", a, steps[0]), ("B", b, steps[1])) if one.code]
+    if len(failed) != 1:
+        return []
+    side, one, step = failed[0]
+    how = f"ended with code {one.code}" if one.code > 0 else f"was ended by signal {-one.code}"
+    return [
+        Difference(
+            kind="ended",
+            severity="error",
+            name=PROGRAM,
+            message=f"{side}'s program {how} in step {step}; the other one's did not",
+            step=step,
+            at=1 << 62,
+        )
+    ]
 
 
 def _numbered(ranks: Sequence[Rank]) -> Iterator[tuple[tuple[int, int], Rank]]:

@@ -65,7 +65,7 @@ class Forward:
         self._suspects: list[Suspect] = []
         self._last: dict[int, str] = {}
         self._last_operator: dict[int, str] = {}
-        self._routing = _routing(pairs)
+        self._routing = _routing(pairs, meter)
         self.apart: set[int] = set()
         """Calls that were given other rows on both sides: what they give cannot be held against each other."""
 
@@ -94,6 +94,8 @@ class Forward:
         for left, right in slots(a.inputs, b.inputs):
             metrics = self._meter.measure(left, right, a.autocast or b.autocast)
             if metrics.problem == "complement":
+                continue
+            if metrics.problem == "whole numbers" and a.start in self._routing and parent.before > 0:
                 continue
             if is_fault(metrics, parent.before):
                 previous = self._last.get(a.within, "")
@@ -200,7 +202,7 @@ _FEW_ROWS = 0.1
 """Share of the rows that a choice may move from one part to another by rounding."""
 
 
-def _routing(pairs: Pairs) -> dict[int, set[int]]:
+def _routing(pairs: Pairs, meter: Meter) -> dict[int, set[int]]:
     """By the call around them: calls given a few rows more or less on the other side, and all of their family."""
     moved: dict[int, set[str]] = {}
     for a, b in pairs.calls:
@@ -209,10 +211,23 @@ def _routing(pairs: Pairs) -> dict[int, set[int]]:
             if same and 0 < abs(left.shape[0] - right.shape[0]) <= max(2, _FEW_ROWS * left.shape[0]):
                 moved.setdefault(a.within, set()).add(_family(a.name))
     found: dict[int, set[int]] = {}
+    chosen = {a.start for a, b in pairs.calls if a.within and _chosen(a, b, meter)}
     for a, _ in pairs.calls:
+        if a.within in chosen:
+            found.setdefault(a.within, set()).add(a.start)
         if a.within in moved and _family(a.name) in moved[a.within]:
             found.setdefault(a.within, set()).add(a.start)
     return found
+
+
+def _chosen(a: Call, b: Call, meter: Meter) -> bool:
+    """Whether a call was given other whole numbers in a few places, such as the parts that a router chose."""
+    for left, right in slots(a.inputs, b.inputs):
+        if left.dtype in ("int64", "int32") and right.dtype == left.dtype:
+            metrics = meter.measure(left, right)
+            if metrics.problem == "whole numbers" and metrics.norm_error <= _FEW_ROWS:
+                return True
+    return False
 
 
 def _family(name: str) -> str:

@@ -173,6 +173,8 @@ class Capture:
     arguments: tuple[str, ...]
     ranks: list[Rank]
     notes: list[str] = field(default_factory=list)
+    code: int = 0
+    """What the program ended with; 0 also where it was stopped after the steps that were asked for."""
 
     @property
     def device(self) -> str:

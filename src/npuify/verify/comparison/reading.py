@@ -53,6 +53,7 @@ def _own(folder: Path, manifest: Path) -> Capture:
             arguments=tuple(map(str, known.get("arguments", ()))),
             ranks=sorted(ranks, key=lambda one: one.rank),
             notes=list(known.get("result", {}).get("notes", [])),
+            code=int(known.get("result", {}).get("code", 0)),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise NpuifyError(f"the capture is damaged: {error}", file=str(folder)) from error

@@ -88,7 +88,9 @@ def after_matching(a: Rank, b: Rank, pairs: Pairs, meter: Meter) -> list[Differe
         Refused: nothing belongs together, other weights, other data.
     """
     modules = [pair for pair in pairs.calls if not pair[0].operator]
-    if not modules:
+    # A dump of operators alone has no modules on either side.
+    without = all(call.operator for rank in (a, b) for call in rank.calls)
+    if not modules and not (without and pairs.calls):
         names = ", ".join(_roots(a)[:3]), ", ".join(_roots(b)[:3])
         raise Refused("nothing-matches", f"no module of one is in the other: A calls {names[0]}; B calls {names[1]}")
     found = _weights(pairs, meter)

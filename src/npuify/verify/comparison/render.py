@@ -86,7 +86,9 @@ def side_in_short(side: Side) -> str:
     npu = f", torch_npu {side.torch_npu}" if side.torch_npu else ""
     ranks = f", {side.ranks} processes" if side.ranks > 1 else ""
     steps = f"{side.steps} step{'s' if side.steps != 1 else ''}"
-    return f"{side.source}: {side.device}{name}, torch {side.torch}{npu}, {steps}{ranks}, {side.calls} calls"
+    torch = f", torch {side.torch}" if side.torch else ""
+    device = side.device or "device not known"
+    return f"{side.source}: {device}{name}{torch}{npu}, {steps}{ranks}, {side.calls} calls"
 
 
 def lines_of(difference: Difference) -> list[str]:

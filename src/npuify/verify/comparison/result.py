@@ -27,6 +27,7 @@ Kind = Literal[
     "update",
     "buffer",
     "choice",
+    "ended",
     "drift",
 ]
 
@@ -46,6 +47,7 @@ TITLES: dict[str, str] = {
     "gradient-scale": "the optimizer takes gradients of another size",
     "update": "the optimizer's step is of another size",
     "buffer": "what it keeps for evaluation differs",
+    "ended": "one of the programs failed",
     "choice": "rounding turned a choice",
     "drift": "errors grow beyond the limit without a single cause",
 }

@@ -91,11 +91,14 @@ def frozen(pairs: Pairs, a: Rank, b: Rank) -> list[Difference]:
         if kind == "gradient" and when == "used" and (ours.tensor is None) != (theirs.tensor is None):
             by_step.setdefault(step, []).append((ours.at, name, "B" if theirs.tensor is None else "A"))
     groups_a, groups_b = _members(a), _members(b)
-    for value, side, others in (
-        *((one, "B", groups_b) for one in pairs.values_only_a),
-        *((one, "A", groups_a) for one in pairs.values_only_b),
+    steps_a, steps_b = ({(one.step, one.number) for one in rank.optimizers} for rank in (a, b))
+    for value, side, others, steps in (
+        *((one, "B", groups_b, steps_b) for one in pairs.values_only_a),
+        *((one, "A", groups_a, steps_a) for one in pairs.values_only_b),
     ):
-        if value.kind == "gradient" and value.when == "used" and plain(value.name) not in others:
+        # A program that ended before its step froze nothing.
+        stepped = (value.step, value.optimizer) in steps
+        if value.kind == "gradient" and value.when == "used" and stepped and plain(value.name) not in others:
             by_step.setdefault(value.step, []).append((value.at if side == "B" else 0, value.name, side))
     if not by_step:
         return []
