@@ -85,13 +85,14 @@ class Bench:
         if kind == "simulated":
             options += ["--devices", str(self._count(words))]
         shown = f"npuify verify capture -o captures/{name} {' '.join([*options, *command])}"
+        place = self.target if target else self.reference
         ran = run(
             [*npuify(), "verify", "capture", "-o", str(folder), *options, "--python", self.devices.python, *command],
-            self.target if target else self.reference,
+            place,
             self.work / f"{name}.log",
             shown=shown,
             timeout=self.timeout,
-            environment=self._visible(words),
+            environment={**self._visible(words), **own_modules(place)},
         )
         return ran, folder
 
@@ -107,6 +108,7 @@ class Bench:
                 log,
                 shown=f"npuify simulate {' '.join([*options, *command])}",
                 timeout=self.timeout,
+                environment=own_modules(self.target),
             )
         from npuify.simulator.launch import command as resolved
 
@@ -117,7 +119,7 @@ class Bench:
             log,
             shown=" ".join(command),
             timeout=self.timeout,
-            environment=self._visible(words),
+            environment={**self._visible(words), **own_modules(self.target)},
         )
 
     def _count(self, words: Sequence[str]) -> int:
@@ -134,6 +136,17 @@ class Bench:
             return {}
         names = ("CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES")
         return {name: os.environ.get(name, "0").split(",")[0] for name in names}
+
+
+def own_modules(folder: Path) -> dict[str, str]:
+    """The environment in which a project that is a package is found where it lies, as if it were installed there.
+
+    Else the programs would find none, or the one that is installed: the original, for both.
+    """
+    if not any((folder / name).is_file() for name in ("setup.py", "setup.cfg", "pyproject.toml")):
+        return {}
+    places = [str(place) for place in (folder / "src", folder) if place.is_dir()]
+    return {"PYTHONPATH": os.pathsep.join([*places, *filter(None, [os.environ.get("PYTHONPATH", "")])])}
 
 
 def files(folder: Path) -> Iterator[Path]:
