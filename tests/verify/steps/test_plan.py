@@ -77,6 +77,10 @@ def test_going_on(tmp_path: Path) -> None:
     (tmp_path / "other.py").write_text("print()")
     assert resume_option(tmp_path, ["train.py", "--epochs=1"]) == "--resume"
     assert resume_option(tmp_path, ["other.py"]) == ""
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "run.py").write_text('parser.add_argument("--resume-from")')
+    assert resume_option(tmp_path, ["torchrun", "-m", "pack.run", "--x"]) == "--resume-from"
+    assert resume_option(tmp_path, ["-m", "pack.gone"]) == ""
     assert resume_option(tmp_path, ["torchrun"]) == ""
     assert longer(["train.py", "--epochs=2", "--steps-per-epoch=3"]) == [
         "train.py",

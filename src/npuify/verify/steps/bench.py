@@ -113,8 +113,9 @@ class Bench:
         from npuify.simulator.launch import command as resolved
 
         inside = [str(self.target / command[0]), *command[1:]] if command[0].endswith(".py") else command
+        module = command[0] == "-m"
         return run(
-            resolved(inside, self.devices.python),
+            resolved(inside[module:], self.devices.python, module),
             self.target,
             log,
             shown=" ".join(command),
@@ -128,7 +129,7 @@ class Bench:
 
     def _alone(self, words: Sequence[str]) -> bool:
         """Whether a command starts one process: a program that is named, and not to be tried on several cards."""
-        return words[0].endswith(".py") and tuple(words) != self.plan.cards
+        return (words[0].endswith(".py") or words[0] == "-m") and tuple(words) != self.plan.cards
 
     def _visible(self, words: Sequence[str]) -> dict[str, str]:
         """The same on a machine with cards: the first of those that the user has left visible."""

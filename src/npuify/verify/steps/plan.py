@@ -150,6 +150,8 @@ def _sources(project: Path) -> Iterable[str]:
 def resume_option(project: Path, entry: Sequence[str]) -> str:
     """The option by which the program takes a checkpoint, such as ``--resume``; empty where none is seen."""
     program = next((word for word in entry if word.endswith(".py")), "")
+    if not program and "-m" in entry[:-1]:
+        program = entry[list(entry).index("-m") + 1].replace(".", "/") + ".py"
     path = project / program
     if not program or not path.is_file():
         return ""
