@@ -53,6 +53,9 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
     for rule in rules():
         if what.upper() == rule.code or what == rule.name:
             return _explain_rule(rule)
+    found = _explain_conversion(what)
+    if found is not None:
+        return found
     from npuify import knowledge
     from npuify.knowledge import failures
 
@@ -86,6 +89,21 @@ def _explain_rule(rule: RuleInfo) -> Explanation:
     return Explanation(
         f"{rule.code} {rule.name}", "rule", (head, *rule.documentation.splitlines()), (), rule.source, rule.evidence
     )
+
+
+def _explain_conversion(what: str) -> Explanation | None:
+    """What a code of ``npuify distribute`` means, NPU350 to NPU399, by its code or name."""
+    from npuify.distribute.codes import CODES, EVIDENCE, PYTORCH
+
+    for code, known in CODES.items():
+        if what.upper() == code or what == known.name:
+            text = (
+                f"severity {known.severity.value} where it is left to do",
+                known.summary,
+                *known.explanation.splitlines(),
+            )
+            return Explanation(f"{code} {known.name}", "finding of npuify distribute", text, (), PYTORCH, EVIDENCE)
+    return None
 
 
 _SERVED = {

@@ -6,8 +6,11 @@ depends on the text's length and on how often a word is found.
 
 from __future__ import annotations
 
+from array import array
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
@@ -22,6 +25,7 @@ class _Search:
         self.words = words
         self.index = {word: index for index, word in enumerate(words)}
         self._finder = BytesAhoCorasick(words, implementation=Implementation.DFA) if words else None
+        self.signature = crc32(b"\0".join(words))
         self._text = b""
         self._found: list[tuple[int, int, int]] = []
 
@@ -31,6 +35,12 @@ class _Search:
             self._text = text
             self._found = self._finder.find_matches_as_indexes(text, overlapping=True) if self._finder else []
         return self._found
+
+    def remember(self, text: bytes, hits: array[int]) -> None:
+        """Take for ``text`` what an earlier search for the same words found in it."""
+        numbers = iter(hits)
+        if next(numbers, None) == self.signature:
+            self._text, self._found = text, list(zip(numbers, numbers, numbers, strict=True))
 
 
 class Words:
@@ -61,6 +71,14 @@ class Words:
         wanted = self._wanted
         found = self._search.found(text)
         return [(start, end) for index, start, end in found if wanted is None or index in wanted]
+
+    def hits(self, text: bytes) -> array[int]:
+        """What :meth:`remember` of words made of the same groups takes: the hits in a text, packed."""
+        return array("I", [self._search.signature, *chain.from_iterable(self._search.found(text))])
+
+    def remember(self, text: bytes, hits: array[int]) -> None:
+        """Spare the search of a text whose hits are known."""
+        self._search.remember(text, hits)
 
     def within(self, name: str) -> bool:
         """Whether any of the words stands in a name or string, in any case; remembered, as names come again."""

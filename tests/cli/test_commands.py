@@ -337,6 +337,8 @@ def test_version() -> None:
 
 def test_schema_is_json() -> None:
     assert json.loads(run("schema").stdout)["$id"] == "urn:npuify:report:1"
+    for command in ("doctor", "diagnose"):
+        assert json.loads(run("schema", command).stdout)["$id"] == f"urn:npuify:{command}:1"
 
 
 def test_no_command_shows_help() -> None:

@@ -110,7 +110,9 @@ def test_ctrl_c_in_place_changes_all_or_nothing(project: Path, environment: dict
     assert sorted(after) == sorted(before), "no temporary file is left"
     changed = [name for name in before if before[name] != after[name]]
     assert changed in ([], sorted(before))
-    assert b"Traceback" not in said or process.returncode == -signal.SIGINT
+    # An interrupt in a callback of Python's own import machinery is told and dropped by the interpreter.
+    dropped = b"Exception ignored in" in said and process.returncode == 0
+    assert b"Traceback" not in said or dropped or process.returncode == -signal.SIGINT
 
 
 def together(commands: list[list[str]], environment: dict[str, str]) -> list[tuple[int, str]]:

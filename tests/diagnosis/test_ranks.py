@@ -217,3 +217,38 @@ def test_json_has_a_version(tmp_path: Path) -> None:
     log.write_text("all is well\n")
     assert CliRunner().invoke(app, ["diagnose", str(log)]).exit_code == 0
     assert CliRunner().invoke(app, ["diagnose", str(tmp_path / "no")]).exit_code == 2
+
+
+def test_a_prefix_stands_before_the_first_line_of_a_message_only() -> None:
+    """The block of CANN's lines below it is of the same rank, and names the cause more clearly than the code above."""
+    found = diagnosed(
+        "[rank1]:[E618 02:43:55.606664868 OpParamMaker.cpp:454] NPU function error: call failed, error code is 507011\n"
+        "[ERROR] 2026-06-18-02:43:55 (PID:859, Device:1, RankID:-1) ERR00100 PTA call acl api failed\n"
+        "[PID: 859] 2026-06-18-02:43:55.862.637 AclNN_Runtime_Error(EZ9903): aclrtLaunchKernelWithHostArgs failed: 507011\n"
+        "        The error from device(chipId:1, dieId:0), there is an exception of fftsplus aivector error, core id is 1\n"
+        "[rank0]:[E618 02:44:01.1 ProcessGroupHCCL.cpp:1] Watchdog caught collective operation timeout\n"
+    )
+    assert found.cause == "kernel-exception"
+    assert found.first is not None and found.first.rank == "1"
+    assert [story.rank for story in found.ranks] == ["1", "0"]
+
+
+def test_lines_of_a_launcher_are_of_no_rank() -> None:
+    found = diagnosed(
+        "[rank3]: RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB\n"
+        "W0618 torch/distributed/elastic Sending process 1 closing signal SIGTERM\n"
+    )
+    assert found.first is not None and (found.cause, found.first.rank) == ("out-of-memory", "3")
+
+
+def test_of_two_ranks_at_one_moment_the_clear_one_counts() -> None:
+    found = diagnosed(
+        "[rank0]: 2026-06-18 02:43:55.100 error code is 507011\n"
+        "[rank1]: 2026-06-18 02:43:55.300 Op Cast does not has any binary failed\n"
+    )
+    assert found.cause == "kernels-missing"
+    found = diagnosed(
+        "[rank0]: 2026-06-18 02:43:55.100 error code is 507011\n"
+        "[rank1]: 2026-06-18 02:44:55.300 Op Cast does not has any binary failed\n"
+    )
+    assert found.cause == "graph-execution", "one that is first by far counts"

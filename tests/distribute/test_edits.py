@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import npuify
+from npuify.distribute.codes import CODES
 from npuify.distribute.convert import Wishes, distribute, is_refused
 from npuify.model import NpuifyError, Safety, Severity
 from tests.distribute.conversion import OPTIONS, convert, training
@@ -328,10 +330,15 @@ def test_nothing_is_put_beside_a_statement_that_shares_its_line(tmp_path: Path) 
 
 
 def test_data_that_cannot_be_shared_out_from_outside(tmp_path: Path) -> None:
-    imports = "class Stream(torch.utils.data.IterableDataset):\n    pass"
+    imports = "class Stream(torch.utils.data.IterableDataset):\n    def __iter__(self):\n"
+    imports += "        for line in open('x'):\n            yield line\n"
     converted = convert(tmp_path, training("DataLoader(Stream(), batch_size=4)", imports=imports))
-    assert "islice" in converted.left["NPU353"].advice
+    text = "for line in itertools.islice(open('x'), npu_distributed.rank(), None, npu_distributed.world_size()):"
+    left = converted.left["NPU353"]
+    assert text in left.advice
+    assert converted.text.splitlines()[left.start.line - 1].strip() == "for line in open('x'):"
     assert "loader = DataLoader(Stream(), batch_size=4)" in converted.text
+    assert "set_epoch" not in converted.text
     program = """
         import torch
         from torch import nn
@@ -347,6 +354,7 @@ def test_data_that_cannot_be_shared_out_from_outside(tmp_path: Path) -> None:
     left = converted.left["NPU353"]
     assert converted.text.splitlines()[left.start.line - 1].strip().startswith("x, y = ")
     assert "below it: x, y = npu_distributed.own_part(x, y)" in left.advice
+    assert "npu_distributed.setup(same_random_numbers=True)" in converted.text
 
 
 def test_a_copy_is_written_whole_with_the_helper_module_beside_the_entry_point(tmp_path: Path) -> None:
@@ -363,9 +371,208 @@ def test_a_copy_is_written_whole_with_the_helper_module_beside_the_entry_point(t
     assert not (tmp_path / "again").exists()
 
 
+def test_a_model_that_comes_by_import_star(tmp_path: Path) -> None:
+    program = training(imports="from models import *", model="model = Net().cuda()")
+    parts = "from torch import nn\n"
+    models = "from parts import *\nclass Net(nn.Module):\n    pass\n"
+    converted = convert(tmp_path, program, parts=parts, models=models)
+    assert "model = npu_distributed.wrap(model)" in converted.text
+    assert "NPU351" not in converted.left
+
+
+def test_models_in_a_list_are_wrapped_each(tmp_path: Path) -> None:
+    step = """\
+        for one, optimizer in zip(models, optimizers):
+            loss = nn.functional.mse_loss(one(x.cuda()), y.cuda())
+            loss.backward()
+            optimizer.step()"""
+    model = "models = [nn.Linear(4, 2).cuda() for _ in range(3)]"
+    program = training(model=model, step=step).replace(
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)",
+        "optimizers = [torch.optim.SGD(one.parameters(), lr=0.1) for one in models]",
+    )
+    converted = convert(tmp_path, program)
+    assert converted.has("models = [npu_distributed.wrap(one) for one in models]", "for epoch in range(3):")
+    # Parts of a ModuleList cannot be replaced: its own parameters() would be those of the wrappers.
+    converted = convert(
+        tmp_path / "list",
+        program.replace("= [nn.Linear(4, 2).cuda() for _ in range(3)]", "= nn.ModuleList([nn.Linear(4, 2)])"),
+    )
+    assert "npu_distributed.wrap" not in converted.text
+    assert "NPU351" in converted.left
+
+
+def test_data_parallel_gives_way_to_the_model_itself(tmp_path: Path) -> None:
+    model = "model = nn.Linear(4, 2)\n    model = nn.DataParallel(model, device_ids=[0, 1]).cuda()\n    "
+    model += "model.module.load_state_dict(torch.load('old.pt'))"
+    converted = convert(tmp_path, training(model=model, end="torch.save(model.module.state_dict(), 'model.pt')"))
+    assert converted.has(
+        "model = nn.Linear(4, 2)",
+        "model = model.npu()",
+        "model.load_state_dict(torch.load('old.pt', map_location=npu_distributed.device()))",
+    )
+    assert "torch.save(model.state_dict(), 'model.pt')" in converted.text
+    assert "under DataParallel it was the batch of all cards" in converted.left["NPU360"].message
+
+
+def test_data_that_is_loaded_stays_on_the_cpu(tmp_path: Path) -> None:
+    imports = "class Files(torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        return read(i)\n"
+    imports += "def read(i):\n    return torch.load(i).numpy()\n"
+    imports += "def restore(model):\n    state = torch.load('old.pt')\n    model.load_state_dict(state['model'])\n"
+    converted = convert(tmp_path, training(imports=imports, end="restore(model)"))
+    assert "return torch.load(i).numpy()" in converted.text
+    assert "state = torch.load('old.pt', map_location=npu_distributed.device())" in converted.text
+
+
+def test_lines_at_one_place_keep_their_order(tmp_path: Path) -> None:
+    program = """\
+        import os
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+        os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+        data = TensorDataset(torch.randn(16, 4), torch.randn(16, 2))
+        loader, validation = DataLoader(data, 4, True), DataLoader(data, 4)
+        model = nn.Linear(4, 2).cuda()
+        def test():
+            right = 0
+            with torch.no_grad():
+                for x, y in validation:
+                    right += (model(x.cuda()) > 0).sum().item()
+            return right
+        for epoch in range(2):
+            right = 0
+            if epoch:
+                with torch.no_grad():
+                    for x, y in validation:
+                        right += (model(x.cuda()) > 0).sum().item()
+            for x, y in loader:
+                model(x.cuda()).mean().backward()
+        """
+    converted = convert(tmp_path, program)
+    ast.parse(converted.text)
+    assert converted.has(
+        "import npu_distributed",
+        'if "LOCAL_RANK" not in os.environ:',
+        'os.environ["ASCEND_RT_VISIBLE_DEVICES"] = "0"',
+        "npu_distributed.setup()",
+    )
+    below = converted.text.splitlines()[converted.text.splitlines().index("def test():") + 5 :]
+    assert below[:2] == ["        right = npu_distributed.total(right)", "    return right"]
+
+
+def test_counts_that_are_shown_while_training_are_those_of_all_cards(tmp_path: Path) -> None:
+    step = """\
+        out = model(x.cuda())
+        loss = nn.functional.mse_loss(out, y.cuda())
+        loss.backward()
+        right += (out > 0).sum().item()
+        print(f"[{step * len(x)}/{len(data)}] right {right}")"""
+    epochs = "right = 0\n    for epoch in range(3):"
+    converted = convert(tmp_path, training(step=step, epochs=epochs))
+    assert "right += npu_distributed.total((out > 0).sum().item())" in converted.text
+    assert "{step * len(x) * npu_distributed.world_size()}" in converted.text
+    used = step.replace('print(f"[', 'scale = right / 2\n        print(f"[')
+    assert "total(" not in convert(tmp_path / "used", training(step=used, epochs=epochs)).text
+
+
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 def test_line_ends_stay(tmp_path: Path, ends: str) -> None:
     (tmp_path / "train.py").write_bytes(training().replace("\n", ends).encode())
     distribute(tmp_path / "train.py", tmp_path / "out", Wishes(entry="train.py"), OPTIONS)
     data = (tmp_path / "out" / "train.py").read_bytes()
     assert data.count(b"\r\n") == (data.count(b"\n") if ends == "\r\n" else 0)
+
+
+def test_every_code_is_explained() -> None:
+    for code, known in CODES.items():
+        answer = npuify.explain(code.lower())
+        assert answer.title == f"{code} {known.name}"
+        assert known.summary in answer.text
+        assert len(answer.text) > 2
+        assert npuify.explain(known.name) == answer
+
+
+def test_an_iterator_that_is_made_anew_does_not_hide_the_loss(tmp_path: Path) -> None:
+    program = """\
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+        loader = DataLoader(TensorDataset(torch.randn(16, 4)), 4, True)
+        model = nn.Linear(4, 2).cuda()
+        batches = iter(loader)
+        for step in range(20):
+            if (step + 1) % len(loader) == 0:
+                batches = iter(loader)
+            (x,) = next(batches)
+            loss = model(x.cuda()).mean()
+            loss.backward()
+            if (step + 1) % 10 == 0:
+                print(loss.item())
+        """
+    converted = convert(tmp_path, program)
+    assert converted.has("if (step + 1) % 10 == 0:", "print(npu_distributed.mean(loss))")
+    assert converted.text.count("npu_distributed.set_epoch(loader)") == 2
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        'torch.save({"right": test(model, validation)}, "x.pt")',
+        'torch.save(sample(model), "x.pt")',
+        'torch.save(model(torch.ones(4).cuda()), "x.pt")',
+    ],
+)
+def test_what_all_processes_take_part_in_never_runs_on_rank_0_alone(tmp_path: Path, written: str) -> None:
+    imports = """
+def test(model, loader):
+    right = 0
+    with torch.no_grad():
+        for x, y in loader:
+            right += (model(x.cuda()) > 0).sum().item()
+    return right
+
+def sample(model):
+    model.eval()
+    return 1"""
+    end = f'validation = DataLoader(data, batch_size=4)\n{written}\nwith open("x.txt", "w") as file:\n'
+    end += "    file.write(str(test(model, validation)))"
+    converted = convert(tmp_path, training(imports=imports, end=end))
+    assert "is_main" not in converted.text
+    assert converted.has('with open(npu_distributed.only_main("x.txt"), "w") as file:')
+    assert "right = npu_distributed.total(right)" in converted.text
+    line = converted.text.splitlines()[converted.left["NPU356"].start.line - 1]
+    assert line.strip().startswith("torch.save(")
+
+
+def test_conditions_about_a_loss_come_out_alike(tmp_path: Path) -> None:
+    step = """\
+        loss = nn.functional.mse_loss(model(x.cuda()), y.cuda())
+        if torch.isnan(loss) or loss > 1e4:
+            continue
+        if loss is None:
+            continue
+        if loss.item() > 9:
+            break
+        loss.backward()
+        optimizer.step()"""
+    converted = convert(tmp_path, training(step=step))
+    assert converted.has("if torch.isnan(npu_distributed.agreed(loss)) or npu_distributed.agreed(loss) > 1e4:")
+    assert converted.has("if loss is None:")
+    assert converted.has("if npu_distributed.mean(loss) > 9:")
+
+
+def test_an_evaluation_that_not_all_may_come_by_is_not_shared_out(tmp_path: Path) -> None:
+    imports = """
+import time
+
+def test(model, loader):
+    right = 0
+    with torch.no_grad():
+        for x, y in loader:
+            right += (model(x.cuda()) > 0).sum().item()
+    return right"""
+    end = "validation = DataLoader(data, batch_size=4)\nif time.time() > 5:\n    test(model, validation)"
+    converted = convert(tmp_path, training(imports=imports, end=end))
+    assert "my_batches" not in converted.text
+    assert "time.time() > 5 may differ" in converted.left["NPU355"].message

@@ -80,6 +80,15 @@ REFUSED = {
             loss.backward()
         mp.spawn(train, nprocs=4)
         """,
+        """
+        import os, subprocess, sys
+        def train():
+            loss.backward()
+        if len(sys.argv) > 1:
+            train()
+        for card in range(4):
+            subprocess.Popen([sys.executable, __file__, "x"], env={**os.environ, "CUDA_VISIBLE_DEVICES": str(card)})
+        """,
     ],
     "NPU394": [
         """
@@ -92,6 +101,8 @@ REFUSED = {
     "NPU380": [
         "import pytorch_lightning as pl\ntrainer = pl.Trainer(gpus=1)\ntrainer.fit(model)\n",
         "from transformers import Trainer\nTrainer(model=model).train()\n",
+        "from pytorch_lightning.trainer import Trainer\nTrainer.from_argparse_args(args).fit(model)\n",
+        "from transformers import Trainer\nclass Mine(Trainer):\n    pass\nMine(model=model).train()\n",
         "from accelerate import Accelerator\naccelerator = Accelerator()\naccelerator.backward(loss)\n",
     ],
 }
@@ -131,6 +142,8 @@ def test_exit_codes_and_formats(tmp_path: Path) -> None:
     assert run(app, ["distribute", str(source), "--check"]).exit_code == 1
     shown = run(app, ["distribute", str(source), "--diff"])
     assert "+    model = npu_distributed.wrap(model)" in shown.output
+    assert "Would change 1 of 1 file" in shown.output
+    assert "and 1 new file" in shown.output
     assert run(app, ["distribute", str(source)]).exit_code == 2
     assert run(app, ["distribute", str(tmp_path), "--check"]).exit_code == 2
     assert run(app, ["distribute", str(tmp_path), "--check", "--entry", "other.py"]).exit_code == 2
@@ -184,3 +197,25 @@ def test_a_distributed_program_is_completed_where_that_is_asked_for(tmp_path: Pa
     messages = " ".join(finding.message for finding in converted.result.left)
     for missing in ("which card is its own", "the group is never left", "is not told which card the model is on"):
         assert missing in messages
+
+
+def test_a_completed_program_takes_cards_and_imports_what_it_needs(tmp_path: Path) -> None:
+    without_os = DISTRIBUTED.replace("    import os\n", "")
+    converted = convert(tmp_path / "launched", without_os, Wishes(entry="train.py", complete=True))
+    assert converted.has("import os", "import argparse", "import torch")
+    spawned = """
+        import torch
+        import torch.distributed as dist
+        import torch.multiprocessing as mp
+        from torch.nn.parallel import DistributedDataParallel
+        def work(number, count):
+            dist.init_process_group("nccl", rank=number, world_size=count)
+            model = DistributedDataParallel(torch.nn.Linear(4, 2).to(number))
+            model(torch.ones(4).to(number)).sum().backward()
+        if __name__ == "__main__":
+            mp.spawn(work, args=(2,), nprocs=2)
+        """
+    converted = convert(tmp_path / "spawned", spawned, Wishes(entry="train.py", complete=True))
+    assert converted.has(
+        "torch.npu.set_device(number)", 'dist.init_process_group("hccl", rank=number, world_size=count)'
+    )

@@ -25,8 +25,12 @@ pytestmark = [
 ]
 
 PROGRAMS = Path(__file__).parents[1] / "data" / "distribute"
-DRIVER = Path(__file__).with_name("driver.py")
-NAMES = ("classifier", "adversaries", "regression")
+ROOT = Path(__file__).parents[2]
+EXAMPLE = "image_classification"
+ARGUMENTS = (
+    "--epochs 2 --batch-size 16 --train-size 64 --val-size 20 --workers 0 --image-size 8 --width 4 --no-amp"
+).split()
+NAMES = ("classifier", "adversaries", "regression", "committee", EXAMPLE)
 OPTIONS = Options(unsafe=True, jobs=1, cache=False)
 Logs = dict[str, list[dict[str, Any]]]
 
@@ -35,12 +39,22 @@ def run(folder: Path, programs: list[Path], cards: int) -> Logs:
     """What each program did, by its folder's name, on each rank; without torchrun on one card."""
     logs = folder / "logs"
     logs.mkdir()
+    jobs = [
+        {
+            "program": str(program),
+            "arguments": ARGUMENTS if program.name == "train.py" else [],
+            "log": str(logs / program.parent.name),
+            "seeded": False,
+            "replay": str(logs / f"{EXAMPLE}.0.json") if program.parent.name == "example" else "",
+        }
+        for program in programs
+    ]
+    (folder / "jobs.json").write_text(json.dumps(jobs))
     launcher = ["torchrun", "--standalone", f"--nproc_per_node={cards}"] if cards > 1 else []
-    command = [sys.executable, "-m", "npuify", "simulate", "--cpu-random", "--policy=off", *launcher, str(DRIVER)]
+    command = [sys.executable, "-m", "npuify", "simulate", "--cpu-random", "--policy=off", *launcher]
+    command += [str(ROOT / "tools" / "many_cards" / "driver.py"), str(folder / "jobs.json")]
     env = {**environment(), "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run(
-        [*command, str(logs), *map(str, programs)], env=env, capture_output=True, text=True, timeout=300, check=False
-    )
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return {
         program.parent.name: [
@@ -51,18 +65,22 @@ def run(folder: Path, programs: list[Path], cards: int) -> Logs:
 
 
 def converted(folder: Path) -> list[Path]:
-    for name in NAMES:
+    for name in NAMES[:-1]:
         wishes = Wishes(entry=f"{name}.py", keep_global_batch=True)
         distribute(PROGRAMS / f"{name}.py", folder / name, wishes, OPTIONS)
-    return [folder / name / f"{name}.py" for name in NAMES]
+    wishes = Wishes(entry="train.py", keep_global_batch=True, sync_batchnorm=True)
+    distribute(ROOT / "examples" / EXAMPLE, folder / EXAMPLE, wishes, OPTIONS)
+    return [*(folder / name / f"{name}.py" for name in NAMES[:-1]), folder / EXAMPLE / "train.py"]
 
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory: pytest.TempPathFactory) -> tuple[Logs, Path]:
-    """What the converted programs do in one process, and regression.py (``original``) that was only migrated."""
+    """What the converted programs do in one process, and two that were only migrated (``original``, ``example``)."""
     folder = tmp_path_factory.mktemp("one")
     npuify.migrate(PROGRAMS / "regression.py", folder / "original", OPTIONS)
-    return run(folder, [*converted(folder), folder / "original" / "regression.py"], 1), folder
+    npuify.migrate(ROOT / "examples" / EXAMPLE, folder / "example", OPTIONS)
+    programs = [*converted(folder), folder / "original" / "regression.py", folder / "example" / "train.py"]
+    return run(folder, programs, 1), folder
 
 
 @pytest.fixture(scope="module", params=[2, 4])
@@ -88,9 +106,12 @@ def test_the_loss_curve_is_that_of_one_card(one: tuple[Logs, Path], many: tuple[
         assert curve(many[0][name]) == pytest.approx(one[0][name][0]["losses"], abs=1e-4), name
     # A sum over the batch is multiplied by the number of cards, since gradients are averaged.
     assert curve(many[0]["regression"]) == pytest.approx(one[0]["original"][0]["losses"], rel=1e-4)
-    for name in NAMES:
-        last = one[0][name][0]["parameters"][-1]
-        assert many[0][name][0]["parameters"][-1] == pytest.approx(last, abs=1e-4), name
+    assert curve(many[0][EXAMPLE]) == pytest.approx(one[0]["example"][0]["losses"], abs=1e-4)
+    for name, before in (*((name, name) for name in ("classifier", "adversaries", "regression")), (EXAMPLE, "example")):
+        last = one[0][before][0]["last"]
+        assert last, name
+        for size, values in many[0][name][0]["last"].items():
+            assert values == pytest.approx(last[size], abs=1e-3), name
 
 
 def test_every_sample_is_seen_once_an_epoch(many: tuple[Logs, Path]) -> None:
@@ -99,9 +120,23 @@ def test_every_sample_is_seen_once_an_epoch(many: tuple[Logs, Path]) -> None:
         ("classifier", 23, 3),
         ("adversaries", 32, 2),
         ("regression", 48, 2),
+        (EXAMPLE, 64, 2),
+        (EXAMPLE, 20, 2),
     ):
         seen = Counter(index for rank in many[0][name] for index in rank["samples"].get(str(size), ()))
         assert seen == dict.fromkeys(range(size), times), name
+
+
+def test_what_is_chosen_by_chance_without_a_seed_is_the_same_for_all(many: tuple[Logs, Path]) -> None:
+    seen = Counter(index for rank in many[0]["committee"] for index in rank["samples"]["40"])
+    assert len(seen) == 32
+    assert set(seen.values()) == {2}
+
+
+def test_numbers_that_are_shown_while_training_are_those_of_all(many: tuple[Logs, Path]) -> None:
+    lines = many[0]["committee"][0]["said"].splitlines()
+    assert [line.rpartition(" of ")[2] for line in lines] == ["8", "16", "24", "32"] * 2
+    assert [line.split("[")[1].split("/")[0] for line in lines] == ["0", "8", "16", "24"] * 2
 
 
 def test_samples_come_in_another_order_in_the_next_epoch(many: tuple[Logs, Path]) -> None:
@@ -119,6 +154,7 @@ def test_the_evaluation_is_that_of_one_card(one: tuple[Logs, Path], many: tuple[
     assert "validation" in many[0]["classifier"][0]["said"]
     for name in ("classifier", "regression"):
         assert numbers(many[0], name) == pytest.approx(numbers(one[0], name), rel=1e-4), name
+    assert many[0][EXAMPLE][0]["said"] == one[0]["example"][0]["said"] != ""
     assert numbers(many[0], "regression") == pytest.approx(numbers(one[0], "original"), rel=1e-4)
 
 
@@ -127,7 +163,14 @@ def test_rank_0_alone_speaks_and_writes(many: tuple[Logs, Path]) -> None:
     for name in NAMES:
         assert [bool(rank["said"]) for rank in logs[name]] == [True, *[False] * (len(logs[name]) - 1)], name
     written = {path.relative_to(folder).as_posix() for path in folder.rglob("*.pt")}
-    assert written == {"classifier/classifier.pt", "adversaries/adversaries/generator.pt", "regression/regression.pt"}
+    assert written == {
+        "classifier/classifier.pt",
+        "adversaries/adversaries/generator.pt",
+        "regression/regression.pt",
+        "committee/member0.pt",
+        "committee/member1.pt",
+        f"{EXAMPLE}/runs/cuda_baseline/best.pt",
+    }
     assert len((folder / "adversaries" / "adversaries" / "log.jsonl").read_text().splitlines()) == 2
 
 

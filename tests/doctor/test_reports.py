@@ -10,6 +10,7 @@ import time
 from html.parser import HTMLParser
 from pathlib import Path
 
+import jsonschema
 import msgspec
 import pytest
 from typer.testing import CliRunner
@@ -26,7 +27,7 @@ from npuify.doctor.page import render_html
 from npuify.doctor.project import judge_project
 from npuify.doctor.sets import judge_set, nearest_set
 from npuify.doctor.smoke import PROGRAMS, run_limited, run_smoke
-from npuify.doctor.text import render_json, render_text
+from npuify.doctor.text import json_schema, render_json, render_text
 from npuify.model import NpuifyError
 
 from .machines import BROKEN, HEALTHY, load
@@ -123,7 +124,7 @@ def test_every_report_is_written_in_every_form(captured, name: str) -> None:  # 
     text = render_text(found)
     assert all(one.check in text for one in found.results if one.status in (Status.ERROR, Status.WARNING))
     assert render_html(found).startswith("<!DOCTYPE html>")
-    json.loads(render_json(found))
+    jsonschema.validate(json.loads(render_json(found)), json.loads(json_schema()))
 
 
 @posix

@@ -108,7 +108,7 @@ LINES: dict[str, dict[str, str]] = {
             "'expandable_segments:True'"
         ),
     },
-    "warnings": {"[row[0] for row in warnings.filters][:1] == ['once']": "False"},
+    "warnings": {"any(row[0] == 'once' and row[2] is Warning for row in warnings.filters)": "False"},
 }
 """Patch → a line of CUDA, and what it gives with the patch."""
 SAME = (
@@ -125,6 +125,7 @@ SAME = (
     "torch.jit.freeze",
     "linear().cuda(torch.device",
     "torch.cuda.get_device_properties().name",
+    "cpu.type(torch.cuda.HalfTensor)",
     "isinstance(x, torch.cuda.FloatTensor)",
 )
 """Beginnings of lines that give the same without the patch, and are here to stay so with it."""
@@ -189,6 +190,15 @@ with open(sys.argv[1], "w") as file:
 """
 
 
+MAKE = """
+import torch
+torch.save(torch.ones(2), "cuda_runs/nccl.pt")
+torch.serialization.register_package(1, lambda s: "cuda:1", lambda s, l: None)
+torch.save(torch.ones(2), "made_on_cuda.pt")
+"""
+"""Files as a machine with CUDA writes them: the tag of the storage is all that differs."""
+
+
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
     """What the lines give with all patches, and with transfer_to_npu alone."""
@@ -197,14 +207,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str
     (folder / "program.py").write_text(ASKING)
     (folder / "cuda_runs").mkdir()
     (folder / "lines.json").write_text(json.dumps([line for lines in LINES.values() for line in lines]))
-    # As a machine with CUDA writes it: the tag of the storage is all that differs.
-    make = (
-        "import torch\n"
-        "torch.save(torch.ones(2), 'cuda_runs/nccl.pt')\n"
-        "torch.serialization.register_package(1, lambda s: 'cuda:1', lambda s, l: None)\n"
-        "torch.save(torch.ones(2), 'made_on_cuda.pt')\n"
-    )
-    subprocess.run([sys.executable, "-c", make], cwd=folder, check=True, timeout=100)
+    subprocess.run([sys.executable, "-c", MAKE], cwd=folder, check=True, timeout=100)
     env = {**environment(), "CUDA_LAUNCH_BLOCKING": "1"}
     alone = ",".join(patch.name for patch in PATCHES if patch.name != "transfer")
     found = []

@@ -141,3 +141,39 @@ def test_in_a_notebook(tmp_path: Path) -> None:
     assert done.stdout == "True\nshown RuntimeError\n"
     assert "npuify run: this is a part of CUDA" in done.stderr
     assert "restart the kernel" in done.stderr
+
+
+CELLS = """
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+shell = InteractiveShell.instance()
+
+def cell(code):
+    with capture_output() as said:
+        result = shell.run_cell(code)
+    return result, said.stdout + said.stderr
+
+cell("import torch\\nfrom torch.cuda import is_available")
+assert cell("is_available()")[0].result is False
+result, said = cell("%load_ext npuify")
+assert isinstance(result.error_in_exec, ImportError) and "NPUIFY_RUN_DEVICE" in said, said
+result, said = cell("%env NPUIFY_RUN_DEVICE=simulated\\n%load_ext npuify")
+assert result.success and "Warning" not in said, said
+assert cell("is_available(), torch.ones(1, device='cuda').device.type == 'cuda'")[0].result == (True, True)
+result, said = cell("torch.ops.aten.zeros([2], device=torch._C.device('cuda'))")
+assert isinstance(result.error_in_exec, NotImplementedError)
+assert "Traceback" in said and "npuify run: this is a part of CUDA" in said, said
+assert "npuify run" not in cell("1/0")[1]
+assert cell("%reload_ext npuify")[0].success and cell("torch.zeros(2).cuda().is_cuda")[0].result
+print("all well")
+"""
+
+
+def test_in_a_real_notebook_shell(tmp_path: Path) -> None:
+    pytest.importorskip("IPython", reason="IPython is not installed")
+    needs_simulation()
+    env = {**environment(), "IPYTHONDIR": str(tmp_path)}
+    command = [sys.executable, "-c", CELLS]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=200, check=False)
+    assert done.stdout.endswith("all well\n"), done.stdout + done.stderr

@@ -128,6 +128,22 @@ def test_counts_of_several_processes_add_up(tmp_path: Path) -> None:
     }
 
 
+def test_a_process_that_is_killed_leaves_its_trace(tmp_path: Path) -> None:
+    needs_simulation()
+    (tmp_path / "work.py").write_text(
+        "import os, signal, time, torch\n"
+        "with torch.autocast('cuda', dtype=torch.float16):\n"
+        "    torch.cuda.is_available()\n"
+        "time.sleep(3)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = command("run", "--device", "simulated", "--trace", "t.jsonl", "work.py", folder=tmp_path)
+    assert done.returncode == -9
+    found = {(row["line"], row["call"]): row for row in rows(tmp_path / "t.jsonl")}
+    assert set(found) == {(2, "torch.autocast"), (3, "torch.cuda.is_available")}
+    assert found[2, "torch.autocast"]["arguments"] == "('cuda', dtype=torch.float16)"
+
+
 def test_the_trace_makes_edits_safe_where_it_saw_them(traced: Path) -> None:
     plain = npuify.migrate(traced / "project", options=Options(jobs=1, cache=False), mode="diff")
     assert '+    x = make("x").npu()' not in plain.diff, "without the trace it is not known"

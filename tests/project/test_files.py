@@ -92,6 +92,17 @@ def test_executable_without_suffix_is_known_by_its_first_line(tmp_path: Path) ->
     assert names(tmp_path, kinds={"python"}) == ["train"]
 
 
+def test_jobs_for_a_batch_system_are_known_by_their_first_line(tmp_path: Path) -> None:
+    for name, line in (
+        ("a.sub", "#!/bin/bash"),
+        ("b.sub", "00:01 a subtitle"),
+        ("c.job", "#!/bin/sh"),
+        ("d.x", "#!/bin/sh"),
+    ):
+        (tmp_path / name).write_text(f"{line}\n")
+    assert names(tmp_path, kinds={"shell"}) == ["a.sub", "c.job"]
+
+
 def test_a_nameless_file_named_on_purpose_is_known_by_its_first_line(tmp_path: Path) -> None:
     (tmp_path / "train").write_text("#!/usr/bin/env python3\n")
     assert [file.kind for file in find_files([tmp_path / "train"])] == ["python"]

@@ -194,6 +194,12 @@ def test_pipfile(tmp_path: Path) -> None:
     assert found(tmp_path, Pipfile='[packages]\ntorch = "*"\n') == ("", "Pipfile", 2)
 
 
+def test_what_a_dockerfile_pins(tmp_path: Path) -> None:
+    text = "FROM a\nRUN apt-get install torch==9 && \\\n    pip3 install numpy \\\n    'torch==2.1.0+cu121' -f x && echo torch==3\n"
+    assert found(tmp_path, Dockerfile=text) == ("==2.1.0", "Dockerfile", 4)
+    assert found(tmp_path, Dockerfile="FROM a\nRUN pip install torch torch==$V torchvision==0.16\n") is None
+
+
 def test_for_one_file_its_folder_is_asked(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("")
     (tmp_path / "requirements.txt").write_text("torch==2.1.0\n")

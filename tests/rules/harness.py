@@ -14,6 +14,7 @@ from npuify.project import TorchRequirement
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
 from npuify.rules.base import Selection
 from npuify.rules.project_index import ProjectIndex, may_define_cuda
+from npuify.rules.styles import helper
 from npuify.rules.styles.project import plan_of
 from npuify.rules.wishes import Wishes
 from npuify.rules.worker import Worker
@@ -36,6 +37,8 @@ def style_plan(
     points = tuple(EntryPoint(name, (Mention("main guard", name, 1),)) for name in sorted(contents))
     requirement = TorchRequirement(torch, "requirements.txt", 1) if torch else None
     options = Options(style=style, place_on_npu=place)
+    if any(b"compute_device.type" in raw for raw in contents.values()):
+        contents = {**contents, "compute_device.py": helper.text()}  # it is there where code asks for it
     return plan_of(options, contents, Survey(entry_points=points), requirement, knowledge.load(release))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -291,6 +292,36 @@ def test_mistakes_in_toml_are_named(tmp_path: Path, content: str, said: str) -> 
     with pytest.raises(NpuifyError) as caught:
         _toml(tmp_path, content)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([("m.f", "m.f")], "fact 1: m.f is to become m.f, which changes nothing"),
+        ([("m.f", "m.f.g")], "fact 1: m.f.g holds m.f again"),
+        ([("m.f", "m.g"), ("m.f", "m.h")], "fact 2: makes m.f m.h, but fact 1 makes it m.g"),
+        ([("m.f", "m.g"), ("m.g", "m.f")], "fact 1: m.f becomes m.g, which fact 2 turns back into it"),
+        ([("m.f", "m.g"), ("m.g", "m.h"), ("m.h", "m.f")], "fact 1: m.f becomes m.g, which fact 2, fact 3 turns back"),
+        ([("m.f", "m.g"), ("m.g", "m.h"), ("m.f", "m.g")], ""),
+    ],
+)
+def test_rows_that_do_not_go_together_are_named(tmp_path: Path, rows: list[tuple[str, str]], said: str) -> None:
+    file = tmp_path / "rules.toml"
+    file.write_text("".join(f"[[fact]]\nname = '{name}'\nreplacement = '{new}'\n" for name, new in rows))
+    if not said:
+        assert len(read_rules(file)) == len(rows)
+        return
+    with pytest.raises(NpuifyError, match=re.escape(said)):
+        read_rules(file)
+
+
+def test_rows_of_two_files_that_do_not_go_together_are_named(tmp_path: Path) -> None:
+    for name, old, new in (("one", "f", "g"), ("two", "g", "f")):
+        row = {"rules": {"FuncNameModifyRule": [{"old_name": old, "new_name": new}]}}
+        (tmp_path / f"{name}.json").write_text(json.dumps(row))
+    options = Options(rules=(str(tmp_path / "one.json"), str(tmp_path / "two.json")), cache=False, jobs=1)
+    with pytest.raises(NpuifyError, match="turns back into it"):
+        npuify.scan([tmp_path], options)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

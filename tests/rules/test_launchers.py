@@ -94,6 +94,10 @@ UNCHANGED = {
     "tags": ("c.yaml", "tags: [nccl, cuda]\n"),
     "JSON texts": ("c.json", '{"note": "device: cuda", "names": ["cuda", "nccl"], "device_name": "cuda card"}\n'),
     "a record of a run": ("results/run.json", '{"device": "cuda:0"}\n'),
+    "how Horovod is built": (
+        "run.sh",
+        "HOROVOD_GPU_OPERATIONS=NCCL pip install x\nexport HOROVOD_GPU_ALLREDUCE=NCCL\n",
+    ),
     "an image for the CPU": ("Dockerfile", "FROM pytorch/pytorch:2.1-cpu\nFROM ubuntu:22.04\n"),
     "no YAML at all": ("c.yaml", "device: cuda\n  - [\n"),
     "a list of words": ("c.toml", 'names = ["cuda", "nccl"]\ntitle = "device = cuda"\n'),
@@ -494,3 +498,179 @@ def test_big_files_of_data_are_not_read(tmp_path: Path) -> None:
     result = scan([tmp_path], NO_CACHE)
     assert not result.findings
     assert result.bytes_seen == 0
+
+
+class TestVariablesOfRecipes:
+    """Variables of Makefiles and justfiles that hold devices, backends and options."""
+
+    PROGRAM = (
+        "import argparse\nimport torch\np = argparse.ArgumentParser()\np.add_argument('--backend', choices=['nccl'])\n"
+        "p.add_argument('--device')\na = p.parse_args()\ntorch.distributed.init_process_group(a.backend)\n"
+        "torch.ones(1).to(a.device)\n"
+    )
+
+    def _root(self, tmp_path: Path) -> Path:
+        (tmp_path / "train.py").write_text(self.PROGRAM)
+        return tmp_path
+
+    def test_makefile(self, tmp_path: Path) -> None:
+        text = (
+            "BACKEND ?= nccl\ndevice := cuda:1  # cuda\nARGS = --backend nccl --device cuda\nNAME = cuda\nWHAT = cuda\n"
+            "CUDA_DEVICE_ORDERS = nccl\n\ntrain:\n\tpython train.py --backend $(BACKEND) --device=$(device) $(ARGS) "
+            "--out $(NAME)\n\techo $(WHAT)\n"
+        )
+        wanted = (
+            text.replace("?= nccl", "?= hccl")
+            .replace("cuda:1", "npu:1")
+            .replace("--backend nccl --device cuda", "--backend hccl --device npu")
+        )
+        assert output(text, name="Makefile", root=self._root(tmp_path)) == wanted
+
+    def test_justfile(self, tmp_path: Path) -> None:
+        text = (
+            'gpu := "0"\nbackend := "nccl"\ndevice := env_var_or_default("DEVICE", "cuda")\ntitle := "cuda"\n\n'
+            "train backend=\"nccl\" device='cuda:0' *args:\n"
+            "    CUDA_VISIBLE_DEVICES={{gpu}} python train.py --backend {{backend}} --device {{ device }} {{args}}\n"
+        )
+        wanted = (
+            text.replace('"nccl"', '"hccl"')
+            .replace('"DEVICE", "cuda"', '"DEVICE", "npu"')
+            .replace("'cuda:0'", "'npu:0'")
+            .replace("CUDA_VISIBLE_DEVICES={{", "ASCEND_RT_VISIBLE_DEVICES={{")
+        )
+        assert output(text, name="justfile", root=self._root(tmp_path)) == wanted
+
+    def test_what_just_puts_in_is_told_of_as_unknown(self) -> None:
+        found = findings("a:\n    CUDA_VISIBLE_DEVICES={{gpu}} python x.py\n", name="justfile")
+        assert [one.code for one in found] == ["NPU702"]
+        assert "xxx" not in found[0].message
+
+    def test_recipes_with_a_shebang_are_one_script(self) -> None:
+        text = (
+            "py:\n    #!/usr/bin/env python3\n    import torch\n    torch.cuda.synchronize()\n\n"
+            "sh:\n    #!/usr/bin/env bash\n    if command -v nvidia-smi; then\n        nvidia-smi\n    fi\n\n"
+            "other:\n    #!/usr/bin/env node\n    nvidia-smi\n\n"
+            "put-in:\n    #!/usr/bin/env python3\n    import torch\n    torch.cuda.set_device({{gpu}})\n"
+        )
+        wanted = (
+            text.replace("cuda.sync", "npu.sync")
+            .replace("-v nvidia-smi", "-v npu-smi")
+            .replace("        nvidia-smi", "        npu-smi info")
+        )
+        assert output(text, name="justfile", unsafe=True) == wanted
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "text"),
+    [
+        ("docker run --device /dev/nvidia0 image", "NPU711", "/dev/nvidia0"),
+        ("docker run -v /usr/lib/x86_64-linux-gnu/libcuda.so.1:/x image", "NPU711", "libcuda.so.1"),
+        ("podman run --device nvidia.com/gpu=all image", "NPU711", "nvidia.com/gpu"),
+        ("apptainer exec --nv a.sif python a.py", "NPU711", "--nv"),
+        ("sudo singularity run docker://nvcr.io/nvidia/pytorch:24.01-py3", "NPU720", "nvcr.io/nvidia/pytorch"),
+        ("docker run --rm nvidia/cuda:12.1.1-base-ubuntu22.04 bash", "NPU720", "nvidia/cuda"),
+        ("srun --container-image=nvcr.io#nvidia/pytorch:24.01-py3 bash", "NPU720", "nvcr.io/nvidia/pytorch"),
+        (
+            "sudo apt-get install -y git cuda-toolkit-12-1 libnccl-dev=2.1+cuda12",
+            "NPU709",
+            "cuda-toolkit-12-1, libnccl",
+        ),
+        ("wget -q https://developer.download.nvidia.com/compute/cuda/repos/a.deb", "NPU709", "fetched from NVIDIA"),
+    ],
+)
+def test_what_of_nvidia_commands_ask_for(line: str, code: str, text: str) -> None:
+    (found,) = findings(f"{line}\n", name="run.sh")
+    assert (found.code, found.edits) == (code, ())
+    assert text in found.message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "docker run -v /data/cuda:/data image",
+        "docker run --name a:cuda12 image",
+        "apt-get install -y libcurl4 nvidiasomething barracuda",
+        "apt-get remove cuda-toolkit-12-1",
+        "wget https://example.org/nvidia.com/cuda.run",
+    ],
+)
+def test_what_only_looks_like_it(line: str) -> None:
+    found = findings(f"{line}\n", name="run.sh")
+    assert not found
+
+
+def test_files_of_the_host_that_manifests_give_to_containers() -> None:
+    compose = (
+        "services:\n  a:\n    image: x\n    devices: ['/dev/nvidia0:/dev/nvidia0', /dev/sda]\n    volumes:\n"
+        "      - /usr/local/nvidia:/n:ro\n      - ./cuda:/cuda\n    healthcheck:\n      test: [CMD, nvidia-smi]\n"
+    )
+    found = [(one.code, one.start.line, one.edits) for one in findings(compose, name="compose.yaml")]
+    assert found == [("NPU721", 4, ()), ("NPU721", 6, ()), ("NPU708", 9, ())]
+    pod = "kind: Pod\nspec:\n  volumes:\n  - name: a\n    hostPath: {path: /dev/nvidia0}\n  - name: b\n    hostPath: {path: /gpu}\n"
+    assert [(one.code, one.start.line) for one in findings(pod, name="pod.yaml")] == [("NPU722", 5)]
+    assert not findings("tool:\n  path: /usr/local/cuda\n", name="settings.yaml")
+
+
+def test_health_checks_of_dockerfiles() -> None:
+    text = "FROM a\nHEALTHCHECK --interval=5s CMD nvidia-smi || exit 1\nHEALTHCHECK NONE\n"
+    assert output(text, name="Dockerfile", unsafe=True) == text.replace("nvidia-smi", "npu-smi info")
+
+
+class TestNamesOfPythonInSettings:
+    def test_names_of_torch_cuda(self) -> None:
+        text = (
+            "a: {_target_: torch.cuda.synchronize}\nb: {_target_: torch.cuda.no_such_thing}\ntext: torch.cuda.is great\n"
+            "c: mytorch.cuda.synchronize\n"
+        )
+        wanted = text.replace("_target_: torch.cuda.sync", "_target_: torch_npu.npu.sync")
+        assert output(text, name="config.yaml") == wanted
+
+    def test_names_of_packages_that_an_npu_lacks(self) -> None:
+        text = "a:\n  _target_: apex.optimizers.FusedAdam\nb:\n  _target_: torch.optim.Adam\nc: apex.com\n"
+        found = [(one.code, one.start.line) for one in findings(text, name="config.yaml")]
+        assert found[:1] == [("NPU733", 2)]
+        assert ("NPU733", 4) not in found
+
+    def test_values_that_stand_in_for_a_variable(self) -> None:
+        text = 'device: ${oc.env:DEV,cuda:0}\nbackend: "${oc.env:B, nccl}"\ntitle: ${oc.env:T,cuda}\n'
+        wanted = text.replace("DEV,cuda:0", "DEV,npu:0").replace("B, nccl", "B, hccl")
+        assert output(text, name="config.yaml") == wanted
+
+    def test_numbered_devices_under_other_keys_are_told_of(self) -> None:
+        text = "where: [cuda:0, cuda:1]\nwords: [cuda]\n"
+        assert [(one.code, one.start.column, one.edits) for one in findings(text, name="config.yaml")] == [
+            ("NPU731", 9, ()),
+            ("NPU731", 17, ()),
+        ]
+
+
+def test_what_a_workflow_puts_in_is_unknown() -> None:
+    text = "jobs:\n  a:\n    steps:\n      - run: sudo apt-get install cuda-toolkit-${{ matrix.cuda }}\n"
+    (found,) = findings(text, name=".github/workflows/a.yml")
+    assert found.message == "NVIDIA's packages are installed: cuda-toolkit-…"
+
+
+@pytest.mark.parametrize("value", ["gpu", "cuda"])
+def test_lightnings_accelerator_is_no_name_of_a_device(value: str) -> None:
+    text = f"trainer:\n  accelerator: {value}\n"
+    (found,) = findings(text, name="config.yaml")
+    assert (found.code, found.start.line, found.edits) == ("NPU733", 2, ())
+
+
+def test_scripts_among_the_arguments_of_a_container(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TestVariablesOfRecipes.PROGRAM)
+    text = (
+        "kind: Pod\nspec:\n  containers:\n  - command: [/bin/bash, -c]\n    args:\n    - |\n"
+        "      export NCCL_SOCKET_IFNAME=eth0\n      python train.py --backend nccl --device cuda\n"
+        "  - command: [sh, -c]\n    args: ['cd /src && CUDA_LAUNCH_BLOCKING=1 python train.py --device cuda']\n"
+        "  - command: [program]\n    args: ['what does python do with --device cuda?']\n"
+    )
+    wanted = (
+        text.replace("NCCL_SOCKET", "HCCL_SOCKET")
+        .replace("--backend nccl --device cuda", "--backend hccl --device npu")
+        .replace(
+            "CUDA_LAUNCH_BLOCKING=1 python train.py --device cuda",
+            "ASCEND_LAUNCH_BLOCKING=1 python train.py --device npu",
+        )
+    )
+    assert output(text, name="pod.yaml", root=tmp_path) == wanted

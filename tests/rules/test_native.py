@@ -398,6 +398,62 @@ def test_extensions_compiled_at_run_time(code: str, severity: Severity | None) -
     assert found == ([] if severity is None else [severity])
 
 
+def test_operators_of_code_in_a_python_file_are_told() -> None:
+    text = """
+import torch
+from torch.utils.cpp_extension import load_inline
+head = "at::Tensor twice(at::Tensor x); at::Tensor total(at::Tensor x); at::Tensor plain(at::Tensor x) { return x; }"
+code = '''
+__global__ void twice_kernel(float* x) { x[threadIdx.x] *= 2; }
+__global__ void total_kernel(float* x) { __shared__ float s[32]; x[0] += __shfl_down_sync(~0u, s[1], 1); }
+at::Tensor twice(at::Tensor x) { twice_kernel<<<1, 32>>>(x.data_ptr<float>()); return x; }
+at::Tensor total(at::Tensor x) { total_kernel<<<1, 32>>>(x.data_ptr<float>()); return x; }
+'''
+ops = load_inline(name="inline_ops", cpp_sources=[head], cuda_sources=[code], functions=["twice", "total", "plain"])
+ops.twice(torch.ones(3))
+"""
+    (found,) = (one for one in findings(text) if one.code == "NPU632")
+    assert "; total: threads work together through shared memory or warps (shared, warp), no call" in found.message
+    assert "; twice: each thread computes for itself" in found.message
+    assert "called in line 12" in found.message
+    assert "plain:" not in found.message
+
+
+def test_files_that_are_built_twice_belong_to_what_is_installed(tmp_path: Path) -> None:
+    # The one file builds when there is nothing installed; it comes first by name.
+    found = _operators(
+        tmp_path,
+        {
+            "backend.py": "from torch.utils.cpp_extension import load\n"
+            "ops = load(\n    name='jit_ops',\n    sources=['csrc/bind.cpp', 'csrc/add.cu'],\n)\nops.add_fast(1)\n",
+            "csrc/bind.cpp": BINDING,
+            "csrc/add.cu": ADD,
+            "setup.py": SETUP,
+            "use.py": "import p_ops\np_ops.add(1)\n",
+        },
+    )
+    assert {one.module for one in found.values()} == {"p_ops"}
+    assert found["add"].calls == ("use.py:2",)
+    assert found["add_fast"].calls == ("backend.py:6",)
+
+
+def test_sources_whose_folder_code_puts_before_them(tmp_path: Path) -> None:
+    sources = "sources=[os.path.join(here, 'src', name) for name in ['bind.cpp', 'add.cu']]"
+    found = _operators(
+        tmp_path,
+        {
+            "enc/backend.py": f"import os\nfrom torch.utils.cpp_extension import load\n_b = load(name='_jit', {sources})\n",
+            "enc/setup.py": f"import os\nfrom torch.utils.cpp_extension import CUDAExtension\nCUDAExtension(name='_enc', {sources})\n",
+            "enc/src/bind.cpp": BINDING,
+            "enc/src/add.cu": ADD,
+            "enc/use.py": "try:\n    import _enc as _b\nexcept ImportError:\n    from .backend import _b\n_b.add(1)\n",
+            "other/src/bind.cpp": "int bind;",
+        },
+    )
+    assert {one.module for one in found.values()} == {"_enc"}
+    assert found["add"].calls == ("enc/use.py:5",)
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from .harness import findings, migrated, worker
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from npuify.model import FileError, Finding
 
 
@@ -250,3 +252,13 @@ def test_any_order_of_cells(cells: list[str], as_list: bool) -> None:
     assert text.count("import torch_npu") <= 1 + sum("%%writefile" in cell for cell in cells)
     assert all(type(one) is type(two) for one, two in sources)
     assert migrated(result.raw, name="demo.ipynb", unsafe=True).raw is None
+
+
+def test_programs_that_a_notebook_runs(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import argparse\nimport torch\np = argparse.ArgumentParser()\np.add_argument('--device')\n"
+        "torch.ones(1).to(p.parse_args().device)\n"
+    )
+    before = _notebook("%run train.py --device cuda --name cuda\n%run_cell_magic cuda")
+    result = migrated(before, name="demo.ipynb", root=tmp_path)
+    assert result.raw == before.replace("--device cuda", "--device npu").encode()

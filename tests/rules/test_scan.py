@@ -173,6 +173,40 @@ def test_processes_give_what_one_process_gives(tmp_path: Path, monkeypatch: pyte
     assert seen == [(n + 1, len(seen)) for n in range(len(seen))]
 
 
+def name_of(own: worker.Worker, candidate: worker.Candidate) -> str:
+    """A task whose process dies of some files, as a fault in a parser's C code would make it."""
+    if "deadly" in candidate.relative:
+        os._exit(9)
+    return candidate.relative
+
+
+def test_a_file_that_kills_its_process_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_WORTH_A_PROCESS", 1)
+    names = [f"{'deadly' if n in (3, 8) else 'file'}{n}.py" for n in range(12)]
+    seen: list[int] = []
+    found = worker.each_file(
+        name_of,
+        worker_of(),
+        [worker.Candidate(name, name) for name in names],
+        2,
+        lambda done, _: seen.append(done),
+        lost=lambda error: f"{error.file}: {error.message}",
+    )
+    dead = {name: f"{name}: the process that looked at it died" for name in names if "deadly" in name}
+    assert found == [dead.get(name, name) for name in names]
+    assert seen == list(range(1, len(names) + 1))
+
+
+def test_what_makes_a_file_worth_looking_at_does_not_depend_on_the_selection(tmp_path: Path) -> None:
+    text = (
+        "import torch, triton\nc = triton.Config({}, num_warps=4)\n"
+        "@triton.jit\ndef f(x):\n    pass\nf[(1,)](torch.ones(1, device='cuda'))\n"
+    )
+    every = [one for one in scanned(tmp_path, {"a.py": text}).findings if one.code == "NPU642"]
+    assert every
+    assert scanned(tmp_path, {}, select=("NPU642",)).findings == tuple(every)
+
+
 def raising(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
     """Fails on one word."""
     if node.value == "boom":

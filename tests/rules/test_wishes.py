@@ -185,6 +185,23 @@ def test_calls_are_followed_into_packages_of_others(tmp_path: Path, folder: str)
     assert "through dep.impl.inner" in found[0].message
 
 
+def test_imports_that_fail_are_followed_into_packages_of_others(tmp_path: Path) -> None:
+    package = {
+        "dep/__init__.py": "from . import light\n",
+        "dep/light.py": "try:\n    import flash_attn\nexcept ImportError:\n    flash_attn = None\n",
+        "dep/heavy.py": "from .kernels import run\n",
+        "dep/kernels.py": "import flash_attn\n\ndef run(x):\n    return flash_attn.flash_attn_func(*x)\n",
+        "other/__init__.py": "import dep.heavy\n",
+    }
+    source = _write(tmp_path / "source", package)
+    code = "import dep\nimport other\nfrom dep import light\ntry:\n    from dep import heavy\nexcept ImportError:\n    pass\nfrom dep.heavy import run\nrun(1)\n"
+    project = _write(tmp_path / "project", {"a.py": code})
+    options = Options(cache=False, jobs=1, select=("NPU760",), third_party=(str(source),))
+    found = npuify.scan([project], options).findings
+    assert [(one.start.line, one.subject) for one in found] == [(2, "other"), (8, "dep.heavy"), (9, "dep.heavy.run")]
+    assert "cannot be imported on an NPU as it is (dep/kernels.py:1)" in found[0].message
+
+
 def test_a_package_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(NpuifyError, match="no folder"):
         npuify.scan([tmp_path], Options(cache=False, third_party=(str(tmp_path / "none"),)))

@@ -30,8 +30,13 @@ def test_tensors_modules_and_memory(simulate: Simulate) -> None:
         assert "Invalid device" in refused(lambda: torch.zeros(1, device="npu:5"))
         # mixed devices are refused, as torch_npu refuses them; numbers and indices from the host are not
         a = torch.ones(3, device="npu")
-        assert "npu:0 and cpu" in refused(lambda: a + torch.ones(3))
-        assert "npu:0 and npu:1" in refused(lambda: a + torch.ones(3, device="npu:1"))
+        def elsewhere(what, *words):  # in the words of this PyTorch
+            said = refused(what)
+            assert said.startswith("Expected all tensors to be on the same device") and all(word in said for word in words), said
+        elsewhere(lambda: torch.mm(torch.ones(1, 1).npu(), torch.ones(1, 1)), "npu:0", "cpu", "mat2", "wrapper_NPU__mm")
+        elsewhere(lambda: a + torch.ones(3, device="npu:1"), "npu:0", "npu:1", "other", "wrapper_NPU_Tensor_add")
+        elsewhere(lambda: torch.nn.Linear(3, 1)(a.view(1, 3)), "npu:0", "cpu", "mat1", "wrapper_NPU__addmm")
+        assert "Expected NPU tensor" in refused(lambda: torch.randn(2, generator=torch.Generator("npu")))
         assert (a + torch.tensor(2.0)).tolist() == [3, 3, 3]
         assert a[torch.tensor([0, 2])].tolist() == [1, 1]
         # the same memory, no copies: a view is a view, and writing to it is seen
@@ -94,6 +99,10 @@ def test_tensors_modules_and_memory(simulate: Simulate) -> None:
             refused(lambda: doubled.sum().item())
         given.fill_(4); graph.replay()
         assert doubled.flatten().tolist() == [10, 10] and not torch.npu.is_current_stream_capturing()
+        assert graph.pool() is not None and "without a preceding" in refused(torch.npu.NPUGraph().pool)
+        graphed = torch.npu.make_graphed_callables(torch.nn.Linear(2, 2).npu(), (torch.ones(1, 2).npu(),))
+        assert graphed(torch.ones(1, 2).npu()).requires_grad
+        assert "captured with" in refused(lambda: graphed(torch.ones(2, 2).npu()))
         # what CUDA says on a machine without it
         assert "not compiled with CUDA" in refused(lambda: torch.zeros(1).cuda(), AssertionError)
         assert not torch.cuda.is_available()
@@ -166,13 +175,110 @@ def test_training_tools(simulate: Simulate) -> None:
         g = torch.randn(2, 8, device="npu", requires_grad=True)
         y, r = torch_npu.npu_rms_norm(g, torch.ones(8, device="npu")); y.sum().backward()
         assert g.grad.is_npu
-        # sparse layouts are said, not silent
+        # quantized tensors are said, not silent
         try:
-            torch.eye(2).npu().to_sparse()
+            torch.quantize_per_tensor(torch.ones(2).npu(), 0.1, 0, torch.qint8)
         except RuntimeError as error:
             assert "not simulated" in str(error)
+        else:
+            raise AssertionError("a quantized tensor")
         print("all", "well")
         """,
+    )
+    assert "all well" in said
+
+
+def test_sparse_tensors(simulate: Simulate) -> None:
+    said = simulate(
+        """
+        import copy, io, pickle
+        import torch, torch_npu
+
+        place, value = torch.tensor([[0, 2, 0], [1, 0, 1]]), torch.tensor([1.0, 2.0, 3.0])
+        on_cpu = torch.sparse_coo_tensor(place, value, (3, 2))
+        x = torch.sparse_coo_tensor(place.npu(), value.npu(), (3, 2))
+        assert x.is_npu and x.layout is torch.sparse_coo and not x.is_coalesced()
+        # values are the same memory
+        x._values()[0] = 5; x._values()[0] = 1
+        assert torch.equal(x.to_dense().cpu(), on_cpu.to_dense())
+        y = x.coalesce()
+        assert y.is_coalesced() and y._nnz() == 2 and y.values().is_npu and y.indices().device.index == 0
+        assert torch.equal((y + y).to_dense().cpu(), 2 * on_cpu.to_dense())
+        assert torch.equal(torch.mm(y, torch.ones(2, 4).npu()).cpu(), on_cpu.to_dense() @ torch.ones(2, 4))
+        assert torch.equal(on_cpu.npu().to_dense().cpu(), on_cpu.to_dense()) and not x.cpu().is_npu
+        assert torch.equal(x.to("npu:1").coalesce().values().cpu(), on_cpu.coalesce().values())
+        assert "npu:0" in repr(y) and pickle.loads(pickle.dumps(y)).is_npu and copy.deepcopy(y).is_npu
+        made = torch.eye(3).npu().to_sparse()
+        made.mul_(2); made.add_(torch.eye(3).npu().to_sparse())
+        assert torch.equal(made.to_dense().cpu(), 3 * torch.eye(3))
+        assert torch.equal(torch.ones(3, 3).npu().sparse_mask(made).to_dense().cpu(), torch.eye(3))
+        dense = torch.zeros(3, 2).npu(); dense.add_(x)
+        assert torch.equal(dense.cpu(), on_cpu.to_dense())
+        # compressed rows
+        rows = torch.eye(3).npu().to_sparse_csr()
+        assert rows.is_npu and rows.layout is torch.sparse_csr and rows.values().is_npu
+        assert torch.equal((rows @ torch.ones(3, 2).npu()).cpu(), torch.ones(3, 2))
+        # what the CPU learns with sparse gradients is learnt
+        def train(device):
+            torch.manual_seed(0)
+            table = torch.nn.Embedding(5, 3, sparse=True).to(device)
+            optimizer = torch.optim.SparseAdam(table.parameters(), lr=0.1)
+            for _ in range(3):
+                optimizer.zero_grad()
+                (table(torch.tensor([1, 2, 1], device=device)) ** 2).sum().backward()
+                assert table.weight.grad.is_sparse
+                optimizer.step()
+            return table.weight.detach().cpu()
+        torch.testing.assert_close(train("npu"), train("cpu"))
+        # what the release has no kernel for, the host's CPU runs there
+        assert torch.equal(torch.hspmm(y, torch.ones(2, 2).npu()).to_dense().cpu(), on_cpu.to_dense() @ torch.ones(2, 2))
+        print("all", "well")
+        """,
+        "--devices=2",
+    )
+    assert "all well" in said
+    assert "aten::hspmm" in said
+    assert "aten::_coalesce" not in said
+
+
+def test_float64_as_the_real_one_has_it(simulate: Simulate) -> None:
+    """Asked of the real one: what is converted on the device becomes float32, what comes as float64 stays that."""
+    said = simulate(
+        """
+        import torch, torch_npu
+        assert torch.zeros(2, dtype=torch.float64).npu().dtype is torch.float64
+        assert torch.zeros(2, dtype=torch.float64, device="npu").dtype is torch.float64
+        x = torch.zeros(2).npu()
+        assert x.double().dtype is x.to(torch.float64).dtype is torch.float32
+        assert torch.ones(1, dtype=torch.int64).npu().double().dtype is torch.float32
+        double = torch.zeros(2, dtype=torch.float64).npu()
+        assert x.type_as(double).dtype is x.to("npu", torch.float64).dtype is double.clone().dtype is torch.float64
+        assert x.new_zeros(2, dtype=torch.float64).dtype is x.sum(dtype=torch.float64).dtype is torch.float64
+        assert torch.nn.Linear(2, 2).npu().double().weight.dtype is torch.float32
+        assert x.cpu().double().dtype is torch.float64
+        print("all", "well")
+        """
+    )
+    assert "all well" in said
+    assert said.count("Device do not support double dtype now, dtype cast replace with float.") == 1
+
+
+def test_memory_by_torch_accelerator(simulate: Simulate) -> None:
+    said = simulate(
+        """
+        import torch, torch_npu
+        if hasattr(torch.accelerator, "memory_allocated"):
+            x = torch.empty(1 << 20, device="npu")
+            assert torch.accelerator.memory_allocated() == torch.npu.memory_allocated() == 4 << 20
+            assert torch.accelerator.max_memory_allocated() == 4 << 20
+            assert torch.accelerator.memory_stats()["num_ooms"] == 0
+            del x
+            torch.accelerator.empty_cache()
+            assert torch.accelerator.memory_reserved() == 0
+            torch.accelerator.reset_peak_memory_stats()
+            assert torch.accelerator.max_memory_allocated() == 0
+        print("all", "well")
+        """
     )
     assert "all well" in said
 
@@ -205,7 +311,7 @@ def test_transfer_to_npu(simulate: Simulate) -> None:
         m = torch.nn.Linear(3, 4).cuda()
         x = torch.randn(2, 3, device="cuda:0")
         m(x.to(0)).sum().backward()
-        assert torch.ones(1).cuda(torch.device("cuda:1")).device.index == 1 and m.cuda("cuda:0") is m
+        assert torch.ones(1).cuda(1).device.index == 1 and m.cuda() is m
         assert m.weight.grad.is_npu and x.is_cuda and torch.zeros(1).to("cuda:1").device.index == 1
         with torch.cuda.amp.autocast():
             assert m(x).dtype == torch.float16
@@ -223,3 +329,32 @@ def test_transfer_to_npu(simulate: Simulate) -> None:
         """,
     )
     assert "all well" in said
+
+
+def test_data_parallel_and_old_tensor_types(simulate: Simulate) -> None:
+    """As the imported torch_npu 2.13.0 does both: it puts what DataParallel calls into torch._C."""
+    said = simulate(
+        """
+        import torch, torch_npu
+
+        c = torch.ones(2)
+        print(c.type(torch.npu.FloatTensor).device, c.type(torch.npu.HalfTensor).dtype, c.type("torch.npu.LongTensor").dtype)
+        print(c.npu().type(torch.FloatTensor).device, c.npu().type(), c.type(torch.float16).dtype)
+
+        torch.manual_seed(0)
+        plain = torch.nn.Linear(4, 3).npu()
+        spread = torch.nn.DataParallel(plain, device_ids=[0, 2])
+        x = torch.randn(6, 4)
+        out, wanted = spread(x), plain(x.npu())
+        print(out.device, torch.allclose(out, wanted))
+        out.pow(2).sum().backward()
+        found, plain.weight.grad = plain.weight.grad, None
+        wanted.pow(2).sum().backward()
+        print(torch.allclose(found, plain.weight.grad, atol=1e-5))
+        """
+    )
+    lines = said.splitlines()
+    assert "npu:0 torch.float16 torch.int64" in lines
+    assert "cpu torch.npu.FloatTensor torch.float16" in lines
+    assert "npu:0 True" in lines
+    assert lines.count("True") == 1

@@ -92,3 +92,10 @@ def test_how_far_an_error_reaches() -> None:
     assert not read(b"a=<PATH>\nb c\n").is_broken
     assert read(b'a "b\nc d\n').is_broken
     assert not read(b"a | b && c\n").is_broken
+
+
+def test_long_pipelines_are_read_in_the_time_of_their_length() -> None:
+    script = read(b"a b|" * 400 + b"c")
+    assert len(script.commands) == 401
+    assert max(len(command.pipe) for command in script.commands) == 2
+    assert script.commands[-2].pipe == (("c",),)

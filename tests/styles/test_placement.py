@@ -292,3 +292,192 @@ def test_training_with_what_comes_from_elsewhere_is_named() -> None:
     text = "import torch\n\n\ndef train(model, loader):\n    for x, y in loader:\n        model(x).sum().backward()\n"
     (found,) = [item for item in findings(text, place=True) if item.code == "NPU125"]
     assert "is not shown in this file" in found.message
+
+
+PROJECT = {
+    "models.py": HEAD
+    + "def build(size):\n    return Net()\n\n\ndef build_and_scale():\n    net = Net()\n"
+    + "    for p in net.parameters():\n        p.data.mul_(0.5)\n    return net\n",
+    "losses.py": "import torch\nfrom torch import nn\n\n\nclass Weighted(nn.Module):\n    def __init__(self):\n"
+    "        super().__init__()\n        self.register_buffer('weights', torch.ones(4))\n\n"
+    "    def forward(self, out, y):\n        return nn.functional.cross_entropy(out, y, weight=self.weights)\n\n\n"
+    "def distance(a):\n    return (a.sum(1) - torch.ones(a.shape[0])).abs().mean()\n",
+    "data.py": "import torch\nfrom torch.utils.data import DataLoader, TensorDataset\n\n\ndef loaders():\n"
+    "    xs, ys = torch.randn(8, 8), torch.randint(4, (8,))\n"
+    "    return DataLoader(TensorDataset(xs, ys), 4), DataLoader(TensorDataset(xs, ys), 2)\n\n\n"
+    "def probe():\n    return torch.ones(3, 8)\n",
+    "engine/__init__.py": "",
+    "engine/loop.py": "import torch\n\n\ndef train(model, loader, criterion, optimizer):\n    for x, y in loader:\n"
+    "        loss = criterion(model(x), y)\n        loss.backward()\n        optimizer.step()\n    return loss.item()\n\n\n"
+    "class Trainer:\n    def __init__(self, net, loader, criterion):\n"
+    "        self.net, self.loader, self.criterion = net, loader, criterion\n\n    def fit(self):\n"
+    "        for batch in self.loader:\n            x, y = batch\n            self.criterion(self.net(x), y).backward()\n\n\n"
+    "def predict(model, x):\n    return model(x).detach()\n",
+    "main.py": "import torch\nfrom data import loaders, probe\nfrom engine.loop import Trainer, predict, train\n"
+    "from losses import Weighted, distance\nfrom models import build, build_and_scale\n\n\ndef main():\n"
+    "    first, second = loaders()\n    model = build(4)\n    criterion = Weighted()\n"
+    "    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n    train(model, first, criterion, optimizer)\n"
+    "    trainer = Trainer(build_and_scale(), second, torch.nn.CrossEntropyLoss())\n    trainer.fit()\n"
+    "    scores = predict(model, probe())\n    print(scores.numpy(), distance(scores).item())\n\n\n"
+    "if __name__ == '__main__':\n    main()\n",
+}
+
+
+def _written(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def _placed(folder: Path) -> npuify.MigrationResult:
+    return npuify.migrate(
+        folder, None, Options(place_on_npu=True, torch_npu="2.14.0", jobs=1, cache=False), mode="in-place"
+    )
+
+
+def test_models_and_data_are_followed_through_the_project(tmp_path: Path) -> None:
+    project = _written(tmp_path, PROJECT)
+    result = _placed(project)
+    assert result.changed_files == ("data.py", "engine/loop.py", "losses.py", "main.py", "models.py")
+    text = {name: (project / name).read_text() for name in PROJECT}
+    assert "    model = build(4).to(device)\n    criterion = Weighted().to(device)\n" in text["main.py"]
+    assert "Trainer(build_and_scale(), second" in text["main.py"], "it is moved where it is made"
+    assert "    net = Net().to(device)\n" in text["models.py"]
+    assert "def build(size):\n    return Net()\n" in text["models.py"], "its caller moves it"
+    assert "    for x, y in loader:\n        x, y = x.to(device), y.to(device)\n" in text["engine/loop.py"]
+    assert "            x, y = batch\n            x, y = x.to(device), y.to(device)\n" in text["engine/loop.py"]
+    assert "return torch.ones(3, 8, device=device)" in text["data.py"]
+    assert "torch.ones(a.shape[0], device=device)" in text["losses.py"]
+    assert "scores.cpu().numpy()" in text["main.py"]
+    assert _placed(project).changed_files == ()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed")
+def test_the_placed_project_trains_with_every_tensor_on_the_device(tmp_path: Path) -> None:
+    """On ``meta`` nothing is computed; what asks for a number is left out, and what is on the CPU is refused."""
+    project = _written(tmp_path, PROJECT)
+    _placed(project)
+    for name in PROJECT:
+        text = (project / name).read_text()
+        text = text.replace("import torch_npu  # noqa: F401\n", "")
+        text = text.replace('torch.device("npu" if torch.npu.is_available() else "cpu")', 'torch.device("meta")')
+        text = text.replace(".item()", "").replace("scores.cpu().numpy()", "scores.device")
+        (project / name).write_text(text)
+    done = subprocess.run([sys.executable, "main.py"], cwd=project, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "meta" in done.stdout
+    text = (project / "engine/loop.py").read_text()
+    (project / "engine/loop.py").write_text(text.replace("        x, y = x.to(device), y.to(device)\n", "", 1))
+    done = subprocess.run([sys.executable, "main.py"], cwd=project, capture_output=True, text=True, timeout=120)
+    assert done.returncode != 0
+    assert "device" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"data.py": "def loaders():\n    return open('a'), open('b')\n\n\ndef probe():\n    return open('c')\n"}, ""),
+        ({"extra.py": "import torch\nfrom engine.loop import train\ntrain(*open('x'))\n"}, ""),
+        (
+            {"other.py": "import torch\nfrom data import probe\nfrom engine.loop import predict\nfrom models import build\n"
+             "predict(build(1), probe().to('cuda:0'))\n"},
+            "other.py, which belongs to it, names a device",
+        ),
+    ],
+    ids=["data of unknown kind", "arguments that cannot be read", "another program that places itself"],
+)  # fmt: skip
+def test_all_files_of_a_program_are_placed_or_none(tmp_path: Path, changes: dict[str, str], reason: str) -> None:
+    result = _placed(_written(tmp_path, {**PROJECT, **changes}))
+    assert not {"main.py", "engine/loop.py", "models.py"}.intersection(result.changed_files)
+    said = [item for item in result.left if item.code == "NPU125"]
+    assert said
+    assert all(reason in item.message for item in said)
+    assert all("was not placed on one" in item.message for item in said)
+
+
+def test_what_only_one_binding_puts_on_the_device_is_followed_for_the_others() -> None:
+    """``hidden`` comes from the model in all rounds but the first."""
+    text = (
+        "import torch\nfrom torch import nn\n\n\nclass Cell(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.layer = nn.Linear(8, 4)\n\n    def forward(self, x, hidden):\n"
+        "        out = self.layer(torch.cat((x, hidden), 1))\n        return out, out\n\n    def start(self):\n"
+        "        return torch.zeros(1, 4)\n\n\n"
+        "cell = Cell()\nhidden = torch.zeros(1, 4)\nfor i in range(3):\n    out, hidden = cell(torch.ones(1, 4), hidden)\n"
+    )
+    after = output(text, place=True)
+    assert "hidden = torch.zeros(1, 4, device=device)\n" in after
+    assert "return torch.zeros(1, 4, device=next(self.parameters()).device)" in after
+
+
+def test_a_function_of_torch_that_is_not_known_is_not_taken_for_a_number() -> None:
+    text = HEAD + "model = Net()\nx = torch.hub.load('a', 'b')\nmodel(x)\n"
+    (found,) = [item for item in findings(text, place=True) if item.code == "NPU125"]
+    assert not found.edits
+    assert "whether load() gives a tensor cannot be told" in found.message
+
+
+def test_a_tensor_that_a_module_makes_and_nothing_places_keeps_the_program_where_it_is() -> None:
+    text = (
+        HEAD + "class Odd(nn.Module):\n    def forward(self, size):\n        return torch.zeros(size)\n\n\n"
+        "odd = Odd()\nmodel = Net()\nfor i in range(3):\n    model(torch.ones(2, 8)) + odd(2)\n"
+    )
+    assert output(text, place=True) == text
+    assert any("nothing in the method says where it is" in item.message for item in findings(text, place=True))
+
+
+IN_A_MODULE = """\
+import torch
+from torch import nn
+
+
+def mask_for(seq):
+    return torch.from_numpy(table(seq.size(0))).bool()
+
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 4)
+
+    def forward(self, X):
+        places = torch.LongTensor([0, 1])
+        state = torch.zeros(1, len(X), 4)
+        out = self.layer(X.transpose(0, 1)) * mask_for(X)
+        return out, out.data.numpy()
+
+
+model = Tagger()
+model(torch.ones(2, 8))
+"""
+
+
+def test_what_a_module_makes_while_it_runs_is_made_where_it_is() -> None:
+    after = output(IN_A_MODULE, place=True)
+    assert "places = torch.LongTensor([0, 1]).to(X.device)\n" in after
+    assert "state = torch.zeros(1, len(X), 4, device=X.device)\n" in after
+    assert "return torch.from_numpy(table(seq.size(0))).to(seq.device).bool()\n" in after
+    assert "return out, out.data.cpu().numpy()\n" in after
+    assert output(after, place=True) == after
+
+
+def test_what_is_made_for_a_module_in_another_file_keeps_the_program_where_it_is(tmp_path: Path) -> None:
+    head, _, rest = IN_A_MODULE.partition("\n\ndef mask_for")
+    function, _, rest = rest.partition("\n\n\n")
+    _written(
+        tmp_path,
+        {
+            "masks.py": f"import torch\n\n\ndef mask_for{function}\n",
+            "main.py": f"{head}\nfrom masks import mask_for\n\n\n{rest}",
+        },
+    )
+    result = _placed(tmp_path)
+    assert ".to(device)" not in (tmp_path / "main.py").read_text()
+    assert any("a module calls mask_for(), which makes a tensor" in item.message for item in result.left)
+
+
+def test_models_in_a_list_keep_the_program_where_it_is() -> None:
+    text = HEAD + DATA + "models = [Net(), Net()]\nmodel = Net()\nfor x, y in loader:\n    model(x)\n"
+    assert output(text, place=True) == text
+    assert output(text.replace("[Net(), Net()]", "nn.ModuleList([Net(), Net()])"), place=True) != text

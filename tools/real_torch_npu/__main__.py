@@ -24,17 +24,24 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     recording = commands.add_parser("record", help="write everything there is to know to FOLDER/VERSION.json")
     recording.add_argument("--output", type=Path, default=Path(), metavar="FOLDER")
+    # No character begins an option here: all of them are Python's.
     running = commands.add_parser(
-        "run", help="run Python with the real torch_npu, for example: run -c 'import torch_npu'"
+        "run",
+        help="run Python with the real torch_npu, for example: run -c 'import torch_npu'",
+        prefix_chars="\0",
+        add_help=False,
     )
-    running.add_argument("arguments", nargs=argparse.REMAINDER)
-    given = parser.parse_args()
+    running.add_argument("arguments", nargs="*", help="as Python takes them")
+    # argparse takes an option such as -c for its own, even behind "run".
+    own = sys.argv[1:]
+    start = own.index("run") + 1 if "run" in own else len(own)
+    given = parser.parse_args(own[:start])
     work = given.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
     try:
         machine = prepare(given.torch_npu, wheels=given.wheels or work / "wheels", work=work)
         if given.command == "run":
-            return _run(machine, given.arguments)
+            return _run(machine, own[start:])
         content = record(machine, lambda text: print(text, file=sys.stderr))
     except (PackageError, StandInError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import runpy
@@ -10,18 +11,21 @@ import traceback
 
 
 def main() -> int:
-    """Run them one after the other; 1 where one failed."""
+    """Run them one after the other; 1 where one failed. Modules named as arguments are imported first."""
     requests = json.load(sys.stdin)
     from npuify.verify.capture import machine, recorder, sameness, start, store, training  # noqa: F401
 
     _warm()
+    for name in sys.argv[1:]:
+        importlib.import_module(name)
     failed = 0
     for request in requests:
         sys.stdout.flush()
         child = os.fork()
         if not child:
             os.environ.update(request["environment"])
-            start.begin()
+            if request["environment"]:
+                start.begin()
             sys.argv = request["arguments"]
             try:
                 runpy.run_path(sys.argv[0], run_name="__main__")

@@ -10,8 +10,9 @@ import time
 import uuid
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from npuify.model import NpuifyError
 from npuify.verify.capture.launch import close
 from npuify.verify.capture.settings import Settings
 
@@ -29,8 +30,19 @@ _PLAIN = {
 }
 
 
-def capture_all(wanted: Mapping[str, Sequence[str]], folder: Path, settings: Settings | None = None) -> dict[str, Path]:
+def capture_all(
+    wanted: Mapping[str, Sequence[str]],
+    folder: Path,
+    settings: Settings | None = None,
+    *,
+    warm: Sequence[str] = (),
+    failures: dict[str, str] | None = None,
+) -> dict[str, Path]:
     """Capture each of ``wanted``, a program's file and arguments by name.
+
+    Args:
+        warm: modules to import before the first.
+        failures: where to put what went wrong, by name; without it, a failure is an error.
 
     Returns:
         The capture's folder of each.
@@ -45,19 +57,30 @@ def capture_all(wanted: Mapping[str, Sequence[str]], folder: Path, settings: Set
         Path(own.folder).mkdir(parents=True)
         requests.append({"environment": own.environment(), "arguments": list(arguments)})
         made[name] = (own, folder / f"capture{number}", list(arguments))
+    done = forked(requests, warm)
+    if done.returncode != 0 and failures is None:
+        raise RuntimeError(f"{done.stdout}\n{done.stderr}")
+    found = {}
+    for name, (own, target, arguments) in made.items():
+        try:
+            close(Path(own.folder), target, own, arguments, device="cpu", begun=begun, code=0)
+        except NpuifyError as error:
+            if failures is None:
+                raise
+            failures[name] = f"{error}\n{done.stderr[-2000:]}"
+            continue
+        found[name] = target
+    return found
+
+
+def forked(requests: Sequence[Mapping[str, Any]], warm: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+    """Run programs in forks of one process; ``environment`` and ``arguments`` of each."""
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.verify_faults.forks"],
+    return subprocess.run(
+        [sys.executable, "-m", "tools.verify_faults.forks", *warm],
         input=json.dumps(requests),
         text=True,
         capture_output=True,
         env={**os.environ, **_PLAIN, "PYTHONPATH": path},
         check=False,
     )
-    if done.returncode != 0:
-        raise RuntimeError(f"{done.stdout}\n{done.stderr}")
-    found = {}
-    for name, (own, target, arguments) in made.items():
-        close(Path(own.folder), target, own, arguments, device="cpu", begun=begun, code=0)
-        found[name] = target
-    return found

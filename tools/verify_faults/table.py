@@ -50,7 +50,7 @@ FAULTS = (
     Fault("cnn", "LR off by two", "the optimizer", ("optimizer",), "0.5 times"),
     Fault("cnn", "momentum lost", "the optimizer", ("optimizer",), "momentum"),
     Fault("cnn", "data order off", "Net", ("data-order",)),
-    Fault("cnn", "smoothing lost", "CrossEntropyLoss", ("forward",), "label_smoothing"),
+    Fault("cnn", "smoothing lost", "CrossEntropyLoss", ("setting",), "label_smoothing"),
 )
 SOUND = (
     Sound("gpt", ""),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
-from npuify.cli.options import OutputOption, ShortFormat, ShortFormatOption
+from npuify.cli.options import OutputOption, PageFormat, PageFormatOption
 
 if TYPE_CHECKING:
     from npuify.diagnosis.model import Diagnosis
@@ -23,7 +23,7 @@ def diagnose(
         Path | None,
         typer.Option("--project", metavar="DIR", help="Also name the project's findings that belong to it."),
     ] = None,
-    format: ShortFormatOption = ShortFormat.TEXT,
+    format: PageFormatOption = PageFormat.TEXT,
     output: OutputOption = None,
 ) -> int:
     """Say why a run failed, from its logs, and what to do.
@@ -35,13 +35,18 @@ def diagnose(
     from npuify.cli.output import put
     from npuify.diagnosis.model import Confidence
     from npuify.diagnosis.run import diagnose as run
-    from npuify.diagnosis.text import render_brief, render_json, render_text
+    from npuify.diagnosis.text import render_brief
 
     def tell(so_far: Diagnosis) -> None:
         put(render_brief(so_far), None, exact=False)
 
-    live = any(str(log) == "-" for log in logs) and format is ShortFormat.TEXT and output is None
+    live = any(str(log) == "-" for log in logs) and format is PageFormat.TEXT and output is None
     found = run(logs, project=project, watch=tell if live else None)
-    exact = format is not ShortFormat.TEXT
-    put(render_json(found) if exact else render_text(found), output, exact=exact)
+    if format is PageFormat.JSON:
+        from npuify.diagnosis.text import render_json as render
+    elif format is PageFormat.HTML:
+        from npuify.diagnosis.page import render_html as render
+    else:
+        from npuify.diagnosis.text import render_text as render
+    put(render(found), output, exact=format is not PageFormat.TEXT)
     return NOTHING_LEFT if found.confidence is Confidence.NOTHING else FINDINGS_REMAIN

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from npuify.cli.guard import NOTHING_LEFT
-from npuify.cli.options import OutputOption  # noqa: TC001 - typer reads the annotations
+from npuify.cli.options import OutputOption, PageFormat, PageFormatOption
 
 WARNINGS = 1
 NOT_READY = 3
-
-
-class DoctorFormat(str, Enum):
-    """How the report is written."""
-
-    TEXT = "text"
-    JSON = "json"
-    HTML = "html"
 
 
 def doctor(
     project: Annotated[
         Path | None, typer.Option("--project", metavar="DIR", help="Also check what this project asks for.")
     ] = None,
-    format: Annotated[DoctorFormat, typer.Option("--format", help="How to write the report.")] = DoctorFormat.TEXT,
+    format: PageFormatOption = PageFormat.TEXT,
     output: OutputOption = None,
     capture: Annotated[
         Path | None,
@@ -78,11 +69,11 @@ def doctor(
         from npuify.doctor.fixes import fix_script as script
 
         put(script(report, mirror), fix_script)
-    if format is DoctorFormat.JSON:
+    if format is PageFormat.JSON:
         from npuify.doctor.text import render_json as render
-    elif format is DoctorFormat.HTML:
+    elif format is PageFormat.HTML:
         from npuify.doctor.page import render_html as render
     else:
         from npuify.doctor.text import render_text as render
-    put(render(report), output, exact=format is not DoctorFormat.TEXT)
+    put(render(report), output, exact=format is not PageFormat.TEXT)
     return {Status.ERROR: NOT_READY, Status.WARNING: WARNINGS}.get(report.worst, NOTHING_LEFT)

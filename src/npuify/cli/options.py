@@ -33,8 +33,17 @@ class ShortFormat(str, Enum):
     JSON = "json"
 
 
+class PageFormat(str, Enum):
+    """For commands that judge one thing."""
+
+    TEXT = "text"
+    JSON = "json"
+    HTML = "html"
+
+
 FormatOption = Annotated[Format, typer.Option("--format", help="How to write the result.")]
 ShortFormatOption = Annotated[ShortFormat, typer.Option("--format", help="How to write the result.")]
+PageFormatOption = Annotated[PageFormat, typer.Option("--format", help="How to write the result.")]
 OutputOption = Annotated[
     Path | None,
     typer.Option("--output", metavar="FILE", help="Write the result to FILE instead of the standard output."),

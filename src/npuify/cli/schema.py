@@ -12,6 +12,8 @@ from npuify.cli.options import OutputOption  # noqa: TC001 - typer reads the ann
 SCHEMAS = {
     "scan": "npuify.report:json_schema",
     "verify-compare": "npuify.verify.comparison.render:schema",
+    "doctor": "npuify.doctor.text:json_schema",
+    "diagnose": "npuify.diagnosis.text:json_schema",
     "verify-loss": "npuify.verify.loss.text:schema",
     "verify-profile": "npuify.verify.profile.text:schema",
     "verify-steps": "npuify.verify.steps.text:schema",

@@ -32,6 +32,13 @@ SHOWN: Final = 600
 _BACK: Final = 60
 """Lines looked back for a time."""
 
+_BLOCK: Final = 6
+"""Lines between two of a message that were looked at."""
+_CONTINUED: Final = re.compile(
+    r"\[ERROR\] 20\d\d-|\[Error\]: |\[PID: \d|E[A-Z]\d{4}"
+    r"|\s+(?:TraceBack|Solution|Possible Cause|Rectify|Check |The |EZ|rt[A-Z]|Kernel |AI[CV])"
+)
+"""How lines begin that go on with a message of torch_npu or CANN."""
 _DIGITS: Final = b"0123456789"
 
 STEMS: Final = (
@@ -53,6 +60,24 @@ STEMS: Final = (
     b"arning:",
     b"oneType",
     b"undefined sym",
+    b"urrently supp",
+    b"ot found",
+    b"nvalid p",
+    b"ouble free",
+    b"orrupted ",
+    b"erminate call",
+    b"oss is nan",
+    b"unreachable",
+    b"nsupported ",
+    b"ot known",
+    b"has no attr",
+    b"etries exc",
+    b"t connect",
+    b"was aborted",
+    b"oo many open",
+    b"oom-kill",
+    b"exited unexp",
+    b"at minimum",
 )
 """A line without any of these, and without a code of CANN, is not looked at. Each is searched in a whole piece at once;
 a test demands that every row of the tables has one."""
@@ -143,6 +168,8 @@ class Collector:
         self._file_rank = ""
         self._file_pid = ""
         self._number = 0
+        self._last = ("", "", -_BLOCK)
+        """What told the last line's process apart, its rank, and the line's number."""
         self._rest = b""
         self._before: list[bytes] = []
         """The last lines before the piece that is looked at."""
@@ -155,6 +182,7 @@ class Collector:
         self.files += 1
         self._file, self._file_rank, self._file_pid, self._number = name, rank, pid, 0
         self._before, self._failed_text = [], None
+        self._last = ("", "", -_BLOCK)
 
     def end_file(self) -> None:
         """Take the last line, which may lack its end."""
@@ -254,6 +282,12 @@ class Collector:
         if b"\r" in line:
             line = line.rstrip(b"\r").rpartition(b"\r")[2] if b"rror" not in line else line.replace(b"\r", b" ")
         head = split_head(line.decode("utf-8", "replace"))
+        if head.key:
+            self._last = (head.key, head.rank, number)
+        elif number - self._last[2] <= _BLOCK and _CONTINUED.match(head.message):
+            # torch puts a rank before the first line of a message only; the rest is CANN's block of lines.
+            head = head._replace(key=self._last[0], rank=self._last[1])
+            self._last = (head.key, head.rank, number)
         rank = self._rank(head.key, head.rank)
         self._learn(rank, said, head.message, head.time, number, lines, index)
 
@@ -302,7 +336,10 @@ class Collector:
             rank.operator = next(part for part in operator.groups() if part)
         rank.waits_for.update(number for number in _WAITED_FOR.findall(text) if int(number) < 1_000_000)
         if not found:
-            if len(rank.suspects) < 12 and re.search(r"\[ERROR\]|\bERROR\b|\bE\d{4}\b|\bFATAL\b|CRITICAL", message):
+            if len(rank.suspects) < 12 and re.search(
+                r"\[ERROR\]|\bERROR\b|\bE\d{4,5}\b|\bFATAL\b|CRITICAL|Error response|[Ff]atal error|terminate called",
+                message,
+            ):
                 rank.suspects.append(self._place(number, text))
             return
         shown, when = self._time(message, time, lines, index)

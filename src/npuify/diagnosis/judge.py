@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _CLOSE: Final = 15
 """Weights that differ by less are alike, and time decides."""
 
+_SAME_MOMENT: Final = 0.5
+"""Seconds within which nothing is said about who was first: parts of one failure are logged one after another."""
+
 COLLECT: Final = (
     "the whole output of every rank, not only of rank 0: torchrun --log-dir DIR --redirects 3",
     "CANN's own logs: the newest files in ~/ascend/log/debug/plog, or where ASCEND_PROCESS_LOG_PATH points",
@@ -105,8 +108,17 @@ def _best(ranks: list[Rank], first_failed: str) -> tuple[Rank, tuple[str, str]] 
         named = [item for item in chosen if item[0].number == first_failed and first_failed]
         timed = [item for item in chosen if item[0].order[item[1]] >= 0]
         if len(timed) == len(chosen):
-            # The weakest causes (an unclear code) yield to a clear one unless they were first by far.
-            chosen.sort(key=lambda item: (item[0].order[item[1]], -item[0].events[item[1]].weight, item[2]))
+            # An unclear code yields to a clear one that was said at nearly the same moment.
+            first = min(item[0].order[item[1]] for item in chosen)
+            chosen = [item for item in chosen if item[0].order[item[1]] - first <= _SAME_MOMENT]
+            chosen.sort(
+                key=lambda item: (
+                    -(item[0].events[item[1]].weight // _CLOSE),
+                    item[0].order[item[1]],
+                    -item[0].events[item[1]].weight,
+                    item[2],
+                )
+            )
         elif named:
             chosen = named
         else:

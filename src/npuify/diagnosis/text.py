@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from npuify.report import printable
+from npuify.report import printable, schema_text
 
 from .model import Confidence
 
@@ -15,18 +15,34 @@ if TYPE_CHECKING:
 
     from .model import Diagnosis, Event
 
-_SURE: Final = {
+SURE: Final = {
     Confidence.CLEAR: "the log names it",
     Confidence.LIKELY: "the usual cause of what the log says",
     Confidence.OPEN: "several reasons fit; the question below tells them apart",
     Confidence.UNKNOWN: "not known to npuify",
 }
+LATE: Final = (
+    "This is where the program waited: launches are asynchronous, so the operator was called before.",
+    "Run again with ASCEND_LAUNCH_BLOCKING=1 for its true place.",
+)
 _RANKS_SHOWN: Final = 12
+
+
+def size_of(diagnosis: Diagnosis) -> str:
+    """How much was read."""
+    return f"{diagnosis.lines} lines in {diagnosis.files} {'file' if diagnosis.files == 1 else 'files'}"
 
 
 def render_json(diagnosis: Diagnosis) -> str:
     """The diagnosis as JSON; ``version`` says which form."""
     return printable(msgspec.json.format(msgspec.json.encode(diagnosis), indent=2).decode("utf-8") + "\n")
+
+
+def json_schema() -> str:
+    """The JSON Schema of what :func:`render_json` writes."""
+    from .model import VERSION, Diagnosis
+
+    return schema_text(Diagnosis, "diagnose", "What npuify found in logs", VERSION)
 
 
 def render_brief(diagnosis: Diagnosis) -> str:
@@ -43,12 +59,12 @@ def render_text(diagnosis: Diagnosis) -> str:
 
 
 def _lines(d: Diagnosis) -> Iterator[str]:
-    size = f"{d.lines} lines in {d.files} {'file' if d.files == 1 else 'files'}"
+    size = size_of(d)
     if d.confidence is Confidence.NOTHING:
         yield f"The logs hold no error that npuify knows ({size})."
         return
     yield f"{d.title}."
-    yield f"  {d.cause or 'unknown'}: {_SURE[d.confidence]}"
+    yield f"  {d.cause or 'unknown'}: {SURE[d.confidence]}"
     if d.why:
         yield f"  {d.why}"
     if d.first is not None:
@@ -67,8 +83,7 @@ def _lines(d: Diagnosis) -> Iterator[str]:
         if d.operator:
             yield f"  operator: {d.operator}"
         if d.late_stack and (d.frame is not None or d.exception):
-            yield "  This is where the program waited: launches are asynchronous, so the operator was called before."
-            yield "  Run again with ASCEND_LAUNCH_BLOCKING=1 for its true place."
+            yield from (f"  {line}" for line in LATE)
     if d.ranks:
         yield ""
         yield "Ranks"

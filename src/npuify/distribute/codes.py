@@ -8,41 +8,288 @@ from npuify.model import Evidence, Severity
 
 
 class Code(NamedTuple):
-    """What a code stands for. ``severity`` is that of a finding that is left to a person."""
+    """What a code stands for.
+
+    Attributes:
+        severity: that of a finding that is left to a person.
+        explanation: why it matters, what the conversion writes, and what to do where it writes nothing.
+    """
 
     name: str
     severity: Severity
     summary: str
+    explanation: str
 
 
 PYTORCH = "PyTorch's documentation of torch.distributed, DistributedDataParallel and DistributedSampler"
 EVIDENCE = Evidence.DOCUMENTED
 
 CODES = {
-    "NPU350": Code("no-process-group", Severity.ERROR, "The process takes its card and joins the others."),
-    "NPU351": Code("model-not-wrapped", Severity.ERROR, "Gradients are averaged over the processes."),
-    "NPU352": Code("unused-parameters", Severity.INFO, "Some parameters may get no gradient in a step."),
-    "NPU353": Code("training-data-not-shared-out", Severity.ERROR, "Each process trains on its own samples."),
-    "NPU354": Code("epoch-not-set", Severity.WARNING, "The order of the samples changes from epoch to epoch."),
-    "NPU355": Code("evaluation-on-many-cards", Severity.INFO, "How the evaluation is done by several processes."),
-    "NPU356": Code("done-by-every-process", Severity.WARNING, "One process writes, the others do not."),
-    "NPU357": Code("downloaded-by-every-process", Severity.WARNING, "One process of a machine downloads."),
-    "NPU358": Code("value-of-one-process", Severity.WARNING, "What is printed is about all processes."),
-    "NPU359": Code("gradients-gathered-too-often", Severity.INFO, "Accumulated gradients are gathered once."),
-    "NPU360": Code("global-batch", Severity.INFO, "How many samples a step takes in all."),
-    "NPU361": Code("learning-rate", Severity.INFO, "The learning rate and the global batch."),
-    "NPU362": Code("card-chosen-by-number", Severity.ERROR, "Each process uses its own card."),
-    "NPU363": Code("cards-hidden", Severity.ERROR, "The processes have to see their cards."),
-    "NPU364": Code("data-parallel-replaced", Severity.WARNING, "DataParallel gives way to one process for each card."),
-    "NPU365": Code("checkpoint-on-one-card", Severity.WARNING, "A checkpoint is not loaded to the card that wrote it."),
-    "NPU366": Code("forward-passed-by", Severity.ERROR, "Gradients of a method other than forward are averaged, too."),
-    "NPU367": Code("wrapper-saved", Severity.WARNING, "The model is saved without what is wrapped around it."),
-    "NPU368": Code("summed-loss", Severity.INFO, "A loss that is a sum over the batch, and averaged gradients."),
-    "NPU380": Code("framework-distributes", Severity.INFO, "The framework runs on many cards by itself."),
-    "NPU390": Code("refused-reinforcement-learning", Severity.ERROR, "Not converted: it learns from an environment."),
-    "NPU391": Code("refused-own-communication", Severity.ERROR, "Not converted: it communicates in its gradients."),
-    "NPU392": Code("refused-already-distributed", Severity.ERROR, "Not converted: it runs in many processes already."),
-    "NPU393": Code("refused-own-processes", Severity.ERROR, "Not converted: it starts processes by itself."),
-    "NPU394": Code("refused-several-devices", Severity.ERROR, "Not converted: one process uses several cards."),
-    "NPU395": Code("no-training-found", Severity.ERROR, "Not converted: nothing calls backward()."),
+    "NPU350": Code(
+        "no-process-group",
+        Severity.ERROR,
+        "The process takes its card and joins the others.",
+        "One process runs on each card. Before anything touches a device it has to take its own card (LOCAL_RANK) and "
+        "to "
+        "join the group of all processes, with HCCL for tensors on cards and Gloo for those on the CPU.\n"
+        "Written: npu_distributed.setup() first in the program, and the module npu_distributed.py beside it. Without "
+        "torchrun setup() does nothing, and the program runs on one card. The group is left when the program ends.\n"
+        "By hand: import npu_distributed, and call npu_distributed.setup() first.",
+    ),
+    "NPU351": Code(
+        "model-not-wrapped",
+        Severity.ERROR,
+        "Gradients are averaged over the processes.",
+        "Each process computes gradients of its own samples. Wrapped in DistributedDataParallel, a model has the mean "
+        "of "
+        "all of them after backward(), so that its parameters stay equal everywhere.\n"
+        "Written: model = npu_distributed.wrap(model), after the model is on its device and its checkpoint is loaded, "
+        "before "
+        "it trains. The wrapper hands attributes, methods and state_dict() of the model on, so that the rest of the "
+        "program "
+        "stays as it is, and checkpoints have the same names as on one card.\n"
+        "By hand, where the model cannot be followed from the training loop to where it is made: the same statement at "
+        "that "
+        "place, for each model that trains. --model NAME says which one it is.",
+    ),
+    "NPU352": Code(
+        "unused-parameters",
+        Severity.INFO,
+        "Some parameters may get no gradient in a step.",
+        "DistributedDataParallel waits for the gradients of all parameters. Where forward() leaves layers out in some "
+        "steps "
+        "the next step fails, unless it is told to look for them.\n"
+        "Written: find_unused_parameters=True, with the condition in forward() that asks for it. It costs a walk "
+        "through the "
+        "graph in each step: leave it out where all layers are used in every step.",
+    ),
+    "NPU353": Code(
+        "training-data-not-shared-out",
+        Severity.ERROR,
+        "Each process trains on its own samples.",
+        "Without a sampler every process trains on the same samples in another order, and an epoch is as long as on "
+        "one "
+        "card.\n"
+        "Written: sampler=npu_distributed.sampler(dataset, shuffle=…) with the loader's own shuffle and drop_last, or, "
+        "where "
+        "its arguments are not all written there, or it has a sampler or batch sampler already, "
+        "npu_distributed.shard(DataLoader(…)).\n"
+        "By hand: an IterableDataset gives every world_size()-th sample, beginning with rank(); a batch that the "
+        "program "
+        "makes itself is cut by npu_distributed.own_part(x, y).",
+    ),
+    "NPU354": Code(
+        "epoch-not-set",
+        Severity.WARNING,
+        "The order of the samples changes from epoch to epoch.",
+        "A DistributedSampler draws its order from the seed and the number of the epoch: without it every epoch has "
+        "the same "
+        "order.\n"
+        "Written: npu_distributed.set_epoch(loader, epoch) in the loop around the loop over the loader, found by where "
+        "the "
+        "loader goes, not by what the variable is called. Without a number in reach, epochs are counted.\n"
+        "By hand: that call before each epoch.",
+    ),
+    "NPU355": Code(
+        "evaluation-on-many-cards",
+        Severity.INFO,
+        "How the evaluation is done by several processes.",
+        "Written, where the loop adds up numbers or collects a list under torch.no_grad(): each process evaluates "
+        "every "
+        "world_size()-th batch (my_batches), none twice, and the sums are added up (total) or the lists put together "
+        "in their "
+        "order (gathered), so that the numbers are those of one card.\n"
+        "Elsewhere every process evaluates everything and gets the same numbers, which is right and takes as long as "
+        "on one "
+        "card; the finding says what stands in the way.",
+    ),
+    "NPU356": Code(
+        "done-by-every-process",
+        Severity.WARNING,
+        "One process writes, the others do not.",
+        "Files that all processes write at once are spoilt.\n"
+        "Written: `if npu_distributed.is_main():` around what saves and writes; disable= for progress bars; mode= for "
+        "W&B; a "
+        "silent writer in place of TensorBoard's on the other ranks; exist_ok=True for folders. Printing and "
+        "logging.info() of the other ranks are silent after setup().\n"
+        "By hand: the same condition. Nothing that all processes have to take part in may stand under it: no forward "
+        "pass "
+        "with gradients, no npu_distributed.mean().",
+    ),
+    "NPU357": Code(
+        "downloaded-by-every-process",
+        Severity.WARNING,
+        "One process of a machine downloads.",
+        "Written: `with npu_distributed.main_first():` around what downloads. One process of each machine goes first, "
+        "the "
+        "others follow and find the files.\n"
+        "By hand: the same, around every statement that downloads or writes what the others read.",
+    ),
+    "NPU358": Code(
+        "value-of-one-process",
+        Severity.WARNING,
+        "What is printed is about all processes.",
+        "A loss or a number of right answers is that of the samples of one process.\n"
+        "Written: npu_distributed.mean(loss) in place of loss.item(), npu_distributed.total(…) for what is added up, "
+        "npu_distributed.agreed(loss) in conditions, so that all processes take the same branch. All have to come by.\n"
+        "Left alone under conditions that may differ from process to process (the batch, the clock, random numbers): "
+        "there a "
+        "process would wait for ever. Take the mean before the condition.",
+    ),
+    "NPU359": Code(
+        "gradients-gathered-too-often",
+        Severity.INFO,
+        "Accumulated gradients are gathered once.",
+        "Where several batches are accumulated before the optimizer's step, only the last backward() has to exchange "
+        "gradients.\n"
+        "Written: `with npu_distributed.no_sync(model, until=…):` around forward and backward, with the condition of "
+        "the "
+        "optimizer's step. Without it the result is the same, and the others are waited for more often.",
+    ),
+    "NPU360": Code(
+        "global-batch",
+        Severity.INFO,
+        "How many samples a step takes in all.",
+        "By default the program's batch size is that of each card, so that N cards take N times as many samples in a "
+        "step, "
+        "and an epoch has a N-th of the steps. The learning rate was chosen for the smaller batch: --scale-lr linear "
+        "multiplies it by N (SGD; with a warm-up), --scale-lr sqrt by the root of N (Adam).\n"
+        "--global-batch keep divides the batch size by the number of cards: steps and learning rate stay as they were. "
+        "A "
+        "program with DataParallel had a batch for all cards: keep is what it did.",
+    ),
+    "NPU361": Code(
+        "learning-rate",
+        Severity.INFO,
+        "The learning rate and the global batch.",
+        "Written with --scale-lr: npu_distributed.scaled_lr(lr, rule) at each optimizer, and at schedules that hold a "
+        "rate of "
+        "their own (OneCycleLR, CyclicLR).\n"
+        "By hand, where the rate is not given at the optimizer: the same around it. Schedules that count steps should "
+        "count "
+        "those of the new, shorter epochs.",
+    ),
+    "NPU362": Code(
+        "card-chosen-by-number",
+        Severity.ERROR,
+        "Each process uses its own card.",
+        "npu:0 in every process is the same card for all of them.\n"
+        "Written: npu, which is the current card of the process; npu_distributed.card(…) around numbers, "
+        "npu_distributed.device(…) around devices that are put together when the program runs.",
+    ),
+    "NPU363": Code(
+        "cards-hidden",
+        Severity.ERROR,
+        "The processes have to see their cards.",
+        "A program that sets ASCEND_RT_VISIBLE_DEVICES hides the cards of the other processes.\n"
+        "Written: the statement holds without torchrun only.",
+    ),
+    "NPU364": Code(
+        "data-parallel-replaced",
+        Severity.WARNING,
+        "DataParallel gives way to one process for each card.",
+        "DataParallel drives all cards from one process; torch_npu does not support it.\n"
+        "Written: it is taken from around the model, and model.module is the model. Checkpoints of such a program that "
+        "were "
+        "saved with the wrapper have names that begin with `module.`: take that off when they are loaded.",
+    ),
+    "NPU365": Code(
+        "checkpoint-on-one-card",
+        Severity.WARNING,
+        "A checkpoint is not loaded to the card that wrote it.",
+        "A tensor that was saved on npu:0 comes back to npu:0, from every process.\n"
+        "Written: map_location=npu_distributed.device() where a model or its state is loaded; a barrier before, where "
+        "the "
+        "same program writes the file. Data that torch.load reads stays where it is.",
+    ),
+    "NPU366": Code(
+        "forward-passed-by",
+        Severity.ERROR,
+        "Gradients of a method other than forward are averaged, too.",
+        "DistributedDataParallel sees forward() only. A method of the model that computes (model.encode(x)) would "
+        "leave its "
+        "gradients alone.\n"
+        'Written: npu_distributed.call(model, "encode", x), which leads it through the wrapper.',
+    ),
+    "NPU367": Code(
+        "wrapper-saved",
+        Severity.WARNING,
+        "The model is saved without what is wrapped around it.",
+        "A whole model that is saved or exported would be loaded as DistributedDataParallel, which needs a process "
+        "group.\n"
+        "Written: npu_distributed.unwrap(model).",
+    ),
+    "NPU368": Code(
+        "summed-loss",
+        Severity.INFO,
+        "A loss that is a sum over the batch, and averaged gradients.",
+        "Gradients are averaged over the processes. Of a loss that is a sum, the mean over N cards is a N-th of the "
+        "sum over "
+        "the whole batch.\n"
+        "Written with --global-batch keep: the loss is multiplied by npu_distributed.world_size(), so that the step is "
+        "that of "
+        "one card. Otherwise nothing, since the step then fits the learning rate as it is.",
+    ),
+    "NPU380": Code(
+        "framework-distributes",
+        Severity.INFO,
+        "The framework runs on many cards by itself.",
+        "Lightning, the Trainer of transformers, Accelerate, MMEngine and others take cards, wrap models and share out "
+        "data by "
+        "themselves. The program is not rewritten; the finding says which of their settings to use.",
+    ),
+    "NPU390": Code(
+        "refused-reinforcement-learning",
+        Severity.ERROR,
+        "Not converted: it learns from an environment.",
+        "How experience is collected and shared by several processes is a question of the algorithm, not of the "
+        "program's "
+        "form. Nothing is changed.\n"
+        "By hand: environments with other seeds in each process, npu_distributed.setup(), wrap(model) where gradients "
+        "may be "
+        "averaged, and rank 0 for logs and checkpoints.",
+    ),
+    "NPU391": Code(
+        "refused-own-communication",
+        Severity.ERROR,
+        "Not converted: it communicates in its gradients.",
+        "An autograd function of the program's own exchanges tensors between processes. Averaging gradients besides "
+        "could "
+        "count some of them several times. Nothing is changed.",
+    ),
+    "NPU392": Code(
+        "refused-already-distributed",
+        Severity.ERROR,
+        "Not converted: it runs in many processes already.",
+        "Migrate it with `npuify migrate`, and start it with `npuify launch`. `--complete` adds what a program lacks "
+        "that joins "
+        "a process group by itself: samplers, set_epoch(), rank 0 for files, the card of each process.",
+    ),
+    "NPU393": Code(
+        "refused-own-processes",
+        Severity.ERROR,
+        "Not converted: it starts processes by itself.",
+        "torchrun starts one process for each card. A program that starts processes by itself would do so once more in "
+        "each. "
+        "Nothing is changed.\n"
+        "By hand: call the function that trains once, and convert again. Programs with mp.spawn that join a process "
+        "group are "
+        "taken with --complete.",
+    ),
+    "NPU394": Code(
+        "refused-several-devices",
+        Severity.ERROR,
+        "Not converted: one process uses several cards.",
+        "Parts of a model on several cards are pipeline or tensor parallelism, which one process for each card is not. "
+        "Nothing "
+        "is changed.",
+    ),
+    "NPU395": Code(
+        "no-training-found",
+        Severity.ERROR,
+        "Not converted: nothing calls backward().",
+        "Neither the entry point nor a file of the project that it imports calls backward(). Name the file that is "
+        "started to "
+        "train with --entry.",
+    ),
 }

@@ -31,6 +31,7 @@ _WRAPPER = frozenset(
     )
 )
 _SET_DEVICE = frozenset(("torch.npu.set_device", "torch.cuda.set_device", "torch_npu.npu.set_device"))
+_SPAWN = frozenset(("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"))
 _RANK: Final = re.compile(r"rank|master|main_proc|is_main|primary|is_chief|gpu", re.IGNORECASE)
 _OPTIONS = frozenset(("--local_rank", "--local-rank"))
 
@@ -48,13 +49,14 @@ def complete(program: Program, flow: Flow, loops: Loops, page: Page) -> None:
     for node, unit in calls:
         name = unit.qualname(node.func)
         if name in _GROUP and not names & _SET_DEVICE and not any(one.arg == "device_id" for one in node.keywords):
-            page.left(
-                "NPU350",
-                unit,
-                node,
-                "no process says which card is its own before it joins the group",
-                'put above it: torch.npu.set_device(int(os.environ["LOCAL_RANK"]))',
-            )
+            if not _take_card_of_spawn(node, unit, flow, page):
+                page.left(
+                    "NPU350",
+                    unit,
+                    node,
+                    "no process says which card is its own before it joins the group",
+                    'put above it: torch.npu.set_device(int(os.environ["LOCAL_RANK"]))',
+                )
         if name in _GROUP and "torch.distributed.destroy_process_group" not in names:
             page.left(
                 "NPU350",
@@ -102,6 +104,34 @@ def _complete_data(one: Pass, flow: Flow, loops: Loops, page: Page, *, sets_epoc
         set_epoch_of(one, flow, loops, page)
 
 
+def _take_card_of_spawn(node: ast.Call, unit: Unit, flow: Flow, page: Page) -> bool:
+    """Take the card before the group is joined, where ``mp.spawn`` gives the function its number."""
+    function = unit.frame(node)
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or not function.args.args:
+        return False
+    number = function.args.args[0].arg
+    given = next((one.value for one in node.keywords if one.arg == "rank"), None)
+    spawned = any(
+        isinstance(call, ast.Call)
+        and where.qualname(call.func) in _SPAWN
+        and call.args
+        and any(thing.node is function for thing in flow.of_kind(call.args[0], where, "function"))
+        for where in flow.program.units
+        for call in where.nodes
+    )
+    if not spawned or not isinstance(given, ast.Name) or given.id != number:
+        return False
+    text = f"torch.npu.set_device({number})"
+    if unit.source.scope.names.get("torch") is None:
+        return False
+    try:
+        edit = page.pencil(unit).directly_before(unit.statement(node), text)
+    except Unprovable:
+        return False
+    page.done("NPU350", unit, node, "each process takes its card before it joins the group", [edit], helper=False)
+    return True
+
+
 def _read_local_rank(node: ast.Call, unit: Unit, page: Page) -> None:
     """An option that torch.distributed.launch passed comes from the environment under torchrun."""
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "add_argument":
@@ -112,13 +142,16 @@ def _read_local_rank(node: ast.Call, unit: Unit, page: Page) -> None:
         return
     message = "torchrun passes no --local_rank: the value comes from the environment"
     text = 'int(os.environ.get("LOCAL_RANK", 0))'
-    if unit.source.scope.names.get("os") is None:
-        page.left("NPU350", unit, node, message, f"import os, and take default={text}")
-        return
     pencil = page.pencil(unit)
     try:
-        edit = pencil.replace(default, text) if default is not None else pencil.argument(node, f"default={text}")
-        page.done("NPU350", unit, node, message, [edit], helper=False)
+        edits = [pencil.replace(default, text) if default is not None else pencil.argument(node, f"default={text}")]
+        if unit.source.scope.names.get("os") is None:
+            imports = [one for one in unit.source.tree.body if isinstance(one, (ast.Import, ast.ImportFrom))]
+            plain = [one for one in imports if getattr(one, "module", "") != "__future__"]
+            if not plain:
+                raise Unprovable(node, f"import os, and take default={text}")
+            edits.append(pencil.before(plain[0], "import os"))
+        page.done("NPU350", unit, node, message, edits, helper=False)
     except Unprovable as problem:
         page.left("NPU350", unit, node, message, problem.message)
 

@@ -195,11 +195,11 @@ def _convert(program: Program, flow: Flow, loops: Loops, wishes: Wishes, page: P
             f"no model of the name {wishes.model} is called while training",
             advice="give the name by which the training loop calls it, or leave --model out",
         )
-    set_up(program.entry, page)
+    set_up(program.entry, page, by_hand=any(one.trains and one.data is None for one in loops.passes))
     free_devices(flow, page)
-    replace_data_parallel(flow, page)
+    parallel = replace_data_parallel(flow, page)
     wrap_models(flow, loops, models, page, sync_batchnorm=wishes.sync_batchnorm)
-    share_out(flow, loops, models, page, keep_global_batch=wishes.keep_global_batch)
+    share_out(flow, loops, models, page, keep_global_batch=wishes.keep_global_batch, data_parallel=parallel)
     share_evaluation(flow, loops, page)
     reduce_losses(flow, loops, page)
     add_up(flow, loops, page, keep_global_batch=wishes.keep_global_batch)

@@ -24,8 +24,14 @@ _BY_HAND = (
 )
 
 
-def share_out(flow: Flow, loops: Loops, models: Models, page: Page, *, keep_global_batch: bool) -> None:
-    """Give the training loaders samplers, and set their epoch."""
+def share_out(
+    flow: Flow, loops: Loops, models: Models, page: Page, *, keep_global_batch: bool, data_parallel: bool = False
+) -> None:
+    """Give the training loaders samplers, and set their epoch.
+
+    Args:
+        data_parallel: the program used DataParallel, so that its batches were those of several cards.
+    """
     loaders: dict[ast.AST, Thing] = {}
     for one in loops.passes:
         if one.trains and one.data is None:
@@ -33,9 +39,9 @@ def share_out(flow: Flow, loops: Loops, models: Models, page: Page, *, keep_glob
         for thing in one.loaders if one.trains else ():
             loaders[thing.node] = thing
     for thing in sorted(loaders.values(), key=lambda item: (item.unit.relative, item.node.lineno)):  # type: ignore[attr-defined]
-        share_out_one(thing, flow, page, keep=keep_global_batch)
+        share_out_one(thing, flow, page, keep=keep_global_batch, data_parallel=data_parallel)
     for one in loops.passes:
-        if one.trains and one.data is not None:
+        if one.trains and one.data is not None and not all(_is_stream(thing, flow) for thing in one.loaders):
             set_epoch_of(one, flow, loops, page)
 
 
@@ -63,7 +69,13 @@ def _made_by_hand(one: Pass, flow: Flow, models: Models, page: Page) -> None:
     page.left("NPU353", one.unit, one.node, message, _BY_HAND)
 
 
-def share_out_one(thing: Thing, flow: Flow, page: Page, *, keep: bool) -> None:
+def _is_stream(thing: Thing, flow: Flow) -> bool:
+    """Whether a loader goes over an IterableDataset, which has no sampler whose epoch could be set."""
+    dataset = _argument(thing.node, 0, "dataset") if isinstance(thing.node, ast.Call) else None
+    return dataset is not None and bool(flow.of_kind(dataset, thing.unit, "iterable"))
+
+
+def share_out_one(thing: Thing, flow: Flow, page: Page, *, keep: bool, data_parallel: bool = False) -> None:
     """Give one training loader a sampler, or say what has to be done."""
     call, unit = thing.node, thing.unit
     assert isinstance(call, ast.Call)
@@ -80,17 +92,9 @@ def share_out_one(thing: Thing, flow: Flow, page: Page, *, keep: bool) -> None:
     pencil = page.pencil(unit)
     dataset = _argument(call, 0, "dataset")
     if dataset is not None and flow.of_kind(dataset, unit, "iterable"):
-        page.left(
-            "NPU353",
-            unit,
-            call,
-            "the data set is an IterableDataset, which no sampler can share out",
-            "in its __iter__ give only every world_size()-th sample: "
-            "itertools.islice(samples, npu_distributed.rank(), None, npu_distributed.world_size()); every process must "
-            "give equally many",
-        )
+        _stream(call, dataset, flow, unit, page)
         return
-    global_batch(call, unit, page, keep)
+    global_batch(call, unit, page, keep, data_parallel)
     explicit = _explicit_sampler(call, dataset, flow, unit, page, keep)
     if explicit is not None:
         edits, order = explicit
@@ -102,7 +106,25 @@ def share_out_one(thing: Thing, flow: Flow, page: Page, *, keep: bool) -> None:
     page.done("NPU353", unit, call, message, edits, subject="torch.utils.data.DataLoader")
 
 
-def global_batch(call: ast.Call, unit: Unit, page: Page, keep: bool) -> None:
+def _stream(call: ast.Call, dataset: ast.expr, flow: Flow, unit: Unit, page: Page) -> None:
+    """Say where an IterableDataset gives its samples, and what to write there."""
+    message = "the data set is an IterableDataset, which no sampler can share out"
+    part = "npu_distributed.rank(), None, npu_distributed.world_size())"
+    tail = "; every process must give equally many, so leave out what is too much for some"
+    for thing in flow.of_kind(dataset, unit, "iterable"):
+        method = flow.method(thing.definition, "__iter__") if isinstance(thing.definition, ast.ClassDef) else None
+        loops = [one for one in method.body if isinstance(one, ast.For)] if method is not None else []
+        if method is not None and len(loops) == 1:
+            where = flow.unit_with(method)
+            code = where.source.code
+            text = f"for {code(loops[0].target)} in itertools.islice({code(loops[0].iter)}, {part}:"
+            page.left("NPU353", where, loops[0], message, f"every world_size()-th sample only: {text}{tail}")
+            return
+    advice = f"in its __iter__ give only every world_size()-th sample: itertools.islice(samples, {part}{tail}"
+    page.left("NPU353", unit, call, message, advice)
+
+
+def global_batch(call: ast.Call, unit: Unit, page: Page, keep: bool, data_parallel: bool = False) -> None:
     given = _argument(call, 1, "batch_size")
     size = unit.source.code(given) if given is not None else "the loader's batch size"
     if keep:
@@ -114,6 +136,9 @@ def global_batch(call: ast.Call, unit: Unit, page: Page, keep: bool) -> None:
             "a learning rate made for one card then fits no longer: multiply it by N (SGD, with a warm-up) "
             "or by the square root of N (Adam), see --scale-lr; or keep the batch with --global-batch keep"
         )
+        if data_parallel:
+            message += "; under DataParallel it was the batch of all cards together"
+            advice = "to have the batch that DataParallel had: --global-batch keep"
     page.left("NPU360", unit, call, message, advice, Severity.INFO)
 
 

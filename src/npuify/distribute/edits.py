@@ -11,7 +11,7 @@ from npuify.model import Edit, Finding, Position, Safety, Severity
 from npuify.rewrite.edits import apply_edits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from npuify.distribute.program import Unit
 
@@ -38,10 +38,15 @@ class Pencil:
         self.newline = unit.source.text.newline
         self.starts = unit.source.text.line_starts
         self.guarded: list[ast.stmt] = []
+        self.below: set[tuple[int, str]] = set()
+        """What is put below a statement, and so above all that is put before the next one."""
 
     def replace(self, node: ast.AST, text: str) -> Edit:
         start, end = self.source.start(node), self.source.end(node)
         return Edit(start, end, self.source.segment(start, end), text)
+
+    def remove(self, start: int, end: int) -> Edit:
+        return Edit(start, end, self.source.segment(start, end), "")
 
     def insert(self, offset: int, text: str) -> Edit:
         return Edit(offset, offset, "", text)
@@ -71,10 +76,11 @@ class Pencil:
         self._alone(statement)
         last = statement.end_lineno or statement.lineno
         text = self._lines(self.indent(statement), lines)
-        if last < len(self.starts):
-            return self.insert(self.starts[last], text)
-        end = len(self.source.data)
-        return self.insert(end, self.newline + text.rstrip("\r\n") + self.newline)
+        place = self.starts[last] if last < len(self.starts) else len(self.source.data)
+        if last >= len(self.starts):
+            text = self.newline + text.rstrip("\r\n") + self.newline
+        self.below.add((place, text))
+        return self.insert(place, text)
 
     def first_in(self, body: list[ast.stmt], *lines: str) -> Edit:
         """New lines at the beginning of a block, after its docstring."""
@@ -88,9 +94,11 @@ class Pencil:
         self._alone(first)
         self._alone(last)
         indent, step = self.indent(first), self._step()
-        edits = [self.insert(self.starts[self._first_line(first) - 1], f"{indent}{head}{self.newline}")]
+        begin = self._first_line(first)
+        # In one piece, so that lines which are put before the first statement stay outside.
+        edits = [self.insert(self.starts[begin - 1], f"{indent}{head}{self.newline}{step}")]
         inside = self._lines_inside_strings(first, last)
-        for line in range(self._first_line(first), (last.end_lineno or last.lineno) + 1):
+        for line in range(begin + 1, (last.end_lineno or last.lineno) + 1):
             if line not in inside and self._line(line).strip():
                 edits.append(self.insert(self.starts[line - 1], step))
         return edits
@@ -179,7 +187,14 @@ class Page:
         self.said: set[tuple[str, str, str, str]] = set()
         self.uses_helper: set[Unit] = set()
         self.together: list[ast.AST] = []
-        """Calls that all processes have to make, so that none of them may stand under ``if is_main()``."""
+        """What all processes have to come by, so that none of it may stand under ``if is_main()``."""
+        self.meeting: set[ast.AST] = set()
+        """The functions that such things stand in."""
+
+    def meet(self, unit: Unit, node: ast.AST) -> None:
+        """Note something that all processes have to come by."""
+        self.together.append(node)
+        self.meeting.add(unit.frame(node))
 
     def forget(self) -> None:
         """Drop all findings."""
@@ -255,17 +270,28 @@ class Page:
         edits = [edit for finding in self.findings if finding.file == unit.relative for edit in finding.edits]
         if not edits:
             return None
-        return unit.source.text.encode(apply_edits(unit.source.data, merged(edits)))
+        return unit.source.text.encode(apply_edits(unit.source.data, merged(edits, self.pencil(unit).below)))
 
 
-def merged(edits: Iterable[Edit]) -> list[Edit]:
-    """Edits in order, those that are put in at one place made one: whole lines before what goes into a line."""
+def merged(edits: Iterable[Edit], below: Collection[tuple[int, str]] = ()) -> list[Edit]:
+    """Edits in order, those that are put in at one place made one.
+
+    What goes ``below`` the line above comes first, the deepest block before the others, then whole lines, then what
+    goes into the line.
+    """
+
+    def order(edit: Edit) -> tuple[int, int]:
+        text = edit.after.lstrip("\r\n")
+        if (edit.start, edit.after) in below:
+            return 0, len(text.lstrip()) - len(text)
+        return (1 if edit.after.endswith("\n") else 2), 0
+
     found: list[Edit] = []
     ordered = sorted(edits, key=lambda edit: (edit.start, edit.end))
     for (start, end), group in groupby(ordered, key=lambda edit: (edit.start, edit.end)):
         texts = list(group)
         if start == end:
-            texts.sort(key=lambda edit: not edit.after.endswith("\n"))
+            texts.sort(key=order)
             found.append(Edit(start, end, "", "".join(edit.after for edit in texts)))
         else:
             found.append(texts[0])

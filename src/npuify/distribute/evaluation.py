@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.distribute.edits import Unprovable
 from npuify.distribute.loops import LOOPS, inside
+from npuify.distribute.metrics import unsteady_condition
 from npuify.model import Severity
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ def share_evaluation(flow: Flow, loops: Loops, page: Page) -> None:
         try:
             if not isinstance(one.node, ast.For) or one.iterator is not None:
                 raise NotShared("its batches are taken by next()")
+            condition = unsteady_condition(one.node, unit, loops)
+            if condition is not None:
+                raise NotShared(f"not every process may come by, since {condition} may differ")
             if training & {thing.node for thing in one.loaders}:
                 raise NotShared("its loader is that of the training")
             if any(thing.definition is not None for thing in one.loaders):
@@ -53,6 +57,7 @@ def share_evaluation(flow: Flow, loops: Loops, page: Page) -> None:
             what = ", ".join([*sums, *lists])
             message = f"each process evaluates its own batches, every batch once; {what} are those of all processes"
             page.done("NPU355", unit, one.node, message, edits)
+            page.meet(unit, one.node)
         except (NotShared, Unprovable) as problem:
             message = f"every process evaluates everything, and gets the same numbers: {problem}"
             advice = "nothing has to be done; it takes as long as on one card"

@@ -198,7 +198,7 @@ class Flow:
             elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
                 self._assign(node.target, self._eval(node.value, unit), node.value, unit)
             elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
-                self._assign(node.target, self._elements(self._eval(node.iter, unit)), None, unit)
+                self._assign_turn(node.target, node.iter, unit)
             elif isinstance(node, ast.withitem) and node.optional_vars is not None:
                 self._assign(node.optional_vars, self._eval(node.context_expr, unit), None, unit)
             elif isinstance(node, ast.Return) and node.value is not None:
@@ -227,6 +227,14 @@ class Flow:
                 else:
                     parts = [self._item(thing, str(place)) for thing in value]
                     self._assign(element, _union(parts), None, unit)
+
+    def _assign_turn(self, target: ast.expr, data: ast.expr, unit: Unit) -> None:
+        """What the target of a loop gets in a turn, through ``zip``, ``enumerate`` and ``items``."""
+        parts = parts_of_turn(target, data)
+        for element, held in parts:
+            self._assign_turn(element, held, unit)
+        if not parts:
+            self._assign(target, self._elements(self._eval(data, unit)), None, unit)
 
     def _owner(self, name: ast.Name, unit: Unit) -> ast.AST:
         """The function, class or module that a name belongs to."""
@@ -491,6 +499,31 @@ class Flow:
         if function.attr in ("values", "items") and any(thing.kind == "container" for thing in held):
             return held
         return None
+
+
+def parts_of_turn(target: ast.expr, data: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """The parts of a loop's target with what each goes through; empty where the target goes through ``data`` itself."""
+    if not isinstance(target, (ast.Tuple, ast.List)) or not isinstance(data, ast.Call):
+        return []
+    word = data.func.attr if isinstance(data.func, ast.Attribute) else getattr(data.func, "id", "")
+    if word == "zip" and len(data.args) == len(target.elts):
+        return list(zip(target.elts, data.args, strict=True))
+    if word == "enumerate" and data.args and len(target.elts) == 2:
+        return [(target.elts[1], data.args[0])]
+    if word == "items" and isinstance(data.func, ast.Attribute) and len(target.elts) == 2:
+        return [(target.elts[1], data.func.value)]
+    return []
+
+
+def list_of_loop(name: str, loop: ast.AST) -> ast.expr | None:
+    """The list that ``name`` goes through in a loop; None where that is not known."""
+    pending = [(loop.target, loop.iter)] if isinstance(loop, (ast.For, ast.AsyncFor, ast.comprehension)) else []
+    while pending:
+        target, data = pending.pop()
+        if isinstance(target, ast.Name) and target.id == name:
+            return data if isinstance(data, (ast.Name, ast.Attribute)) else None
+        pending += parts_of_turn(target, data)
+    return None
 
 
 def _key(node: ast.expr | None) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from npuify.distribute.program import Unit
 
 _SAME_VALUE = frozenset(("detach", "cpu", "clone", "float", "item"))
-_UNSTEADY = ("time.", "random.", "numpy.random.", "os.getpid", "socket.")
+_UNSTEADY = ("time.", "random.", "numpy.random.", "torch.rand", "os.getpid", "socket.", "datetime.")
 
 
 class Losses:
@@ -151,9 +151,14 @@ def reduce_losses(flow: Flow, loops: Loops, page: Page) -> None:
                 continue
             if losses.has(tensor, unit) or (_is_mean(tensor) and (region, unit) not in frames):
                 _reduce_one(node, tensor, unit, flow, loops, page)
+    for region, unit in loops.training:
+        for node in ast.walk(region):
+            if isinstance(node, (ast.If, ast.While, ast.IfExp)) and not loops.without_gradient(node, unit):
+                _agree(node.test, unit, losses, loops, page)
     for one in loops.passes:
         if one.trains and isinstance(one.node, ast.For):
-            _reduce_counts(one, losses, page)
+            _reduce_counts(one, losses, loops, page)
+            _count_all_samples(one, page)
 
 
 def _tensor_of_number(node: ast.Call, unit: Unit) -> ast.expr | None:
@@ -170,7 +175,7 @@ def _is_mean(node: ast.expr) -> bool:
 
 
 def _reduce_one(node: ast.Call, tensor: ast.expr, unit: Unit, flow: Flow, loops: Loops, page: Page) -> None:
-    reason = _unsteady_condition(node, unit, loops)
+    reason = unsteady_condition(node, unit, loops)
     if reason is not None:
         page.left(
             "NPU358",
@@ -183,15 +188,22 @@ def _reduce_one(node: ast.Call, tensor: ast.expr, unit: Unit, flow: Flow, loops:
     word = "total" if _summed_over_samples(node, unit, flow) else "mean"
     code = unit.source.code(tensor)
     text = f"npu_distributed.mean({code})" if word == "mean" else f"npu_distributed.total({unit.source.code(node)})"
-    page.together.append(node)
+    page.meet(unit, node)
     message = f"the {'mean' if word == 'mean' else 'sum'} over all processes"
     page.done("NPU358", unit, node, message, [page.pencil(unit).replace(node, text)])
 
 
-def _unsteady_condition(node: ast.AST, unit: Unit, loops: Loops) -> str | None:
-    """A condition around ``node`` that may differ from process to process; None where there is none."""
+def unsteady_condition(node: ast.AST, unit: Unit, loops: Loops, hops: int = 4) -> str | None:
+    """A condition around ``node``, or around a call that leads to it, that may differ from process to process.
+
+    None where there is none.
+    """
     for up in unit.ancestors(node):
-        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            for call in sorted(loops.flow.callers.get(up, ()), key=lambda one: one.lineno) if hops else ():
+                reason = unsteady_condition(call, loops.flow.call_unit[call], loops, hops - 1)
+                if reason is not None:
+                    return reason
             return None
         test = up.test if isinstance(up, (ast.If, ast.IfExp, ast.While)) else None
         if test is None or inside(node, test):
@@ -208,7 +220,7 @@ def _is_unsteady(name: ast.Name, unit: Unit, loops: Loops) -> bool:
     """Whether a name holds something of this process's batch, or of its clock or random numbers."""
     frame = unit.frame(name)
     for one in loops.passes:
-        if one.frame is frame and isinstance(one.node, ast.For) and one.data is not None:
+        if one.frame is frame and isinstance(one.node, ast.For) and one.data is not None and one.iterator is None:
             target: ast.expr = one.node.target
             called = one.node.iter
             if isinstance(called, ast.Call) and getattr(called.func, "id", "") == "enumerate":
@@ -244,7 +256,47 @@ def _summed_over_samples(node: ast.Call, unit: Unit, flow: Flow) -> bool:
     return False
 
 
-def _reduce_counts(one: Pass, losses: Losses, page: Page) -> None:
+def _agree(test: ast.expr, unit: Unit, losses: Losses, loops: Loops, page: Page) -> None:
+    """Let a condition about a loss come out alike in all processes, since they would part ways otherwise."""
+    for node in ast.walk(test):
+        if not isinstance(node, (ast.Name, ast.Attribute)) or not losses.has(node, unit):
+            continue
+        parent = unit.source.parent(node)
+        named = isinstance(parent, ast.Compare) and any(isinstance(one, (ast.Is, ast.IsNot)) for one in parent.ops)
+        counted = isinstance(parent, ast.Call) and getattr(parent.func, "id", "") in ("isinstance", "len", "hasattr")
+        if named or counted or any(inside(node, one) for one in page.together):
+            continue
+        if unsteady_condition(test, unit, loops) is not None:
+            continue
+        page.meet(unit, node)
+        edits = page.pencil(unit).around(node, "npu_distributed.agreed(")
+        page.done("NPU358", unit, node, "all processes take the same branch", edits)
+
+
+def _reduce_at_once(name: str, one: Pass, loops: Loops, page: Page) -> bool:
+    """Add up over the processes what a loop adds to ``name`` in each step, where it is shown in the loop."""
+    unit = one.unit
+    added = [
+        node
+        for node in ast.walk(one.node)
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and node.target.id == name
+    ]
+    reads = [
+        unit.statement(node)
+        for node in ast.walk(one.node)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+    ]
+    shown = bool(reads) and all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) for node in reads)
+    if not shown or any(unsteady_condition(node, unit, loops) is not None for node in added):
+        return False
+    for node in added:
+        page.meet(unit, node)
+        edits = page.pencil(unit).around(node.value, "npu_distributed.total(")
+        page.done("NPU358", unit, node, f"{name} is that of all processes", edits)
+    return True
+
+
+def _reduce_counts(one: Pass, losses: Losses, loops: Loops, page: Page) -> None:
     """Numbers other than losses that a training loop adds up, such as right answers, become those of all processes."""
     loop, unit = one.node, one.unit
     others: dict[str, None] = {}
@@ -264,7 +316,8 @@ def _reduce_counts(one: Pass, losses: Losses, page: Page) -> None:
         for node in ast.walk(one.frame)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.lineno > end
     }
-    names = [name for name in others if name in read]
+    at_once = {name for name in others if _reduce_at_once(name, one, loops, page)}
+    names = [name for name in others if name in read and name not in at_once]
     if not names:
         return
     if any(
@@ -275,9 +328,40 @@ def _reduce_counts(one: Pass, losses: Losses, page: Page) -> None:
     text = f"{', '.join(names)} = npu_distributed.total({', '.join(names)})"
     try:
         edit = page.pencil(unit).after(loop, text)
+        page.meet(unit, loop)
         page.done("NPU358", unit, loop, f"{', '.join(names)} are those of all processes", [edit])
     except Unprovable as problem:
         page.left("NPU358", unit, loop, f"{', '.join(names)} are of one process", f"{problem.message}: {text}")
+
+
+def _count_all_samples(one: Pass, page: Page) -> None:
+    """``print(step * len(batch))``, how far the epoch has come, is about the samples of all processes."""
+    target = one.node.target if isinstance(one.node, ast.For) else None
+    if one.data is None or not isinstance(target, ast.Tuple) or not isinstance(target.elts[0], ast.Name):
+        return
+    number = target.elts[0].id
+    batch = {item.id for part in target.elts[1:] for item in ast.walk(part) if isinstance(item, ast.Name)}
+    for node in ast.walk(one.node):
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+            continue
+        sides = (node.left, node.right)
+        counts = any(isinstance(side, ast.Name) and side.id == number for side in sides)
+        sizes = any(isinstance(side, ast.Call) and _length_of(side, batch) for side in sides)
+        if counts and sizes and _is_said(node, one.unit):
+            edits = page.pencil(one.unit).around(node, "", " * npu_distributed.world_size()")
+            page.done("NPU358", one.unit, node, "the samples that all processes have had so far", edits)
+
+
+def _length_of(call: ast.Call, names: set[str]) -> bool:
+    given = call.args[0] if getattr(call.func, "id", "") == "len" and call.args else None
+    return isinstance(given, ast.Name) and given.id in names
+
+
+def _is_said(node: ast.AST, unit: Unit) -> bool:
+    """Whether an expression is printed or logged in its own statement."""
+    statement = unit.statement(node)
+    called = statement.value.func if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) else None
+    return getattr(called, "attr", getattr(called, "id", "")) in ("print", "info", "debug", "write", "log")
 
 
 def _begins_inside(name: str, up: ast.AST, one: Pass) -> bool:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.distribute.edits import Unprovable
-from npuify.distribute.flow import DATA_PARALLEL
+from npuify.distribute.flow import DATA_PARALLEL, list_of_loop
 from npuify.distribute.loops import inside
 
 if TYPE_CHECKING:
@@ -133,11 +133,14 @@ class Models:
         kinds = {binding.kind for binding in bindings}
         if "import" in kinds:
             raise Unprovable(node, f"{node.id} is made in another module")
-        if kinds == {"loop"} and all(isinstance(binding.value, ast.Name) for binding in bindings):
-            for binding in bindings:
-                assert binding.value is not None
-                for site in self._sites(binding.value, unit, use, hops - 1):
-                    yield site._replace(many=True)
+        turns = [_loop_that_binds(binding.node, unit) for binding in bindings]
+        if all(turn is not None for turn in turns):
+            around = [turn for turn in turns if turn is not None and inside(use, turn)] or turns[:1]
+            held = list_of_loop(node.id, around[-1]) if around[-1] is not None else None
+            if held is None or any(_is_list(thing) for thing in self._models(held, unit)):
+                raise Unprovable(node, f"{node.id} comes from a list that cannot be followed")
+            for site in self._sites(held, unit, use, hops - 1):
+                yield site._replace(many=True)
             return
         if "parameter" in kinds and isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef)):
             if self._moved_in(owner, node.id, unit):
@@ -285,8 +288,26 @@ class Models:
         return False
 
 
-def replace_data_parallel(flow: Flow, page: Page) -> None:
-    """Take ``DataParallel`` from around models; what is inside it stays."""
+def _loop_that_binds(node: ast.AST, unit: Unit) -> ast.For | ast.comprehension | None:
+    """The loop whose target a binding is, or a part of it."""
+    for up in (node, *unit.ancestors(node)):
+        if isinstance(up, (ast.For, ast.comprehension)):
+            return up if up is node or inside(node, up.target) else None
+    return None
+
+
+def _is_list(thing: Thing) -> bool:
+    """Whether a thing is a ``ModuleList``, whose models are its parts and cannot be replaced one by one."""
+    return isinstance(thing.node, ast.Call) and getattr(thing.node.func, "attr", "") in ("ModuleList", "ModuleDict")
+
+
+def replace_data_parallel(flow: Flow, page: Page) -> bool:
+    """Take ``DataParallel`` from around models; what is inside it stays.
+
+    Returns:
+        Whether the program uses it: its batch size is then that of all cards already.
+    """
+    wrapped: set[ast.AST] = set()
     for unit in flow.program.units:
         for node in unit.nodes:
             if not isinstance(node, ast.Call) or unit.qualname(node.func) not in DATA_PARALLEL or not node.args:
@@ -294,10 +315,12 @@ def replace_data_parallel(flow: Flow, page: Page) -> None:
             pencil = page.pencil(unit)
             statement = unit.statement(node)
             inner = unit.source.code(node.args[0])
+            wrapped |= {thing.node for thing in flow.of_kind(node.args[0], unit, "model")}
             message = "DataParallel drives all cards from one process; there is one process for each card now"
             try:
-                if isinstance(statement, ast.Assign) and unit.source.code(statement.targets[0]) == inner:
-                    doomed = statement
+                whole = isinstance(statement, ast.Assign) and statement.value is node
+                if whole and unit.source.code(statement.targets[0]) == inner:  # type: ignore[attr-defined]
+                    doomed: ast.stmt = statement
                     block, _ = unit.block(statement)
                     parent = unit.source.parent(statement)
                     others = [one for one in block if one is not statement and not _says(one)]
@@ -305,13 +328,36 @@ def replace_data_parallel(flow: Flow, page: Page) -> None:
                         grand = unit.source.parent(parent)
                         is_elif = isinstance(grand, ast.If) and parent in grand.orelse
                         if not is_elif:
-                            doomed = parent  # type: ignore[assignment]
+                            doomed = parent
                     if len(unit.block(doomed)[0]) > 1:
                         page.done("NPU364", unit, node, message, [pencil.delete(doomed)])
                         continue
                 page.done("NPU364", unit, node, message, [pencil.replace(node, inner)])
             except Unprovable as problem:
                 page.left("NPU364", unit, node, message, problem.message)
+    _without_module(wrapped, flow, page)
+    return bool(wrapped)
+
+
+def _without_module(wrapped: set[ast.AST], flow: Flow, page: Page) -> None:
+    """``model.module``, which was the model inside of DataParallel, is the model itself now."""
+    for unit in flow.program.units:
+        for node in unit.nodes:
+            if not isinstance(node, ast.Attribute) or node.attr != "module" or isinstance(node.ctx, ast.Store):
+                continue
+            things = flow.of_kind(node.value, unit, "model")
+            asked = any(
+                "hasattr" in unit.source.code(up.test) or "isinstance" in unit.source.code(up.test)
+                for up in unit.ancestors(node)
+                if isinstance(up, (ast.If, ast.IfExp))
+            )
+            if asked or not things or not all(thing.node in wrapped for thing in things):
+                continue
+            pencil = page.pencil(unit)
+            edit = pencil.remove(unit.source.end(node.value), unit.source.end(node))
+            page.done(
+                "NPU364", unit, node, "without DataParallel the model is no longer in its attribute module", [edit]
+            )
 
 
 def _says(statement: ast.stmt) -> bool:

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 from npuify.model import NpuifyError
 from npuify.rules.project_index import ProjectIndex, module_name
 from npuify.source.python import PythonSource
+from npuify.source.scopes import Binding
 from npuify.source.text import UnreadableText
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
-
-    from npuify.source.scopes import Binding
-
-_SKIPPED = (".git", ".venv", "venv", "node_modules", "__pycache__", "site-packages")
 
 
 class Unit:
@@ -105,10 +102,23 @@ class Program:
                 raw = (self.root / relative).read_bytes() if raw is None else raw
                 source = PythonSource(relative, module_name(relative), raw)
                 source.reexport = self.reexport
-                self._units[relative] = Unit(source)
+                unit = self._units[relative] = Unit(source)
+                self._name_stars(unit)
             except (OSError, UnreadableText, SyntaxError):
                 self._units[relative] = None
         return self._units[relative]
+
+    def _name_stars(self, unit: Unit) -> None:
+        """Bind what ``from module import *`` brings from the project's own modules, name by name."""
+        scope = unit.source.scope
+        for node in unit.nodes:
+            if not isinstance(node, ast.ImportFrom) or not any(alias.name == "*" for alias in node.names):
+                continue
+            module = self._absolute(unit, node)
+            found = self.module(module, unit)
+            for name in _public_names(found) if found is not None and found is not unit else ():
+                if name not in scope.names:
+                    scope.names[name] = [Binding("import", node.names[0], target=f"{module}.{name}")]
 
     def _imported(self, unit: Unit) -> Iterator[Unit]:
         for node in unit.nodes:
@@ -162,11 +172,9 @@ class Program:
         return name if name != qualified else None
 
 
-def python_files(root: Path) -> list[str]:
-    """All Python files below a folder, as relative paths, without those of environments and hidden folders."""
-    found = []
-    for path in sorted(root.rglob("*.py")):
-        parts = path.relative_to(root).parts
-        if not any(part in _SKIPPED or part.startswith(".") for part in parts[:-1]):
-            found.append("/".join(parts))
-    return found
+def _public_names(unit: Unit) -> list[str]:
+    """What ``import *`` takes from a module: the names in ``__all__``, else those without an underscore."""
+    for binding in unit.source.scope.names.get("__all__", ()):
+        if isinstance(binding.value, (ast.List, ast.Tuple)):
+            return [item.value for item in binding.value.elts if isinstance(item, ast.Constant)]  # type: ignore[misc]
+    return [name for name in unit.source.scope.names if not name.startswith("_")]

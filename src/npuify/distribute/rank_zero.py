@@ -9,7 +9,7 @@ from npuify.distribute.edits import Unprovable
 from npuify.distribute.loops import inside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from npuify.distribute.edits import Page, Pencil
     from npuify.distribute.flow import Flow
@@ -41,7 +41,7 @@ def only_once(
     for unit in flow.program.units:
         for node in unit.nodes:
             if isinstance(node, ast.With) and not (unless is not None and unless(node, unit)):
-                _opened_by_with(node, unit, page)
+                _opened_by_with(node, unit, flow, page)
         for node in unit.nodes:
             if isinstance(node, ast.Call) and not (unless is not None and unless(node, unit)):
                 try:
@@ -126,10 +126,27 @@ def _guard(node: ast.Call, unit: Unit, flow: Flow, page: Page) -> None:
         )
     if not isinstance(statement, ast.Expr) or statement.value is not node:
         raise Unprovable(node, "its value is used")
-    if any(inside(one, statement) for one in page.together):
-        raise Unprovable(node, "ask for the mean over the processes before, into a variable")
+    if any(inside(one, statement) for one in page.together) or _needs_all(statement, unit, flow, page):
+        raise Unprovable(node, "compute what it writes before, in all processes, into a variable")
     page.done("NPU356", unit, node, "rank 0 alone writes it", pencil.under(statement, statement, _IS_MAIN))
     pencil.guarded.append(statement)
+
+
+def _needs_all(statement: ast.stmt, unit: Unit, flow: Flow, page: Page) -> bool:
+    """Whether a statement runs a model, or functions that all processes have to come by: never on rank 0 alone."""
+    reached = flow.reached([statement])
+    if reached & page.meeting:
+        return True
+    for region, where in ((statement, unit), *((function, flow.unit_with(function)) for function in reached)):
+        for node in ast.walk(region):
+            if not isinstance(node, ast.Call):
+                continue
+            if flow.of_kind(node.func, where, "model"):
+                return True
+            if isinstance(node.func, ast.Attribute) and node.func.attr in ("eval", "train"):
+                if flow.of_kind(node.func.value, where, "model"):
+                    return True
+    return False
 
 
 def _is_written(node: ast.Call) -> bool:
@@ -138,7 +155,7 @@ def _is_written(node: ast.Call) -> bool:
     return isinstance(mode, ast.Constant) and isinstance(mode.value, str) and any(one in mode.value for one in _MODES)
 
 
-def _opened_by_with(node: ast.With, unit: Unit, page: Page) -> None:
+def _opened_by_with(node: ast.With, unit: Unit, flow: Flow, page: Page) -> None:
     """``with open(…, "w")`` whose block does nothing but write is done by rank 0 alone."""
     calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
     opens = [one for one in calls if getattr(one.func, "id", "") == "open" and _is_written(one)]
@@ -147,7 +164,7 @@ def _opened_by_with(node: ast.With, unit: Unit, page: Page) -> None:
         return
     if any(inside(node, one) for one in pencil.guarded):
         return
-    if any(inside(one, node) for one in page.together):
+    if any(inside(one, node) for one in page.together) or _needs_all(node, unit, flow, page):
         # All processes come by here, and all but rank 0 write into nothing: see _opened.
         pencil.guarded += node.body
         return
@@ -233,14 +250,16 @@ def load_to_own_card(flow: Flow, page: Page) -> None:
         for node in unit.nodes:
             if not isinstance(node, ast.Call) or unit.qualname(node.func) != "torch.load" or not node.args:
                 continue
-            if len(node.args) == 1 and not any(keyword.arg in ("map_location", None) for keyword in node.keywords):
+            placed = any(keyword.arg in ("map_location", None) for keyword in node.keywords) or len(node.args) > 1
+            own = bool(saved & set(_paths(node.args[0], unit)))
+            if not placed and (own or _is_checkpoint(node, unit, flow, 2)):
                 text = "map_location=npu_distributed.device()"
                 message = "a checkpoint comes back to the card that wrote it, unless it is told where to go"
                 try:
                     page.done("NPU365", unit, node, message, [pencil.argument(node, text)])
                 except Unprovable as problem:
                     page.left("NPU365", unit, node, message, problem.message)
-            if saved & set(_paths(node.args[0], unit)):
+            if own:
                 statement = unit.statement(node)
                 around = next((up for up in unit.ancestors(node) if isinstance(up, ast.With)), statement)
                 if around is not statement and not _opens(around, unit):
@@ -250,6 +269,37 @@ def load_to_own_card(flow: Flow, page: Page) -> None:
                     page.done("NPU365", unit, node, "the file is read when rank 0 has written it", [edit])
                 except Unprovable as problem:
                     page.left("NPU365", unit, node, "rank 0 may still be writing the file", problem.message)
+
+
+def _is_checkpoint(node: ast.Call, unit: Unit, flow: Flow, hops: int) -> bool:
+    """Whether what is loaded is a model or its state; what is data stays on the CPU, as it was saved."""
+    if any(_takes_state(up) for up in unit.ancestors(node) if isinstance(up, ast.Call)):
+        return True
+    statement, frame = unit.statement(node), unit.frame(node)
+    if isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            if flow.of_kind(target, unit, "model"):
+                return True
+            names = {item.id for item in ast.walk(target) if isinstance(item, ast.Name)}
+            for item in ast.walk(frame):
+                if isinstance(item, ast.Call) and _takes_state(item) and _mentions(item.args, names):
+                    return True
+                if isinstance(item, ast.Return) and item.value is not None and _mentions([item.value], names):
+                    if hops and _checkpoint_of_callers(frame, flow, hops):
+                        return True
+    return isinstance(statement, ast.Return) and hops > 0 and _checkpoint_of_callers(frame, flow, hops)
+
+
+def _checkpoint_of_callers(frame: ast.AST, flow: Flow, hops: int) -> bool:
+    return any(_is_checkpoint(call, flow.call_unit[call], flow, hops - 1) for call in flow.callers.get(frame, ()))
+
+
+def _takes_state(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in ("load_state_dict", "set_state_dict")
+
+
+def _mentions(nodes: Iterable[ast.AST], names: set[str]) -> bool:
+    return any(isinstance(item, ast.Name) and item.id in names for node in nodes for item in ast.walk(node))
 
 
 def _opens(node: ast.stmt, unit: Unit) -> bool:

@@ -31,6 +31,10 @@ _PROCESSES = frozenset(
     "torch.multiprocessing.spawn.spawn concurrent.futures.ProcessPoolExecutor torch.multiprocessing.start_processes "
     "torch.distributed.launcher.api.elastic_launch os.fork ray.remote".split()
 )
+_STARTS = frozenset(
+    "subprocess.Popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output os.system os.popen "
+    "os.execv os.spawnv os.posix_spawn".split()
+)
 _ASKING = frozenset("is_available is_initialized get_rank get_world_size is_nccl_available barrier".split())
 """What a program for one card may call, too, where it is prepared for many."""
 _ONE_CARD: Final = re.compile(r"(?:npu|cuda):(\d+)")
@@ -42,6 +46,8 @@ _TRAINERS = {
     "lightning.Fabric": "Fabric(devices=8), then fabric.setup() and fabric.setup_dataloaders()",
     "transformers.Trainer": "start it with `torchrun --nproc_per_node 8`: the Trainer does the rest by itself",
     "transformers.Seq2SeqTrainer": "start it with `torchrun --nproc_per_node 8`: the Trainer does the rest by itself",
+    "pytorch_lightning.cli.LightningCLI": "start it with --trainer.accelerator npu --trainer.devices 8",
+    "lightning.pytorch.cli.LightningCLI": "start it with --trainer.accelerator npu --trainer.devices 8",
     "trl.SFTTrainer": "start it with `torchrun --nproc_per_node 8`: the Trainer does the rest by itself",
     "accelerate.Accelerator": "start it with `accelerate launch --num_processes 8`: the Accelerator does the rest",
     "mmengine.runner.Runner": 'give the Runner launcher="pytorch", and start it with torchrun',
@@ -87,6 +93,18 @@ def _refuse_node(node: ast.AST, unit: Unit, flow: Flow, page: Page) -> None:
             advice = "Horovod has no support for NPUs: take its calls out, and convert the single-card program"
             page.left("NPU392", unit, node, "the program is distributed by Horovod", advice)
         return
+    if isinstance(node, (ast.For, ast.While)):
+        _refuse_process_for_each_card(node, unit, page)
+    trainer = next((unit.qualname(base) for base in getattr(node, "bases", ()) if unit.qualname(base) in _TRAINERS), "")
+    if trainer:
+        page.left(
+            "NPU380",
+            unit,
+            node,
+            f"{trainer} runs on many cards by itself, and is not rewritten",
+            _TRAINERS[trainer],
+            Severity.WARNING,
+        )
     if isinstance(node, ast.ClassDef) and any(unit.qualname(base) == "torch.autograd.Function" for base in node.bases):
         for call in ast.walk(node):
             if isinstance(call, ast.Call) and unit.qualname(call.func).startswith("torch.distributed."):
@@ -103,6 +121,8 @@ def _refuse_node(node: ast.AST, unit: Unit, flow: Flow, page: Page) -> None:
     if not isinstance(node, ast.Call):
         return
     name = unit.qualname(node.func)
+    if name.startswith(("pytorch_lightning.", "lightning.")) and ".Trainer." in f"{name}.":
+        name = "pytorch_lightning.Trainer"  # however it is reached, and Trainer.from_argparse_args
     if name in _GROUPS:
         page.left(
             "NPU392",
@@ -158,6 +178,24 @@ def _refuse_node(node: ast.AST, unit: Unit, flow: Flow, page: Page) -> None:
             "device_map spreads one model over several cards",
             "load the model without device_map; each process then has it whole",
         )
+
+
+def _refuse_process_for_each_card(loop: ast.For | ast.While, unit: Unit, page: Page) -> None:
+    """A loop that shows each of the processes that it starts another card."""
+    inside = list(ast.walk(loop))
+    texts = [node.value for node in inside if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    if not any("VISIBLE_DEVICES" in text for text in texts):
+        return
+    for node in inside:
+        if isinstance(node, ast.Call) and unit.qualname(node.func) in _STARTS:
+            page.left(
+                "NPU393",
+                unit,
+                node,
+                "the program starts a process for each card by itself, and shows it that card alone",
+                "take the loop out and call the function that trains; torchrun then starts a process for each card, "
+                "and convert again",
+            )
 
 
 def _is_none(node: ast.expr) -> bool:

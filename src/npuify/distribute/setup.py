@@ -19,19 +19,24 @@ _HIDING = frozenset(("ASCEND_RT_VISIBLE_DEVICES", "ASCEND_VISIBLE_DEVICES", "CUD
 _HARMLESS = ("os.environ", "os.putenv", "warnings.", "logging.getLogger", "matplotlib.use", "sys.path")
 
 
-def set_up(entry: Unit, page: Page) -> None:
-    """Join the process group at the very beginning of the program."""
+def set_up(entry: Unit, page: Page, *, by_hand: bool) -> None:
+    """Join the process group at the very beginning of the program.
+
+    Args:
+        by_hand: the program makes batches itself: all processes have to draw the same, until each takes its part.
+    """
     pencil = page.pencil(entry)
     message = "each process takes its card and joins the others before anything touches a device"
     guard = main_guard(entry)
+    text = f"npu_distributed.setup({'same_random_numbers=True' if by_hand else ''})"
     try:
         work = _first_work(entry, guard)
         if work is not None:
-            edit = pencil.before(work, "npu_distributed.setup()", *([""] if not _is_call(work) else []))
+            edit = pencil.before(work, text, *([""] if not _is_call(work) else []))
         elif guard is not None:
-            edit = pencil.first_in(guard.body, "npu_distributed.setup()")
+            edit = pencil.first_in(guard.body, text)
         else:
-            raise Unprovable(entry.source.tree, "call npu_distributed.setup() first in the program")
+            raise Unprovable(entry.source.tree, f"call {text} first in the program")
         page.done("NPU350", entry, work or guard or entry.source.tree, message, [edit])
     except Unprovable as problem:
         page.left("NPU350", entry, problem.node, "the process does not join the group", problem.message)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from npuify.report import printable
+from npuify.report import printable, schema_text
 
 from .model import ORDER, Status
 
@@ -52,6 +52,13 @@ def render_text(report: Report) -> str:
 def render_json(report: Report) -> str:
     """The report as JSON; ``version`` says which form."""
     return printable(msgspec.json.format(msgspec.json.encode(report), indent=2).decode("utf-8") + "\n")
+
+
+def json_schema() -> str:
+    """The JSON Schema of what :func:`render_json` writes."""
+    from .model import VERSION, Report
+
+    return schema_text(Report, "doctor", "What npuify found of a machine", VERSION)
 
 
 def cards_in_short(machine: Machine) -> str:

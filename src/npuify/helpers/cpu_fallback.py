@@ -1,9 +1,10 @@
 # mypy: ignore-errors
-"""Run a function on the CPU, wherever its tensors are, and hand its results back to where they were.
+"""Run a function on the CPU where its tensors are on an NPU, and hand its results back to where they were.
 
 ``on_cpu(function)(…)`` copies every tensor among the arguments to the CPU, calls the function, and copies what it
 returns and what it wrote into its arguments back. Gradients flow through the copies. It is as slow as these copies:
-take it for what an NPU has no kernel for, not for what it only does slowly.
+take it for what an NPU has no kernel for, not for what it only does slowly. Tensors on CUDA stay there, since CUDA has
+the kernels: one program may run on both.
 """
 
 import dataclasses
@@ -16,7 +17,7 @@ _HALVES = (torch.float16, torch.bfloat16)
 
 
 def on_cpu(function):
-    """``function``, computed on the CPU.
+    """``function``, computed on the CPU where a tensor is given to it that is neither there nor on CUDA.
 
     Tensors are found in the arguments and the result, in keyword arguments, and inside lists, tuples, named tuples,
     dictionaries, sets and data classes. One tensor that is given twice is one tensor on the CPU, too. Devices among the
@@ -68,7 +69,7 @@ class _Visit:
         return _mapped(value, self._tensor_to_device, lambda device: device)
 
     def _tensor_to_cpu(self, tensor):
-        if tensor.device.type == "cpu":
+        if tensor.device.type in ("cpu", "cuda"):
             return tensor
         if self.device is None:
             self.device = tensor.device

@@ -11,7 +11,7 @@ from npuify.model import Evidence, NpuifyError
 
 from .hand_written import DATA, read_rows
 
-Scope = Literal["operator", "module", "gradient", "loss"]
+Scope = Literal["operator", "module", "gradient", "loss", "host-module", "host-gradient"]
 Measure = Literal[
     "norm_error",
     "mean_relative_error",

@@ -64,8 +64,7 @@ def _transfer(*, keep_filters: bool) -> None:
     _device_constructors()
     if not keep_filters:
         importlib.import_module("torch_npu.contrib.transfer_to_npu")
-
         return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    # It sets a filter that shows its own warning, so that ignoring is not enough: what is recorded is not shown.
+    with warnings.catch_warnings(record=True):
         importlib.import_module("torch_npu.contrib.transfer_to_npu")

@@ -39,6 +39,8 @@ class Recorder:
         self._lock = threading.RLock()
         self._written = time.monotonic()
         self._process = os.getpid()
+        self._pending = False
+        """Whether what was added last is going to be written, although nothing new turns up."""
 
     def count(self, key: tuple[Any, ...]) -> bool:
         """Count a place that is known; False for a new one."""
@@ -56,11 +58,22 @@ class Recorder:
             self.sites[key] = {**site, "count": 1}
         if time.monotonic() - self._written > _PAUSE:
             self.write()
+        elif not self._pending:
+            # A process that is killed writes nothing at its end.
+            self._pending = True
+            timer = threading.Timer(_PAUSE, self._write_later)
+            timer.daemon = True
+            timer.start()
+
+    def _write_later(self) -> None:
+        self._pending = False
+        self.write()
 
     def _after_fork(self) -> None:
         if self._process != os.getpid():
             # What the parent counted it writes itself.
             self._process, self.sites, self._lock = os.getpid(), {}, threading.RLock()
+            self._pending = False
             _at_end_of_child()
 
     def write(self) -> None:

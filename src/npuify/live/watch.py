@@ -47,12 +47,15 @@ def watch() -> None:
         _replace(name, functools.partial(_method, name, became))
     for name in (*_DEVICES, *_GROUPS, *_factories()):
         _replace(name, functools.partial(_device_taking, name))
+    autocast: Any = torch.autocast
+    if isinstance(autocast, type):
+        autocast.__init__ = _device_taking("torch.autocast", autocast.__init__, of_class=True)  # type: ignore[misc]
     _watch_property(torch.Tensor, "is_cuda", "torch.Tensor.is_cuda", "torch.Tensor.is_npu")
 
 
 def _factories() -> list[str]:
     """Functions of torch, and methods of tensors, that make a tensor on a device, as far as they were wrapped."""
-    names = "empty zeros ones full rand randn randint randperm arange linspace logspace eye tensor as_tensor autocast"
+    names = "empty zeros ones full rand randn randint randperm arange linspace logspace eye tensor as_tensor"
     likes = "empty_like zeros_like ones_like full_like rand_like randn_like randint_like Generator"
     new = "new_empty new_full new_ones new_tensor new_zeros"
     return [
@@ -91,8 +94,9 @@ def _method(name: str, became: str, function: Any) -> Any:
     return call
 
 
-def _device_taking(name: str, function: Any) -> Any:
-    """Recorded only where CUDA is among what it is given."""
+def _device_taking(name: str, function: Any, of_class: bool = False) -> Any:
+    """Recorded only where CUDA is among what it is given; of a class, its ``__init__``."""
+    skipped = 1 if of_class else 0
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -100,7 +104,7 @@ def _device_taking(name: str, function: Any) -> Any:
         if any(_says_cuda(value) for value in args) or any(_says_cuda(value) for value in kwargs.values()):
             place = record.caller(frame)
             if place is not None and not record.is_known(place, name):
-                text = arguments(args, kwargs)
+                text = arguments(args[skipped:], kwargs)
                 record.call(place, name, text, f"{name}{npu_text(text)}", record.EXACT)
         return function(*args, **kwargs)
 

@@ -14,7 +14,7 @@ import msgspec
 
 from npuify.model import FileError, NpuifyError
 from npuify.project.ignores import IgnoreRules
-from npuify.project.kinds import kind_of, kind_of_path, kind_of_shebang
+from npuify.project.kinds import MAY_BE_SCRIPTS, kind_of, kind_of_path, kind_of_shebang
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -185,7 +185,7 @@ class _Walk:
             kind = kind_of(name)
             if kind == "text":
                 kind = kind_of_path(prefix + name)
-            if kind == "other" and "." not in name and _may_be_script(entry):
+            if kind == "other" and (name.endswith(MAY_BE_SCRIPTS) or ("." not in name and _may_be_script(entry))):
                 kind = _kind_of_content(entry.path)
         except OSError as error:
             self._unreadable(prefix + name, error)

@@ -57,6 +57,7 @@ _BY_NAME: Final = {
     ".justfile": "just",
     "pipfile": "toml",
     ".env": "env",
+    ".envrc": "shell",
     "license": "text",
     "notice": "text",
     "authors": "text",
@@ -65,13 +66,17 @@ _BY_NAME: Final = {
 }
 
 
+MAY_BE_SCRIPTS: Final = (".sub", ".job", ".qsub", ".sbat", ".bsub")
+"""Endings of the names of jobs for a batch system, which are scripts where their first line says so."""
+_NO_DOCKERFILES: Final = (".md", ".txt", ".rst")
 _DOCKERFILES: Final = tuple(f"{name}{mark}" for name in ("dockerfile", "containerfile") for mark in "._-")
 
 
 def kind_of(name: str) -> str:
     """The kind of the file called ``name`` (its last path component): ``"python"``, ``"shell"``, …, else ``"other"``.
 
-    Only the name is looked at; ``find_files`` also reads the first line of executable files that have no suffix.
+    Only the name is looked at; ``find_files`` also reads the first line of executable files that have no suffix, and of
+    those whose names end as ``MAY_BE_SCRIPTS`` says.
     """
     dot = name.rfind(".")
     kind = _BY_SUFFIX.get(name[dot:]) if dot > 0 else None
@@ -80,10 +85,12 @@ def kind_of(name: str) -> str:
     lower = name.lower()
     if lower in _BY_NAME:
         return _BY_NAME[lower]
-    if lower.startswith(_DOCKERFILES) and not lower.endswith((".md", ".txt", ".rst")):
+    if lower.startswith(_DOCKERFILES) and not lower.endswith(_NO_DOCKERFILES):
         return "docker"
     if lower.startswith(".env."):
         return "env"
+    if lower.startswith("makefile.") and not lower.endswith((*_NO_DOCKERFILES, ".am", ".in")):
+        return "make"
     if kind == "text":
         return "requirements" if _is_requirements(lower) else "text"
     return _BY_SUFFIX.get(lower[dot:], "other") if dot > 0 else "other"

@@ -37,7 +37,8 @@ def torch_requirement(root: Path | str) -> TorchRequirement | None:
     """What the project at ``root`` asks of torch, or None where it does not say.
 
     Looked at in this order: requirements*.txt (also in ``requirements/``), pyproject.toml (PEP 621, dependency groups,
-    Poetry), setup.cfg, setup.py (literal values only), environment*.yml, Pipfile. The first that pins wins; where none
+    Poetry), setup.cfg, setup.py (literal values only), environment*.yml, Pipfile, what a Dockerfile beside them pins
+    where it calls pip. The first that pins wins; where none
     pins, the first that names torch. A file that cannot be read or understood is passed over.
     """
     folder = Path(root)
@@ -71,6 +72,10 @@ def _all(folder: Path) -> Iterator[TorchRequirement]:
     if (folder / "Pipfile").is_file():
         for specifier, line in _in_pipfile(_text(folder / "Pipfile")):
             yield TorchRequirement(specifier, "Pipfile", line)
+    for file in sorted(folder.glob("*Dockerfile*")):
+        if file.is_file():
+            for specifier, line in _in_dockerfile(_text(file)):
+                yield TorchRequirement(specifier, _name(file, folder), line)
 
 
 _DEVELOPERS = frozenset(
@@ -123,6 +128,18 @@ def _text(file: Path) -> str:
         return file.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("\ufeff")
     except OSError:
         return ""
+
+
+_PIP_INSTALL = re.compile(r"\bpip3?\s+install\s(?:[^\n\\&|;]|\\\r?\n)*")
+_PINNED_TORCH = re.compile(r"(?<=[\s\"'])torch==[\w.+]+")
+
+
+def _in_dockerfile(text: str) -> Iterator[tuple[str, int]]:
+    for command in _PIP_INSTALL.finditer(text):
+        for pin in _PINNED_TORCH.finditer(text, *command.span()):
+            specifier = _specifier(pin.group())
+            if specifier:
+                yield specifier, text.count("\n", 0, pin.start()) + 1
 
 
 # --- one requirement --------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("text", "json", "jsonl", "sarif", "github", "markdown", "html")
 
-__all__ = ["FORMATS", "json_schema", "render_migration", "render_scan", "report_files"]
+__all__ = ["FORMATS", "json_schema", "render_migration", "render_scan", "report_files", "schema_text"]
 
 
 def render_scan(result: ScanResult, format: str = "text") -> str:
@@ -51,6 +51,24 @@ def json_schema() -> str:
     from npuify.report.document import schema
 
     return schema()
+
+
+def schema_text(kind: type, command: str, title: str, version: int) -> str:
+    """The JSON Schema (draft 2020-12) of what a command writes with --format json, which is one ``kind``."""
+    import json
+
+    import msgspec
+
+    (found,), definitions = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
+    whole = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:npuify:{command}:{version}",
+        "title": title,
+        "description": f"The output of `npuify {command}` with --format json.",
+        **found,
+        "$defs": definitions,
+    }
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 
 def _render(result: ScanResult | MigrationResult, format: str) -> str:

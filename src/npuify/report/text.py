@@ -67,11 +67,14 @@ def _migration(result: MigrationResult) -> Iterator[Line]:
         yield []
     if result.changed_files:
         edits = Counter(change.file for change in result.changes)
-        of = f" of {counted(scan.files_seen, 'file')}, {counted(len(result.changes), 'edit')}:"
-        yield [(f"{verb} {len(result.changed_files)}", "bold green"), (of, "")]
+        new = {change.file for change in result.changes if change.after == "a new file"}
+        made = len(result.changes) - len(new)
+        of = f" of {counted(scan.files_seen, 'file')}, {counted(made, 'edit')}"
+        of += f", and {counted(len(new), 'new file')}:" if new else ":"
+        yield [(f"{verb} {len(result.changed_files) - len(new)}", "bold green"), (of, "")]
         width = min(max(len(file) for file in result.changed_files), 60)
         for file in result.changed_files:
-            yield [(f"  {file.ljust(width)}  ", ""), (counted(edits[file], "edit"), "dim")]
+            yield [(f"  {file.ljust(width)}  ", ""), ("new" if file in new else counted(edits[file], "edit"), "dim")]
     else:
         yield [("Nothing to change", "bold green"), (f" in {counted(scan.files_seen, 'file')}.", "")]
     summary = summarise(scan, result.left)

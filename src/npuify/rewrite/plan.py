@@ -49,7 +49,8 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
     if options.from_trace:
         trace = read_trace(Path(options.from_trace), work.root, [file.relative for file in work.files])
     task = partial(_migrate_one, unsafe=options.unsafe, traced=trace.places if trace else {})
-    done = sorted(each_file(task, worker, work.candidates, options.jobs, progress), key=lambda item: item.relative)
+    done = each_file(task, worker, work.candidates, options.jobs, progress, lost=_lost)
+    done = sorted(done, key=lambda item: item.relative)
     contents = {item.relative: item.raw for item in done if item.raw is not None}
     done = [_judged_anew(item, worker, contents) for item in done]
     added = _helpers(work, contents)
@@ -111,14 +112,17 @@ def _untreated(trace: Trace, done: list[MigratedFile]) -> tuple[Finding, ...]:
     return tuple(left_over(trace, changes, [finding for item in done for finding in item.found]))
 
 
+def _lost(error: FileError) -> MigratedFile:
+    return MigratedFile(error.file, None, [], [], [], [error])
+
+
 def _migrate_one(
     worker: Worker, candidate: Candidate, *, unsafe: bool, traced: Mapping[str, Sequence[TracedPlace]]
 ) -> MigratedFile:
     try:
         raw = Path(candidate.location).read_bytes()
     except OSError as error:
-        failure = FileError(candidate.relative, f"cannot be read: {error.strerror or error}")
-        return MigratedFile(candidate.relative, None, [], [], [], [failure])
+        return _lost(FileError(candidate.relative, f"cannot be read: {error.strerror or error}"))
     places = traced.get(candidate.relative, ())
     return migrate_file(candidate.relative, raw, worker, unsafe=unsafe, kind=candidate.kind, traced=places)
 

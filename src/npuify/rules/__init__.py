@@ -7,6 +7,7 @@ from importlib import import_module
 MODULES = (
     "imports",
     "style_imports",
+    "cuda_only_imports",
     "transfer",
     "placement",
     "names",

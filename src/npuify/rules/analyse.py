@@ -41,6 +41,10 @@ _WITHOUT_TORCH = (
 """Words that matter also in a file that does not speak of torch."""
 
 
+def _with_words(rule: Rule) -> tuple[Rule, frozenset[bytes], frozenset[bytes]]:
+    return rule, frozenset(map(str.encode, rule.words)), frozenset(map(str.encode, rule.beside))
+
+
 class RuleSet:
     """The rules that run, prepared for use on many files.
 
@@ -61,17 +65,21 @@ class RuleSet:
             if selection.has(rule) and rule.style in ("", style) and (placing or not rule.placing)
         ]
         self.codes = frozenset(rule.code for rule in self.rules)
-        self._asking = [
-            (rule, frozenset(map(str.encode, rule.words)), frozenset(map(str.encode, rule.beside)))
-            for rule in self.rules
-        ]
-        own = (word for _, words, beside in self._asking for word in (*words, *beside))
+        self._asking = [_with_words(rule) for rule in self.rules]
+        reasons = [one for one in self._asking if not one[0].needs_cuda]
+        if len(reasons) < len(self._asking):
+            # What makes a file worth looking at for these does not depend on which other rules were chosen.
+            reasons = [
+                _with_words(rule)
+                for rule in all_rules().values()
+                if not rule.needs_cuda and rule.style in ("", style) and (placing or not rule.placing)
+            ]
+        own = (word for _, words, beside in (*self._asking, *reasons) for word in (*words, *beside))
         self.words, self.imports, self.own_cuda, self.support = together(
             own, IMPORT_WORDS, OWN_CUDA_WORDS, SUPPORT_WORDS
         )
-        reasons = [(words, beside) for rule, words, beside in self._asking if not rule.needs_cuda]
-        self._reasons = frozenset(word for words, beside in reasons if not beside for word in words)
-        self._joint_reasons = [(words, beside) for words, beside in reasons if beside]
+        self._reasons = frozenset(word for _, words, beside in reasons if not beside for word in words)
+        self._joint_reasons = [(words, beside) for _, words, beside in reasons if beside]
         self._plain = frozenset(word for word in self._reasons if any(part in word for part in _WITHOUT_TORCH))
         self._interests: dict[frozenset[bytes], Interest] = {}
 

@@ -134,7 +134,7 @@ def _uses_of_module(bound: Bound, area: str, file: PythonFile) -> Iterator[Findi
         if name not in FORMS:
             yield _without_form(use.node, name, file)
             continue
-        converted = _convert(use, name, file)
+        converted = conversion_of(use, name, file)
         if isinstance(converted, Conversion) and file.source.name_target("torch", file.scope(use.node)) != "torch":
             converted = "torch is not imported by its name here"
         if isinstance(converted, Conversion) and not bound.sole:
@@ -161,7 +161,7 @@ def _imported_name(bound: Bound, file: PythonFile) -> Finding | None:
         return _left(bound.alias, name, f"{bound.name} is bound in more than one way", file)
     conversions: list[tuple[Use, Conversion]] = []
     for use in bound.uses:
-        converted = _convert(use, name, file) if use.name == bound.target else f"{use.name} is used"
+        converted = conversion_of(use, name, file) if use.name == bound.target else f"{use.name} is used"
         if isinstance(converted, str):
             return _left(bound.alias, name, converted, file)
         conversions.append((use, converted))
@@ -183,7 +183,8 @@ def _imported_name(bound: Bound, file: PythonFile) -> Finding | None:
     return _report(bound.alias, name, next(iter(forms.values())), edits, file)
 
 
-def _convert(use: Use, name: str, file: PythonFile) -> Conversion | str:
+def conversion_of(use: Use, name: str, file: PythonFile) -> Conversion | str:
+    """How one use of a key of FORMS is rewritten, or why it is not."""
     form = FORMS[name]
     if _too_old(form, file):
         return f"torch {file.release.torch} has no {form.target}"

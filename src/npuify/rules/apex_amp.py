@@ -51,11 +51,27 @@ _ADVICE = {
 }
 
 
-class _Plan(NamedTuple):
-    """The edits of a file whose use of apex.amp is understood as a whole."""
+class AmpUse(NamedTuple):
+    """A file's use of apex.amp, understood as a whole."""
 
-    edits: tuple[Edit, ...]
     level: str
+    model: str
+    optimizer: str
+    loss: str
+    scaler: str
+    """A name for the scaler that nothing else has."""
+    initialization: ast.Assign
+    forward: tuple[ast.stmt, ...]
+    """From the model's call to the statement that the loss comes from; empty for O0, which casts nothing."""
+    backward: ast.With
+    arguments: str
+    """The brackets behind ``backward``, with what they hold."""
+    step: ast.stmt
+    looks_at_gradients: bool
+    """Whether anything stands between the backward pass and the step."""
+    master_params: tuple[ast.Call, ...]
+    states: tuple[ast.Attribute, ...]
+    """``amp.state_dict`` and ``amp.load_state_dict``."""
 
 
 class _Incomplete(Exception):
@@ -115,19 +131,23 @@ def apex_amp(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
         uses += [(use, use.name) for use in bound.uses if (use.name + ".").startswith("apex.amp.")]
     if not uses:
         return
+    plan: AmpUse | str
+    edits: tuple[Edit, ...] = ()
     try:
-        plan: _Plan | str = _plan([use for use, _ in uses], file)
+        plan = _understood([use for use, _ in uses], file)
+        edits = _edits(plan, file)
     except _Incomplete as reason:
         plan = str(reason)
+    file.remember("apex.amp", plan)
     for use, name in uses:
         what = name[len("apex.amp.") :].partition(".")[0]
-        if isinstance(plan, _Plan):
+        if isinstance(plan, AmpUse):
             if what == "initialize":
                 yield file.report(
                     use.node,
                     f"apex.amp needs CUDA. {_LEVELS[plan.level]}. Look whether the model is called elsewhere, too: "
                     "apex casts there as well, autocast only in its block",
-                    edits=plan.edits,
+                    edits=edits,
                     subject="apex.amp.initialize",
                     needs_torch_npu=plan.level != "O0",
                 )
@@ -150,7 +170,7 @@ def _level(call: ast.Call) -> str | None:
     return given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else None
 
 
-def _plan(uses: list[Use], file: PythonFile) -> _Plan:
+def _understood(uses: list[Use], file: PythonFile) -> AmpUse:
     by_name: dict[str, list[Use]] = {}
     for use in uses:
         by_name.setdefault(use.name[len("apex.amp.") :], []).append(use)
@@ -167,35 +187,57 @@ def _plan(uses: list[Use], file: PythonFile) -> _Plan:
     scaler = _scaler(start, block, optimizer, file)
     place = block_body.index(block)
     step_place = _step(block_body, place, optimizer, file)
-    edits: list[Edit | None] = []
+    master: list[ast.Call] = []
     for use in by_name.get("master_params", ()):
         if use.call is None or [file.code(arg) for arg in use.call.args] != [optimizer] or use.call.keywords:
             raise _Incomplete("master_params is called otherwise")
         if not any(use.node in ast.walk(statement) for statement in block_body[place + 1 : step_place]):
             raise _Incomplete("master_params is called elsewhere")
-        edits.append(file.replace(use.call, f"{model}.parameters()"))
+        master.append(use.call)
     backward = block.body[0]
     assert isinstance(backward, ast.Expr) and isinstance(backward.value, ast.Call)
     arguments = file.source.segment(file.source.end(backward.value.func), file.source.end(backward.value))
-    if level == "O0":
-        if "state_dict" in by_name or "load_state_dict" in by_name:
-            raise _Incomplete("the state of amp is saved or loaded")
-        edits += [removal(start, file), _backward(block, f"{loss}.backward{arguments}", file)]
-        return _Plan(_complete(edits), level)
+    if level == "O0" and ("state_dict" in by_name or "load_state_dict" in by_name):
+        raise _Incomplete("the state of amp is saved or loaded")
+    states: list[ast.Attribute] = []
     for name in ("state_dict", "load_state_dict"):
         for use in by_name.get(name, ()):
             if file.scope(use.node) is not file.scope(start) or file.source.start(use.node) < file.source.end(start):
                 raise _Incomplete(f"{name} is called elsewhere")
-            edits.append(file.replace(use.node, f"{scaler}.{name}"))
+            if not isinstance(use.node, ast.Attribute):
+                raise _Incomplete(f"{name} is imported by its own name")
+            states.append(use.node)
+    return AmpUse(
+        level=level,
+        model=model,
+        optimizer=optimizer,
+        loss=loss,
+        scaler=scaler,
+        initialization=start,
+        forward=() if level == "O0" else _forward(block_body, place, model, loss, file),
+        backward=block,
+        arguments=arguments,
+        step=block_body[step_place],
+        looks_at_gradients=step_place > place + 1,
+        master_params=tuple(master),
+        states=tuple(states),
+    )
+
+
+def _edits(amp: AmpUse, file: PythonFile) -> tuple[Edit, ...]:
+    edits: list[Edit | None] = [file.replace(call, f"{amp.model}.parameters()") for call in amp.master_params]
+    start, block, scaler, optimizer = amp.initialization, amp.backward, amp.scaler, amp.optimizer
+    if amp.level == "O0":
+        return _complete([*edits, removal(start, file), _backward(block, f"{amp.loss}.backward{amp.arguments}", file)])
+    edits += [file.replace(node, f"{scaler}.{node.attr}") for node in amp.states]
     edits.append(file.replace(start, f"{scaler} = torch.npu.amp.GradScaler()"))
-    edits.append(_forward(block_body, place, model, loss, file))
-    edits.append(_backward(block, f"{scaler}.scale({loss}).backward{arguments}", file))
-    if step_place > place + 1:
+    edits.append(autocast_around(amp.forward, "torch.npu.amp.autocast()", file))
+    edits.append(_backward(block, f"{scaler}.scale({amp.loss}).backward{amp.arguments}", file))
+    if amp.looks_at_gradients:
         edits.append(line_after(block, f"{scaler}.unscale_({optimizer})", file))
-    step = block_body[step_place]
-    edits.append(file.replace(step, f"{scaler}.step({optimizer})"))
-    edits.append(line_after(step, f"{scaler}.update()", file))
-    return _Plan(_complete(edits), level)
+    edits.append(file.replace(amp.step, f"{scaler}.step({optimizer})"))
+    edits.append(line_after(amp.step, f"{scaler}.update()", file))
+    return _complete(edits)
 
 
 def _complete(edits: list[Edit | None]) -> tuple[Edit, ...]:
@@ -299,8 +341,8 @@ def _step(body: list[ast.stmt], place: int, optimizer: str, file: PythonFile) ->
     raise _Incomplete(f"{optimizer}.step() does not follow the backward pass in the same block")
 
 
-def _forward(body: list[ast.stmt], place: int, model: str, loss: str, file: PythonFile) -> Edit:
-    """Put autocast around the statements from the model's call to the one that the loss comes from."""
+def _forward(body: list[ast.stmt], place: int, model: str, loss: str, file: PythonFile) -> tuple[ast.stmt, ...]:
+    """The statements from the model's call to the one that the loss comes from, which can be put into a block."""
 
     def calls_model(statement: ast.stmt) -> bool:
         return any(isinstance(node, ast.Call) and file.code(node.func) == model for node in ast.walk(statement))
@@ -323,11 +365,17 @@ def _forward(body: list[ast.stmt], place: int, model: str, loss: str, file: Pyth
         for node in ast.walk(statement):
             if isinstance(node, (ast.Constant, ast.JoinedStr)) and node.lineno != node.end_lineno:
                 raise _Incomplete("the forward pass holds a text of several lines")
+    return tuple(statements)
+
+
+def autocast_around(statements: tuple[ast.stmt, ...], context: str, file: PythonFile) -> Edit:
+    """Put whole statements into ``with context:``."""
+    indent = indentation(statements[0], file) or ""
     start, end = file.source.start(statements[0]) - len(indent.encode()), file.source.end(statements[-1])
     deeper = "\t" if "\t" in indent else "    "
     lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", file.source.segment(start, end))
     moved = "".join(deeper + line if line.strip() else line for line in lines)
-    return file.edit(start, end, f"{indent}with torch.npu.amp.autocast():{file.source.text.newline}{moved}")
+    return file.edit(start, end, f"{indent}with {context}:{file.source.text.newline}{moved}")
 
 
 def _backward(block: ast.With, text: str, file: PythonFile) -> Edit | None:

@@ -11,6 +11,7 @@ from npuify.rules.attention_calls import plan_of
 from npuify.rules.attention_forms import FLASH_WORDS
 from npuify.rules.base import rule
 from npuify.rules.prepared import prepared_for_npu
+from npuify.rules.styles.branches import never_on_npu
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +78,7 @@ def flash_attention_import(node: ast.Import | ast.ImportFrom, file: PythonFile) 
         return
     whole = isinstance(node, ast.ImportFrom) or len(names) == len(node.names)
     uses = _uses([bound for bound, _ in names], file)
-    if uses and whole and all(_is_rewritten(use, file) for use in uses):
+    if uses and whole and all(never_on_npu(use, file) or _is_rewritten(use, file) for use in uses):
         return
     edits = []
     if not uses and whole and _may_go(names, file):

@@ -26,6 +26,11 @@ CONTAINER_NEEDS = (
     "the host /usr/local/Ascend/driver, /usr/local/dcmi, /usr/local/bin/npu-smi and /etc/ascend_install.info; with the "
     "Ascend Docker Runtime, --runtime=ascend and ASCEND_VISIBLE_DEVICES=0-7 stand for all of them"
 )
+NVIDIA_PLACE = re.compile(
+    r"/dev/nvidia[\w*-]*|/usr/(?:local/|lib/|lib64/)(?:[\w-]+/)?nvidia\b[\w.-]*|/usr/local/cuda[\w.-]*|/(?:run|proc/driver)/nvidia\b"
+    r"|/[\w./-]*/lib(?:cuda\.so|nvidia-)[\w.-]*"
+)
+"""Device files of NVIDIA's, and folders of a host with its driver or CUDA in them, which containers are given."""
 _SOURCE = "vllm-ascend installation guide; Ascend mind-cluster documentation, Ascend Docker Runtime"
 
 

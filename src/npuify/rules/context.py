@@ -10,6 +10,7 @@ from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
 from npuify.rules.device_use import device_table_entry, looked_up_by_device
 from npuify.rules.prepared import prepared_for_npu
 from npuify.rules.styles import restyle
+from npuify.rules.styles.branches import only_on_npu
 from npuify.rules.styles.draft import Draft
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class PythonFile:
         rule = self.rule
         chosen = tuple(sorted(edits))
         treated = False
-        if chosen and isinstance(node, ast.AST) and prepared_for_npu(node, self):
+        if chosen and isinstance(node, ast.AST) and prepared_for_npu(node, self) and not self._is_half_written(node):
             treated = self._treated_by_style(node, chosen, subject)
             chosen = ()
             severity, message = Severity.INFO, f"{message}; left, since the code around it treats the NPU already"
@@ -191,6 +192,10 @@ class PythonFile:
             self.left_out.add(id(finding))
             self._memory["left out", id(finding)] = finding  # so that its id is not given to another
         return finding
+
+    def _is_half_written(self, node: ast.AST) -> bool:
+        """Whether code for the NPU was put beside that for CUDA in this run, and is to be migrated itself."""
+        return self.project.plan.style == "portable" and only_on_npu(node, self)
 
     def _treated_by_style(self, node: ast.AST, edits: tuple[Edit, ...], subject: str) -> bool:
         """Whether code that names both devices is as the project's style writes it, so that nothing is left to say."""

@@ -17,7 +17,7 @@ from npuify.model import Evidence, NpuifyError, Safety, Severity
 from npuify.rules.wishes import CustomRule, Meaning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 if sys.version_info >= (3, 11):
@@ -79,7 +79,42 @@ def read_rules(path: Path) -> tuple[CustomRule, ...]:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise NpuifyError(f"cannot be read: {error}", file=str(path)) from None
-    return _toml(path, text) if path.suffix.lower() == ".toml" else _json(path, text)
+    rules = _toml(path, text) if path.suffix.lower() == ".toml" else _json(path, text)
+    check_together(str(path), rules)
+    return rules
+
+
+def check_together(file: str, rules: Sequence[CustomRule]) -> None:
+    """Refuse rows that contradict each other, or that would go on for ever.
+
+    Raises:
+        NpuifyError: naming the row, and the other that it does not go with.
+    """
+    seen: dict[tuple[str, str, int, str], CustomRule] = {}
+    for rule in rules:
+        made = rule.replacement or rule.value
+        first = seen.setdefault((rule.meaning, rule.name, rule.index, rule.keyword), rule)
+        other = first.replacement or first.value
+        free = rule.meaning == "argument" and not rule.unless and not first.unless
+        if made != other and (free or (rule.replacement and first.replacement)):
+            said = f"{first.origin} makes it {other}" if other else f"{first.origin} takes it out"
+            raise _wrong(file, rule.origin, f"makes {rule.name} {made or 'go'}, but {said}")
+    renamed = {rule.name: rule for rule in rules if rule.replacement}
+    for rule in renamed.values():
+        new = rule.replacement
+        if new == rule.name:
+            raise _wrong(file, rule.origin, f"{new} is to become {new}, which changes nothing")
+        if rule.meaning in ("name", "module") and new.startswith(f"{rule.name}."):
+            raise _wrong(file, rule.origin, f"{new} holds {rule.name} again, so that it would be replaced for ever")
+        passed = [rule]
+        while new in renamed and renamed[new] not in passed:
+            passed.append(renamed[new])
+            new = renamed[new].replacement
+        if new == rule.name and len(passed) > 1:
+            others = ", ".join(one.origin for one in passed[1:])
+            raise _wrong(
+                file, rule.origin, f"{rule.name} becomes {rule.replacement}, which {others} turns back into it"
+            )
 
 
 # --- the vendor's JSON -----------------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ import warnings
 from typing import NamedTuple
 
 _SETUP = frozenset(("CUDAExtension", "CppExtension", "NpuExtension", "Extension", "SyclExtension"))
-_JIT = frozenset(("load", "load_inline"))
+AT_RUN_TIME = frozenset(("load", "load_inline"))
+"""Functions of torch that build an extension while the program runs."""
 _MAY_BUILD = re.compile(rb"Extension\b|cpp_extension|make_cuda_ext|make_onnxruntime")
 
 
@@ -25,6 +26,8 @@ class Build(NamedTuple):
     """The function that makes it: ``CUDAExtension``, ``load_inline``, …"""
     code: tuple[str, ...] = ()
     """Source code that ``load_inline`` is given."""
+    functions: tuple[str, ...] = ()
+    """The functions of that code that ``load_inline`` hands to Python."""
     loader: str = ""
     """The class whose ``load()`` gives the module, where one does."""
 
@@ -71,7 +74,9 @@ def _build(
     given = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     if function in makers:
         kind = makers[function]
-    elif function in _JIT and torch and ("sources" in given or "cpp_sources" in given or "cuda_sources" in given):
+    elif (
+        function in AT_RUN_TIME and torch and ("sources" in given or "cpp_sources" in given or "cuda_sources" in given)
+    ):
         kind = function
     elif "make_cuda_ext" in function or "make_onnxruntime" in function:
         # The helper that projects of OpenMMLab copy from each other.
@@ -89,7 +94,14 @@ def _build(
         sources = [*sources, *(f"{module.replace('.', '/')}/{source}" for source in sources)]
     code = [text for key in ("cpp_sources", "cuda_sources") for text in _texts(given.get(key), constants)]
     full = f"{module}.{name}" if module and name else name
-    return Build(full, tuple(sources), relative, call.lineno, kind, tuple(code))
+    functions = _names(given.get("functions"), constants)
+    return Build(full, tuple(sources), relative, call.lineno, kind, tuple(code), functions)
+
+
+def _names(node: ast.expr | None, constants: dict[str, str]) -> tuple[str, ...]:
+    """A name, a list of names, or the keys of a dictionary of names and what they do."""
+    inner = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [node])
+    return tuple(text for one in inner if (text := _text(one, constants)))
 
 
 def _text(node: ast.expr | None, constants: dict[str, str]) -> str:
@@ -108,7 +120,7 @@ def _texts(node: ast.expr | None, constants: dict[str, str]) -> list[str]:
     if direct:
         return [direct]
     return [
-        inner.value
+        text
         for inner in ast.walk(node)
-        if isinstance(inner, ast.Constant) and isinstance(inner.value, str) and "." in inner.value
+        if isinstance(inner, (ast.Constant, ast.Name)) and "." in (text := _text(inner, constants))
     ]

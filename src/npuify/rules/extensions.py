@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.base import rule
+from npuify.rules.inline_code import DIFFICULTIES, inline_operators
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Edit, Finding
+    from npuify.model import Edit, Finding, NativeOperator
     from npuify.rules.context import PythonFile
 
 _MODULE = "torch.utils.cpp_extension"
+_MOST_TOLD = 6
+"""Operators of one call that its finding tells of."""
 
 
 @rule(
@@ -72,6 +75,8 @@ def _is_guarded(node: ast.AST, file: PythonFile) -> bool:
     for up in file.ancestors(node):
         if isinstance(up, (ast.If, ast.IfExp)) and _asks_for_cuda(up.test):
             return True
+        if isinstance(up, ast.ListComp) and any(_asks_for_cuda(one) for made in up.generators for one in made.ifs):
+            return True
         if isinstance(up, ast.FunctionDef):
             return any(
                 isinstance(one, ast.If)
@@ -94,16 +99,57 @@ def _asks_for_cuda(test: ast.AST) -> bool:
 
 
 def _made_only_with_cuda(node: ast.Call, file: PythonFile) -> list[Edit] | None:
-    """Edits that put a condition around a call; None where it is no item of a list, nor of a call that adds to one."""
+    """Edits that put a condition around a call.
+
+    None where it is neither an item of a list, nor of a call that adds to one, nor what a name stands for that is only
+    used so.
+    """
     holder = file.parent(node)
     home = _cuda_home(node.func, file)
     if home is None:
         return None
     name, more = home
+    test = f"{name} is not None"
+    edits: list[Edit] | None
+    if isinstance(holder, ast.ListComp) and holder.elt is node:
+        last = [holder.generators[-1].iter, *holder.generators[-1].ifs][-1]
+        end, close = file.source.end(last), file.source.end(holder) - 1
+        # Brackets around the last part, and comments behind it, belong before the condition.
+        end = close if file.source.data[end:close].strip() else end
+        edits = [file.edit(end, end, f" if {test}")] if not _is_conditional(holder) else None
+    elif isinstance(holder, ast.Assign) and len(holder.targets) == 1 and isinstance(holder.targets[0], ast.Name):
+        end = file.source.end(node)
+        uses = _uses(holder.targets[0], file)
+        edits = [file.edit(end, end, f" if {test} else None")] if uses else None
+        for use in uses or ():
+            made = _item_only_if(use, f"{use.id} is not None", file)
+            edits = [*edits, *made] if edits is not None and made is not None else None
+    else:
+        edits = _item_only_if(node, test, file)
+    return [*more, *edits] if edits is not None else None
+
+
+def _is_conditional(made: ast.ListComp) -> bool:
+    """Whether a condition could not simply stand at the end of a list that is made by loops."""
+    last = made.generators[-1]
+    return isinstance(last.iter, (ast.IfExp, ast.Lambda)) or any(isinstance(one, ast.IfExp) for one in last.ifs)
+
+
+def _uses(target: ast.Name, file: PythonFile) -> list[ast.Name]:
+    """The places that read a name which is given a value once; empty where there are others, or none."""
+    found = [one for one in file.nodes_on_lines_with(target.id) if isinstance(one, ast.Name) and one.id == target.id]
+    if any(not isinstance(one.ctx, ast.Load) for one in found if one is not target):
+        return []
+    return [one for one in found if one is not target]
+
+
+def _item_only_if(node: ast.expr, test: str, file: PythonFile) -> list[Edit] | None:
+    """Edits that leave an item out of its list where ``test`` does not hold."""
+    holder = file.parent(node)
     start, end = file.source.start(node), file.source.end(node)
-    condition = f" if {name} is not None else [])"
-    if isinstance(holder, ast.List) and node in holder.elts:
-        return [*more, file.edit(start, start, "*(["), file.edit(end, end, "]" + condition)]
+    condition = f" if {test} else [])"
+    if isinstance(holder, (ast.List, ast.Tuple)) and isinstance(holder.ctx, ast.Load) and node in holder.elts:
+        return [file.edit(start, start, "*(["), file.edit(end, end, "]" + condition)]
     if (
         isinstance(holder, ast.Call)
         and isinstance(holder.func, ast.Attribute)
@@ -113,12 +159,7 @@ def _made_only_with_cuda(node: ast.Call, file: PythonFile) -> list[Edit] | None:
         span = file.source.attribute_span(holder.func)
         if span is None:
             return None
-        return [
-            *more,
-            file.edit(*span, "extend"),
-            file.edit(start, start, "(["),
-            file.edit(end, end, "]" + condition),
-        ]
+        return [file.edit(*span, "extend"), file.edit(start, start, "(["), file.edit(end, end, "]" + condition)]
     return None
 
 
@@ -131,10 +172,18 @@ def _cuda_home(function: ast.expr, file: PythonFile) -> tuple[str, list[Edit]] |
             names = {alias.name: alias.asname for alias in statement.names}
             if "CUDA_HOME" in names:
                 return names["CUDA_HOME"] or "CUDA_HOME", []
+            first = file.source.start(statement.names[0])
+            if "*" in names and not any(
+                isinstance(other, ast.ImportFrom) and "CUDA_HOME" in {alias.name for alias in other.names}
+                for other in file.source.tree.body
+            ):
+                # The star does not bring it: __all__ of the module leaves it out.
+                first = file.source.start(statement)
+                line = f"from {_MODULE} import CUDA_HOME{file.source.text.newline}"
+                return "CUDA_HOME", [file.edit(first, first, line)]
             if "*" in names:
                 return "CUDA_HOME", []
             if "CUDAExtension" in names:
-                first = file.source.start(statement.names[0])
                 return "CUDA_HOME", [file.edit(first, first, "CUDA_HOME, ")]
     return None
 
@@ -151,7 +200,8 @@ def _cuda_home(function: ast.expr, file: PythonFile) -> tuple[str, list[Edit]] |
 def cuda_extension_at_run_time(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
     """torch.utils.cpp_extension.load and load_inline compile CUDA code when the program runs, which needs nvcc.
 
-    Code for the CPU alone compiles as before.
+    Of code that stands in the file itself the finding says which operators it defines, what makes them hard, and which
+    lines call them. Code for the CPU alone compiles as before.
     """
     calls = [node] if isinstance(node, ast.Call) else []
     if isinstance(node, ast.ImportFrom) and node.module == _MODULE and not node.level:
@@ -176,11 +226,24 @@ def _compiled(node: ast.Call, name: str, file: PythonFile) -> Iterator[Finding]:
     if not literal and "with_cuda" not in given and any(text.endswith((".cpp", ".cc", ".cxx")) for text in texts):
         return
     guarded = _is_guarded(node, file)
+    told = ""
+    if name.endswith("load_inline"):
+        operators = inline_operators(file.source.relative, file.source.data, node.lineno)
+        told = "".join(f"; {_of_operator(one)}" for one in operators[:_MOST_TOLD])
+        told += f"; and {len(operators) - _MOST_TOLD} more" if len(operators) > _MOST_TOLD else ""
     yield file.report(
         node,
-        "CUDA code is compiled when this runs, which needs nvcc" if literal else "this may compile CUDA code",
+        ("CUDA code is compiled when this runs, which needs nvcc" if literal else "this may compile CUDA code") + told,
         severity=Severity.INFO if guarded or not literal else None,
         subject=name,
         advice="guard it by torch.utils.cpp_extension.CUDA_HOME and give what it computes another way: in PyTorch, as "
         "a Triton kernel for triton-ascend, or in Ascend C",
     )
+
+
+def _of_operator(one: NativeOperator) -> str:
+    lines = ", ".join(place.rpartition(":")[2] for place in one.calls[:3])
+    called = f"called in line {lines}" if lines else "no call of it was seen in this file"
+    uses = f" ({', '.join(one.uses)})" if one.uses else ""
+    equivalent = f"; {one.equivalent} does the like" if one.equivalent else ""
+    return f"{one.name}: {DIFFICULTIES[one.difficulty]}{uses}, {called}{equivalent}"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from npuify.rules.containers import CLUSTER, COMPOSE, CONTAINER_NEEDS, RUNNER, judge_image
+from npuify.rules.containers import CLUSTER, COMPOSE, CONTAINER_NEEDS, NVIDIA_PLACE, RUNNER, judge_image
 from npuify.rules.options import judge_pair, pairs
 from npuify.rules.settings import judge_option
+from npuify.rules.shell_commands import judge_command
 from npuify.rules.shell_script import judge_script
-from npuify.source.shell import Word
+from npuify.source.shell import Command, Word
 
 if TYPE_CHECKING:
     from npuify.rules.other_file import OtherFile
@@ -21,7 +22,16 @@ _WORKFLOW = re.compile(
 )
 _SCRIPT_KEYS = frozenset(("run", "script", "before_script", "after_script", "command", "entrypoint", "cmd", "setup"))
 _ALWAYS_SCRIPTS = frozenset(("run", "script", "before_script", "after_script"))
+_COMMAND = re.compile(
+    r"(?:^|[;&|\n])\s*(?:[A-Z_][A-Z0-9_]*=\S*\s+)*(?:\S*/)?(?:python[\d.]*|torchrun|bash|sh|export|nvidia-smi|accelerate"
+    r"|deepspeed|mpirun|source|cd|pip3?|set|exec|srun)\s+\S"
+)
+"""A command of a shell among the arguments of a container, which is what stands behind ``bash -c``."""
 _ARGUMENT_KEYS = frozenset(("args", "command", "cmd", "entrypoint", "arguments", "options", "runargs"))
+_OPTION_KEYS = frozenset(("options", "runArgs", "args", "arguments"))
+"""Keys of lists that begin with no command."""
+_MOUNTED = frozenset(("devices", "volumes", "path", "hostpath", "source", "device"))
+"""Keys under which a container is given files of the host."""
 _GPU_RUNNER = re.compile(
     r"(?i)(?:^|[^a-z])(?:gpus?|cuda\d*|cu1\d\d|nvidia|[avhltpb](?:4|10|10g|40|100|200|300)|gb200|rtx\w*|dgx\w*)(?:$|[^a-z])"
 )
@@ -38,15 +48,17 @@ def is_workflow(relative: str) -> bool:
 
 def judge_manifest(document: Document, file: OtherFile, options: ProgramOptions) -> None:
     """Report what a file of settings asks of containers, clusters and runners, and what its scripts do."""
-    shell = _EXPRESSION.sub(lambda match: re.sub(rb"[^\r\n]", b"x", match.group()), file.data)
+    shell = _EXPRESSION.sub(_unknown, file.data)
     workflow = is_workflow(file.relative)
     lists: dict[int, list[Value]] = {}
     labelled: set[int] = set()
     for value in document.values:
         key = value.key.lower().replace("-", "_")
-        if value.path[-1:] == ("#",) and key in _ARGUMENT_KEYS:
+        if value.path[-1:] == ("#",) and (key in _ARGUMENT_KEYS or (key == "test" and "healthcheck" in value.path)):
             lists.setdefault(value.table, []).append(value)
-        if key in _SCRIPT_KEYS and (key in _ALWAYS_SCRIPTS or re.search(r"\s", value.text)):
+        if (key in _SCRIPT_KEYS and (key in _ALWAYS_SCRIPTS or re.search(r"\s", value.text))) or (
+            key in ("args", "arguments") and _COMMAND.search(value.text)
+        ):
             # Escapes would move what stands behind them.
             if "\\" not in value.text or value.quote != '"':
                 judge_script(shell, value.start, value.end, file, options)
@@ -59,6 +71,10 @@ def judge_manifest(document: Document, file: OtherFile, options: ProgramOptions)
         for pair in pairs(words):
             judge_pair(pair, program, options, file)
             judge_option(pair, file)
+        if words[0].value in ("CMD", "CMD-SHELL"):
+            words = words[1:]
+        if words and values[0].key not in _OPTION_KEYS:
+            judge_command(Command(tuple(words), words[0].start, words[-1].end, False), file)
     _judge_resources(document, file)
     for value in document.values:
         _judge_key(value.path, value.key_start, value.key_end, value, file)
@@ -66,11 +82,17 @@ def judge_manifest(document: Document, file: OtherFile, options: ProgramOptions)
         _judge_key(one.path, one.start, one.end, None, file)
 
 
+def _unknown(match: re.Match[bytes]) -> bytes:
+    """Something of the same length whose value a shell cannot tell."""
+    text = match.group()
+    return b"${" + re.sub(rb"[^\r\n]", b"x", text[2:-1]) + b"}"
+
+
 def _word(value: Value) -> Word:
     if not value.text.isascii() or "\\" in value.text or len(value.text) != value.end - value.start:
         return Word("", (), (), value.start, value.end)
     places = range(value.start, value.end)
-    return Word(value.text, tuple(places), tuple(place + 1 for place in places), value.start, value.end)
+    return Word(value.text, tuple(places), tuple(place + 1 for place in places), value.start, value.end, (), True)
 
 
 def _names_runner(value: Value, key: str, relative: str) -> bool:
@@ -101,6 +123,14 @@ def _judge_request(value: Value, key: str, file: OtherFile, seen: set[int], *, i
             subject="deploy.resources.reservations.devices",
             advice="take the reservation out, and list devices and volumes of the service: " + CONTAINER_NEEDS,
         )
+    elif key in _MOUNTED and (match := NVIDIA_PLACE.match(value.text)) is not None and _gives(value):
+        file.report(
+            COMPOSE if "services" in value.path else CLUSTER,
+            place,
+            f"{match.group()} of the host, given to a container, is NVIDIA's",
+            subject=match.group(),
+            advice=CONTAINER_NEEDS,
+        )
     elif key == "gpus" and "services" in value.path:
         file.report(COMPOSE, place, "gpus gives a service NVIDIA's GPUs", subject="gpus", advice=CONTAINER_NEEDS)
     elif key in ("options", "docker_options", "runargs") and (match := _GPUS_OPTION.search(value.text)) is not None:
@@ -127,6 +157,11 @@ def _judge_request(value: Value, key: str, file: OtherFile, seen: set[int], *, i
                 subject="runs-on",
                 advice="give the label of a runner with NPUs; ascend-gha-runners gives out some to open projects",
             )
+
+
+def _gives(value: Value) -> bool:
+    """Whether a path is one that a service or a pod is given, not one that a program is told of."""
+    return "services" in value.path or "hostPath" in value.path
 
 
 def _is_resource(path: tuple[str, ...]) -> bool:

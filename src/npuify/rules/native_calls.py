@@ -48,7 +48,7 @@ class CallSearch:
                 holders = {word} if any(module.encode() in data[start:end] for start, end in lines) else set()
                 holders |= _aliases(word, lines, data) if holders else set()
             else:
-                holders = {word, *_aliases(word, lines, data)} if lines else set()
+                holders = {word, *_aliases(word, lines, data), *_built(word, data)} if lines else set()
             holders |= loaded
             for holder in holders:
                 for match in _use(holder).finditer(data):
@@ -73,6 +73,21 @@ def _use(holder: bytes) -> re.Pattern[bytes]:
 def _load(loader: bytes) -> re.Pattern[bytes]:
     """``x = Loader().load()``, the class given by its name as well."""
     return re.compile(rb"(" + _NAME + rb")[ \t]*=[^=\n]*\b" + re.escape(loader) + rb"\b[^\n]*\.load\(")
+
+
+def _built(word: bytes, data: bytes) -> set[bytes]:
+    """The names that a file gives to the module that it builds itself: ``x = load(name="word", …)``."""
+    if b"load" not in data:
+        return set()
+    return {match.group(1) for match in _build(word).finditer(data)}
+
+
+@cache
+def _build(word: bytes) -> re.Pattern[bytes]:
+    return re.compile(
+        rb"\b(" + _NAME + rb")[ \t]*=\s*(?:\w+\.)*load(?:_inline)?\(\s*(?:name[ \t]*=\s*)?[\"']"
+        rb"(?:[\w.]*\.)?" + re.escape(word) + rb"[\"']"
+    )
 
 
 @cache

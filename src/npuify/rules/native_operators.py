@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.knowledge.kernels import equivalent_of
 from npuify.model import NativeOperator
+from npuify.rules.extension_builds import AT_RUN_TIME
 from npuify.rules.op_builders import FOR_NPU
 
 if TYPE_CHECKING:
@@ -62,25 +63,41 @@ class Operators:
                 self._by_name.setdefault(function.name, []).append(_Node(relative, function))
             for interface, key, implementation in file.registered:
                 self._registered.setdefault(interface, []).append((key, implementation))
-        self._group_of = {relative: self._group(relative) for relative in files}
+        self._groups_of = {relative: self._groups(relative) for relative in files}
+        self._group_of = {relative: groups[0] if groups else None for relative, groups in self._groups_of.items()}
 
-    def _group(self, relative: str) -> Build | None:
-        """The extension that a file is a source of; of those that name no sources, the nearest above it."""
+    def _groups(self, relative: str) -> list[Build]:
+        """The extensions that a file is a source of; of those that name no sources, the nearest above it.
+
+        Many projects build the same files twice: by setup.py, and by ``load`` where that was not run. The first of the
+        list is the one that is installed.
+        """
+        exact: list[Build] = []
+        named: list[tuple[int, Build]] = []
         similar: Build | None = None
         above: tuple[int, Build] | None = None
         for build in self.builds:
             folder = build.file.rpartition("/")[0]
             paths = [source.removeprefix("./") for source in build.sources]
             if relative in {f"{folder}/{path}" if folder else path for path in paths}:
-                return build
+                exact.append(build)
             if similar is None and any("/" in path and f"/{relative}".endswith(f"/{path}") for path in paths):
                 similar = build
-            names_none = not any(path.endswith((".cu", ".cpp", ".cc")) for path in paths)
+            if relative.startswith(f"{folder}/" if folder else "") and relative.rpartition("/")[2] in paths:
+                # The folders of such a source were put before its name by code.
+                named.append((folder.count("/") + bool(folder), build))
+            names_none = not any(path.endswith((".cu", ".cpp", ".cc")) for path in paths) and not build.code
             if names_none and (not folder or relative.startswith(folder + "/")):
                 depth = folder.count("/") + bool(folder)
                 if above is None or depth > above[0]:
                     above = (depth, build)
-        return similar or (above[1] if above else None)
+        if not exact and similar is None and named:
+            deepest = max(depth for depth, _ in named)
+            exact = [build for depth, build in named if depth == deepest]
+        if exact:
+            return sorted(exact, key=lambda build: build.kind in AT_RUN_TIME)
+        last = similar or (above[1] if above else None)
+        return [last] if last is not None else []
 
     def all(self, calls: Mapping[tuple[str, str], tuple[str, ...]]) -> tuple[NativeOperator, ...]:
         """The operators of the project; ``calls`` are the places that call each, by module and name."""
@@ -88,15 +105,31 @@ class Operators:
         for relative, file in self.files.items():
             for binding in file.bindings:
                 merged.setdefault((self.module(relative, binding), binding.name), []).append((relative, binding))
-        made = [self._operator(*key, places, calls.get(key, ())) for key, places in merged.items()]
+        made = []
+        for (module, name), places in merged.items():
+            found = [calls.get((one, name), ()) for one in self._modules(module, places)]
+            made.append(
+                self._operator(module, name, places, tuple(dict.fromkeys(place for one in found for place in one)))
+            )
         return tuple(sorted(made))
+
+    def _modules(self, module: str, places: list[tuple[str, Binding]]) -> list[str]:
+        """The names under which Python may find an operator, that of ``module`` first."""
+        others = [
+            build.module
+            for relative, binding in places
+            if binding.module == "TORCH_EXTENSION_NAME" and not binding.library
+            for build in self._groups_of.get(relative, ())
+        ]
+        return list(dict.fromkeys((module, *others)))
 
     def names(self) -> set[tuple[str, str]]:
         """Module and name of each operator."""
         return {
-            (self.module(relative, binding), binding.name)
+            (module, binding.name)
             for relative, file in self.files.items()
             for binding in file.bindings
+            for module in self._modules(self.module(relative, binding), [(relative, binding)])
         }
 
     def module(self, relative: str, binding: Binding) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.model import Evidence, Finding, Position, Safety, Severity
 from npuify.rules.base import Rule, list_rule
 from npuify.rules.cache import Entry, stamp
+from npuify.rules.inline_code import DIFFICULTIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,14 +20,6 @@ if TYPE_CHECKING:
 
 _LARGEST: Final = 4_000_000
 """Bytes; larger files hold tables of numbers, or are made by a program."""
-
-_HOW: Final = {
-    "elementwise": "each thread computes for itself, so that PyTorch or Triton can say the same",
-    "cooperative": "threads work together through shared memory or warps",
-    "library": "it calls libraries of CUDA",
-    "tensor core": "it is written for tensor cores or in assembly",
-    "unknown": "what it runs on the device was not found in the project's files",
-}
 
 
 def _documentation(node: object, file: object) -> Iterator[object]:
@@ -113,7 +106,7 @@ def _finding(one: NativeOperator) -> Finding:
         file=one.file,
         start=Position(one.line, 1),
         end=Position(one.line, 1),
-        message=f"{name} is {kernels} for NVIDIA GPUs: {_HOW[one.difficulty]}{uses}{called}",
+        message=f"{name} is {kernels} for NVIDIA GPUs: {DIFFICULTIES[one.difficulty]}{uses}{called}",
         evidence=RULE.evidence,
         source=RULE.source,
         subject=name,

@@ -13,7 +13,7 @@ from npuify.rules.overrides import override_use
 from npuify.source.shell import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from npuify.model import Finding
     from npuify.rules.other_file import OtherFile
@@ -204,6 +204,35 @@ def judge_pair(pair: Pair, program: str, options: ProgramOptions, file: OtherFil
         severity=Severity.ERROR if safety is Safety.SAFE or backend else Severity.WARNING,
         subject="nccl" if backend else "cuda",
         advice=advice,
+    )
+
+
+def judge_name(name: str, place: tuple[int, int], value: str, options: Iterable[str], file: OtherFile) -> None:
+    """Report a variable that holds the name of a device or a backend, where its name or its use says that it is one.
+
+    Args:
+        name: of the variable.
+        place: of its value.
+        value: a device or a backend.
+        options: the last names of the options that the variable is the value of.
+        file: where it stands.
+    """
+    backend = is_backend(value)
+    word = BACKEND_WORD if backend else DEVICE_NAME
+    named = word.search(name) is not None
+    used = any(word.search(option) for option in options)
+    if not named and not used and not (backend and NEAR_BACKEND.search(name)):
+        return
+    proven = used or (backend and named)
+    file.report(
+        NCCL if backend else DEVICE,
+        place,
+        f"{name} names NCCL; on the NPU it is HCCL" if backend else f"{name} names the CUDA device {value}",
+        edits=[(*place, counterpart(value))],
+        safety=Safety.SAFE if proven else Safety.REVIEW,
+        severity=Severity.ERROR if proven else Severity.WARNING,
+        subject="nccl" if backend else "cuda",
+        advice="" if proven else "how the variable is used cannot be told here",
     )
 
 

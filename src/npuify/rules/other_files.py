@@ -39,6 +39,7 @@ _WORDS = (
     b'"install"',
     b"=npu",
     b"pytorch",
+    b" --nv",
 )
 """Lower-case words of which a file has to hold one."""
 _SETTINGS = frozenset(("yaml", "json", "toml", "ini", "env"))

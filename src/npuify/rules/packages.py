@@ -59,7 +59,7 @@ def package_without_npu(node: ast.Import | ast.ImportFrom | ast.Attribute, file:
         row = _member(name)
         imported = [(name, row)] if row is not None else []
     else:
-        imported = [(name, row) for name in _imported(node) if (row := _row(name)) is not None]
+        imported = [(name, row) for name in _imported(node) if (row := package_of(name)) is not None]
     for name, row in imported:
         key = ("package", row.package)
         if file.recall(key) or _own_module(name, file):
@@ -78,7 +78,7 @@ def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
     return [f"{node.module}.{alias.name}" for alias in node.names]
 
 
-def _row(name: str) -> PackageFact | None:
+def package_of(name: str) -> PackageFact | None:
     """The row of an imported name: that of the longest module above it, or of the member that it is."""
     table = packages()
     parts = name.split(".")

@@ -10,7 +10,8 @@ from npuify.model import Evidence, Safety, Severity
 from npuify.rules.apex_uses import indentation, line_after
 from npuify.rules.base import rule
 from npuify.rules.placement_flow import Flow, Unproven
-from npuify.rules.placement_plan import PlacementPlan, layers_made_elsewhere
+from npuify.rules.placement_links import Group, links_of
+from npuify.rules.placement_plan import CONSTRUCTORS, PlacementPlan, layers_made_elsewhere
 from npuify.rules.style_imports import put_import
 
 if TYPE_CHECKING:
@@ -101,37 +102,87 @@ def not_placed_on_device(node: ast.Module, file: PythonFile) -> Iterator[Finding
         return
     if file.source.name_target("torch", file.source.scope) != "torch":
         return
-    flow = Flow(file)
-    try:
-        plan = PlacementPlan(flow)
-    except Unproven as problem:
-        yield file.report(
-            problem.node,
-            f"the program names no device, and was not placed on one: {problem.reason}",
-            subject="torch.Tensor.to",
-            advice="move the model before the optimizer is built, and each batch in the loop, with .to(device)",
-        )
+    group = _group(file)
+    own = group.plans.get(file.source.relative)
+    if group.problem is not None:
+        yield from _unproven(group.problem, own, file)
         return
-    if not plan.called or not (plan.models or plan.elements or plan.batches or plan.values or plan.made):
-        yield from _elsewhere(flow, file)
+    if own is None or not own.changes:
+        if own is not None and not any(plan.called for plan in group.plans.values()):
+            yield from _elsewhere(own.flow, file)
         return
-    edits = _edits(plan, file)
-    if edits is None:
+    edits = {relative: _edits(plan, plan.flow.file) for relative, plan in group.plans.items() if plan.changes}
+    shared = next((relative for relative, found in edits.items() if found is None), None)
+    first = next(iter(own.models), None) or own.first or own.flow.source.tree
+    if shared is not None:
         yield file.report(
-            plan.called[0],
-            "the program names no device, and was not placed on one: its statements share lines",
+            _span(first, own.flow),
+            f"the program names no device, and was not placed on one: statements of {shared} share lines",
             subject="torch.Tensor.to",
             advice="write one statement a line, and run npuify again",
         )
         return
-    first = next(iter(plan.models), plan.called[0])
     yield file.report(
-        first,
+        _span(first, own.flow),
         "the program names no device; its model, data and loss are placed on one",
-        edits=edits,
+        edits=edits[file.source.relative] or (),
         subject="torch.Tensor.to",
         needs_torch_npu=file.project.plan.style == "npu",
     )
+
+
+def _group(file: PythonFile) -> Group:
+    """The files that are placed together with a file, or it alone where the project holds another text."""
+    relative = file.source.relative
+    if file.project.file_of(file.source.module) == relative:
+        links = links_of(file)
+        flow = links.flow(relative)
+        if flow is not None and flow.source.data == file.source.data:
+            found = links.group(relative)
+            if found is not None:
+                return found
+    alone = Flow(file)
+    plan = PlacementPlan(alone)
+    try:
+        plan.work_out()
+    except Unproven as problem:
+        problem.flow = alone
+        return Group({relative: plan}, problem)
+    return Group({relative: plan})
+
+
+def _unproven(problem: Unproven, own: PlacementPlan | None, file: PythonFile) -> Iterator[Finding]:
+    """Says that a group was not placed: where the reason stands, and in files that call models."""
+    flow = problem.flow
+    relative = file.source.relative
+    message = "the program names no device, and was not placed on one"
+    if flow is not None and flow.source.relative == relative:
+        yield file.report(
+            _span(problem.node, flow),
+            f"{message}: {problem.reason}",
+            subject="torch.Tensor.to",
+            advice=_BY_HAND,
+        )
+        return
+    first = own.first if own is not None else None
+    if flow is not None and own is not None and first is not None:
+        place = f"{flow.source.relative}:{getattr(problem.node, 'lineno', 1)}"
+        yield file.report(
+            _span(first, own.flow),
+            f"{message}: at {place}, {problem.reason}",
+            subject="torch.Tensor.to",
+            advice=_BY_HAND,
+        )
+
+
+_BY_HAND: Final = "move the model before the optimizer is built, and each batch in the loop, with .to(device)"
+
+
+def _span(node: ast.AST, flow: Flow) -> tuple[int, int]:
+    """Where a node stands, also one of another parse of the same text."""
+    if isinstance(node, ast.Module):
+        return (0, 0)
+    return flow.source.start(node), flow.source.end(node)
 
 
 def _elsewhere(flow: Flow, file: PythonFile) -> Iterator[Finding]:
@@ -261,8 +312,13 @@ def made_on_cpu_in_a_module(node: ast.Module, file: PythonFile) -> Iterator[Find
     """
     if file.source.relative not in file.project.plan.placed or not may_be_placed(file.source.data):
         return
-    for call, parameter in layers_made_elsewhere(Flow(file)):
-        edit = _with_device(call, f"{parameter}.device", file) if parameter else None
+    for call, device in layers_made_elsewhere(Flow(file)):
+        edit = None
+        if device and file.qualname(call.func) in CONSTRUCTORS:
+            edit = _with_device(call, device, file)
+        elif device:
+            end = file.source.end(call)
+            edit = file.edit(end, end, f".to({device})")
         yield file.report(
             call,
             "this tensor is made on the CPU, wherever the module is",

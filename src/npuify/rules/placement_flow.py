@@ -1,7 +1,8 @@
 """Where models, data and results of a program come from: the data flow that placing it on a device needs.
 
-Names are followed through assignments, loops, calls within the file and, for classes and functions, into the project's
-other files. Nothing is told by what a variable is called. What cannot be followed raises :class:`Unproven`.
+Names are followed through assignments, loops and calls, within the file and into the project's other files and back
+(:mod:`npuify.rules.placement_links`). Nothing is told by what a variable is called. What cannot be followed raises
+:class:`Unproven`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.rules.context import PythonFile
+    from npuify.rules.placement_links import Links
     from npuify.source.python import PythonSource
 
 Kind = Literal["model", "loss", "loader"]
@@ -36,6 +38,8 @@ class Unproven(Exception):
         super().__init__(reason)
         self.node = node
         self.reason = reason
+        self.flow: Flow | None = None
+        """The flow of the file that ``node`` stands in, once it is known."""
 
 
 class Bound(NamedTuple):
@@ -51,17 +55,24 @@ class Bound(NamedTuple):
     path: tuple[int, ...] = ()
 
 
+Place = tuple["Flow", ast.expr]
+"""An expression, with the flow of the file that it stands in."""
+
+
 class Flow:
     """The functions of one file, and what their names are bound to."""
 
-    def __init__(self, file: PythonFile) -> None:
+    def __init__(self, file: PythonFile, links: Links | None = None) -> None:
         self.file = file
+        self.links = links
+        """The flows of the project's other files; None where the file is looked at alone."""
         self.source: PythonSource = file.source
         self.source.visit(range(1, len(file.source.text.line_starts) + 1), lambda node: None)
         self.nodes = list(ast.walk(self.source.tree))
         self._bindings: dict[ast.AST, dict[str, list[Bound]]] = {}
         self._kinds: dict[ast.AST, Kind | None] = {}
         self._calls: dict[ast.AST, list[ast.Call]] | None = None
+        self._far_calls: dict[tuple[str, int], list[ast.Call]] | None = None
 
     # --- frames ---
 
@@ -129,25 +140,27 @@ class Flow:
         if bound.how == "value":
             return self.kind(bound.node, hops - 1)
         if bound.how == "part":
-            part = self._part(bound)
-            return self.kind(part, hops - 1) if part is not None else None
+            part = self.part(bound)
+            return part[0].kind(part[1], hops - 1) if part is not None else None
         if bound.how == "parameter":
-            given = {self.kind(value, hops - 1) for value in self.given(bound)}
+            given = {flow.kind(value, hops - 1) for flow, value in self.passed(bound)}
             return given.pop() if len(given) == 1 else None
         return None
 
-    def _part(self, bound: Bound) -> ast.expr | None:
-        """The expression of one element of what is unpacked: of a tuple, or of what a function of the file returns."""
-        node: ast.AST | None = bound.node
+    def part(self, bound: Bound) -> Place | None:
+        """The expression of one element of what is unpacked: of a tuple, or of what a function returns."""
+        flow, node = self, bound.node
         if isinstance(node, ast.Call):
-            definition = self.function(node)
-            returned = [item for item in returns(definition) if isinstance(item, ast.Tuple)] if definition else []
-            node = returned[0] if len(returned) == 1 else None
+            called = self.target(node)
+            returned = [item for item in returns(called[1]) if isinstance(item, ast.Tuple)] if called else []
+            if called is None or len(returned) != 1:
+                return None
+            flow, node = called[0], returned[0]
         for index in bound.path:
             if not isinstance(node, (ast.Tuple, ast.List)) or index >= len(node.elts):
                 return None
             node = node.elts[index]
-        return node if isinstance(node, ast.expr) else None
+        return (flow, node) if isinstance(node, ast.expr) else None
 
     def _kind_of_call(self, node: ast.Call, hops: int) -> Kind | None:
         name = self.file.qualname(node.func) or ""
@@ -161,16 +174,72 @@ class Flow:
             return "model"
         if isinstance(node.func, ast.Attribute) and node.func.attr in _SAME_OBJECT:
             return self.kind(node.func.value, hops - 1)
-        function = self.function(node)
-        if function is not None:
-            kinds = {self.kind(item, hops - 1) for item in returns(function)}
-            return kinds.pop() if len(kinds) == 1 else None
+        called = self.target(node)
+        if called is not None and called[1].name != "__init__":
+            kinds = {called[0].kind(item, hops - 1) for item in returns(called[1])}
+            kind = kinds.pop() if len(kinds) == 1 else None
+            if kind is not None or called[0] is self:
+                return kind
         definition = self.definition(node, name)
         if isinstance(definition, ast.ClassDef):
             return "model" if self.is_module(definition, name) else None
         if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return self._kind_elsewhere(name, definition)
         return None
+
+    def target(self, node: ast.Call) -> tuple[Flow, Function] | None:
+        """The function that a call calls, in this file or another; of a class, the ``__init__`` that it has."""
+        own = self.function(node)
+        if own is not None:
+            return self, own
+        if self.links is None:
+            return None
+        if isinstance(node.func, ast.Attribute):
+            for made in self._made_by(node.func.value):
+                found = self.class_of(made)
+                method = _method_of(found[1], node.func.attr) if found is not None else None
+                if found is not None and method is not None:
+                    return found[0], method
+        held = self._held(node.func)
+        if held is None:
+            return None
+        flow, definition = held
+        if isinstance(definition, ast.ClassDef):
+            method = _method_of(definition, "__init__")
+            return (flow, method) if method is not None else None
+        return (flow, definition) if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
+
+    def class_of(self, node: ast.expr) -> tuple[Flow, ast.ClassDef] | None:
+        """The class of the project of which a call makes an object."""
+        held = self._held(node.func) if isinstance(node, ast.Call) else None
+        return (held[0], held[1]) if held is not None and isinstance(held[1], ast.ClassDef) else None
+
+    def _made_by(self, node: ast.expr) -> list[ast.expr]:
+        """The expressions that an object's name, or an attribute of ``self``, is assigned."""
+        if isinstance(node, ast.Name):
+            return [
+                bound.node
+                for bound in self.lookup(node.id, node)
+                if bound.how == "value" and isinstance(bound.node, ast.expr)
+            ]
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+            return self.assigned_to_self(node)
+        return [node] if isinstance(node, ast.Call) else []
+
+    def _held(self, node: ast.expr) -> tuple[Flow, ast.AST] | None:
+        """The definition that a name stands for, in this file or in another of the project."""
+        if isinstance(node, ast.Name):
+            own = self.source.definition(node.id)
+            if own is not None:
+                return self, own
+        name = self.file.qualname(node) or ""
+        module, _, last = name.rpartition(".")
+        relative = self.file.project.file_of(module) if module else None
+        if relative is None or self.links is None or relative == self.source.relative:
+            return None
+        flow = self.links.flow(relative)
+        definition = flow.source.definition(last) if flow is not None else None
+        return (flow, definition) if flow is not None and definition is not None else None
 
     def definition(self, node: ast.Call, name: str) -> ast.AST | None:
         """The function or class of the project that a call calls."""
@@ -253,27 +322,44 @@ class Flow:
                 kinds.add(None)
         return kinds.pop() if len(kinds) == 1 else None
 
-    # --- calls within the file ---
+    # --- calls ---
 
-    def given(self, bound: Bound) -> list[ast.expr]:
-        """What calls in this file pass for a parameter; empty where none is known, or one cannot be read."""
+    def passed(self, bound: Bound) -> list[Place]:
+        """What calls in the whole project pass for a parameter, each with the flow of its file.
+
+        Empty where no call is known, or one of them cannot be read.
+        """
         function, arg = bound.statement, bound.node
         if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or not isinstance(arg, ast.arg):
             return []
         names = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
         if names[:1] == ["self"] and self.class_around(function) is not None:
             names = names[1:]
-        found = []
-        for call in self.calls_of(function):
-            if any(isinstance(item, ast.Starred) for item in call.args) or any(k.arg is None for k in call.keywords):
+        found: list[Place] = []
+        for flow, calls in self.callers(function):
+            values = _arguments(calls, names, arg)
+            if values is None:
                 return []
-            value = next((item.value for item in call.keywords if item.arg == arg.arg), None)
-            position = names.index(arg.arg) if arg.arg in names else len(call.args)
-            if value is None and position < len(call.args):
-                value = call.args[position]
-            if value is not None:
-                found.append(value)
+            found += [(flow, value) for value in values]
         return found
+
+    def callers(self, function: Function) -> list[tuple[Flow, list[ast.Call]]]:
+        """The calls of a function, file by file, this file first."""
+        found = [(self, self.calls_of(function))]
+        if self.links is not None:
+            found += self.links.far_callers(self, function)
+        return found
+
+    def far_calls(self, relative: str, line: int) -> list[ast.Call]:
+        """The calls in this file of the function of another file that begins on a line."""
+        if self._far_calls is None:
+            self._far_calls = {}
+            for node in self.nodes:
+                called = self.target(node) if isinstance(node, ast.Call) else None
+                if called is not None and called[0] is not self and isinstance(node, ast.Call):
+                    key = (called[0].source.relative, called[1].lineno)
+                    self._far_calls.setdefault(key, []).append(node)
+        return self._far_calls.get((relative, line), [])
 
     def calls_of(self, function: ast.AST) -> list[ast.Call]:
         """The calls of a function, or (of ``__init__``) of its class, in this file."""
@@ -321,13 +407,7 @@ class Flow:
         for item in ast.walk(holder) if holder is not None else ():
             if isinstance(item, ast.Assign):
                 for target in item.targets:
-                    if (
-                        isinstance(target, ast.Attribute)
-                        and target.attr == node.attr
-                        and isinstance(target.value, ast.Name)
-                        and target.value.id == "self"
-                    ):
-                        found.append(item.value)
+                    found += [value for one, value in _pairs(target, item.value) if _is_own(one, node.attr)]
         return found
 
     # --- loops ---
@@ -389,6 +469,43 @@ def _targets(
                 yield from _targets(element.value, "other", value, statement, ())
             else:
                 yield from _targets(element, how, value, statement, (*path, index))
+
+
+def _arguments(calls: list[ast.Call], names: list[str], arg: ast.arg) -> list[ast.expr] | None:
+    """What calls pass for a parameter; None where one cannot be read."""
+    found = []
+    for call in calls:
+        if any(isinstance(item, ast.Starred) for item in call.args) or any(k.arg is None for k in call.keywords):
+            return None
+        value = next((item.value for item in call.keywords if item.arg == arg.arg), None)
+        position = names.index(arg.arg) if arg.arg in names else len(call.args)
+        if value is None and position < len(call.args):
+            value = call.args[position]
+        if value is not None:
+            found.append(value)
+    return found
+
+
+def _method_of(holder: ast.ClassDef, name: str) -> Function | None:
+    for item in holder.body:
+        if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)) and item.name == name:
+            return item
+    return None
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What an assignment assigns to what, tuples taken apart."""
+    if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
+        if len(target.elts) == len(value.elts):
+            for one, other in zip(target.elts, value.elts, strict=True):
+                yield from _pairs(one, other)
+            return
+    yield target, value
+
+
+def _is_own(node: ast.expr, name: str) -> bool:
+    own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+    return own and isinstance(node, ast.Attribute) and node.attr == name
 
 
 def _is_none(node: ast.AST) -> bool:

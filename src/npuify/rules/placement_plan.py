@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from npuify.rules.placement_flow import Flow, Unproven, returns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    from npuify.rules.placement_flow import Bound
+    from npuify.rules.placement_flow import Bound, Function
 
 CONSTRUCTORS: Final = frozenset(
     f"torch.{name}"
@@ -25,6 +25,10 @@ _NO_TENSOR: Final = frozenset(
     "state_dict parameters named_parameters children modules".split()
 )
 """Methods whose result is no tensor on the device."""
+_NUMBERS: Final = frozenset(
+    ("torch.Size", "torch.device", "torch.finfo", "torch.iinfo", "torch.numel", "torch.is_tensor")
+)
+"""Functions of torch that give no tensor."""
 _FACTS: Final = frozenset("shape dtype ndim requires_grad is_leaf layout device training".split())
 _PLAIN: Final = frozenset(
     "len int float str bool print range isinstance round repr format type id hasattr getattr max min abs sum zip "
@@ -50,8 +54,10 @@ class PlacementPlan:
         Unproven: something that has to be moved cannot be followed.
     """
 
-    def __init__(self, flow: Flow) -> None:
+    def __init__(self, flow: Flow, group: Mapping[str, PlacementPlan] | None = None) -> None:
         self.flow = flow
+        self._group = group if group is not None else {}
+        """The plans of the files that are placed together with this one, by path."""
         self.models: dict[ast.Call, None] = {}
         self.values: dict[ast.expr, None] = {}
         self.made: dict[ast.Call, None] = {}
@@ -60,24 +66,135 @@ class PlacementPlan:
         self.unpacked: dict[ast.stmt, dict[str, None]] = {}
         self.host: dict[ast.expr, None] = {}
         self._open: set[ast.AST] = set()
+        self._returning: set[ast.AST] = set()
+        """Calls whose results are being looked at, since functions may call each other."""
         self._placed: set[tuple[ast.AST, str]] = set()
         """Names whose values are on the device, with the function that binds them."""
         self._nodes = [node for node in flow.nodes if not flow.in_module_class(node)]
         self.called = [
             node for node in self._nodes if isinstance(node, ast.Call) and flow.kind(node.func) in ("model", "loss")
         ]
+
+    def work_out(self) -> None:
+        """Plan this file alone."""
         if not self.called:
             return
-        self._place_models()
+        self.begin()
         for _ in range(_MAX_ROUNDS):
-            before = self._size()
-            self._spread()
-            self._need_all()
-            if self._size() == before:
+            before = self.size()
+            self.advance()
+            if self.size() == before:
                 break
+        self.finish()
+
+    def begin(self) -> None:
+        """Place the models.
+
+        Raises:
+            Unproven: a module makes a tensor on the CPU, and nothing says where the module is.
+        """
+        for made, device in layers_made_elsewhere(self.flow):
+            if not device:
+                raise Unproven(
+                    made, "a module makes this tensor on the CPU, and nothing in the method says where it is"
+                )
+        for node in self.flow.nodes:
+            if isinstance(node, ast.Call) and _runs_in_module(node, self.flow):
+                self._look_into(node)
+        for item in self._nodes:
+            if isinstance(item, ast.Call):
+                self._follow_into(item)
+            elif isinstance(item, (ast.List, ast.Dict, ast.Set, ast.Tuple)):
+                self._refuse_kept(item)
+        self._place_models()
+
+    def _look_into(self, call: ast.Call) -> None:
+        """See that what module code calls works wherever the module is; bring back what numpy gets.
+
+        Raises:
+            Unproven: a function of another file makes tensors on the CPU, or numpy gets what may be no tensor.
+        """
+        called = self.flow.target(call)
+        if called is not None and called[0] is not self.flow and not called[0].in_module_class(called[1]):
+            inside = (item for item in ast.walk(called[1]) if isinstance(item, ast.Call))
+            if called[1].name != "__init__" and any(makes_tensor(item, called[0]) for item in inside):
+                raise Unproven(call, f"a module calls {called[1].name}(), which makes a tensor on the CPU")
+        function = call.func
+        if isinstance(function, ast.Attribute) and function.attr == "numpy" and not call.args:
+            value = function.value
+            back = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "cpu"
+            if not back and (self.flow.is_tensor(value) or _shows_tensor(value)):
+                self.host[value] = None
+            elif not back:
+                raise Unproven(call, "whether this is a tensor on the device cannot be told")
+
+    def _follow_into(self, call: ast.Call) -> None:
+        """See that a function of the project to which a model or loss is handed is known to get one.
+
+        Raises:
+            Unproven: its calls disagree, or cannot be read, so that what it does with a batch would be missed.
+        """
+        called = self.flow.target(call)
+        if called is None or called[0].in_module_class(called[1]):
+            return
+        flow, function = called
+        parameters = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
+        if parameters[:1] == ["self"]:
+            del parameters[0]
+        given = [*zip(parameters, call.args, strict=False), *((item.arg or "", item.value) for item in call.keywords)]
+        for name, value in given:
+            kind = self.flow.kind(value)
+            if kind not in ("model", "loss"):
+                continue
+            uses = [
+                use
+                for use in ast.walk(function)
+                if isinstance(use, ast.Name) and use.id == name and isinstance(use.ctx, ast.Load)
+            ]
+            if all(isinstance(flow.file.parent(use), ast.Attribute) for use in uses):
+                continue
+            if any(flow.kind(use) != kind for use in uses):
+                raise Unproven(call, f"what {function.name}() gets as {name} is not the same {kind} everywhere")
+
+    def _refuse_kept(self, node: ast.List | ast.Dict | ast.Set | ast.Tuple) -> None:
+        """Refuse a list or dictionary of models: where they are called cannot be told."""
+        inside = node.values if isinstance(node, ast.Dict) else node.elts
+        if isinstance(node, ast.Tuple) and isinstance(self.flow.file.parent(node), (ast.Assign, ast.Return)):
+            return
+        parent = self.flow.file.parent(node)
+        if isinstance(parent, ast.Call) and (self.flow.file.qualname(parent.func) or "").startswith("torch."):
+            return
+        kept = next((item for item in inside if self.flow.kind(item) in ("model", "loss")), None)
+        if kept is not None:
+            raise Unproven(kept, "it is kept in a list or dictionary, and where it is called cannot be told")
+
+    def advance(self) -> None:
+        """One round of following what is on the device, and what has to be."""
+        self._spread()
+        self._need_all()
+
+    def finish(self) -> None:
         self._hosts()
 
-    def _size(self) -> int:
+    @property
+    def first(self) -> ast.AST | None:
+        """Where to say something of the program: where a model is called, else where one is made."""
+        made = (node for node in self._nodes if isinstance(node, ast.Call) and self.flow.kind(node) == "model")
+        return next(iter(self.called), None) or next(made, None)
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything is to be edited."""
+        return bool(
+            self.models or self.values or self.made or self.elements or self.batches or self.unpacked or self.host
+        )
+
+    def _plan_of(self, flow: Flow) -> PlacementPlan | None:
+        """The plan of a file; None where it does not belong to the group."""
+        return self if flow is self.flow else self._group.get(flow.source.relative)
+
+    def size(self) -> int:
+        """A number that grows as long as anything is found."""
         own = len(self.values) + len(self.made) + len(self.batches) + len(self._placed)
         return own + sum(map(len, self.elements.values())) + sum(map(len, self.unpacked.values()))
 
@@ -93,12 +210,35 @@ class PlacementPlan:
             base = _constructor(node)
             if kind not in ("model", "loss") or base is None or self.flow.function(base) is not None:
                 continue
+            if self._is_moved_by_caller(node) or self._is_moved_where_made(node):
+                continue
             name = self.flow.file.qualname(base.func) or ""
             if name.startswith(("torch.compile", "torch.nn.DataParallel", "torch.nn.parallel.")):
                 continue
             weights = any(keyword.arg in ("weight", "pos_weight") for keyword in base.keywords)
             if kind == "model" or weights:
                 self.models[node] = None
+
+    def _is_moved_by_caller(self, node: ast.Call) -> bool:
+        """Whether a function returns this model to other files, which move it before an optimizer is built."""
+        function = self.flow.frame(node)
+        return isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and self._leaves_its_model(function)
+
+    def _is_moved_where_made(self, node: ast.Call) -> bool:
+        """Whether a function of another file gives this model, and moves it itself."""
+        called = self.flow.target(node)
+        plan = self._plan_of(called[0]) if called is not None else None
+        if called is None or plan is None or plan is self or called[1].name == "__init__":
+            return False
+        return not plan._leaves_its_model(called[1])
+
+    def _leaves_its_model(self, function: Function) -> bool:
+        if len(self._group) < 2:
+            return False
+        called = [flow for flow, calls in self.flow.callers(function) if calls]
+        if not called or self.flow in called or any(self.flow.kind(item) != "model" for item in returns(function)):
+            return False
+        return not any(isinstance(item, ast.Attribute) and item.attr == "parameters" for item in ast.walk(function))
 
     def _is_part_of_another(self, node: ast.Call) -> bool:
         """Whether a model is made for a larger one, which moves with it, or is the beginning of a longer chain."""
@@ -127,13 +267,17 @@ class PlacementPlan:
             self._placed |= {(self.flow.frame(statement), name) for name in names}
 
     def _is_placed_bound(self, bound: Bound) -> bool:
+        part = self.flow.part(bound) if bound.how == "part" else None
+        if part is not None:
+            plan = self._plan_of(part[0])
+            return plan is not None and plan.on_device(part[1])
         if bound.how in ("value", "added", "part"):
             return self.on_device(bound.node)
         if bound.how == "element":
             return isinstance(bound.node, ast.expr) and self.on_device(self.flow.loop_over(bound.node)[0])
         if bound.how == "parameter":
-            given = self.flow.given(bound)
-            return bool(given) and all(self.on_device(value) for value in given)
+            given = [(self._plan_of(flow), value) for flow, value in self.flow.passed(bound)]
+            return bool(given) and all(plan is not None and plan.on_device(value) for plan, value in given)
         return False
 
     def on_device(self, node: ast.AST) -> bool:
@@ -172,8 +316,15 @@ class PlacementPlan:
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
         if name.startswith("torch.") and name != "torch.save":
             return any(self.on_device(value) for value in given)
-        own = self.flow.function(node)
-        return own is not None and any(self.on_device(value) for value in returns(own))
+        called = self.flow.target(node)
+        plan = self._plan_of(called[0]) if called is not None else None
+        if called is None or plan is None or node in plan._returning:
+            return False
+        plan._returning.add(node)
+        try:
+            return any(plan.on_device(value) for value in returns(called[1]))
+        finally:
+            plan._returning.discard(node)
 
     # --- what has to be on the device ---
 
@@ -236,8 +387,10 @@ class PlacementPlan:
         Raises:
             Unproven: where it comes from cannot be told.
         """
-        if isinstance(node, ast.Constant) or self.on_device(node):
+        if isinstance(node, ast.Constant):
             return
+        if self.on_device(node) and not isinstance(node, ast.Name):
+            return  # a name may be on the device by one of its bindings only: hidden = rnn(x, hidden)
         if isinstance(node, ast.keyword):
             if node.arg is None:
                 self._need_whole(node.value, "dict")
@@ -283,19 +436,46 @@ class PlacementPlan:
         if name in CONSTRUCTORS:
             self._make(node)
         elif (
-            isinstance(node.func, ast.Name)
-            and word in _PLAIN
-            and self.flow.file.source.is_builtin(word, self.flow.file.scope(node))
-        ) or (isinstance(node.func, ast.Attribute) and word in _NO_TENSOR):
+            (
+                isinstance(node.func, ast.Name)
+                and word in _PLAIN
+                and self.flow.file.source.is_builtin(word, self.flow.file.scope(node))
+            )
+            or (isinstance(node.func, ast.Attribute) and word in _NO_TENSOR)
+            or self._need_returned(node)
+        ):
             return
-        elif isinstance(node.func, ast.Attribute) and not name.startswith("torch."):
-            if not self.flow.is_tensor(node):
+        elif self._is_movable(node):
+            self.values[node] = None
+        elif isinstance(node.func, ast.Attribute) and not name.startswith(("math.", "numpy.", "random.")):
+            if name not in _NUMBERS:
                 raise Unproven(node, f"whether {word}() gives a tensor cannot be told")
-            self.values[node] = None
-        elif self.flow.is_tensor(node):
-            self.values[node] = None
-        elif not name.startswith(("torch.", "math.", "numpy.", "random.")):
+        elif name not in _NUMBERS and not name.startswith(("math.", "numpy.", "random.")):
             raise Unproven(node, f"what {word}() gives cannot be told")
+
+    def _is_movable(self, node: ast.expr) -> bool:
+        """Whether a call gives a tensor, or what moves like one."""
+        if self.flow.is_tensor(node):
+            return True
+        name = self.flow.file.qualname(node.func) if isinstance(node, ast.Call) else None
+        return name is not None and (name == "torch.autograd.Variable" or name.startswith("torch.nn.utils.rnn.pa"))
+
+    def _need_returned(self, node: ast.Call) -> bool:
+        """See to it that what a function of the project returns is on the device; False for any other call."""
+        called = self.flow.target(node)
+        plan = self._plan_of(called[0]) if called is not None else None
+        if called is None or plan is None or called[1].name == "__init__" or self.flow.is_tensor(node):
+            return False
+        values = returns(called[1])
+        if not values or node in plan._open:
+            return False
+        plan._open.add(node)
+        try:
+            for value in values:
+                _there(plan, plan._place, value)
+        finally:
+            plan._open.discard(node)
+        return True
 
     def _make(self, node: ast.Call) -> None:
         if not any(keyword.arg in ("device", None) for keyword in node.keywords):
@@ -317,6 +497,8 @@ class PlacementPlan:
                 self._open.discard(bound.node)
 
     def _need_bound(self, node: ast.Name, bound: Bound) -> None:
+        if self._is_placed_bound(bound):
+            return
         if bound.how in ("value", "added") and isinstance(bound.node, ast.expr):
             self._place(bound.node)
         elif bound.how == "part" and isinstance(bound.statement, ast.stmt):
@@ -324,18 +506,25 @@ class PlacementPlan:
         elif bound.how == "element":
             self._need_element(node, bound)
         elif bound.how == "parameter":
-            given = self.flow.given(bound)
+            given = self.flow.passed(bound)
             if not given:
                 raise Unproven(node, f"no call in this file shows what {node.id} is")
-            for value in given:
-                self.need(value)
+            for flow, value in given:
+                plan = self._plan_of(flow)
+                if plan is None:
+                    raise Unproven(node, f"{flow.source.relative} passes {node.id}, and is not placed with this file")
+                _there(plan, plan.need, value)
         else:
             raise Unproven(node, f"where {node.id} comes from cannot be told")
 
     def _need_part(self, node: ast.Name, bound: Bound) -> None:
         """``x, y = batch``: the parts are moved where they are unpacked."""
-        if isinstance(bound.node, (ast.Tuple, ast.List)) and len(bound.path) == 1:
-            self._place(bound.node.elts[bound.path[0]])
+        part = self.flow.part(bound)
+        if part is not None:
+            plan = self._plan_of(part[0])
+            if plan is None:
+                raise Unproven(node, f"{part[0].source.relative} makes {node.id}, and is not placed with this file")
+            _there(plan, plan._place, part[1])
             return
         if self._is_batch(bound.node):
             assert isinstance(bound.statement, ast.stmt)
@@ -403,7 +592,7 @@ class PlacementPlan:
             return
         if isinstance(node, ast.Call) and self.flow.file.qualname(node.func) in CONSTRUCTORS:
             self._make(node)
-        elif isinstance(node, (ast.Call, ast.BinOp)) and self.flow.is_tensor(node):
+        elif isinstance(node, (ast.Call, ast.BinOp)) and self._is_movable(node):
             self.values[node] = None
         else:
             self.need(node)
@@ -423,6 +612,22 @@ class PlacementPlan:
                         self.host[argument] = None
 
 
+def _there(plan: PlacementPlan, follow: Callable[[ast.expr], None], value: ast.expr) -> None:
+    """Follow a value in the file that it stands in, which a problem then names."""
+    try:
+        follow(value)
+    except Unproven as problem:
+        problem.flow = problem.flow or plan.flow
+        raise
+
+
+def _shows_tensor(node: ast.expr) -> bool:
+    """``x.data`` and ``x.detach()``, which only tensors have beside ``numpy()``."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr == "detach"
+    return isinstance(node, ast.Attribute) and node.attr == "data"
+
+
 def _constructor(node: ast.Call) -> ast.Call | None:
     """The call at the beginning of a chain of methods, ``Net()`` of ``Net().eval()``; None for other chains."""
     current = node
@@ -439,33 +644,92 @@ def _is_name(node: ast.expr) -> bool:
 
 
 def layers_made_elsewhere(flow: Flow) -> Iterator[tuple[ast.Call, str]]:
-    """Calls in the methods of modules that make a tensor without a device, with a tensor parameter of the method.
+    """Calls that make a tensor without a device while a module runs, with an expression for the module's device.
 
-    The parameter is empty where none is known to be a tensor. Those in ``__init__`` become part of the module, or not.
+    They stand in a module's methods, or in functions of the file that such methods call. The device is that of a
+    parameter that is known to be a tensor, else that of the module's own weights; empty where nothing says it. What is
+    made in ``__init__`` becomes part of the module, or not.
     """
+    helpers = _called_by_modules(flow)
     for node in flow.nodes:
-        if not isinstance(node, ast.Call) or flow.file.qualname(node.func) not in CONSTRUCTORS:
-            continue
-        if any(keyword.arg in ("device", None) for keyword in node.keywords) or not flow.in_module_class(node):
+        if not isinstance(node, ast.Call) or not makes_tensor(node, flow):
             continue
         method = flow.frame(node)
-        if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)) and method.name != "__init__":
-            yield node, _tensor_parameter(method, flow)
+        if not isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)) or method.name == "__init__":
+            continue
+        if flow.in_module_class(node) or method in helpers:
+            parameter = _tensor_parameter(method, flow)
+            yield node, f"{parameter}.device" if parameter else _device_of_weights(method, flow)
 
 
-def _tensor_parameter(method: ast.FunctionDef | ast.AsyncFunctionDef, flow: Flow) -> str:
+def makes_tensor(node: ast.Call, flow: Flow) -> bool:
+    """Whether a call makes a tensor on the CPU, and nothing moves it at once."""
+    name = flow.file.qualname(node.func) or ""
+    if name in CONSTRUCTORS:
+        return not any(keyword.arg in ("device", None) for keyword in node.keywords)
+    if name != "torch.from_numpy" and not (name.startswith("torch.") and name.endswith("Tensor")):
+        return False
+    moved = flow.file.parent(node)
+    return not (isinstance(moved, ast.Attribute) and moved.attr in ("to", "type_as"))
+
+
+def _called_by_modules(flow: Flow) -> set[ast.AST]:
+    """The functions of the file that code of modules calls, directly or through each other."""
+    found: set[ast.AST] = set()
+    pending = [node for node in flow.nodes if isinstance(node, ast.Call) and _runs_in_module(node, flow)]
+    while pending:
+        function = flow.function(pending.pop())
+        if function is not None and function not in found and not flow.in_module_class(function):
+            found.add(function)
+            pending += [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+    return found
+
+
+def _runs_in_module(node: ast.Call, flow: Flow) -> bool:
+    """Whether a call belongs to a module's code, and not to what builds it."""
+    return flow.in_module_class(node) and getattr(flow.frame(node), "name", "") != "__init__"
+
+
+_OF_TENSORS: Final = frozenset(
+    "shape size dim view unsqueeze transpose permute reshape contiguous squeeze matmul bmm softmax argmax".split()
+)
+
+
+def _tensor_parameter(method: Function, flow: Flow) -> str:
     """A parameter of a method that is used as only tensors are: by an annotation, its shape, or a layer's input."""
     names = [arg.arg for arg in method.args.args if arg.arg != "self"]
     for arg in method.args.args:
         if arg.annotation is not None and (flow.file.qualname(arg.annotation) or "") == "torch.Tensor":
             return arg.arg
     for node in ast.walk(method):
-        if isinstance(node, ast.Attribute) and node.attr in ("shape", "size", "dim", "view", "unsqueeze"):
+        if isinstance(node, ast.Attribute) and node.attr in _OF_TENSORS:
             if isinstance(node.value, ast.Name) and node.value.id in names:
                 return node.value.id
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
             given = node.args[0]
             own = isinstance(node.func.value, ast.Name) and node.func.value.id == "self"
             if own and isinstance(given, ast.Name) and given.id in names and flow.kind(node.func) == "model":
                 return given.id
     return ""
+
+
+def _device_of_weights(method: Function, flow: Flow) -> str:
+    """``next(self.parameters()).device``, where the module has a layer with weights or a parameter of its own."""
+    holder = flow.class_around(method)
+    if holder is None or not method.args.args or method.args.args[0].arg != "self":
+        return ""
+    for item in ast.walk(holder):
+        if not isinstance(item, ast.Assign) or not isinstance(item.value, ast.Call):
+            continue
+        name = flow.file.qualname(item.value.func) or ""
+        target = item.targets[0]
+        own = isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self"
+        if own and name.startswith("torch.nn.") and name.rpartition(".")[2] in _WITH_WEIGHTS:
+            return "next(self.parameters()).device"
+    return ""
+
+
+_WITH_WEIGHTS: Final = frozenset(
+    "Parameter Linear Bilinear Embedding EmbeddingBag LSTM GRU RNN LSTMCell GRUCell RNNCell Conv1d Conv2d Conv3d "
+    "ConvTranspose1d ConvTranspose2d ConvTranspose3d MultiheadAttention Transformer TransformerEncoderLayer".split()
+)

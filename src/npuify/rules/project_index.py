@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -126,6 +126,8 @@ class ProjectIndex:
         self._files_with: dict[bytes, list[str]] = {}
         self._reexports: dict[str, tuple[str | None, tuple[str, ...]]] = {}
         """What names stand for, with the files that were looked at to find that out."""
+        self.remembered: dict[str, Any] = {}
+        """What rules that look at several files at once keep for the next file."""
         self.packages = frozenset(name.partition(".")[0] for name in self.modules)
         """The top-level packages and modules of the project."""
         self._tops = {part for name in self.modules for part in name.split(".")} | _SOURCE_FOLDERS

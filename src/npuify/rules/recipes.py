@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.rules.containers import judge_image
+from npuify.rules.embedded_python import is_python, judge_python
+from npuify.rules.options import counterpart, judge_name, last_name
 from npuify.rules.other_file import Given
 from npuify.rules.pip_lines import judge_pip_words
 from npuify.rules.shell_commands import judge_search_path
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 _EXPANDED = re.compile(rb"\$\{?([A-Za-z_]\w*)")
 _JSON_WORD = re.compile(rb'("(?:[^"\\]|\\.)*")|[\[\],]')
 _VARIABLE = re.compile(r"\$(?:\{(\w+)(?::?-[^{}]*)?\}|(\w+))")
+_CHECKED = re.compile(rb"(?:--[\w-]+=\S+\s+)*CMD\s+", re.IGNORECASE)
 _IMAGE = re.compile(rb"(?:--\S+\s+)*(\S+)")
 
 
@@ -44,8 +47,13 @@ def judge_dockerfile(file: OtherFile, options: ProgramOptions) -> None:
                 literal = pair.value if "$" not in pair.value else None
                 quoted = file.data[pair.value_start - 1 : pair.value_start] in (b'"', b"'")
                 settings.append(Setting(pair.name, pair.start, pair.end, literal, place, "" if quoted else '"'))
-        elif one.name in ("RUN", "CMD", "ENTRYPOINT"):
+        elif one.name in ("RUN", "CMD", "ENTRYPOINT", "HEALTHCHECK"):
             start = one.body
+            if one.name == "HEALTHCHECK":
+                check = _CHECKED.match(shell, start, one.end)
+                if check is None:
+                    continue
+                start = check.end()
             if file.data[start : start + 1] == b"[":
                 # The list of words as JSON: without its brackets and commas a shell reads the same words.
                 plain = _JSON_WORD.sub(lambda match: match.group(1) or b" ", shell[start : one.end])
@@ -96,12 +104,14 @@ def _filled_in(text: str, given: dict[str, Given]) -> str:
 _RECIPE = re.compile(rb"^\t[ \t]*[@+-]*(?P<command>[^\r\n]*(?:\\\r?\n[^\r\n]*)*)", re.MULTILINE)
 _RULE_RECIPE = re.compile(rb"^[^\s#:=][^:=\r\n]*::?[^=\r\n;]*;(?P<command>[^\r\n]*(?:\\\r?\n[^\r\n]*)*)", re.MULTILINE)
 _MAKE_ASSIGNED = re.compile(
-    rb"^[ ]*(?:(?:export|override)[ \t]+)*(?P<name>[A-Z][A-Z0-9_]+)[ \t]*(?::{0,3}|\?|\+)="
+    rb"^[ ]*(?:(?:export|override)[ \t]+)*(?P<name>[A-Za-z_][\w-]*)[ \t]*(?::{0,3}|\?|\+)="
     rb"[ \t]*(?P<value>[^\r\n#]*?)[ \t]*(?:#[^\r\n]*)?\r?$",
     re.MULTILINE,
 )
 _MAKE_EXPANDED = re.compile(rb"\$[({]([A-Z][A-Z0-9_]+)[)}]")
 _MAKE_FUNCTION = re.compile(rb"\$[({][^(){}\r\n]*[)}]")
+_ENVIRONMENT_NAME = re.compile(r"[A-Z][A-Z0-9_]+")
+_ARGUMENTS = re.compile(r"(?:^|\s)--?[A-Za-z]")
 
 
 def _unknown(match: re.Match[bytes]) -> bytes:
@@ -116,34 +126,122 @@ def judge_makefile(file: OtherFile, options: ProgramOptions) -> None:
     # What make expands itself, a shell would take for its own; a doubled dollar sign is one for the shell.
     shell = data.replace(b"$$", b" $")
     shell = _MAKE_FUNCTION.sub(_unknown, shell)
-    for recipe in (*_RECIPE.finditer(data), *_RULE_RECIPE.finditer(data)):
-        judge_script(shell, *recipe.span("command"), file, options)
-    _judge_assigned(_MAKE_ASSIGNED, _MAKE_EXPANDED, file)
+    recipes = [match.span("command") for match in (*_RECIPE.finditer(data), *_RULE_RECIPE.finditer(data))]
+    for first, last in recipes:
+        judge_script(shell, first, last, file, options)
+    assigned = [_Assigned.of(match) for match in _MAKE_ASSIGNED.finditer(data)]
+    _judge_assigned(assigned, shell, recipes, rb"\$[({]%s[)}]", file, options)
+    _judge_environment(assigned, _MAKE_EXPANDED, file)
 
 
-_JUST_RECIPE = re.compile(rb"^[ \t]+[@-]*(?P<command>[^\r\n]*(?:\\\r?\n[^\r\n]*)*)", re.MULTILINE)
+_JUST_LINE = re.compile(rb"^[ \t]+[@-]*(?P<command>[^\r\n]*(?:\\\r?\n[^\r\n]*)*)", re.MULTILINE)
+_JUST_BODY = re.compile(rb"(?:^[ \t]+[^\r\n]*(?:\r?\n|\Z)|^\r?\n(?=[ \t]))+", re.MULTILINE)
+_JUST_SHEBANG = re.compile(rb"[ \t]+#![^\r\n]*?([\w.+-]+)[ \t]*\r?\n")
 _JUST_ASSIGNED = re.compile(
-    rb"^(?:export[ \t]+)?(?P<name>[A-Z][A-Z0-9_]+)[ \t]*:=[ \t]*[\"'](?P<value>[^\"'\r\n]*)[\"'][ \t]*\r?$",
+    rb"^(?:export[ \t]+)?(?P<name>[A-Za-z_][\w-]*)[ \t]*:=[ \t]*(?:env(?:_var_or_default)?\([^\r\n,]*,[ \t]*)?"
+    rb"[\"'](?P<value>[^\"'\r\n]*)[\"']\)?[ \t]*(?:#[^\r\n]*)?\r?$",
     re.MULTILINE,
 )
+_JUST_HEAD = re.compile(rb"^@?[A-Za-z_][\w-]*[ \t][^\r\n]*?:(?!=)", re.MULTILINE)
+_JUST_PARAMETER = re.compile(rb"[ \t][+*$]*(?P<name>[A-Za-z_][\w-]*)=[\"'](?P<value>[^\"'\r\n]*)[\"']")
 _JUST_EXPANDED = re.compile(rb"\{\{[ \t]*([A-Z][A-Z0-9_]+)[ \t]*\}\}")
+_JUST_SHELLS = frozenset((b"sh", b"bash", b"zsh", b"dash", b"ksh"))
 
 
 def judge_justfile(file: OtherFile, options: ProgramOptions) -> None:
-    """Report the variables and recipes of a justfile."""
-    shell = re.sub(rb"\{\{[^\r\n]*?\}\}", lambda match: b"x" * len(match.group()), file.data)
-    for recipe in _JUST_RECIPE.finditer(file.data):
-        judge_script(shell, *recipe.span("command"), file, options)
-    _judge_assigned(_JUST_ASSIGNED, _JUST_EXPANDED, file)
+    """Report the variables, parameters and recipes of a justfile."""
+    data = file.data
+    shell = re.sub(rb"\{\{[^\r\n]*?\}\}", _unknown, data)
+    recipes = []
+    for body in _JUST_BODY.finditer(data):
+        head = _JUST_SHEBANG.match(data, body.start())
+        if head is None:
+            lines = [match.span("command") for match in _JUST_LINE.finditer(data, *body.span())]
+        elif head.group(1) in _JUST_SHELLS:
+            lines = [(head.end(), body.end())]
+        else:
+            if is_python((head.group(1).decode("ascii", "replace"),)):
+                _judge_python_recipe(shell, body.start(), head, body.end(), file)
+            continue
+        recipes += lines
+        for first, last in lines:
+            judge_script(shell, first, last, file, options)
+    assigned = [_Assigned.of(match) for match in _JUST_ASSIGNED.finditer(data)]
+    _judge_environment(assigned, _JUST_EXPANDED, file)
+    for head in _JUST_HEAD.finditer(data):
+        # A colon inside quotes ends no list of parameters.
+        end = data.find(b"\n", head.start())
+        end = end if end >= 0 else len(data)
+        assigned += [_Assigned.of(match) for match in _JUST_PARAMETER.finditer(data, head.start(), end)]
+    _judge_assigned(assigned, shell, recipes, rb"\{\{[ \t]*%s[ \t]*\}\}", file, options)
 
 
-def _judge_assigned(assigned: re.Pattern[bytes], expanded: re.Pattern[bytes], file: OtherFile) -> None:
+def _judge_python_recipe(shell: bytes, start: int, head: re.Match[bytes], end: int, file: OtherFile) -> None:
+    """A recipe that Python runs: its lines are indented, so the one with its shebang stands as their head."""
+    size = head.end() - start - 1
+    if b"{{" in file.data[start:end] or size < 6:
+        # What just puts in is no Python.
+        return
+    line = b"if 1:".ljust(size, b"#") + b"\n"
+    judge_python((line + shell[start + len(line) : end]).decode("utf-8", "surrogatepass"), start, file)
+
+
+class _Assigned(NamedTuple):
+    """A variable or parameter that is given a value, with where both stand."""
+
+    name: str
+    name_span: tuple[int, int]
+    value: str
+    span: tuple[int, int]
+
+    @classmethod
+    def of(cls, match: re.Match[bytes]) -> _Assigned:
+        name, value = (match.group(key).decode("utf-8", "replace") for key in ("name", "value"))
+        return cls(name, match.span("name"), value, match.span("value"))
+
+
+def _judge_environment(assigned: list[_Assigned], expanded: re.Pattern[bytes], file: OtherFile) -> None:
     settings, mentions = [], []
-    for match in assigned.finditer(file.data):
-        value = match.group("value").decode("utf-8", "replace")
-        literal = value if "$" not in value else None
-        settings.append(Setting(match.group("name").decode(), *match.span("name"), literal, match.span("value")))
-        judge_image(value, match.span("value"), file)
+    for one in assigned:
+        if _ENVIRONMENT_NAME.fullmatch(one.name):
+            literal = one.value if "$" not in one.value else None
+            settings.append(Setting(one.name, *one.name_span, literal, one.span))
+        judge_image(one.value, one.span, file)
     for match in expanded.finditer(file.data):
         mentions.append(Mention(match.group(1).decode(), *match.span(1)))
     judge_variables(settings, mentions, file)
+
+
+def _judge_assigned(
+    assigned: list[_Assigned],
+    shell: bytes,
+    recipes: list[tuple[int, int]],
+    expansion: bytes,
+    file: OtherFile,
+    options: ProgramOptions,
+) -> None:
+    """Variables that hold a device, a backend or options for programs.
+
+    Args:
+        assigned: the variables.
+        shell: the file as a shell is shown it.
+        recipes: where commands stand.
+        expansion: how a variable is put into them, with ``%s`` for its name.
+        file, options: as elsewhere.
+    """
+    folder = file.relative.rpartition("/")[0]
+    started = {options.program(file.source(*recipe).split(), folder) for recipe in recipes} - {""}
+    program = started.pop() if len(started) == 1 else ""
+    for one in assigned:
+        if counterpart(one.value):
+            used = re.compile(
+                rb"([\w./@-]+)(?:=|[ \t]+)[\"']?" + expansion.replace(b"%s", re.escape(one.name.encode()))
+            )
+            found = {
+                last_name(match.group(1).decode("ascii", "replace"))
+                for recipe in recipes
+                for match in used.finditer(file.data, *recipe)
+            }
+            judge_name(one.name, one.span, one.value, found, file)
+        elif _ARGUMENTS.search(one.value):
+            judge_script(shell, *one.span, file, options, started=program)

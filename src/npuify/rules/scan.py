@@ -111,9 +111,17 @@ def _outcomes(work: Work, jobs: int, progress: Progress | None) -> list[Outcome]
     fresh = [candidate for candidate in work.candidates if known[candidate.relative] is None]
     if fresh:
         worker = Worker(work.release.torch_npu, work.selection, work.project)
-        for candidate, outcome in zip(fresh, each_file(_analyse, worker, fresh, jobs, progress), strict=True):
+        lost: list[str] = []
+
+        def lose(error: FileError) -> Outcome:
+            lost.append(error.file)
+            return Outcome([], [error], [])
+
+        found = each_file(_analyse, worker, fresh, jobs, progress, lost=lose)
+        for candidate, outcome in zip(fresh, found, strict=True):
             known[candidate.relative] = outcome
-            work.cache.learn(candidate.relative, outcome)
+            if candidate.relative not in lost:
+                work.cache.learn(candidate.relative, outcome)
     work.cache.save()
     return [outcome for outcome in known.values() if outcome is not None]
 
@@ -133,10 +141,12 @@ def checked_selection(options: Options) -> Selection:
     Raises:
         NpuifyError: a code or name in it is unknown.
     """
-    from npuify.rules.custom_file import read_rules
+    from npuify.rules.custom_file import check_together, read_rules
 
+    custom = tuple(rule for path in options.rules for rule in read_rules(Path(path)))
+    check_together(", ".join(options.rules), custom)
     wishes = Wishes(
-        custom=tuple(rule for path in options.rules for rule in read_rules(Path(path))),
+        custom=custom,
         cpu_fallback=options.cpu_fallback,
         replace_unsupported=options.replace_unsupported,
     )
@@ -182,6 +192,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
         if now is not None and now[1] > _LARGEST.get(file.kind, now[1]):
             continue
         entry = cache.entry(file.relative, now) if now is not None else None
+        hits = None
         if entry is None:
             try:
                 with open(file.location, "rb") as stream:  # noqa: PTH123 - the scan's inner loop
@@ -199,6 +210,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
                 rules.may_concern(lower) or any(name.partition(".")[0] in packages for name, _ in seen.imports)
             )
             asked = file.kind in ("python", "notebook") and _asked_for(selection.wishes, raw)
+            hits = rules.words.hits(lower) if python else None
             concerns = python or asked or any(analyser.may_concern(lower) for analyser in others)
             if concerns and b"\0" in raw[:1024] and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
                 errors.append(FileError(file.relative, "is not text; it was not looked at"))
@@ -214,7 +226,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
         traces[file.relative] = entry.trace
         total += entry.stamp[1]
         if entry.concerns or entry.supports_npu:
-            candidates.append(Candidate(file.relative, file.location, file.kind))
+            candidates.append(Candidate(file.relative, file.location, file.kind, now, hits))
             if entry.own_cuda:
                 own_cuda[file.relative] = entry.stamp
             if entry.supports_npu:

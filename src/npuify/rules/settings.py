@@ -11,6 +11,7 @@ from npuify.rules.device_use import DEVICE_NAME
 from npuify.rules.distributed import BACKEND_WORD
 from npuify.rules.options import NEAR_BACKEND, counterpart, is_backend, last_name
 from npuify.rules.other_file import listed
+from npuify.rules.packages import package_of
 from npuify.rules.variables import Mention, Setting, judge_variables
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ def DEVICE(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
         model:
           device: npu:0
         devices: [npu:0, "npu:1"]
+
+    So does a setting that gives the name of something of ``torch.cuda``, as Hydra's ``_target_`` does.
     """
     raise NotImplementedError
 
@@ -90,8 +93,16 @@ def CUDA_ONLY(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
     raise NotImplementedError
 
 
+_OF_CUDA = (
+    *("torch.cuda.", "apex.", "flash_attn.", "xformers.", "transformer_engine.", "bitsandbytes.", "deepspeed.ops."),
+    *("fused_", "nvidia.", "tensorrt.", "torch_tensorrt.", "cupy.", "cuml.", "spconv.", "MinkowskiEngine."),
+)
+"""How names of Python begin that settings may give and an NPU may lack."""
 _OUTCOME = re.compile(r"(?i)(?:^|[/_.-])(?:results?|logs?|metrics|report|stats|history|output|benchmark)s?(?:[/_.-]|$)")
 _INTERPOLATED = re.compile(rb"\$\{(?:oc\.)?env:[\"']?([A-Z][A-Z0-9_]+)")
+_FALLBACK = re.compile(r"\$\{oc\.(?:env|select):[^{},]+,\s*(?P<value>[^{},\s]+)\s*\}")
+_NUMBERED = re.compile(r"cuda:\d+")
+_CODE_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{3,}")
 _ASSIGNED = re.compile(r"([A-Z][A-Z0-9_]{3,})(?:=(.*))?", re.DOTALL)
 _FOR_VARIABLES = frozenset(("environment", "env", "env_vars", "build_args", "args", "variables"))
@@ -111,25 +122,39 @@ def judge_settings(document: Document, file: OtherFile) -> None:
     for value in document.values:
         if value.quote in ("|", ">"):
             continue
-        if counterpart(value.text):
-            _judge_name(value, file, is_data=is_data)
-        else:
+        fallback = _FALLBACK.fullmatch(value.text) if "${oc." in value.text and value.text.isascii() else None
+        if fallback is not None and "\\" not in value.text:
+            start, end = fallback.span("value")
+            value = value._replace(
+                text=fallback.group("value"), start=value.start + start, end=value.start + end, quote="'"
+            )
+        named = _judge_name(value, file, is_data=is_data) if counterpart(value.text) else _judge_code(value, file)
+        if not named:
             _judge_fact(value.path, value.text, (value.start, value.end), file)
     _judge_variables(document, file)
 
 
-def _judge_name(value: Value, file: OtherFile, *, is_data: bool) -> None:
+def _judge_name(value: Value, file: OtherFile, *, is_data: bool) -> bool:
+    """Report a setting that names a device or backend.
+
+    Returns:
+        Whether it does, as far as its key tells.
+    """
     plan = file.worker.project.plan
     if plan.style == "auto" and plan.entries:
         # The programs keep CUDA's names, compare with them, and transfer_to_npu translates them when they run.
-        return
+        return True
     backend = is_backend(value.text)
     key = last_name(value.key)
     named = BACKEND_WORD.search(key) if backend else DEVICE_NAME.search(key)
-    if named is None and not (backend and NEAR_BACKEND.search(key)):
-        return
+    unusual = named is None and not is_data and _NUMBERED.fullmatch(value.text) is not None
+    if named is None and not unusual and not (backend and NEAR_BACKEND.search(key)):
+        return False
     edits: list[Replacement] = [(value.start, value.end, counterpart(value.text))]
     sure = named is not None and not is_data
+    advice = "" if sure else "this may be a record of what was, not a setting"
+    if unusual:
+        edits, advice = [], f"write {counterpart(value.text)} if a program takes it for a device"
     file.report(
         NCCL if backend else DEVICE,
         (value.start, value.end),
@@ -140,8 +165,50 @@ def _judge_name(value: Value, file: OtherFile, *, is_data: bool) -> None:
         safety=Safety.SAFE if sure else Safety.REVIEW,
         severity=Severity.ERROR if sure else Severity.WARNING,
         subject="nccl" if backend else "cuda",
-        advice="" if sure else "this may be a record of what was, not a setting",
+        advice=advice,
     )
+    return True
+
+
+def _judge_code(value: Value, file: OtherFile) -> bool:
+    """Report a name of Python that a setting gives, as Hydra's ``_target_`` and Lightning's ``class_path`` do.
+
+    Returns:
+        Whether the value is one that was reported.
+    """
+    name = value.text
+    if not name.startswith(_OF_CUDA) or not _CODE_NAME.fullmatch(name):
+        return False
+    if name.startswith("torch.cuda."):
+        found = file.release.counterpart(name)
+        if found is None:
+            return False
+        file.report(
+            DEVICE if found.npu_import else CUDA_ONLY,
+            (value.start, value.end),
+            found.message,
+            edits=[(value.start, value.end, found.npu_import)] if found.npu_import else (),
+            safety=Safety.SAFE if found.status == "same" else Safety.REVIEW,
+            evidence=found.evidence,
+            source=found.source,
+            subject=name,
+            advice=found.meaning.advice if found.meaning else "",
+        )
+        return True
+    row = package_of(name)
+    if row is None or row.status == "native":
+        return False
+    file.report(
+        CUDA_ONLY,
+        (value.start, value.end),
+        f"{name}: {row.message}",
+        severity=row.severity,
+        evidence=row.evidence,
+        source=row.source,
+        subject=name,
+        advice=row.advice,
+    )
+    return True
 
 
 def _judge_fact(path: tuple[str, ...], value: str, place: tuple[int, int] | None, file: OtherFile) -> None:

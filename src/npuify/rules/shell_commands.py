@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.knowledge.commands import commands
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.containers import CONTAINER_NEEDS, DEVICES, MOUNTS
+from npuify.rules.containers import CONTAINER_NEEDS, DEVICES, MOUNTS, NVIDIA_PLACE, judge_image
 from npuify.rules.other_file import listed
 from npuify.source.shell import UNKNOWN
 
@@ -55,7 +55,7 @@ def NVIDIA_SMI(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 -
     source="the table of commands; npuify says the source with each finding",
 )
 def NVIDIA_COMMAND(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """A script calls another program of NVIDIA's: a compiler, a profiler, a monitor."""
+    """A script calls another program of NVIDIA's (a compiler, a profiler, a monitor), or installs its packages."""
     raise NotImplementedError
 
 
@@ -101,6 +101,15 @@ def FOLDER(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
 _WRAPPERS = frozenset(("sudo", "watch", "srun", "nohup", "time", "timeout", "exec", "env", "xargs", "nice"))
 _LOOKUPS = frozenset(("command", "which", "type", "hash", "where", "whereis"))
 _ENGINES = frozenset(("docker", "podman", "nvidia-docker", "nerdctl"))
+_OTHER_ENGINES = frozenset(("apptainer", "singularity"))
+_INSTALLERS = frozenset(("apt", "apt-get", "aptitude", "yum", "dnf", "microdnf", "zypper", "apk", "tdnf"))
+_SYSTEM_PACKAGE = re.compile(
+    r"(?:cuda(?:-[\w.*-]+)?|lib(?:cudnn|nccl|cublas|cusparse|cusolver|cufft|curand|nvinfer|nvjpeg|npp|nvidia)[\w.*-]*"
+    r"|nvidia-[\w.*-]+|(?:python3-)?(?:tensorrt|libnvinfer)[\w.*-]*|datacenter-gpu-manager[\w.-]*|nsight-[\w.-]+)(?:[=:].*)?"
+)
+_DOWNLOADED = re.compile(
+    r"https?://(?:(?:\w+\.)?download\.nvidia\.(?:com|cn)|developer\.nvidia\.com/compute|nvidia\.github\.io)/\S+"
+)
 _SET_ENV = (
     "source CANN's set_env.sh instead: /usr/local/Ascend/ascend-toolkit/set_env.sh, from CANN 8.5 on "
     "/usr/local/Ascend/cann/set_env.sh"
@@ -164,8 +173,17 @@ def judge_command(command: Command, file: OtherFile) -> None:
     if name in _SUBMITTING:
         _submitted(command, file)
     engine = next((at for at, word in enumerate(words) if word.value.rpartition("/")[2] in _ENGINES), None)
-    if engine is not None and any(word.value in ("run", "create") for word in words[engine + 1 : engine + 3]):
+    if engine is not None and any(word.value in ("run", "create", "pull") for word in words[engine + 1 : engine + 3]):
         _container(words[engine:], file)
+    engine = next((at for at, word in enumerate(words) if word.value.rpartition("/")[2] in _OTHER_ENGINES), None)
+    if engine is not None:
+        _other_container(words[engine:], file)
+    for before, word in zip(("", *(one.value for one in words)), words, strict=False):
+        if word.value.startswith("--container-image="):
+            _image(word.part(len("--container-image="), len(word.value)), file)
+        elif before == "--container-image":
+            _image(word, file)
+    _installed(words, file)
 
 
 def judge_comment(start: int, end: int, file: OtherFile) -> None:
@@ -251,6 +269,10 @@ def _counts(rest: list[str]) -> bool:
     return any(_COUNT.match(one) for one in rest) and any("noheader" in one for one in rest)
 
 
+_NAMING = frozenset(("--name", "--hostname", "-h", "-e", "--env", "--network", "--net", "-v", "--volume", "-w"))
+"""Options of docker run whose value is no image, whatever it looks like."""
+
+
 def _container(words: tuple[Word, ...], file: OtherFile) -> None:
     for at, word in enumerate(words):
         value = word.value
@@ -270,6 +292,18 @@ def _container(words: tuple[Word, ...], file: OtherFile) -> None:
             )
             continue
         else:
+            place = NVIDIA_PLACE.search(value)
+            if place is not None or value.rpartition("=")[0].endswith("nvidia.com/gpu"):
+                shown = place.group() if place is not None else value
+                file.report(
+                    CONTAINER,
+                    (word.start, word.end),
+                    f"{shown} of the host, given to a container, is NVIDIA's",
+                    subject=shown,
+                    advice=CONTAINER_NEEDS,
+                )
+            elif at and not value.startswith("-") and words[at - 1].value not in _NAMING:
+                _image(word, file)
             continue
         devices = _devices(given)
         file.report(
@@ -280,6 +314,61 @@ def _container(words: tuple[Word, ...], file: OtherFile) -> None:
             subject="--gpus",
             advice="" if devices else CONTAINER_NEEDS,
         )
+
+
+def _image(word: Word, file: OtherFile) -> None:
+    # enroot writes the registry before a hash sign.
+    name = word.value.removeprefix("docker://").replace("#", "/", 1)
+    judge_image(name, (word.start, word.end), file)
+
+
+def _other_container(words: tuple[Word, ...], file: OtherFile) -> None:
+    """A container of Apptainer's, which was Singularity."""
+    for word in words[1:]:
+        if word.value in ("--nv", "--nvccli"):
+            file.report(
+                CONTAINER,
+                (word.start, word.end),
+                f"{word.value} gives a container NVIDIA's GPUs and driver",
+                subject=word.value,
+                advice="take it out; device files are there without it, and the driver is bound by "
+                "--bind /usr/local/Ascend/driver,/usr/local/dcmi,/usr/local/bin/npu-smi,/etc/ascend_install.info",
+            )
+        elif word.value.startswith("docker://"):
+            _image(word, file)
+
+
+def _installed(words: tuple[Word, ...], file: OtherFile) -> None:
+    """NVIDIA's packages that the system's own installer is asked for, and what is fetched from NVIDIA."""
+    program = next((at for at, word in enumerate(words) if word.value.rpartition("/")[2] not in _WRAPPERS), 0)
+    name = words[program].value.rpartition("/")[2]
+    if name in _INSTALLERS and any(word.value in ("install", "add", "in", "reinstall") for word in words[program:]):
+        found = [word for word in words[program + 1 :] if _SYSTEM_PACKAGE.fullmatch(word.value.replace(UNKNOWN, "0"))]
+        if found:
+            listed_names = ", ".join(word.value.replace(UNKNOWN, "…") for word in found)
+            file.report(
+                NVIDIA_COMMAND,
+                (found[0].start, found[0].end),
+                f"NVIDIA's packages are installed: {listed_names}",
+                subject=found[0].value.partition("=")[0],
+                evidence=Evidence.DOCUMENTED,
+                source="vendor installation guide",
+                advice="leave them out: the driver and the firmware of NPUs belong to the host, and CANN, which takes "
+                "the place of CUDA, cuDNN and NCCL, comes with an image of quay.io/ascend/cann or its own installer",
+            )
+    elif name in ("wget", "curl", "aria2c"):
+        for word in words[program + 1 :]:
+            if _DOWNLOADED.match(word.value):
+                file.report(
+                    NVIDIA_COMMAND,
+                    (word.start, word.end),
+                    "software is fetched from NVIDIA",
+                    subject="nvidia.com",
+                    evidence=Evidence.DOCUMENTED,
+                    source="vendor installation guide",
+                    advice="leave it out where it is CUDA or what belongs to it; CANN comes with an image of "
+                    "quay.io/ascend/cann or its own installer",
+                )
 
 
 def _devices(given: str) -> str:

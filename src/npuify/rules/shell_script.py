@@ -34,7 +34,9 @@ _ENV_OPTIONS = frozenset(("-e", "--env", "-x", "--setenv"))
 _LARGEST_PART = 200_000
 
 
-def judge_script(data: bytes, start: int, end: int, file: OtherFile, options: ProgramOptions, depth: int = 0) -> None:
+def judge_script(
+    data: bytes, start: int, end: int, file: OtherFile, options: ProgramOptions, depth: int = 0, started: str = ""
+) -> None:
     """Report what stands in the shell script ``data[start:end]``.
 
     Args:
@@ -43,6 +45,7 @@ def judge_script(data: bytes, start: int, end: int, file: OtherFile, options: Pr
         file: gets the findings.
         options: that the project's programs declare.
         depth: how many scripts this one stands in.
+        started: the program that gets options whose own command names none; empty where that is not known.
     """
     script = read(data, start, end)
     if script.is_broken:
@@ -77,7 +80,7 @@ def judge_script(data: bytes, start: int, end: int, file: OtherFile, options: Pr
             if re.search(r"\s|^--", one.value.value.strip()):
                 lists.append((one.value.split(), _program_in(one.value, options, folder)))
     lists += [(words, "") for words in script.arrays]
-    only = next(iter(programs)) if len(programs) == 1 else next((one for one in programs if one), "")
+    only = (next(iter(programs)) if len(programs) == 1 else next((one for one in programs if one), "")) or started
     for words, program in lists:
         settings += _inner_settings(words)
         is_command = any(words is command.words for command in script.commands)
@@ -218,7 +221,8 @@ def _judge_values(script: Script, listed: list[Pair], file: OtherFile) -> None:
                 places.append((other.variables[0], value))
     sure: dict[tuple[int, int], tuple[str, Word, bool]] = {}
     for name, word in places:
-        if not counterpart(word.value):
+        if not counterpart(word.value) or name.startswith("HOROVOD_"):
+            # How Horovod is built, which has no form for HCCL.
             continue
         backend = is_backend(word.value)
         wanted = "backend" if backend else "device"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Safety, Severity
 from npuify.rules.base import rule
+from npuify.rules.cuda_only_imports import cuda_only_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +54,8 @@ def device_helper_not_imported(node: ast.Module, file: PythonFile) -> Iterator[F
     first = _first_use(plan.helper, file)
     if first is None:
         return
+    # Imports of what only CUDA has may go below a test of the helper's type, now or in a later round.
+    first = min([first, *(item.lineno for item in node.body if cuda_only_names(item, file))])
     edit = put_import(plan.module_import(file.source.relative), node, first, file)
     yield file.report(
         (edit.start, edit.start), f"the device is asked of the project's module {plan.helper}", edits=[edit]

@@ -12,6 +12,7 @@ from npuify.rules.base import Rule, list_rule
 from npuify.rules.project_index import ProjectIndex, is_test, module_name
 from npuify.rules.questions import answers
 from npuify.source.python import PythonSource
+from npuify.source.scopes import absolute_module
 from npuify.source.text import UnreadableText
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ def _documentation(node: object, file: object) -> Iterator[object]:
     """A call of another package's function that needs what an NPU lacks, as that package's own source shows.
 
     Found where the source is given with ``--third-party``. A function counts that holds a finding which npuify cannot
-    mend, or that calls one that does; of a class its construction and its call count.
+    mend, or that calls one that does; of a class its construction and its call count. So does an import of a module
+    that, when it is imported, imports what an NPU machine does not have.
     """
     raise NotImplementedError("calls of other packages are found for the whole project")
 
@@ -44,6 +46,8 @@ RULE = list_rule(
     )
 )
 
+_IMPORTS = ("NPU505", "NPU620")
+"""Findings about imports that fail."""
 _OF_A_CALL = frozenset(("__init__", "forward", "__call__", "__new__"))
 """Methods that run when a class is constructed, or a module is called."""
 
@@ -71,10 +75,12 @@ class Package:
         self.index = ProjectIndex(root, [file for file in files if not is_test(file)], [])
         self.names = frozenset(name.partition(".")[0] for name in self.index.modules)
         self._calls: dict[str, set[str]] = {}
+        self._imports: dict[str, set[str]] = {}
         self.reasons: dict[str, Reason] = {}
+        self.unimportable: dict[str, Reason] = {}
         wrong: dict[str, list[Finding]] = {}
         for finding in scan.findings:
-            if finding.severity is Severity.ERROR and not finding.edits and answers("unsupported", finding.code):
+            if _stops(finding):
                 wrong.setdefault(prefix + finding.file, []).append(finding)
         places: dict[str, list[tuple[int, str]]] = {}
         for relative, findings in wrong.items():
@@ -87,13 +93,44 @@ class Package:
                     places.setdefault(prefix + file, []).append((int(line), what))
         for relative in self.index.modules.values():
             self._read(relative, places.get(relative, []))
+        for relative, findings in wrong.items():
+            self._find_failing_imports(relative, [finding for finding in findings if finding.code in _IMPORTS])
         self._spread()
+        self._spread_imports()
+
+    def _find_failing_imports(self, relative: str, findings: Sequence[Finding]) -> None:
+        """Note that a module cannot be imported where one of the findings is about an import that runs with it."""
+        source = _source(self.index.root / relative, relative) if findings else None
+        if source is None:
+            return
+        for statement in source.tree.body:
+            if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                for finding in findings:
+                    if finding.start.line == statement.lineno:
+                        reason = Reason(finding.message, f"{relative}:{statement.lineno}")
+                        self.unimportable.setdefault(module_name(relative), reason)
+
+    def _spread_imports(self) -> None:
+        """What imports such a module cannot be imported either."""
+        users: dict[str, set[str]] = {}
+        for name, imported in self._imports.items():
+            for one in imported:
+                users.setdefault(one, set()).add(name)
+        pending = list(self.unimportable)
+        while pending:
+            name = pending.pop()
+            for user in users.get(name, set()) - self.unimportable.keys():
+                self.unimportable[user] = self.unimportable[name]
+                pending.append(user)
 
     def _read(self, relative: str, wrong: Sequence[tuple[int, str]]) -> None:
         source = _source(self.index.root / relative, relative)
         if source is None:
             return
         source.reexport = self.index.reexport
+        module = module_name(relative)
+        imported = {name for statement in source.tree.body for name in _imported(statement, source)}
+        self._imports[module] = (imported | set(_above(module))) & self.index.modules.keys()
         source.visit(range(1, len(source.text.line_starts) + 1), lambda _: None)
         for name, node, owner in _functions(source.tree, module_name(relative)):
             reached = set()
@@ -142,7 +179,7 @@ def third_party_findings(files: Iterable[ProjectFile], packages: Sequence[Packag
     """The calls of a project's Python files that reach such functions."""
     names = {name for package in packages for name in package.names}
     words = [name.encode() for name in names]
-    found = []
+    found: list[Finding] = []
     for file in files:
         try:
             raw = Path(file.location).read_bytes()
@@ -153,6 +190,7 @@ def third_party_findings(files: Iterable[ProjectFile], packages: Sequence[Packag
         source = _source(Path(file.location), file.relative)
         if source is None:
             continue
+        found += _failing_imports(source, packages)
         calls: list[ast.Call] = []
 
         def keep(node: ast.AST, calls: list[ast.Call] = calls) -> None:
@@ -166,12 +204,52 @@ def third_party_findings(files: Iterable[ProjectFile], packages: Sequence[Packag
                 continue
             reason = next((one for package in packages if (one := package.reason(name)) is not None), None)
             if reason is not None:
-                found.append(_finding(call, name, reason, source))
+                message = f"{name} does not run on an NPU as it is ({reason.place}): {reason.message}"
+                found.append(_finding(call.func, name, message, source))
     return found
 
 
-def _finding(call: ast.Call, name: str, reason: Reason, source: PythonSource) -> Finding:
-    start, end = source.start(call.func), source.end(call.func)
+def _failing_imports(source: PythonSource, packages: Sequence[Package]) -> Iterator[Finding]:
+    """Imports of packages that fail, one for each package; those that the code is ready to go on without are left."""
+    told: set[str] = set()
+    for statement in source.tree.body:
+        for name in _imported(statement, source):
+            top = name.partition(".")[0]
+            reason = next((one for package in packages if (one := package.unimportable.get(name)) is not None), None)
+            if reason is not None and top not in told:
+                told.add(top)
+                message = f"{name} cannot be imported on an NPU as it is ({reason.place}): {reason.message}"
+                yield _finding(statement, name, message, source)
+
+
+def _imported(statement: ast.stmt, source: PythonSource) -> Iterator[str]:
+    """The modules that an import may run, those above them included; names that are no modules do no harm."""
+    if isinstance(statement, ast.Import):
+        names = [alias.name for alias in statement.names]
+    elif isinstance(statement, ast.ImportFrom):
+        is_package = source.relative.rpartition("/")[2] == "__init__.py"
+        module = absolute_module(statement, source.module, is_package)
+        names = [module, *(f"{module}.{alias.name}" for alias in statement.names)]
+    else:
+        return
+    for name in names:
+        yield from (*_above(name), name)
+
+
+def _above(name: str) -> Iterator[str]:
+    """The packages that a module stands in, the outermost first."""
+    parts = name.split(".")
+    yield from (".".join(parts[:length]) for length in range(1, len(parts)))
+
+
+def _stops(finding: Finding) -> bool:
+    """Whether a finding is about what npuify cannot mend, and an NPU cannot do."""
+    unmended = finding.severity is Severity.ERROR and not finding.edits
+    return unmended and (answers("unsupported", finding.code) or finding.code.startswith("NPU50"))
+
+
+def _finding(node: ast.AST, name: str, message: str, source: PythonSource) -> Finding:
+    start, end = source.start(node), source.end(node)
     return Finding(
         code=RULE.code,
         name=RULE.name,
@@ -180,7 +258,7 @@ def _finding(call: ast.Call, name: str, reason: Reason, source: PythonSource) ->
         file=source.relative,
         start=Position(*source.text.position(start)),
         end=Position(*source.text.position(end)),
-        message=f"{name} does not run on an NPU as it is ({reason.place}): {reason.message}",
+        message=message,
         evidence=RULE.evidence,
         source=RULE.source,
         subject=name,

@@ -27,10 +27,12 @@ from npuify.source.suppressions import suppressed_codes
 from npuify.source.text import Text, UnreadableText
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable, Iterator, Sequence
 
     from npuify.knowledge import ReleaseTable
     from npuify.rules.base import Selection
+    from npuify.rules.cache import Stamp
     from npuify.rules.program_options import ProgramOptions
     from npuify.rules.project_index import ProjectIndex
 
@@ -42,6 +44,8 @@ _HEAD = 1000
 """Bytes of a Python file that tell whether an analyser of other kinds of files is to see it as well."""
 _WORTH_A_PROCESS = 150
 """Files to parse for each further process: starting one costs about as much as parsing this many."""
+_MOST_DEATHS = 20
+"""Processes that may die, each with the file that it looks at, before the run is given up."""
 
 
 class Candidate(NamedTuple):
@@ -50,6 +54,9 @@ class Candidate(NamedTuple):
     relative: str
     location: str
     kind: str = ""
+    stamp: Stamp | None = None
+    hits: array[int] | None = None
+    """Where the rules' words stand in a Python file of that stamp, as :meth:`npuify.words.Words.hits` gives it."""
 
 
 class Worker:
@@ -76,9 +83,12 @@ class Worker:
         """The findings of one file; a failure of any kind becomes an error of that file."""
         try:
             with open(candidate.location, "rb") as stream:  # noqa: PTH123 - pathlib costs more than reading
+                now = os.fstat(stream.fileno())
                 raw = stream.read()
         except OSError as error:
             return [], [FileError(candidate.relative, f"cannot be read: {error.strerror or error}")]
+        if candidate.hits is not None and candidate.stamp == (now.st_mtime_ns, now.st_size) and len(raw) == now.st_size:
+            self.rules.words.remember(raw.lower(), candidate.hits)
         return self.findings_of_bytes(candidate.relative, raw, whole=False, kind=candidate.kind)
 
     def findings_of_bytes(
@@ -206,6 +216,8 @@ def each_file(
     candidates: Sequence[Candidate],
     jobs: int,
     progress: Progress | None,
+    *,
+    lost: Callable[[FileError], Outcome],
 ) -> list[Outcome]:
     """The outcomes of ``task`` for all files, in their order.
 
@@ -215,10 +227,11 @@ def each_file(
         candidates: the files.
         jobs: processes to use; 0 means one a core. Never more than the work is worth.
         progress: called with the number of files done and of files to do.
+        lost: the outcome of a file with which the process that looked at it died.
     """
     count = _processes(jobs, len(candidates))
     if count > 1:
-        return _in_processes(task, worker, candidates, count, progress)
+        return _in_processes(task, worker, candidates, count, progress, lost)
     outcomes = []
     for done, candidate in enumerate(candidates, start=1):
         outcomes.append(task(worker, candidate))
@@ -238,11 +251,42 @@ def _in_processes(
     candidates: Sequence[Candidate],
     count: int,
     progress: Progress | None,
+    lost: Callable[[FileError], Outcome],
 ) -> list[Outcome]:
+    from concurrent.futures.process import BrokenProcessPool
+
+    outcomes: list[Outcome] = []
+    deaths = 0
+
+    def told() -> None:
+        if progress is not None:
+            progress(len(outcomes), len(candidates))
+
+    while len(outcomes) < len(candidates):
+        waiting = candidates[len(outcomes) :]
+        try:
+            for outcome in _shared_out(task, worker, waiting, count):
+                outcomes.append(outcome)
+                told()
+        except BrokenProcessPool:
+            if deaths and len(outcomes) < len(candidates):
+                # One process took the files in their order, so it died of this one.
+                outcomes.append(lost(_died_of(candidates[len(outcomes)])))
+                told()
+            deaths += 1
+            if deaths > _MOST_DEATHS:
+                raise
+            count = 1
+    return outcomes
+
+
+def _shared_out(
+    task: Callable[[Worker, Candidate], Outcome], worker: Worker, candidates: Sequence[Candidate], count: int
+) -> Iterator[Outcome]:
+    """The outcomes in the order of the files, from ``count`` processes."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    outcomes: list[Outcome] = []
     executor = ProcessPoolExecutor(
         count,
         mp_context=multiprocessing.get_context("spawn"),
@@ -250,18 +294,22 @@ def _in_processes(
         initargs=(task, worker.torch_npu, worker.selection, worker.project),
     )
     try:
-        chunk = max(1, min(32, len(candidates) // (count * 4)))
+        chunk = max(1, min(32, len(candidates) // (count * 4))) if count > 1 else 1
         with _interrupts_held():
             running = executor.map(_call, candidates, chunksize=chunk)
-        for outcome in running:
-            outcomes.append(outcome)
-            if progress is not None:
-                progress(len(outcomes), len(candidates))
+        yield from running
     except BaseException:
         executor.shutdown(wait=False, cancel_futures=True)
         raise
     executor.shutdown()
-    return outcomes
+
+
+def _died_of(candidate: Candidate) -> FileError:
+    return FileError(
+        candidate.relative,
+        "the process that looked at it died",
+        advice="it was left as it is; if memory did not run out, please report this as a defect of npuify",
+    )
 
 
 @contextlib.contextmanager

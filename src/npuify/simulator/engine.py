@@ -59,6 +59,10 @@ class Native:
         for name in whole:
             self._lib.npuify_run_whole(name.encode())
 
+    def run_sparse(self, name: str, compressed: bool) -> bool:
+        """Run an operator on sparse tensors, of the layout COO or a compressed one; False: there is none."""
+        return bool(self._lib.npuify_run_sparse(name.encode(), int(compressed)))
+
     def autocast(self, name: str, how: int) -> bool:
         """Have autocast treat an operator: 0 lower precision, 1 float32, 2 widest type, 3 float32 as output type."""
         return bool(self._lib.npuify_autocast(name.encode(), how))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -29,6 +30,8 @@ def apply(root: ModuleType) -> None:
     if "torch.compiler.npugraph_mark_step_begin" in added:
         torch.compiler.npugraph_mark_step_begin = _nothing
     _compilers()
+    _tensor_types()
+    _data_parallel()
 
 
 def _compilers() -> None:
@@ -47,6 +50,52 @@ def _compilers() -> None:
         return inductor(self, graph, inputs, **options)
 
     wrapper.__call__ = call
+
+
+def _tensor_types() -> None:
+    """``x.type(torch.npu.FloatTensor)``: here a class of Python's, of which torch knows the name only."""
+    from npuify.simulator.api.tensor_types import NpuTensorType
+
+    plain: Any = torch.Tensor.type
+
+    @functools.wraps(plain)
+    def of_type(self: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(dtype, NpuTensorType):
+            dtype = f"torch.npu.{dtype.__name__}"
+        return plain(self, dtype, *args, **kwargs)
+
+    torch.Tensor.type = of_type
+
+
+def _data_parallel() -> None:
+    """What ``torch.nn.DataParallel`` calls; torch_npu puts the four functions into torch._C."""
+
+    def on(device: int) -> Any:
+        return torch.device("npu", device) if device >= 0 else torch.device("cpu")
+
+    def broadcast(tensor: Any, devices: Any) -> list[Any]:
+        return [tensor.to(on(device)) for device in devices]
+
+    def broadcast_coalesced(tensors: Any, devices: Any, buffer_size: int) -> list[list[Any]]:
+        return [[tensor.to(on(device)) for tensor in tensors] for device in devices]
+
+    def scatter(tensor: Any, devices: Any, sizes: Any = None, dim: int = 0, streams: Any = None) -> list[Any]:
+        parts = tensor.split(sizes, dim) if sizes is not None else tensor.chunk(len(devices), dim)
+        return [part.to(on(device)) for part, device in zip(parts, devices, strict=False)]
+
+    def gather(tensors: Any, dim: int, destination: int | None = None) -> Any:
+        device = on(0 if destination is None else destination)
+        return torch.cat([tensor.to(device) for tensor in tensors], dim)
+
+    bindings: Any = torch._C
+    for name, function in (
+        ("_broadcast", broadcast),
+        ("_broadcast_coalesced", broadcast_coalesced),
+        ("_scatter", scatter),
+        ("_gather", gather),
+    ):
+        if not hasattr(bindings, name):
+            setattr(bindings, name, function)
 
 
 def _nothing(*args: Any, **kwargs: Any) -> None:

@@ -38,6 +38,21 @@ def register_aten() -> None:
             state.device.autocast(f"aten::{name}", how)
     native = native_operators()
     state.device.native_operators(sorted(native))
+    if hasattr(state.device, "run_sparse"):
+        for key, compressed in (("Sparse", False), ("SparseCsr", True)):
+            for name in _sparse_operators(key):
+                state.device.run_sparse(f"aten::{name}", compressed)
+
+
+def _sparse_operators(key: str) -> list[str]:
+    """``add.Tensor`` and so on: operators that the release has for sparse tensors; where that is not known, those that
+    the CPU has."""
+    known = state.table.get("live", {}).get("keys", {}).get(f"{key}PrivateUse1")
+    if known is not None:
+        return sorted(known)
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    names = (name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::"))
+    return sorted(name.removeprefix("aten::") for name in names if has(name, f"{key}CPU"))
 
 
 def native_operators() -> set[str]:

@@ -43,7 +43,7 @@ def start(settings: Settings | None = None) -> None:
     device.start(settings)
     state.device = device
     registry.register_aten()
-    device.set_policy(settings.policy)
+    device.set_policy("error" if _fallback_is_forbidden() else settings.policy)
     registry.register_custom()
     os.register_at_fork(after_in_child=_after_fork)
     atexit.register(_tell_host_runs)
@@ -77,6 +77,15 @@ def _tell_no_compiler(reason: str) -> None:
             file=sys.stderr,
             flush=True,
         )
+
+
+def _fallback_is_forbidden() -> bool:
+    """Whether the environment forbids that operators run on the host's CPU, and the release asks for that."""
+    if os.environ.get("TORCH_NPU_FALLBACK_CPU_DISABLE", "0") != "1":
+        return False
+    path = Path(__file__).resolve().parent / "data" / "releases.json"
+    facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return state.release in facts["fallback_can_be_forbidden"]["in"]
 
 
 def _soc(name: str) -> dict[str, Any]:

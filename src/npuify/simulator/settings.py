@@ -51,8 +51,6 @@ def from_environment() -> Settings:
     get = os.environ.get
     default = Settings()
     policy = get(f"{PREFIX}_POLICY", "") or default.policy
-    if get("TORCH_NPU_FALLBACK_CPU_DISABLE", "0") == "1":
-        policy = "error"
     return Settings(
         devices=int(get(f"{PREFIX}_DEVICES", "") or default.devices),
         memory=int(get(f"{PREFIX}_MEMORY", "") or default.memory),

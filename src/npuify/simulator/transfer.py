@@ -115,6 +115,8 @@ _done: list[bool] = []
 
 
 def _warn() -> None:
+    # The real one does this to the whole process as well, in each of its releases.
+    warnings.filterwarnings("once")
     if os.environ.get("RANK", "0") == "0":
         warnings.warn(
             "transfer_to_npu (simulated by npuify): torch.cuda and its functions, .cuda(), devices called cuda, and "

@@ -132,7 +132,7 @@ def _lines(cell: bytes, start: int) -> Masked:
             first = match.end("indent")
             word = cell[first + 1 : end]
             set_env = _SET_ENV.match(word)
-            if word.startswith(_INSTALLERS):
+            if word.startswith((*_INSTALLERS, b"run ")):
                 shell.append((first + 1, end))
             elif set_env is not None:
                 environment.append((first + 1 + set_env.end(), end))

@@ -17,6 +17,8 @@ from npuify.words import Words
 _DOUBLE = b'"""'
 _SINGLE = b"'''"
 _F_PREFIX = (b"f", b"F", b"t", b"T")
+_TOKEN = re.compile(rb"""'(?!'')(?:\\.|[^'\\\n])*'|"(?!"")(?:\\.|[^"\\\n])*"|#[^\n]*|[^"'#]+|["']+""", re.DOTALL)
+"""A string of one line, a comment, or what stands between them; quotes that begin no such string by themselves."""
 _FIRST_METHOD = re.compile(rb"^([ \t]+)(?:(?:async[ \t]+)?def[ \t]|@)", re.MULTILINE)
 
 
@@ -118,9 +120,21 @@ class Outline:
             for (start, name, is_class), end in zip(starts, ends, strict=True)
         ]
 
-    def is_loose(self, part: Part) -> bool:
-        """Whether more than the part itself stands in it: statements of its level behind its body, or a ``global``."""
-        return self.data.find(b"global ", part.start, part.end) >= 0 or self._behind(part) is not None
+    def body(self, part: Part) -> Part:
+        """The part without the statements of its level, or of one further out, that follow its body."""
+        behind = self._behind(part)
+        return part if behind is None else part._replace(end=self.data.rfind(b"\n", 0, behind) + 1)
+
+    def has_global(self, part: Part) -> bool:
+        """Whether a ``global`` statement stands in a part, which then binds names outside of it."""
+        data = self.data
+        place = data.find(b"global ", part.start, part.end)
+        while place >= 0:
+            before = data[data.rfind(b"\n", 0, place) + 1 : place].strip()
+            if not before or before[-1:] in b":;":
+                return True
+            place = data.find(b"global ", place + 7, part.end)
+        return False
 
     def _behind(self, part: Part) -> int | None:
         """Where the first statement of a part's level, or of one further out, begins behind its body; or None."""
@@ -159,7 +173,7 @@ def _patterns(indent: bytes) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
 
 
 def _triple_quoted(data: bytes) -> list[tuple[int, int]] | None:
-    """The spans of all triple-quoted literals; None where one may stand inside a comment or another string."""
+    """The spans of all triple-quoted literals; None where one does not end."""
     spans: list[tuple[int, int]] = []
     position = 0
     double, single = data.find(_DOUBLE), data.find(_SINGLE)
@@ -173,9 +187,16 @@ def _triple_quoted(data: bytes) -> list[tuple[int, int]] | None:
             return spans
         start, quotes = (single, _SINGLE) if double < 0 or 0 <= single < double else (double, _DOUBLE)
         line_start = data.rfind(b"\n", 0, start) + 1
-        before = data[max(line_start, position) : start]
+        begin = max(line_start, position)
+        before = data[begin:start]
         if b"#" in before or b'"' in before or b"'" in before:
-            return None
+            # The quotes may stand in a comment or in another string; then the search goes on behind it.
+            for match in _TOKEN.finditer(data, begin):
+                if match.end() > start:
+                    break
+            if match.start() != start:
+                position = match.end()
+                continue
         end = start + 3
         while True:
             end = data.find(quotes, end)

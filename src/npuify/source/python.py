@@ -58,10 +58,9 @@ class PythonSource:
         self.tree.walrus_lines = walrus  # type: ignore[attr-defined]
         self.tree.global_lines = self._global_lines()  # type: ignore[attr-defined]
         self.scope = Scope(self.tree, None, module)
-        if self._skipped:
-            self.scope.hidden = {
-                part.name: "class" if part.is_class else "function" for part in self._skipped if not part.owner
-            }
+        for part in self._skipped:
+            if not part.owner:
+                self.scope.hidden.setdefault(part.name, []).append("class" if part.is_class else "function")
         self.parents: dict[ast.AST, ast.AST] = {}
         self._rows: dict[ast.AST, ast.BinOp] = {}
         self._scopes: dict[ast.AST, Scope] = {self.tree: self.scope}
@@ -97,25 +96,35 @@ class PythonSource:
             # A hit is known by its line's start; a part begins and ends at line starts.
             return bisect_left(hits, part.start) < bisect_left(hits, part.end)
 
-        skipped = []
+        def passed_over(part: Part) -> Part | None:
+            # What follows a part at its level stays, and what it declares global is seen.
+            body = cutter.body(part)
+            return None if holds(body) or cutter.has_global(body) else body
+
+        skipped: list[Part] = []
+        emptied = set()
         for part in parts:
-            if not holds(part) and not cutter.is_loose(part):
-                skipped.append(part)
+            hidden = passed_over(part)
+            if hidden is not None:
+                skipped.append(hidden)
             elif part.is_class:
-                skipped += [
-                    method for method in cutter.methods(part) if not holds(method) and not cutter.is_loose(method)
-                ]
+                methods = cutter.methods(part)
+                hidden_methods = [body for body in map(passed_over, methods) if body is not None]
+                skipped += hidden_methods
+                if hidden_methods and len(hidden_methods) == len(methods):
+                    emptied.add(hidden_methods[0].start)
         if not skipped:
             return _parse(self.text.string)
         data, pieces, position = self.data, [], 0
         for part in skipped:
-            pieces += [data[position : part.start], b"\n" * data.count(b"\n", part.start, part.end)]
+            body = part.indent + b"pass" if part.start in emptied else b""
+            pieces += [data[position : part.start], body, b"\n" * data.count(b"\n", part.start, part.end)]
             position = part.end
         pieces.append(data[position:])
         try:
             tree = _parse(b"".join(pieces).decode("utf-8", "surrogatepass"))
         except SyntaxError:
-            # Either the file is broken, or a class was left without a body; the whole file decides.
+            # The file is broken, or what was cut is; the whole file decides.
             return _parse(self.text.string)
         self._skipped = skipped
         return tree

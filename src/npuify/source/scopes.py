@@ -44,8 +44,8 @@ class Scope:
         self.module_name = module_name
         self.star_imports: list[str] = []
         self.outward: set[str] = set()
-        self.hidden: dict[str, str] = {}
-        """Functions and classes that the text has and the tree has not yet, with their kind."""
+        self.hidden: dict[str, list[str]] = {}
+        """Functions and classes that the text has and the tree has not yet, with the kind of each of that name."""
         self._names: dict[str, list[Binding]] | None = None
 
     @property
@@ -54,22 +54,24 @@ class Scope:
         if self._names is None:
             self._names = {}
             _Collector(self, self._names).collect()
-            for name, kind in self.hidden.items():
-                self._names.setdefault(name, []).append(Binding(kind, _HIDDEN))
+            for name, kinds in self.hidden.items():
+                self._names.setdefault(name, []).extend(Binding(kind, _HIDDEN) for kind in kinds)
         return self._names
 
     def reveal(self, statements: Iterable[ast.stmt]) -> None:
         """Statements that were hidden have been parsed: their bindings take the place of the stand-ins."""
-        if self._names is None:
-            for statement in statements:
-                self.hidden.pop(getattr(statement, "name", ""), None)
-            return
         for statement in statements:
             name = getattr(statement, "name", "")
-            if name in self.hidden:
-                kind = self.hidden.pop(name)
+            if name not in self.hidden:
+                continue
+            kind = self.hidden[name].pop()
+            if not self.hidden[name]:
+                del self.hidden[name]
+            if self._names is not None:
                 bindings = self._names[name]
-                bindings[:] = [item for item in bindings if item.node is not _HIDDEN] + [Binding(kind, statement)]
+                stand_in = next(index for index, item in enumerate(bindings) if item.node is _HIDDEN)
+                del bindings[stand_in]
+                bindings.append(Binding(kind, statement))
 
     @property
     def is_class(self) -> bool:

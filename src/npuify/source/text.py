@@ -53,24 +53,36 @@ class Text:
         encoding: the file's own encoding.
     """
 
-    __slots__ = ("_line_starts", "data", "encoding", "has_bom", "string")
+    __slots__ = ("_line_starts", "_string", "data", "encoding", "has_bom")
 
     def __init__(self, raw: bytes) -> None:
         self.encoding = declared_encoding(raw)
         self.has_bom = raw.startswith(codecs.BOM_UTF8)
         body = raw[len(codecs.BOM_UTF8) :] if self.has_bom else raw
+        self._string: str | None = None
+        self._line_starts: list[int] | None = None
+        if self.encoding in ("utf-8", "ascii") and body.isascii():
+            # Such text cannot fail to be decoded, and few ask for it as a whole.
+            self.data = body
+            return
         try:
-            self.string = body.decode(self.encoding)
+            self._string = body.decode(self.encoding)
         except UnicodeError as error:
             line = len(_LINE_END.findall(body, 0, error.start)) + 1 if isinstance(error, UnicodeDecodeError) else 0
             raise UnreadableText(f"not valid {self.encoding} text", line) from None
         if self.encoding in ("utf-8", "ascii"):
             self.data = body
         else:
-            self.data = self.string.encode("utf-8", "surrogatepass")
-            if self.string.encode(self.encoding) != body:
+            self.data = self._string.encode("utf-8", "surrogatepass")
+            if self._string.encode(self.encoding) != body:
                 raise UnreadableText(f"{self.encoding} text that does not survive being decoded and encoded again")
-        self._line_starts: list[int] | None = None
+
+    @property
+    def string(self) -> str:
+        """The text."""
+        if self._string is None:
+            self._string = self.data.decode("ascii")
+        return self._string
 
     @property
     def line_starts(self) -> list[int]:

@@ -7,7 +7,6 @@ there are none (Gloo).
 """
 
 import atexit
-import builtins
 import contextlib
 import functools
 import itertools
@@ -26,30 +25,51 @@ from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, Ra
 # --- the processes ---------------------------------------------------------------------------------------------------
 
 
-def setup():
+_joined = False
+
+
+def setup(*, same_random_numbers=False):
     """Take this process's card and join the others; to be called before anything touches a device.
 
     Only rank 0 prints and logs from then on; warnings, and what goes to the error stream, come from every rank.
     The group is left when the program ends, also by an error.
+
+    Args:
+        same_random_numbers: all processes draw the same random numbers while training, too: for batches that the
+            program draws itself, of which each process takes its part (:func:`own_part`).
     """
-    if "LOCAL_RANK" not in os.environ or dist.is_initialized():
+    global _joined, _parted
+    _parted = same_random_numbers
+    if "LOCAL_RANK" not in os.environ:
         return
     if sys._getframe(1).f_globals.get("__name__") == "__mp_main__":
         return  # a worker of a DataLoader has imported the program; it is no rank
-    kind, cards = _kind(), _cards()
-    if kind != "cpu":
-        if local_rank() >= cards:
-            raise RuntimeError(
-                f"process {local_rank()} of this machine has no card: {cards} can be seen; start fewer processes, or "
-                "look at ASCEND_RT_VISIBLE_DEVICES"
-            )
-        getattr(torch, kind).set_device(local_rank())
-    backend = {"npu": "cpu:gloo,npu:hccl", "cuda": "cpu:gloo,cuda:nccl", "cpu": "gloo"}[kind]
-    dist.init_process_group(backend)
-    atexit.register(finish)
+    if not dist.is_initialized():
+        kind, cards = _kind(), _cards()
+        if kind != "cpu":
+            if local_rank() >= cards:
+                raise RuntimeError(
+                    f"process {local_rank()} of this machine has no card: {cards} can be seen; start fewer processes, "
+                    "or look at ASCEND_RT_VISIBLE_DEVICES"
+                )
+            getattr(torch, kind).set_device(local_rank())
+        backend = {"npu": "cpu:gloo,npu:hccl", "cuda": "cpu:gloo,cuda:nccl", "cpu": "gloo"}[kind]
+        dist.init_process_group(backend)
+        _joined = True
+        atexit.register(finish)
+        _begin_alike()
     if not is_main():
-        builtins.print = functools.partial(_print_nothing, builtins.print)
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
         logging.disable(logging.INFO)
+
+
+def _begin_alike():
+    """Data that is made or split by chance, in a program that sets no seed, has to be the same everywhere."""
+    seed = torch.tensor(random.getrandbits(31))
+    dist.broadcast(seed, src=0)
+    random.seed(int(seed))
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(int(seed))
 
 
 def finish():
@@ -81,7 +101,7 @@ def is_main():
 def barrier():
     """Wait until every process is here."""
     if world_size() > 1:
-        dist.all_reduce(torch.zeros(1))
+        dist.all_reduce(torch.zeros(1, device=_meeting_place()))
 
 
 _first_alone = False
@@ -89,20 +109,24 @@ _first_alone = False
 
 @contextlib.contextmanager
 def main_first():
-    """One process of each machine goes first (it downloads), the others follow and find what it left."""
+    """Rank 0 goes first (it downloads), then one process of each other machine, then all others.
+
+    So nothing is fetched twice at a time, whether the machines share their files or each has its own.
+    """
     global _first_alone
     if _first_alone:
         yield
         return
-    if local_rank() != 0:
+    turn = 0 if is_main() else 1 if local_rank() == 0 else 2
+    for _ in range(turn):
         barrier()
     _first_alone = True
     try:
         yield
     finally:
         _first_alone = False
-    if local_rank() == 0:
-        barrier()
+        for _ in range(2 - turn):
+            barrier()
 
 
 def device(choice=None):
@@ -135,13 +159,20 @@ def _kind():
     return "cpu"
 
 
+def _meeting_place():
+    """Where tensors lie that all processes exchange: a group that the program made by itself may know cards only."""
+    if (
+        _joined
+        or world_size() == 1
+        or _kind() == "cpu"
+        or "gloo" in str(getattr(dist, "get_backend_config", dist.get_backend)())
+    ):
+        return "cpu"
+    return device()
+
+
 def _cards():
     return 0 if _kind() == "cpu" else getattr(torch, _kind()).device_count()
-
-
-def _print_nothing(print_, *values, file=None, **options):
-    if file is sys.stderr:
-        print_(*values, file=file, **options)
 
 
 class Silent:
@@ -174,6 +205,7 @@ class DistributedModel(DistributedDataParallel):
 
     def forward(self, *args, **kwargs):
         if torch.is_grad_enabled():
+            _part_random_numbers()
             return super().forward(*args, **kwargs)
         return self.module(*args, **kwargs)
 
@@ -216,7 +248,9 @@ _wrapped = weakref.WeakKeyDictionary()
 def wrap(model, *, find_unused_parameters=False, sync_batchnorm=False):
     """The model, its gradients averaged over all processes; it must be on its device already.
 
-    From here on the processes draw different random numbers (dropout, augmentation), as each has other samples.
+    When it is first called to train, the processes begin to draw different random numbers (dropout, noise), as each has
+    other samples. Until then all draw the same, so that data is made and split alike everywhere; what Python's module
+    random draws stays the same, so that all processes take the same branch.
 
     Args:
         find_unused_parameters: some parameters get no gradient in some steps.
@@ -238,8 +272,6 @@ def wrap(model, *, find_unused_parameters=False, sync_batchnorm=False):
     )
     wrapped.train(model.training)
     _wrapped[whole] = _wrapped[model] = wrapped
-    if len(set(_wrapped.values())) == 1:
-        _part_random_numbers()
     return wrapped
 
 
@@ -275,18 +307,24 @@ def call(model, method, *args, **kwargs):
 
 def _from_main(tensor):
     """Give a tensor the value that it has on rank 0."""
-    value = tensor.detach().cpu()
+    value = tensor.detach().to(_meeting_place(), copy=True)
     dist.broadcast(value, src=0)
     tensor.detach().copy_(value)
 
 
+_parted = False
+"""Random numbers differ from process to process already, or shall not."""
+
+
 def _part_random_numbers():
-    if rank() > 0:
-        torch.manual_seed(torch.initial_seed() + rank())
-        random.seed(random.getrandbits(32) + rank())
-        numpy = sys.modules.get("numpy")
-        if numpy is not None:
-            numpy.random.seed((numpy.random.randint(2**31) + rank()) % 2**32)
+    global _parted
+    if not _parted:
+        _parted = True
+        if rank() > 0:
+            torch.manual_seed(torch.initial_seed() + rank())
+            if "numpy" in sys.modules:
+                numpy = sys.modules["numpy"].random
+                numpy.seed((numpy.randint(2**31) + rank()) % 2**32)
 
 
 # --- the data --------------------------------------------------------------------------------------------------------
@@ -483,7 +521,7 @@ def _same_random_numbers(seed):
 
 def _common_seed():
     """The program's own seed, or, where it has set none, the one that rank 0 began with."""
-    seed = torch.tensor(torch.initial_seed() % 2**31)
+    seed = torch.tensor(torch.initial_seed() % 2**31, device=_meeting_place())
     if world_size() > 1:
         dist.broadcast(seed, src=0)
     return int(seed)
@@ -511,9 +549,16 @@ def mean(value):
     number = float(value.detach().item() if isinstance(value, torch.Tensor) else value)
     if world_size() == 1:
         return number
-    summed = torch.tensor(number, dtype=torch.float64)
+    summed = torch.tensor(
+        number, dtype=torch.float64 if _meeting_place() == "cpu" else torch.float32, device=_meeting_place()
+    )
     dist.all_reduce(summed)
     return summed.item() / world_size()
+
+
+def agreed(value):
+    """A tensor's mean over all processes, as a tensor like it: for conditions, which must come out alike everywhere."""
+    return value if world_size() == 1 else torch.full_like(value.detach(), mean(value))
 
 
 def gathered(items):

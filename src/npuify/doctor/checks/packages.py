@@ -79,16 +79,17 @@ def torch_build(facts: Facts) -> Iterator[Result]:
     version = facts.python.packages.get("torch", "")
     base, _, local = version.partition("+")
     x86 = facts.host.architecture in {"x86_64", "amd64"} or facts.python.machine in {"x86_64", "AMD64"}
-    cuda = local.startswith(("cu", "rocm")) or (
-        x86 and not local and any(name.startswith("nvidia-cuda-runtime") for name in facts.python.packages)
-    )
-    if not cuda:
+    built_for = facts.python.torch_for
+    if built_for is None:
+        left = x86 and not local and any(name.startswith("nvidia-cuda-runtime") for name in facts.python.packages)
+        built_for = "GPUs" if local.startswith(("cu", "rocm")) or left else ""
+    if not built_for:
         return
     yield result(
         "python.torch-build",
         Status.ERROR if x86 else Status.WARNING,
-        f"torch {version} is a build for GPUs; torch_npu on {facts.host.architecture or 'this machine'} is made for "
-        + (f"torch=={base}+cpu" if x86 else "the build without CUDA"),
+        f"torch {version} is a build for {built_for}; torch_npu on {facts.host.architecture or 'this machine'} is made "
+        + (f"for torch=={base}+cpu" if x86 else "for the build without CUDA"),
         advice="install the build for the CPU over it",
         mend=Mend(
             (

@@ -44,6 +44,9 @@ class Python(msgspec.Struct, frozen=True, kw_only=True):
     packages: dict[str, str]
     torch_abi: str = ""
     """``1`` or ``0``: the C++11 ABI that torch was built with; empty where it cannot be told."""
+    torch_for: str | None = None
+    """What torch was built for, as its own version.py says: ``CUDA 12.8``, ``ROCm 6.4``; empty for none of them, None
+    where it cannot be told. Newer plain wheels are built for CUDA and do not say so in their version."""
     problem: str = ""
     """Why it could not be asked; then all else is empty."""
 
@@ -73,6 +76,7 @@ def read(machine: Sight, executable: str | None = None) -> Python:
         machine=str(told.get("machine", "")),
         packages=packages,
         torch_abi=_abi(machine, place) if place else "",
+        torch_for=_built_for(machine, place) if place else None,
     )
 
 
@@ -81,3 +85,15 @@ def _abi(machine: Sight, place: str) -> str:
     text = machine.read(f"{place}/torch/share/cmake/Torch/TorchConfig.cmake") or ""
     found = re.search(r"_GLIBCXX_USE_CXX11_ABI=(\d)", text)
     return found[1] if found else ""
+
+
+def _built_for(machine: Sight, place: str) -> str | None:
+    """Read in torch/version.py, which says ``cuda: Optional[str] = '12.8'`` or, in older ones, ``cuda = '12.4'``."""
+    text = machine.read(f"{place}/torch/version.py")
+    if not text or not re.search(r"^cuda\b", text, re.MULTILINE):
+        return None
+    for name, shown in (("cuda", "CUDA"), ("hip", "ROCm"), ("rocm", "ROCm")):
+        found = re.search(rf"^{name}\b[^=\n]*=\s*['\"]([\w.+-]+)['\"]", text, re.MULTILINE)
+        if found:
+            return f"{shown} {found[1]}"
+    return ""

@@ -20,9 +20,9 @@ Nothing changes on machines with CUDA or with a CPU only: there, ``api`` is torc
 import torch
 
 try:
-    import torch_npu  # noqa: F401 - it adds torch.npu
+    import torch_npu  # it adds torch.npu
 except ImportError:
-    pass
+    torch_npu = None
 
 type = "npu" if hasattr(torch, "npu") and torch.npu.is_available() else "cuda"  # noqa: A001
 """The type of the device, as torch.device takes it."""
@@ -32,6 +32,9 @@ api = getattr(torch, type)
 
 dist_backend = "hccl" if type == "npu" else "nccl"
 """What torch.distributed communicates with between such devices."""
+
+library = torch_npu if type == "npu" else torch
+"""torch_npu or torch: what both have beside the device's functions, such as profiler."""
 
 autocast = api.amp.autocast
 GradScaler = api.amp.GradScaler

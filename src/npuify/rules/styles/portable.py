@@ -10,7 +10,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
-from npuify.rules.styles import portable_calls, portable_imports, portable_names, portable_strings
+from npuify.rules.styles import (
+    portable_branches,
+    portable_calls,
+    portable_imports,
+    portable_names,
+    portable_strings,
+)
+from npuify.rules.styles.branches import edited, never_on_npu
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,39 +43,36 @@ FORMS: Final[dict[str, Form]] = {
     "NPU120": portable_strings.device,
     "NPU134": portable_calls.nccl_version,
     "NPU150": portable_strings.out_of_memory,
-    "NPU160": portable_calls.profiler,
+    "NPU160": portable_branches.profiler,
     "NPU201": portable_calls.autocast_state,
     "NPU202": portable_calls.default_device,
+    "NPU210": portable_branches.amp,
+    "NPU211": portable_branches.apex,
+    "NPU212": portable_branches.apex,
+    "NPU213": portable_branches.apex,
     "NPU301": portable_strings.backend,
     "NPU302": portable_calls.backend_member,
     "NPU303": portable_calls.is_nccl_available,
+    "NPU501": portable_branches.attention,
+    "NPU502": portable_branches.attention,
+    "NPU503": portable_branches.attention,
     "NPU701": portable_strings.environment_variable,
 }
 SAME: Final = frozenset(
-    ("NPU118", "NPU125", "NPU126", "NPU130", "NPU131", "NPU313", "NPU505", "NPU631", "NPU650", "NPU751")
+    ("NPU118", "NPU125", "NPU126", "NPU127", "NPU130", "NPU131", "NPU313", "NPU505", "NPU631", "NPU650", "NPU751")
 )
 """Rules whose edits are right whatever the device is; 650 and 751 are made only where the user asks for them, and give
 CUDA the same numbers by another way."""
 _APEX: Final = "apex stays for CUDA; on an NPU it has to be replaced, and the finding says by what"
-_ATTENTION: Final = (
-    'the call stays for CUDA; put it under `if {helper}.type == "cuda":`, and the NPU\'s call into the other branch'
-)
 _PACKAGE: Final = "CUDA machines need it as it is; ask for the NPU's set of packages in a file of its own"
 REFUSED: Final[dict[str, str]] = {
     "NPU100": "the helper module imports torch_npu where it is there",
     "NPU114": "the handle belongs to one runtime; what takes it needs a branch for each",
     "NPU117": "CUDA keeps its kernel; register one for PrivateUse1 beside it",
-    "NPU210": _APEX,
-    "NPU211": _APEX,
-    "NPU212": _APEX,
-    "NPU213": _APEX,
     "NPU215": _APEX,
     "NPU321": "Ray counts GPUs and NPUs as two resources; choose the argument when the program starts",
     "NPU322": "the adaptor patches torch.cuda; import it where torch_npu is found only",
     "NPU324": "the value is one for the NPU only; choose it by {helper}.type",
-    "NPU501": _ATTENTION,
-    "NPU502": _ATTENTION,
-    "NPU503": _ATTENTION,
     "NPU601": _PACKAGE,
     "NPU602": _PACKAGE,
     "NPU603": _PACKAGE,
@@ -87,16 +91,40 @@ def reason(code: str, helper: str) -> str:
 
 def restyle(draft: Draft, node: ast.AST | tuple[int, int], file: PythonFile) -> Draft | None:
     """The finding as the portable style has it; None where the code can stay as it is."""
+    if isinstance(node, ast.AST) and never_on_npu(node, file):
+        return None
     if not draft.edits:
         return draft
     if draft.code in SAME:
         return draft._replace(needs_torch_npu=False)
     form = FORMS.get(draft.code)
     if form is None or not isinstance(node, ast.AST):
-        return draft.refused(reason(draft.code, file.project.plan.helper))
+        return _refused(draft, node, reason(draft.code, file.project.plan.helper), file)
     found = form(node, draft, file)
     if found is None:
         return None
     if isinstance(found, str):
-        return draft.refused(found)
+        return _refused(draft, node, found, file)
     return draft._replace(edits=tuple(found), needs_torch_npu=False)
+
+
+def _refused(draft: Draft, node: ast.AST | tuple[int, int], why: str, file: PythonFile) -> Draft:
+    """The finding without edits, with the statement that an NPU needs in its place."""
+    refused = draft.refused(why)
+    if not isinstance(node, ast.AST):
+        return refused
+    statement = next((up for up in (node, *file.ancestors(node)) if isinstance(up, ast.stmt)), None)
+    if statement is None or isinstance(statement, _COMPOUND):
+        return refused
+    start, end = file.source.start(statement), file.source.end(statement)
+    if not all(start <= edit.start and edit.end <= end for edit in draft.edits):
+        return refused
+    text = edited(statement, draft.edits, file)
+    if not text.strip() or len(text) > _LONGEST or "\n" in text:
+        return refused
+    said = f"on an NPU write: {text}"
+    return refused._replace(advice=f"{refused.advice}; {said}" if refused.advice else said)
+
+
+_COMPOUND: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try)
+_LONGEST: Final = 160

@@ -134,11 +134,6 @@ def default_device(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] 
     ]
 
 
-def profiler(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
-    """torch_npu's profiler is a module of its own, which a CUDA machine does not have."""
-    return f"on an NPU torch_npu.profiler takes the place of torch.profiler; choose it by {helper(file)}.type"
-
-
 def backend_member(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
     """``Backend.NCCL``, which is the string "nccl", → ``compute_device.dist_backend``."""
     span = chain_span(node, file) if isinstance(node, ast.Attribute) else None

@@ -82,6 +82,17 @@ class GradScaler(_TorchGradScaler):
         super().__init__("npu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
         self._dynamic = dynamic
 
+    def state_dict(self) -> dict[str, Any]:
+        """That of PyTorch's, and whether the scale changes."""
+        found: dict[str, Any] = super().state_dict()
+        return {**found, "dynamic": self._dynamic} if found else found
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """What :meth:`state_dict` gave; one of PyTorch's does, too."""
+        super().load_state_dict(state_dict)
+        if self._enabled:
+            self._dynamic = state_dict.get("dynamic", self._dynamic)
+
     def update(self, new_scale: Any = None) -> None:
         """Adapt the scale after a step; with ``dynamic=False`` only the record of this step is dropped."""
         if not self._enabled or self._dynamic or new_scale is not None:

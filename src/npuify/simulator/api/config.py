@@ -8,6 +8,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from npuify.simulator import state
 from npuify.simulator.api import devices
 
@@ -105,13 +107,14 @@ class _Switch:
             self.__dict__[name] = value
 
 
-class _Config:
-    """``torch.npu.config``, which takes ``allow_internal_format``."""
+class _npuConfig:  # noqa: N801 - its name in torch_npu
+    """``torch.npu.config``: ``allow_internal_format`` can be set there, and not be read."""
 
-    allow_internal_format: bool = False
+    def __setattr__(self, name: str, value: Any) -> None:
+        pass
 
 
-config = _Config()
+config = _npuConfig()
 matmul = _Switch(allow_hf32=False)
 conv = _Switch(allow_hf32=True)
 CubeMathType = _CubeMathType
@@ -169,51 +172,57 @@ def are_compatible_impl_enabled() -> bool:
     return _options.get("compatible") == "1"
 
 
-_sdp = {"flash": True, "math": True, "mem_efficient": True}
+_sdp = torch.backends.cuda
+"""Where PyTorch keeps which attention kernels may be used: the same switches, as there."""
 
 
 def enable_flash_sdp(enabled: bool) -> None:
-    """Kept and given back."""
-    _sdp["flash"] = enabled
+    """Whether that kernel may be used."""
+    _sdp.enable_flash_sdp(enabled)
 
 
 def flash_sdp_enabled() -> bool:
     """What was set."""
-    return _sdp["flash"]
+    return bool(_sdp.flash_sdp_enabled())
 
 
 def enable_math_sdp(enabled: bool) -> None:
-    """Kept and given back."""
-    _sdp["math"] = enabled
+    """Whether that kernel may be used."""
+    _sdp.enable_math_sdp(enabled)
 
 
 def math_sdp_enabled() -> bool:
     """What was set."""
-    return _sdp["math"]
+    return bool(_sdp.math_sdp_enabled())
 
 
 def enable_mem_efficient_sdp(enabled: bool) -> None:
-    """Kept and given back."""
-    _sdp["mem_efficient"] = enabled
+    """Whether that kernel may be used."""
+    _sdp.enable_mem_efficient_sdp(enabled)
 
 
 def mem_efficient_sdp_enabled() -> bool:
     """What was set."""
-    return _sdp["mem_efficient"]
+    return bool(_sdp.mem_efficient_sdp_enabled())
 
 
 class sdp_kernel:  # noqa: N801 - its name in torch_npu
     """Which attention kernels may be used inside the block."""
 
     def __init__(self, enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True) -> None:
-        self._wanted = {"flash": enable_flash, "math": enable_math, "mem_efficient": enable_mem_efficient}
+        self._wanted = (enable_flash, enable_math, enable_mem_efficient)
 
     def __enter__(self) -> None:
-        self._before = dict(_sdp)
-        _sdp.update(self._wanted)
+        self._before = (flash_sdp_enabled(), math_sdp_enabled(), mem_efficient_sdp_enabled())
+        self._set(self._wanted)
 
     def __exit__(self, *error: object) -> None:
-        _sdp.update(self._before)
+        self._set(self._before)
+
+    @staticmethod
+    def _set(wanted: tuple[bool, bool, bool]) -> None:
+        for enable, value in zip((enable_flash_sdp, enable_math_sdp, enable_mem_efficient_sdp), wanted, strict=True):
+            enable(value)
 
 
 def preferred_linalg_library(backend: Any = None) -> Any:

@@ -102,7 +102,13 @@ class NPUGraph:
         self._captured = False
 
     def pool(self) -> Any:
-        """The pool's token."""
+        """The pool's token.
+
+        Raises:
+            RuntimeError: nothing has been captured.
+        """
+        if not self._captured:
+            raise RuntimeError("Called NPUGraph::pool() without a preceding successful capture. (simulated by npuify)")
         return self._pool
 
     def register_generator_state(self, generator: Any) -> None:
@@ -158,3 +164,66 @@ class graph:  # noqa: N801 - its name in torch_npu
     def __exit__(self, *error: object) -> None:
         self.npu_graph.capture_end()
         self._stream.__exit__(*error)
+
+
+def make_graphed_callables(
+    callables: Any,
+    sample_args: Any,
+    num_warmup_iters: int = 3,
+    allow_unused_input: bool = False,
+    pool: Any = None,
+) -> Any:
+    """Callables that take tensors as those they were shown, and refuse others; what they compute is not captured.
+
+    A graph of an NPU computes what the callable does, as long as it is given the same shapes and types, which is what
+    is checked here. A module stays that module, with such a ``forward`` for the mode that it is in.
+
+    Raises:
+        RuntimeError: autocast keeps copies, or a module has hooks or buffers that want gradients.
+    """
+    if torch.is_autocast_enabled("npu") and torch.is_autocast_cache_enabled():
+        raise RuntimeError(
+            "make_graphed_callables does not support the autocast caching. Please set `cache_enabled=False`."
+        )
+    if not isinstance(callables, tuple):
+        return _graphed(callables, sample_args)
+    return tuple(_graphed(one, args) for one, args in zip(callables, sample_args, strict=True))
+
+
+def _graphed(function: Any, sample: Any) -> Any:
+    shown = [_kind(x) for x in tree_leaves(sample)]
+    if any(kind is None for kind in shown):
+        raise TypeError("sample_args contains something that is no tensor (simulated by npuify)")
+
+    def check(args: Any) -> None:
+        given = [_kind(x) for x in tree_leaves(args)]
+        if given != shown:
+            raise RuntimeError(
+                f"a graphed callable was made with {shown} and got {given}: an NPU's graph takes what it was captured "
+                "with (simulated by npuify)"
+            )
+
+    if not isinstance(function, torch.nn.Module):
+
+        def call(*args: Any) -> Any:
+            check(args)
+            return function(*args)
+
+        return call
+    if function._backward_hooks or function._forward_hooks or function._forward_pre_hooks:
+        raise RuntimeError("Modules must not have hooks registered at the time they are passed.")
+    if any(buffer.requires_grad for buffer in function.buffers()):
+        raise RuntimeError("Any `buffer` in a module must have ``requires_grad=False``.")
+    forward, mode = function.forward, function.training
+
+    def graphed_forward(*args: Any, **kwargs: Any) -> Any:
+        if function.training == mode:
+            check(args)
+        return forward(*args, **kwargs)
+
+    function.forward = graphed_forward
+    return function
+
+
+def _kind(value: Any) -> tuple[tuple[int, ...], torch.dtype, bool] | None:
+    return (tuple(value.shape), value.dtype, value.requires_grad) if isinstance(value, torch.Tensor) else None

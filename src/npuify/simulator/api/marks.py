@@ -25,6 +25,16 @@ class mstx:  # noqa: N801 - its name in torch_npu
         """The end of a range."""
 
     @staticmethod
+    def range_push(message: str, stream: Any = None, domain: str = "default") -> int:
+        """The beginning of a range inside of others; -1, as where no profiler listens."""
+        return -1
+
+    @staticmethod
+    def range_pop(domain: str = "default") -> int:
+        """The end of the innermost range; -1, as where no profiler listens."""
+        return -1
+
+    @staticmethod
     def mstx_range(message: str, stream: Any = None, domain: str = "default") -> Any:
         """A decorator for functions that are a range."""
 

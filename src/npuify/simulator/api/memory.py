@@ -11,7 +11,10 @@ from npuify.simulator.api import devices
 
 def _index(device: Any) -> int:
     devices._lazy_init()
-    return devices._get_device_index(device, optional=True)
+    index = devices._get_device_index(device, optional=True)
+    if not 0 <= index < devices.device_count():
+        raise RuntimeError(f"Invalid device argument {index}: did you call init? (simulated by npuify)")
+    return index
 
 
 def memory_stats(device: Any = None) -> collections.OrderedDict[str, int]:

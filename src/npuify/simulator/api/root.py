@@ -37,6 +37,20 @@ class Format(IntEnum):
     FRACTAL_NZ_C0_8 = 54
 
 
+def get_npu_format(self: torch.Tensor) -> Format:
+    """How a tensor lies in the device's memory: always as ND here.
+
+    Raises:
+        NotImplementedError: it is no NPU tensor.
+    """
+    if not self.is_npu:
+        raise NotImplementedError(
+            f"Could not run 'npu::get_npu_format' with arguments from the '{self.device.type.upper()}' backend. "
+            "(simulated by npuify)"
+        )
+    return Format.ND
+
+
 def _erase_stream(tensor: Any, stream: Any) -> None:
     from npuify.simulator.api import streams
 

@@ -51,13 +51,21 @@ class Stream(torch.Stream):
 
     @property
     def priority(self) -> int:
-        """Always 0."""
-        return 0
+        """Refused, as there.
+
+        Raises:
+            RuntimeError: always.
+        """
+        raise RuntimeError("NPU dose not support Stream.get_priority() currently. (simulated by npuify)")
 
     @staticmethod
     def priority_range() -> tuple[int, int]:
-        """The least and the greatest priority."""
-        return 0, 0
+        """Refused, as there.
+
+        Raises:
+            RuntimeError: always.
+        """
+        raise RuntimeError("NPU does not support Stream.priority_range() currently. (simulated by npuify)")
 
     def wait_event(self, event: Any) -> None:
         """Later work waits for the event: it has happened."""
@@ -109,8 +117,12 @@ class ExternalStream(Stream):
         return super().__new__(cls, stream_id=stream_ptr, device_index=index)
 
 
-class Event:
+class Event(torch.Event):
     """``torch.npu.Event``: the moment at which it was recorded, by the host's clock."""
+
+    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> Event:
+        made: Event = super().__new__(cls, torch.device("npu"), enable_timing=enable_timing)
+        return made
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
         self.enable_timing = enable_timing
@@ -162,7 +174,7 @@ class Event:
         return id(self) if self._at is not None else 0
 
     def __repr__(self) -> str:
-        state_ = "uninitialized" if self._at is None else f"npu_event={self.npu_event:#x}"
+        state_ = "uninitialized" if self._at is None else f"{self.npu_event:#x}"
         return f"<torch_npu.npu.Event {state_}>"
 
 

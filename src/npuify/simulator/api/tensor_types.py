@@ -20,7 +20,9 @@ _TYPES = {
 }
 
 
-class _TensorType(type):
+class NpuTensorType(type):
+    """The class of ``torch.npu.FloatTensor`` and its like."""
+
     dtype: torch.dtype
 
     def __instancecheck__(cls, value: object) -> bool:
@@ -37,8 +39,8 @@ class _TensorType(type):
         return torch.tensor(*args, dtype=cls.dtype, device=device)
 
 
-def _tensor_type(name: str, dtype: torch.dtype) -> _TensorType:
-    return _TensorType(name, (), {"dtype": dtype, "is_npu": True, "is_cuda": False, "__module__": "torch.npu"})
+def _tensor_type(name: str, dtype: torch.dtype) -> NpuTensorType:
+    return NpuTensorType(name, (), {"dtype": dtype, "is_npu": True, "is_cuda": False, "__module__": "torch.npu"})
 
 
 def _storage_type(name: str, dtype: torch.dtype) -> type:

@@ -3,6 +3,9 @@
 #include "device.h"
 
 #include <c10/core/CPUAllocator.h>
+#if NPUIFY_TORCH >= 209
+#include <c10/core/CachingDeviceAllocator.h>
+#endif
 #include <c10/core/impl/alloc_cpu.h>
 #include <c10/util/Exception.h>
 
@@ -30,6 +33,21 @@ struct Count {
 
 struct DeviceMemory {
   std::mutex mutex;
+  void reset_peak() {
+    for (Count* c : all()) {
+      c->peak = c->current;
+    }
+  }
+  void reset_accumulated() {
+    for (Count* c : all()) {
+      c->allocated = c->freed = 0;
+    }
+    retries = ooms = 0;
+  }
+  // In the order in which npuify_memory_stats gives them.
+  std::array<Count*, 9> all() {
+    return {&bytes[0], &bytes[1], &bytes[2], &blocks[0], &blocks[1], &blocks[2], &requested, &reserved, &segments};
+  }
   Count bytes[3], requested, reserved, blocks[3], segments; // [0] all, [1] small pool, [2] large pool
   int64_t retries = 0, ooms = 0;
   double fraction = 1.0;
@@ -149,7 +167,70 @@ c10::intrusive_ptr<c10::StorageImpl> new_host(c10::DataPtr data, size_t bytes) {
       c10::StorageImpl::use_byte_size_t(), bytes, std::move(data), c10::GetCPUAllocator(), /*resizable=*/true);
 }
 
-struct NpuAllocator final : c10::Allocator {
+void give_back_all() {
+  for (auto& m : memories) {
+    std::lock_guard<std::mutex> lock(m.mutex);
+    int64_t wanted = wanted_segments(m);
+    if (wanted < m.reserved.current) {
+      m.segments.add((wanted - m.reserved.current) / int64_t(kSegment));
+      m.reserved.add(wanted - m.reserved.current);
+    }
+  }
+}
+
+#if NPUIFY_TORCH >= 209
+using AllocatorBase = c10::DeviceAllocator;
+#else
+using AllocatorBase = c10::Allocator;
+#endif
+
+struct NpuAllocator final : AllocatorBase {
+#if NPUIFY_TORCH >= 209
+  // What torch.accelerator's functions of memory ask.
+  bool initialized() override {
+    return true;
+  }
+  void emptyCache(c10::MempoolId_t = {0, 0}) override {
+    give_back_all();
+  }
+  void recordStream(const c10::DataPtr&, c10::Stream) override {}
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
+    auto& m = memories[device];
+    std::lock_guard<std::mutex> lock(m.mutex);
+    c10::CachingDeviceAllocator::DeviceStats found{};
+    auto put = [](auto& to, const Count& from) {
+      to.current = from.current;
+      to.peak = from.peak;
+      to.allocated = from.allocated;
+      to.freed = from.freed;
+    };
+    for (size_t i = 0; i < 3; i++) { // all, small pool, large pool, in both
+      put(found.allocated_bytes[i], m.bytes[i]);
+      put(found.active_bytes[i], m.bytes[i]);
+      put(found.allocation[i], m.blocks[i]);
+      put(found.active[i], m.blocks[i]);
+    }
+    put(found.requested_bytes[0], m.requested);
+    put(found.reserved_bytes[0], m.reserved);
+    put(found.segment[0], m.segments);
+    found.num_alloc_retries = m.retries;
+    found.num_ooms = m.ooms;
+    return found;
+  }
+  void resetAccumulatedStats(c10::DeviceIndex device) override {
+    std::lock_guard<std::mutex> lock(memories[device].mutex);
+    memories[device].reset_accumulated();
+  }
+  void resetPeakStats(c10::DeviceIndex device) override {
+    std::lock_guard<std::mutex> lock(memories[device].mutex);
+    memories[device].reset_peak();
+  }
+  std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex device) { // not in the first release that has this class
+    auto& m = memories[device];
+    std::lock_guard<std::mutex> lock(m.mutex);
+    return {size_t(std::max<int64_t>(0, capacity - m.reserved.current)), size_t(capacity)};
+  }
+#endif
 #if NPUIFY_TORCH >= 203
   c10::DataPtr allocate(size_t bytes) override {
     return make(bytes);
@@ -261,9 +342,7 @@ NPUIFY_API double npuify_fraction(int device) {
 NPUIFY_API void npuify_memory_stats(int device, int64_t* out) {
   auto& m = memories[device];
   std::lock_guard<std::mutex> lock(m.mutex);
-  const Count* counts[] = {
-      &m.bytes[0], &m.bytes[1], &m.bytes[2], &m.blocks[0], &m.blocks[1], &m.blocks[2], &m.requested, &m.reserved, &m.segments};
-  for (const Count* c : counts) {
+  for (const Count* c : m.all()) {
     *out++ = c->current;
     *out++ = c->peak;
     *out++ = c->allocated;
@@ -274,31 +353,17 @@ NPUIFY_API void npuify_memory_stats(int device, int64_t* out) {
 }
 
 NPUIFY_API void npuify_reset_peak(int device) {
-  auto& m = memories[device];
-  std::lock_guard<std::mutex> lock(m.mutex);
-  for (Count* c : {&m.bytes[0], &m.bytes[1], &m.bytes[2], &m.blocks[0], &m.blocks[1], &m.blocks[2], &m.requested, &m.reserved, &m.segments}) {
-    c->peak = c->current;
-  }
+  std::lock_guard<std::mutex> lock(memories[device].mutex);
+  memories[device].reset_peak();
 }
 
 NPUIFY_API void npuify_reset_accumulated(int device) {
-  auto& m = memories[device];
-  std::lock_guard<std::mutex> lock(m.mutex);
-  for (Count* c : {&m.bytes[0], &m.bytes[1], &m.bytes[2], &m.blocks[0], &m.blocks[1], &m.blocks[2], &m.requested, &m.reserved, &m.segments}) {
-    c->allocated = c->freed = 0;
-  }
-  m.retries = m.ooms = 0;
+  std::lock_guard<std::mutex> lock(memories[device].mutex);
+  memories[device].reset_accumulated();
 }
 
 NPUIFY_API void npuify_empty_cache() {
-  for (auto& m : memories) {
-    std::lock_guard<std::mutex> lock(m.mutex);
-    int64_t wanted = wanted_segments(m);
-    if (wanted < m.reserved.current) {
-      m.segments.add((wanted - m.reserved.current) / int64_t(kSegment));
-      m.reserved.add(wanted - m.reserved.current);
-    }
-  }
+  give_back_all();
 }
 
 // Addresses and sizes of the live blocks of a device; returns how many there are.

@@ -5,8 +5,12 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
+#include <ATen/SparseCsrTensorImpl.h>
+#include <ATen/SparseTensorImpl.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/op_registration/adaption.h>
+#include <ATen/ops/_to_copy_native.h>
 
 #include <atomic>
 #include <mutex>
@@ -87,8 +91,9 @@ void note_host_run(Operator& o) {
   int p = policy;
   if (p == kError) {
     TORCH_CHECK(
-        false, "The operator '", o.name, "' has no NPU kernel in this torch_npu release; there it would fall back to run on the CPU",
-        ", but CPU fallback is disabled by TORCH_NPU_FALLBACK_CPU_DISABLE=1. (simulated by npuify)");
+        false, "The operator '", o.name, "' would execute its main computation on CPU through dispatcher backend fallback because ",
+        "no kernel is registered for the NPU PrivateUse1 backend, but CPU fallback is disabled by ",
+        "TORCH_NPU_FALLBACK_CPU_DISABLE=1. (simulated by npuify)");
   }
   if (p == kWarn && before == 0) {
     TORCH_WARN(
@@ -112,6 +117,8 @@ class Call {
 
   int device = -1;
   DispatchKeySet keys{DispatchKey::CPU};
+  // The argument that is looked at, for the message that refuses it.
+  const c10::Argument* argument = nullptr;
 
   Tensor to_host(const Tensor& t, bool written) {
     if (!t.defined()) {
@@ -121,11 +128,9 @@ class Call {
       other(t, written);
       return t;
     }
-    int index = t.device().index();
+    stands_on(t);
     if (device < 0) {
-      device = index;
-    } else if (device != index && !operator_.takes_cpu) {
-      refuse(c10::str("npu:", index));
+      device = t.device().index();
     }
     for (auto& s : seen_) {
       if (s.npu.is_same(t)) {
@@ -134,6 +139,13 @@ class Call {
       }
     }
     auto* impl = t.unsafeGetTensorImpl();
+    if (is_sparse(t.layout())) {
+      keys = keys | host_keys(t.layout());
+      Tensor host = sparse_like(impl, host_keys(t.layout()), c10::Device(c10::DeviceType::CPU));
+      fill(host.unsafeGetTensorImpl(), impl, [&](const Tensor& part) { return to_host(part, false); });
+      seen_.push_back({t, host, nullptr, written});
+      return host;
+    }
     TORCH_CHECK(
         impl->has_storage(), operator_.name, " on a tensor of layout ", t.layout(), " is not simulated (npuify); its device is ",
         t.device());
@@ -167,10 +179,16 @@ class Call {
     return alias;
   }
 
+  // PyTorch's own words, as in the checks that it writes for each backend.
   void check_devices() const {
-    if (device >= 0 && !other_.empty() && !operator_.takes_cpu) {
-      refuse(other_);
+    if (device < 0 || !wrong_.defined() || operator_.takes_cpu) {
+      return;
     }
+    auto name = operator_.name.substr(operator_.name.find("::") + 2);
+    auto dot = name.find('.');
+    auto overload = dot == std::string::npos ? std::string() : name.substr(dot + 1);
+    auto method = "wrapper_NPU_" + overload + "_" + name.substr(0, dot);
+    c10::impl::common_device_check_failure(*first_, wrong_, method.c_str(), wrong_name_.c_str());
   }
 
   Tensor to_npu(const Tensor& t) {
@@ -193,25 +211,31 @@ class Call {
     }
     TORCH_CHECK(
         !t.is_quantized(), operator_.name, " makes a quantized tensor, which is not simulated on an NPU (npuify)");
-    TORCH_CHECK(
-        impl->has_storage(), operator_.name, " makes a tensor of layout ", t.layout(), ", which is not simulated on an NPU (npuify)");
     for (auto& g : given_) {
       if (g.is_same(t)) {
         return t;
       }
     }
+    if (is_sparse(t.layout())) {
+      Tensor npu = sparse_like(impl, npu_keys(t.layout()), c10::Device(kNpu, c10::DeviceIndex(target())));
+      fill(npu.unsafeGetTensorImpl(), impl, [&](const Tensor& part) { return to_npu(part); });
+      made_.push_back({npu, t, nullptr, false});
+      return npu;
+    }
+    TORCH_CHECK(
+        impl->has_storage(), operator_.name, " makes a tensor of layout ", t.layout(), ", which is not simulated on an NPU (npuify)");
     c10::Storage storage;
     const Tensor* base = nullptr;
     auto* host = impl->unsafe_storage().unsafeGetStorageImpl();
     for (auto& s : seen_) {
-      if (s.host.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() == host) {
+      if (s.storage != nullptr && s.host.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() == host) {
         storage = c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(s.storage));
         base = &s.npu;
         break;
       }
     }
     for (auto& m : made_) {
-      if (!storage && m.storage == host) {
+      if (!storage && m.storage != nullptr && m.storage == host) {
         storage = m.npu.unsafeGetTensorImpl()->unsafe_storage();
       }
     }
@@ -228,12 +252,17 @@ class Call {
 
   // Arguments that the operator wrote may have another shape or another memory now.
   void write_back() {
-    for (auto& s : seen_) {
+    for (size_t i = 0; i < seen_.size(); i++) {
+      auto s = seen_[i];
       if (!s.written || operator_.collective) {
         continue;
       }
       auto* from = s.host.unsafeGetTensorImpl();
       auto* to = s.npu.unsafeGetTensorImpl();
+      if (s.storage == nullptr) {
+        fill(to, from, [&](const Tensor& part) { return to_npu(part); });
+        continue;
+      }
       auto* host = from->unsafe_storage().unsafeGetStorageImpl();
       if (host->data_ptr().get() != s.storage->data_ptr().get() || host->nbytes() != s.storage->nbytes()) {
         auto held = c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(host);
@@ -255,12 +284,57 @@ class Call {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& second) const {
-    C10_THROW_ERROR(
-        Error,
-        c10::str(
-            "Expected all tensors to be on the same device, but found at least two devices, npu:", device, " and ", second,
-            "! (when running ", operator_.name, ")"));
+  // Sparse tensors: an implementation whose parts are dense tensors of the same device.
+  static bool is_sparse(c10::Layout layout) {
+    return layout == c10::kSparse || is_compressed(layout);
+  }
+  static bool is_compressed(c10::Layout layout) {
+    return layout == c10::kSparseCsr || layout == c10::kSparseCsc || layout == c10::kSparseBsr || layout == c10::kSparseBsc;
+  }
+  static DispatchKeySet host_keys(c10::Layout layout) {
+    return DispatchKeySet(layout == c10::kSparse ? DispatchKey::SparseCPU : DispatchKey::SparseCsrCPU);
+  }
+  static DispatchKeySet npu_keys(c10::Layout layout) {
+    return DispatchKeySet(layout == c10::kSparse ? DispatchKey::SparsePrivateUse1 : DispatchKey::SparseCsrPrivateUse1);
+  }
+  static Tensor sparse_like(c10::TensorImpl* like, DispatchKeySet keys, c10::Device device) {
+    // Its first, empty parts are made on the current device, and say which is its own.
+    const int before = current_device();
+    set_current_device(device.type() == kNpu ? device.index() : before);
+    Tensor made = empty_sparse(like, keys, device);
+    set_current_device(before);
+    return made;
+  }
+  static Tensor empty_sparse(c10::TensorImpl* like, DispatchKeySet keys, c10::Device device) {
+    if (like->layout() == c10::kSparse) {
+      return at::detail::make_tensor<at::SparseTensorImpl>(keys, like->dtype());
+    }
+    return at::detail::make_tensor<at::SparseCsrTensorImpl>(keys, device, like->layout(), like->dtype());
+  }
+  // Gives `to` the shape of `from`, and what `part` makes of its parts.
+  template <class F>
+  static void fill(c10::TensorImpl* to, c10::TensorImpl* from, F&& part) {
+    if (from->layout() == c10::kSparse) {
+      auto* source = static_cast<at::SparseTensorImpl*>(from);
+      auto* target = static_cast<at::SparseTensorImpl*>(to);
+      target->raw_resize_(source->sparse_dim(), source->dense_dim(), source->sizes());
+      target->set_indices_and_values_unsafe(part(source->indices()), part(source->values()));
+      target->set_coalesced(source->coalesced());
+    } else {
+      auto* source = static_cast<at::SparseCsrTensorImpl*>(from);
+      static_cast<at::SparseCsrTensorImpl*>(to)->set_member_tensors(
+          part(source->compressed_indices()), part(source->plain_indices()), part(source->values()), source->sizes());
+    }
+  }
+
+  // Notes where an argument is; the first one says where all should be.
+  void stands_on(const Tensor& t) {
+    if (!first_) {
+      first_ = t.device();
+    } else if (!wrong_.defined() && t.device() != *first_) {
+      wrong_ = t;
+      wrong_name_ = argument == nullptr ? "self" : argument->name();
+    }
   }
 
   void other(const Tensor& t, bool written) {
@@ -269,9 +343,7 @@ class Call {
     if (t.dim() == 0 && !written && t.device().type() == c10::DeviceType::CPU) {
       return; // a number, as TensorIterator takes it
     }
-    if (other_.empty()) {
-      other_ = t.device().str();
-    }
+    stands_on(t);
   }
 
   void keep_keys(const Tensor& t) {
@@ -317,7 +389,9 @@ class Call {
   std::vector<Seen> seen_;
   std::vector<Seen> made_; // host.storage -> npu
   std::vector<Tensor> given_;
-  std::string other_;
+  std::optional<c10::Device> first_;
+  Tensor wrong_; // the first that is elsewhere, and its argument
+  std::string wrong_name_;
 };
 
 // The CPU's default generator stands in for the NPU's while an operator runs that cannot be given one.
@@ -412,19 +486,29 @@ bool each_tensor(IValue& value, F&& f) {
   return false;
 }
 
-void run_on_host(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
+void run_on_host(const OperatorHandle& op, DispatchKeySet given, Stack* stack) {
   Operator& o = about(op);
-  if (o.on_host) {
+  const bool sparse = given.has(DispatchKey::SparsePrivateUse1);
+  const bool compressed = given.has(DispatchKey::SparseCsrPrivateUse1);
+  if (o.on_host && !sparse && !compressed) {
     note_host_run(o);
   }
   const size_t count = op.schema().arguments().size();
   const size_t base = stack->size() - count;
   Call call(o);
+  // Also where no argument is sparse yet, but the result will be.
+  if (sparse) {
+    call.keys = call.keys | DispatchKeySet(DispatchKey::SparseCPU);
+  }
+  if (compressed) {
+    call.keys = call.keys | DispatchKeySet(DispatchKey::SparseCsrCPU);
+  }
   bool has_generator = false;
   int from_argument = -1;
   for (size_t i = 0; i < count; i++) {
     IValue& value = (*stack)[base + i];
     const bool written = o.written[i];
+    call.argument = &op.schema().arguments()[i];
     if (each_tensor(value, [&](const Tensor& t) { return call.to_host(t, written); })) {
       continue;
     }
@@ -448,6 +532,10 @@ void run_on_host(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
   if (from_argument >= 0) {
     call.device = from_argument;
   }
+  TORCH_CHECK(
+      !has_generator || call.device >= 0,
+      "Expected all tensors to be on the same device. Expected NPU tensor, please check whether the input tensor device is correct. ",
+      "(simulated by npuify)");
   {
     std::optional<RandomNumbers> random;
     if (o.random && !has_generator && !shares_cpu_random_numbers()) {
@@ -475,6 +563,12 @@ void run_on_host(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
       value = wrap_work(std::move(value), std::move(pairs));
     }
   }
+}
+
+// Sparse tensors, where the release has no kernel for them: there PyTorch's fallback takes them to the host, too.
+void run_sparse_on_host(const OperatorHandle& op, DispatchKeySet given, Stack* stack) {
+  note_host_run(about(op));
+  run_on_host(op, given, stack);
 }
 
 // Memory, of which the device has its own.
@@ -587,6 +681,21 @@ void may_take_data(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
   };
   torch::jit::drop(*stack, 2);
   stack->emplace_back(self.key_set() == from.key_set() || (dense(self) && dense(from)));
+}
+
+// _to_copy: what is converted to float64 where it is becomes float32, as there; what is brought as float64, or to a device
+// that is named, stays that.
+Tensor to_copy(
+    const Tensor& self, std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout, std::optional<at::Device> device,
+    std::optional<bool> pin_memory, bool non_blocking, std::optional<at::MemoryFormat> format) {
+  if (dtype == at::kDouble && !device.has_value() && self.device().type() == kNpu && self.scalar_type() != at::kDouble) {
+    static std::atomic<bool> said{false};
+    if (!said.exchange(true)) {
+      TORCH_WARN("Warning: Device do not support double dtype now, dtype cast replace with float. (simulated by npuify)");
+    }
+    dtype = at::kFloat;
+  }
+  return at::native::_to_copy(self, dtype, layout, device, pin_memory, non_blocking, format);
 }
 
 void nothing(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
@@ -734,6 +843,8 @@ NPUIFY_API void npuify_register() {
   c10::WarningUtils::WarningHandlerGuard quiet(&silence);
   static auto* fallback = new c10::RegistrationHandleRAII(dispatcher.registerFallback(
       DispatchKey::PrivateUse1, c10::KernelFunction::makeFromBoxedFunction<&run_on_host>(), "simulated by npuify"));
+  static auto* sparse = new c10::RegistrationHandleRAII(dispatcher.registerFallback(
+      DispatchKey::SparsePrivateUse1, c10::KernelFunction::makeFromBoxedFunction<&run_sparse_on_host>(), "simulated by npuify"));
   // Up to 2.6 PyTorch leaves it to the backend to say that operators without a gradient of their own pass through.
   if (!dispatcher.hasBackendFallbackForDispatchKey(DispatchKey::AutogradPrivateUse1)) {
     static auto* through = new c10::RegistrationHandleRAII(dispatcher.registerFallback(
@@ -754,6 +865,9 @@ NPUIFY_API void npuify_register() {
   implement<&may_take_data>(
       c10::OperatorName("aten::_has_compatible_shallow_copy_type", ""), DispatchKey::AutogradPrivateUse1);
   implement<&nothing>("aten::record_stream", "");
+  static auto* copies = new c10::RegistrationHandleRAII(dispatcher.registerImpl(
+      c10::OperatorName("aten::_to_copy", ""), DispatchKey::PrivateUse1, c10::KernelFunction::makeFromUnboxedRuntimeFunction(&to_copy),
+      std::nullopt, nullptr, "simulated by npuify"));
   implement<&give_default_generator>(c10::OperatorName("npuify_sim::default_generator", ""), DispatchKey::CompositeExplicitAutograd);
 #ifdef NPUIFY_DISTRIBUTED
   implement<&hold_works>(c10::OperatorName("npuify_sim::hold_works", ""), DispatchKey::CompositeExplicitAutograd);
@@ -782,6 +896,18 @@ NPUIFY_API int npuify_run_whole(const char* name) {
     return 0;
   }
   implement<&run_on_host>(full, DispatchKey::PrivateUse1);
+  return 1;
+}
+
+// Has this operator run on sparse tensors, of the layout COO or one of the compressed ones. Returns whether there is one.
+NPUIFY_API int npuify_run_sparse(const char* name, int compressed) {
+  auto full = parse(name);
+  auto key = compressed ? DispatchKey::SparseCsrPrivateUse1 : DispatchKey::SparsePrivateUse1;
+  auto op = c10::Dispatcher::singleton().findSchema(full);
+  if (!op || op->hasKernelForDispatchKey(key)) {
+    return 0;
+  }
+  implement<&run_on_host>(full, key);
   return 1;
 }
 
@@ -843,7 +969,7 @@ NPUIFY_API int64_t npuify_host_runs(char* out, int64_t room) {
   {
     std::lock_guard<std::mutex> lock(table_mutex);
     for (auto& entry : table) {
-      if (entry.second->on_host && entry.second->calls > 0) {
+      if (entry.second->calls > 0) {
         text += entry.second->name + " " + std::to_string(entry.second->calls.load()) + "\n";
       }
     }

@@ -39,6 +39,11 @@ def npu_trans_quant_param(
     return out
 
 
+def _wide(tensor: torch.Tensor) -> torch.Tensor:
+    """As float64; ``to`` gives float32 on the device."""
+    return torch.empty(tensor.shape, dtype=torch.float64, device=tensor.device).copy_(tensor)
+
+
 @operator("npu_quant_matmul", note="without groups and without fp8 and fp4")
 def npu_quant_matmul(
     x1: torch.Tensor,
@@ -58,7 +63,7 @@ def npu_quant_matmul(
         x2 = unpack_int4(x2)
     require(x1.shape[-1] == x2.shape[-2], name, f"shapes {tuple(x1.shape)} and {tuple(x2.shape)} do not fit")
     # Sums of products of int8 are exact in int64, and in float64 faster.
-    product = x1.to(torch.float64) @ x2.to(torch.float64)
+    product = _wide(x1) @ _wide(x2)
     if bias is not None and not bias.is_floating_point():
         product = product + bias
     target = torch.int8 if output_dtype is None else to_dtype(output_dtype, name)

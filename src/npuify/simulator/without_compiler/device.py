@@ -11,7 +11,7 @@ import torch
 from npuify.simulator import NotSimulated
 from npuify.simulator.engine import STATISTICS
 from npuify.simulator.without_compiler import autocast, gaps, storages
-from npuify.simulator.without_compiler.kernels import KEY, Kernels, resize, set_storage, set_tensor
+from npuify.simulator.without_compiler.kernels import KEY, Kernels, resize, set_storage, set_tensor, to_copy
 
 if TYPE_CHECKING:
     from npuify.simulator.settings import Settings
@@ -25,6 +25,7 @@ _OWN = {
     "aten::set_.source_Storage_storage_offset": set_storage,
     "aten::set_.source_Tensor": set_tensor,
     "aten::resize_": resize,
+    "aten::_to_copy": to_copy,
     _TAKES_DATA: lambda tensor, source: True,
     "aten::record_stream": lambda tensor, stream: None,
 }
@@ -144,8 +145,9 @@ class PythonDevice:
         self._runs[name] = self._runs.get(name, 0) + 1
         if self._policy == "error":
             raise RuntimeError(
-                f"The operator '{name}' has no NPU kernel in this torch_npu release; there it would fall back to run "
-                "on the CPU, but CPU fallback is disabled by TORCH_NPU_FALLBACK_CPU_DISABLE=1. (simulated by npuify)"
+                f"The operator '{name}' would execute its main computation on CPU through dispatcher backend fallback "
+                "because no kernel is registered for the NPU PrivateUse1 backend, but CPU fallback is disabled by "
+                "TORCH_NPU_FALLBACK_CPU_DISABLE=1. (simulated by npuify)"
             )
         if self._policy == "warn" and self._runs[name] == 1:
             warnings.warn(

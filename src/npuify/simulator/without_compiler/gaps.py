@@ -10,6 +10,7 @@ GAPS: dict[str, str] = {
     "random numbers": "they come from the CPU's generator, as with --cpu-random; so does torch.Generator('npu')",
     "hccl": "there is no process group for NPU tensors: init_process_group('hccl') raises NotSimulated",
     "pinned memory": "pin_memory() gives the tensor as it is",
+    "sparse tensors": "they are refused, by the name of the operator that makes one",
     "storage.resize_": "an NPU storage cannot change its size, which FSDP needs: PyTorch raises",
     "resize_": "resize_() to more elements gives a tensor other memory; views made before keep the old one",
     "streams": "torch.Stream and torch.Event of device npu are PyTorch's own and raise; torch.npu's are there",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,6 +23,7 @@ class Operator:
         schema = op._schema
         self.name = schema.name if not schema.overload_name else f"{schema.name}.{schema.overload_name}"
         self.mixes = self.name in beside_cpu or self.name.startswith("aten::_foreach")
+        self.names = [a.name for a in schema.arguments]
         self.outs = frozenset(a.name for a in schema.arguments if a.is_out)
         written = {}
         for i, argument in enumerate(schema.arguments):
@@ -53,8 +56,15 @@ class Kernels:
             about = self._known[op] = Operator(op, self._beside_cpu)
         self._before(about.name)
         call = _Call(about)
-        host_args = [call.to_host(value) for value in args]
-        host_kwargs = {name: call.to_host(value) for name, value in kwargs.items() if name not in about.outs}
+        host_args = []
+        for name, value in zip(about.names, args, strict=False):
+            call.argument = name
+            host_args.append(call.to_host(value))
+        host_kwargs = {}
+        for name, value in kwargs.items():
+            if name not in about.outs:
+                call.argument = name
+                host_kwargs[name] = call.to_host(value)
         fresh = {}
         for name in about.outs & kwargs.keys():
             fresh[name] = torch.empty(0, dtype=kwargs[name].dtype)
@@ -83,18 +93,20 @@ class _Call:
     def __init__(self, about: Operator) -> None:
         self.about = about
         self.npus = 0
-        self.other = ""
+        self.argument = ""
+        self._first = self._wrong = self._wrong_name = ""
         self._seen: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def to_host(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
             if value.device.type == "npu":
+                self._stands_on("npu:0")
                 self.npus += 1
                 host = to_host(value)
                 self._seen[host.untyped_storage()._cdata] = (host, value)
                 return host
             if value.dim() > 0:
-                self.other = str(value.device)
+                self._stands_on(str(value.device))
             return value
         if isinstance(value, torch.device):
             if value.type == "npu":
@@ -105,11 +117,20 @@ class _Call:
             return [self.to_host(one) for one in value]
         return value
 
+    def _stands_on(self, place: str) -> None:
+        if not self._first:
+            self._first = place
+        elif place != self._first and not self._wrong:
+            self._wrong, self._wrong_name = place, self.argument
+
     def check(self) -> None:
-        if self.other and self.npus and not self.about.mixes:
+        """Refuse tensors of two devices, in the words of the real one's checks."""
+        if self._wrong and self.npus and not self.about.mixes:
+            plain, _, overload = self.about.name.partition("::")[2].partition(".")
             raise RuntimeError(
-                "Expected all tensors to be on the same device, but found at least two devices, "
-                f"npu:0 and {self.other}! (when running {self.about.name}; simulated by npuify)"
+                f"Expected all tensors to be on the same device, but got {self._wrong_name} is on {self._wrong}, "
+                f"different from other tensors on {self._first} (when checking argument in method "
+                f"wrapper_NPU_{overload}_{plain}) (simulated by npuify)"
             )
 
     def to_npu(self, value: Any) -> Any:
@@ -157,6 +178,37 @@ def set_tensor(tensor: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
     """``set_`` from a tensor."""
     tensor.data = source
     return tensor
+
+
+def to_copy(
+    tensor: torch.Tensor,
+    *,
+    dtype: torch.dtype | None = None,
+    layout: Any = None,
+    device: torch.device | None = None,
+    pin_memory: bool | None = None,
+    non_blocking: bool = False,
+    memory_format: torch.memory_format | None = None,
+) -> torch.Tensor:
+    """``_to_copy`` as PyTorch does it, but for float64: converted to it where it is, a tensor becomes float32 there."""
+    if dtype is torch.float64 and device is None and tensor.dtype is not torch.float64:
+        _say_no_float64()
+        dtype = torch.float32
+    made = torch.empty_like(
+        tensor,
+        dtype=dtype or tensor.dtype,
+        device=device or tensor.device,
+        memory_format=memory_format or torch.preserve_format,
+    )
+    return made.copy_(tensor, non_blocking)
+
+
+@cache
+def _say_no_float64() -> None:
+    warnings.warn(
+        "Warning: Device do not support double dtype now, dtype cast replace with float. (simulated by npuify)",
+        stacklevel=2,
+    )
 
 
 def resize(tensor: torch.Tensor, size: Any, *, memory_format: Any = None) -> torch.Tensor:

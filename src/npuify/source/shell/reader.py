@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ _QUOTES = frozenset(('"', "'", "`", ")", "}", "heredoc_end", "$(", "${"))
 _PLAIN = _WORDS | {"variable_name", "string_content", "test_operator", "extglob_pattern", "regex"}
 """Nodes whose text is what the shell makes of it, escapes aside, where nothing stands inside them."""
 _QUOTED = frozenset(("string", "raw_string"))
+_STAGES = 2
+"""How many commands behind one in a pipeline are kept with it."""
 _AS_IT_STANDS = re.compile(rb"[\x01-\x5b\x5d-\x7f]*").fullmatch
 """Whether a text is ASCII without a backslash."""
 
@@ -53,6 +56,8 @@ class _Reader:
         self.base = base
         self.script = script
         self.is_broken = False
+        self.pipeline: tuple[Node, list[Node], list[int]] | None = None
+        """The pipeline that was looked at last, its commands, and where each begins."""
         self.handlers: dict[str, Callable[[Node, tuple[Node, ...]], None]] = {
             "command": self._command,
             "variable_assignment": self._assignment,
@@ -189,23 +194,28 @@ class _Reader:
             and parent.type == "redirected_statement"
             and any(self._is_into_file(child) for child in parent.children)
         )
-        pipe: list[tuple[str, ...]] = []
         pipeline = next((one for one in reversed(above[-2:]) if one.type == "pipeline"), None)
-        if pipeline is not None:
-            for child in pipeline.named_children:
-                if child.start_byte > node.start_byte and child.type == "command":
-                    pipe.append(tuple(self._word(one).value for one in child.named_children))
-                elif child.start_byte > node.start_byte:
-                    pipe.append(("",))
         self.script.commands.append(
             Command(
                 tuple(words),
                 node.start_byte + self.base,
                 node.end_byte + self.base,
                 redirected,
-                tuple(pipe),
+                self._piped_into(pipeline, node) if pipeline is not None else (),
                 (pipeline.end_byte if pipeline is not None else node.end_byte) + self.base,
             )
+        )
+
+    def _piped_into(self, pipeline: Node, node: Node) -> tuple[tuple[str, ...], ...]:
+        """The next commands of a pipeline; no more of them than anybody asks about, as pipelines may be long."""
+        if self.pipeline is None or self.pipeline[0] != pipeline:
+            stages = pipeline.named_children
+            self.pipeline = pipeline, stages, [stage.start_byte for stage in stages]
+        _, stages, starts = self.pipeline
+        after = bisect_right(starts, node.start_byte)
+        return tuple(
+            tuple(self._word(one).value for one in stage.named_children) if stage.type == "command" else ("",)
+            for stage in stages[after : after + _STAGES]
         )
 
     def _is_into_file(self, node: Node) -> bool:

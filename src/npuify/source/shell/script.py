@@ -91,7 +91,7 @@ class Command(NamedTuple):
     end: int
     is_redirected: bool
     pipe: tuple[tuple[str, ...], ...] = ()
-    """The values of the words of each command that its output is piped into."""
+    """The values of the words of the next two commands that its output is piped into."""
     pipe_end: int = 0
     """Where the pipeline ends."""
 

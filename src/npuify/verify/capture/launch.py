@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from dataclasses import asdict, replace
@@ -87,10 +89,45 @@ def capture(
     try:
         begun = time.time()
         sys.stdout.flush()
-        done = subprocess.run(command, env=environ, check=False)
-        return close(partial, folder, settings, arguments, device=device, begun=begun, code=done.returncode)
+        code = _run(command, environ)
+        return close(partial, folder, settings, arguments, device=device, begun=begun, code=code)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _run(command: Sequence[str], environ: dict[str, str]) -> int:
+    """Run the program and give its exit code; what would end this process is the program's to answer.
+
+    A Ctrl-C of the terminal reaches both: the program may save what it has, however long that takes, and the capture
+    up to there is kept. What is sent to this process alone is passed on.
+    """
+    program = subprocess.Popen(command, env=environ)
+
+    def passed(number: int, _frame: Any) -> None:
+        program.send_signal(number)
+
+    def ignored(_number: int, _frame: Any) -> None:
+        """The terminal has sent it to the program, too."""
+
+    kept: dict[int, Any] = {}
+    wanted = {"SIGINT": ignored if _has_terminal() else passed, "SIGTERM": passed, "SIGHUP": passed}
+    for name, answer in wanted.items():
+        number = getattr(signal, name, None)
+        if number is not None and threading.current_thread() is threading.main_thread():
+            kept[number] = signal.signal(number, answer)
+    try:
+        return program.wait()
+    finally:
+        for number, before in kept.items():
+            signal.signal(number, before)
+
+
+def _has_terminal() -> bool:
+    """Whether a terminal sends its signals to this process and to the program alike."""
+    try:
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except (AttributeError, OSError, ValueError):
+        return False
 
 
 def close(
@@ -104,15 +141,14 @@ def close(
     ends = _ends(partial)
     if not ends:
         raise NpuifyError(
-            "nothing was captured: the program called no torch.nn.Module"
-            + (f", and ended with code {code}" if code else ""),
+            "nothing was captured: the program called no torch.nn.Module" + (f", and {_ended(code)}" if code else ""),
             advice="Name the program that runs the model; Python's own options -I, -S and -E keep a capture out.",
         )
     notes = []
     if any(end.get("full") for end in ends):
         notes.append("the limit of values was reached; of later tensors there are statistics only (--limit)")
     if code:
-        notes.append(f"the program ended with code {code}; the capture ends there")
+        notes.append(f"the program {_ended(code)}; the capture ends there")
     captured = Captured(
         folder=str(folder),
         ranks=len(ends),
@@ -139,6 +175,16 @@ def close(
         shutil.rmtree(folder)
     partial.replace(folder)
     return captured
+
+
+def _ended(code: int) -> str:
+    """How a program ended, in words."""
+    if code >= 0:
+        return f"ended with code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
 
 
 def _environment(settings: Settings, device: str, devices: int, interpreter: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ nothing of what is computed.
 from __future__ import annotations
 
 import inspect
+import sys
 import threading
 import weakref
 from contextlib import contextmanager
@@ -127,6 +128,9 @@ class Recorder:
             return original(module, *args, **kwargs)
         if thread.frames and _in_backward():
             return original(module, *args, **kwargs)
+        if torch.jit.is_tracing() or (not thread.frames and _is_worker()):
+            # A trace would take what is recorded for a part of the model; what loads data trains nothing.
+            return original(module, *args, **kwargs)
         root = not thread.frames
         name = self._name(module)
         if root:
@@ -187,6 +191,7 @@ class Recorder:
         """Where nothing is trained, each call of the first model is a step."""
         if self.optimizers or torch.is_grad_enabled() or not self.names.roots or name != self.names.roots[0][0]:
             return
+        self.store.flush()
         self.step += 1
         if self.settings.steps and self.step >= self.settings.steps:
             self.finish()
@@ -239,7 +244,14 @@ class Recorder:
                 settings[key] = list(value)
         place = places.of_function(type(module).forward, self.settings.root)
         self.store.put(
-            {"event": "module", "name": name, "class": type(module).__name__, "place": place, "settings": settings}
+            {
+                "event": "module",
+                "name": name,
+                "class": type(module).__name__,
+                "package": type(module).__module__.partition(".")[0],
+                "place": place,
+                "settings": settings,
+            }
         )
 
     def _tensors(self, values: list[tuple[str, Any]], sequence: int, side: str, *, rows: bool = False) -> Any:
@@ -279,6 +291,12 @@ class Recorder:
             tensor.register_hook(seen)
         except RuntimeError:  # a tensor that takes no hooks, such as one made in inference mode
             del self._targets[identity]
+
+
+def _is_worker() -> bool:
+    """Whether this process loads data for another one."""
+    data = sys.modules.get("torch.utils.data")
+    return data is not None and data.get_worker_info() is not None
 
 
 def _in_backward() -> bool:

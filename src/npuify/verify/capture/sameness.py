@@ -82,7 +82,12 @@ def _seed(settings: Settings, store: Store) -> None:
 
 
 def _deterministic() -> None:
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    switch = getattr(torch._C, "_set_deterministic_algorithms", None)
+    if switch is not None:
+        # What torch.use_deterministic_algorithms() does besides is to load the compiler, for seconds.
+        switch(True, warn_only=True)
+    else:
+        torch.use_deterministic_algorithms(True, warn_only=True)
     warnings.filterwarnings("ignore", message=".*does not have a deterministic implementation.*")
     # Filling new memory would cost time, and change what a program that reads it sees.
     if hasattr(torch.utils, "deterministic"):

@@ -31,6 +31,7 @@ class Store:
         self._folder: Path | None = None
         self._waiting: list[dict[str, Any]] = []
         self._owner = os.getpid()
+        self._told: set[str] = set()
         self.written = 0
         """Bytes of values so far."""
         self.full = False
@@ -46,6 +47,12 @@ class Store:
                 self._waiting.append(record)
             else:
                 self.put(record)
+
+    def note_once(self, text: str) -> None:
+        """Tell something of the capture itself, once."""
+        if text not in self._told:
+            self._told.add(text)
+            self.note({"event": "note", "text": text})
 
     def put(self, record: dict[str, Any]) -> None:
         """Write a record."""
@@ -74,6 +81,13 @@ class Store:
             self._values.write(data)
             self.written += len(data)
             return start
+
+    def flush(self) -> None:
+        """Let the files hold all that was written: a program that is killed closes nothing."""
+        with self._lock:
+            if self._folder is not None and os.getpid() == self._owner:
+                self._values.flush()
+                self._records.flush()
 
     def next(self) -> int:
         """A number that grows with time."""

@@ -61,7 +61,12 @@ class Describer:
                 if kept is not None and kept[0]() is tensor and kept[1] == version:
                     known_already: dict[str, Any] = kept[2]
                     return known_already
-            found = self._describe(tensor, rows)
+            try:
+                found = self._describe(tensor, rows)
+            except (RuntimeError, TypeError, NotImplementedError) as error:
+                # Tensors of vmap, of subclasses and of devices that refuse a copy: the program must not fail for them.
+                found = self._named(tensor)
+                self._store.note_once(f"values of some tensors could not be read: {str(error).splitlines()[0][:200]}")
             if version is not None:
                 if len(self._known) > _REMEMBERED:
                     self._known.clear()
@@ -72,17 +77,11 @@ class Describer:
 
     @torch.no_grad()
     def _describe(self, tensor: torch.Tensor, rows: bool) -> dict[str, Any]:
-        found: dict[str, Any] = {
-            "dtype": str(tensor.dtype).removeprefix("torch."),
-            "shape": list(tensor.shape),
-            "device": tensor.device.type,
-        }
-        if tensor.requires_grad:
-            found["grad"] = True
         plain = _plain(tensor)
         if plain is None:
-            found["values"] = "none"
-            return found
+            return self._named(tensor)
+        found = self._named(tensor)
+        del found["values"]
         flat = plain.reshape(-1)
         count = flat.numel()
         if not count:
@@ -103,6 +102,18 @@ class Describer:
             found["kept"] = sample.numel()
         if rows and plain.dim() >= 1 and plain.shape[0] > 0:
             found["rows"] = _signatures(plain)
+        return found
+
+    def _named(self, tensor: torch.Tensor) -> dict[str, Any]:
+        """What is said of a tensor whose values cannot be read."""
+        found: dict[str, Any] = {
+            "dtype": str(tensor.dtype).removeprefix("torch."),
+            "shape": [] if getattr(tensor, "is_nested", False) else [int(size) for size in tensor.shape],
+            "device": tensor.device.type,
+            "values": "none",
+        }
+        if tensor.requires_grad:
+            found["grad"] = True
         return found
 
     def _at(self, count: int) -> torch.Tensor | None:

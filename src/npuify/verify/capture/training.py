@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from npuify.verify.capture.settings import Settings
     from npuify.verify.capture.store import Store
 
+_SMALL = 1 << 14
+"""Elements of a buffer that is recorded after each step, whether it was written to or not."""
 _LOSSES = 8
 """Backward passes of one step whose loss is recorded."""
 
@@ -45,6 +47,7 @@ class Training:
         self._scalers: set[type] = set()
         self._patched_npu = False
         self._switches: dict[str, Any] = {}
+        self._versions: dict[str, tuple[int, int | None]] = {}
 
     def install(self) -> None:
         """Replace what has to be."""
@@ -78,8 +81,10 @@ class Training:
         # A lazy module's have no shape before its first call.
         lazy = torch.nn.parameter.is_lazy
         for path, value in self._recorder.names.buffers(name, model):
-            if not lazy(value):
-                self._parameter(path, value, "buffer", "start")
+            if lazy(value):
+                continue
+            self._versions[path] = (id(value), _version(value))
+            self._parameter(path, value, "buffer", "start")
         for identity, (path, value) in self._recorder.names.parameters().items():
             if (path.startswith((f"{name}.",)) or path == name) and not lazy(value):
                 self._parameter(path, value, "parameter", "start")
@@ -188,10 +193,26 @@ class Training:
             self._first = number
         if number != self._first:
             return
+        with recorder.busy():
+            self._buffers()
         self._losses = 0
+        self._store.flush()
         recorder.step += 1
         if self._settings.steps and recorder.step >= self._settings.steps:
             recorder.finish()
+
+    def _buffers(self) -> None:
+        """What models keep besides parameters; large ones only where they were written to since the last time."""
+        for root, reference in self._recorder.names.roots:
+            model = reference()
+            if model is None:
+                continue
+            for path, value in self._recorder.names.buffers(root, model):
+                # torch's own kernel writes running means without counting it as a version.
+                version = (id(value), _version(value))
+                if value.numel() <= _SMALL or self._versions.get(path) != version:
+                    self._versions[path] = version
+                    self._parameter(path, value, "buffer", "after")
 
     def _members(self, optimizer: Any, names: dict[int, tuple[str, Any]]) -> list[tuple[str, Any]]:
         """The optimizer's parameters, in the order in which the models have them."""
@@ -219,6 +240,14 @@ class Training:
                 self._parameter(name, gradient, "gradient", "backward")
 
         value.register_hook(seen)
+
+
+def _version(value: torch.Tensor) -> int | None:
+    """How often a tensor was written to; None where that is not counted."""
+    try:
+        return int(value._version)
+    except RuntimeError:
+        return None
 
 
 def _number(value: Any) -> Any:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+import statistics
+from typing import TYPE_CHECKING
 
-from .forward import PROGRAM, Frame, told
+from .forward import PROGRAM, Forward, told
 from .limits import gradient_limit, is_fault, limit_of
-from .metrics import Meter, Metrics, spacing
+from .metrics import Meter, Metrics, is_floating, spacing
 from .result import Difference, Point
 
 if TYPE_CHECKING:
@@ -17,27 +18,21 @@ if TYPE_CHECKING:
     from .model import Call, Gradient, Rank, Value
 
 
-_KINK: Final = 0.2
-"""Times the root of the forward's error: what kinks such as ReLU's make of it, when ten times as much is allowed.
-
-Values that are rounded by a share e change sides of a kink at a share 2e/pi of the places where a gradient passes, and
-each lets through what was held back, or the other way: the gradient's error is the root of that share, about
-0.8 sqrt(e). Twice that was seen of a residual block in float16; this allows 2 sqrt(e)."""
-
-
 class Backward:
     """The walk through the gradients of one process."""
 
-    def __init__(self, a: Rank, b: Rank, pairs: Pairs, meter: Meter, frames: dict[int, Frame]) -> None:
+    def __init__(self, a: Rank, b: Rank, pairs: Pairs, meter: Meter, forward: Forward) -> None:
         self._pairs = pairs
         self._meter = meter
-        self._frames = frames
+        self._frames = forward.frames
+        self._apart = forward.apart
         self._scales = (_scale_at(a), _scale_at(b))
         self._calls = {call.start: call for call, _ in pairs.calls}
         self._lower = {call.start: call.autocast or other.autocast for call, other in pairs.calls}
         self._of_name: dict[tuple[int, str], list[Call]] = {}
         for call, _ in pairs.calls:
             self._of_name.setdefault((call.step, call.name), []).append(call)
+        self._floors = _floors(forward) if _has_kinks(pairs) else {}
         self._given: dict[int, Metrics] = {}
         """Error of the gradient of each call's results, by the call's start."""
         self.points: list[Point] = []
@@ -62,6 +57,8 @@ class Backward:
         return found
 
     def _gradient(self, a: Gradient, b: Gradient) -> Difference | None:
+        if any(start in self._apart for start, _ in a.targets):
+            return None
         metrics = self._meter.measure(
             a.tensor, b.tensor, self._lowered(a), (self._scales[0](a.step, a.at), self._scales[1](b.step, b.at))
         )
@@ -74,11 +71,10 @@ class Backward:
             if kept is None or kept.norm_error < metrics.norm_error:
                 self._given[call.start] = metrics
         culprit, before = self._producer(takers, results)
-        before = max(before, self._kinks([*takers, *results]))
         if takers:
             self._point(a.at, culprit, metrics, before)
         found = None
-        if is_fault(metrics, before, gradient=True):
+        if self._is_fault(metrics, before, a.step):
             found = self._difference(a.step, a.at, culprit, metrics, before, self._where(a, culprit))
         if math.isfinite(metrics.norm_error):
             self._worst = max(self._worst, metrics.norm_error)
@@ -104,36 +100,54 @@ class Backward:
             if call.within in self._calls and call.within not in inside
         ]
         parent = max(parents, key=lambda call: call.start) if parents else None
-        return parent, max(self._worst, self._forward_error(results))
+        before = max(self._worst, self._forward_error(results))
+        frame = self._frames.get(parent.start) if parent is not None else None
+        if frame is not None and frame.routed:
+            before = max(before, _finite(frame.error))
+        return parent, before
 
     def _forward_error(self, calls: list[Call]) -> float:
         found = [self._frames[call.start].error for call in calls if call.start in self._frames]
         return max((error for error in found if math.isfinite(error)), default=0.0)
-
-    def _kinks(self, calls: list[Call]) -> float:
-        """The error that kinks make of that of some results, as it counts before growth."""
-        return _KINK * math.sqrt(self._forward_error(calls))
 
     def _parameter(self, a: Value, b: Value) -> Difference | None:
         if a.tensor is None or b.tensor is None:
             return None
         scales = (self._scales[0](a.step, a.at), self._scales[1](b.step, b.at))
         owner = self._owner(a.step, a.name.rpartition(".")[0])
+        if owner is not None and owner.start in self._apart:
+            return None
         lowered = self._lower.get(owner.start, "") if owner is not None else ""
         metrics = self._meter.measure(a.tensor, b.tensor, lowered, scales)
         before = self._worst
         if owner is not None and owner.start in self._given:
             frame = self._frames.get(owner.start)
             before = max(_finite(self._given[owner.start].norm_error), frame.before if frame is not None else 0.0)
-        if owner is not None:
-            # A sample of the gradient that the module was given may hold none of the few that passed a kink.
-            before = max(before, self._kinks([owner]))
         if self._is_cancelled(a, owner, metrics, scales[0]):
             return None
-        if not is_fault(metrics, before, gradient=True):
+        # A sum whose terms cancel is as much more wrong than they are as it is smaller.
+        before *= self._cancelling(a, owner, scales[0])
+        if not self._is_fault(metrics, before, a.step):
             return None
         where = f"gradient of its parameter {a.name.rpartition('.')[2]}"
         return self._difference(a.step, a.at, owner, metrics, before, where, name=a.name.rpartition(".")[0])
+
+    def _is_fault(self, metrics: Metrics, before: float, step: int) -> bool:
+        return is_fault(metrics, before, gradient=True) and metrics.norm_error > self._floors.get(step, 0.0)
+
+    def _cancelling(self, a: Value, owner: Call | None, scale: float) -> float:
+        """How many times larger the terms of a parameter's gradient are than their sum."""
+        if a.tensor is None or owner is None or owner.start not in self._given or not a.tensor.norm:
+            return 1.0
+        terms = self._given[owner.start].norms[0]
+        widths = [
+            (tensor.norm or 0.0) / math.sqrt(tensor.count)
+            for tensor in owner.inputs
+            if tensor.count and is_floating(tensor.dtype)
+        ]
+        if a.name.endswith("weight") and widths and len(a.tensor.shape) > 1:
+            terms *= max(widths) * math.sqrt(a.tensor.count / a.tensor.shape[0])
+        return max(1.0, terms / (a.tensor.norm / abs(scale)))
 
     def _owner(self, step: int, name: str) -> Call | None:
         """The innermost module around a parameter that both sides call."""
@@ -156,7 +170,7 @@ class Backward:
         widths = [(tensor.norm or 0.0) / math.sqrt(max(tensor.count, 1)) for tensor in owner.inputs]
         width = max(widths, default=1.0)
         terms = given.norms[0] * math.sqrt(rows) * (max(width, 1e-30) if a.name.endswith("weight") else 1.0)
-        share = 4 * spacing(metrics.dtype) / gradient_limit(metrics.dtype)
+        share = 4 * spacing(metrics.dtype) / gradient_limit(metrics.dtype, host=metrics.host)
         return max(metrics.norms) < share * terms
 
     def _lowered(self, gradient: Gradient) -> str:
@@ -216,6 +230,28 @@ class Backward:
             limit=limit_of(metrics, gradient=True),
             metrics=metrics,
         )
+
+
+_KINKED = 0.01
+"""Share of zeros from which on gradients have passed a function with a kink, such as ReLU or a maximum."""
+_TURNED = 4.0
+
+
+def _has_kinks(pairs: Pairs) -> bool:
+    return any(one.tensor.zero > _KINKED * one.tensor.count for one, _ in pairs.gradients)
+
+
+def _floors(forward: Forward) -> dict[int, float]:
+    """The error that gradients behind kinks have by rounding alone, by step.
+
+    Rounding of a relative size e turns a share of about e/2 of the values to the kink's other side; there the gradient
+    is another one altogether, so that its error as a whole is the root of that share. A sample need not show it.
+    """
+    errors: dict[int, list[float]] = {}
+    for point in forward.points:
+        if 0 < point.error < 1:
+            errors.setdefault(point.step, []).append(point.error)
+    return {step: _TURNED * math.sqrt(statistics.median(found) / 2) for step, found in errors.items()}
 
 
 def _finite(error: float) -> float:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from npuify.knowledge import tolerances
+
 from . import expected, refusals, training
 from .backward import Backward
+from .declared import settings
 from .forward import Forward
 from .limits import module_limit
 from .matching import Pairs, pair
@@ -15,7 +18,7 @@ from .reading import read
 from .result import TITLES, Comparison, Difference, LossPair, Point, Side
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     from .model import Capture, Rank
@@ -44,9 +47,9 @@ def compare_captures(a: Capture, b: Capture, *, allow: Collection[str] = ()) -> 
     points: list[Point] = []
     losses: list[LossPair] = []
     matched, only = 0, (0, 0)
-    theirs = {rank.rank: rank for rank in b.ranks}
-    for left in a.ranks:
-        right = theirs.get(left.rank)
+    theirs = dict(_numbered(b.ranks))
+    for number, left in _numbered(a.ranks):
+        right = theirs.get(number)
         if right is None or not left.calls or not right.calls:
             continue
         pairs = pair(left, right)
@@ -78,25 +81,67 @@ def compare_captures(a: Capture, b: Capture, *, allow: Collection[str] = ()) -> 
     )
 
 
+def _numbered(ranks: Sequence[Rank]) -> Iterator[tuple[tuple[int, int], Rank]]:
+    """Processes by rank, and by which of that rank they are: a script may run one program after the other."""
+    seen: dict[int, int] = {}
+    for rank in ranks:
+        seen[rank.rank] = seen.get(rank.rank, 0) + 1
+        yield (rank.rank, seen[rank.rank]), rank
+
+
 def _rank(a: Rank, b: Rank, pairs: Pairs) -> tuple[list[Difference], list[Point], list[LossPair]]:
-    meter = Meter()
+    meter = Meter(host=a.host and b.host)
     senseless = refusals.after_matching(a, b, pairs, meter)
-    losses, of_loss = training.losses(a, b)
     if any(one.kind == "data-order" for one in senseless):
-        return senseless, [], losses
+        return senseless, [], training.losses(a, b)[0]
     forward = Forward(pairs, meter, training.parameter_errors(pairs, meter))
-    found = senseless + training.modes(pairs) + forward.walk()
-    backward = Backward(a, b, pairs, meter, forward.frames)
+    found = senseless + training.modes(pairs) + settings(pairs, a, b) + forward.walk()
+    losses, of_loss = training.losses(a, b, forward)
+    backward = Backward(a, b, pairs, meter, forward)
     found += backward.walk()
     found += training.frozen(pairs, a, b)
     found += training.optimizers(a, b)
     found += training.used_gradients(pairs, meter, a, b)
-    found += training.updates(pairs)
+    found += training.updates(pairs, meter, a, b)
+    found += training.buffers(pairs, meter, forward)
     found += of_loss
     found += expected.float64_lost(pairs, meter, b)
     found += _structure(pairs)
     points = sorted([*forward.points, *backward.points], key=lambda point: point.order)
+    if not any(one.severity == "error" for one in found):
+        found += _drift(forward.points, losses)
     return found, points, losses
+
+
+_GROWN = 4.0
+"""How many times its limit an error may become through many modules before it is told."""
+
+
+def _drift(points: list[Point], losses: list[LossPair]) -> list[Difference]:
+    """Errors that became large although none did so at once."""
+    wide = [point for point in points if point.error > _GROWN * point.limit and point.error < 1e30]
+    apart = max((loss.relative_error for loss in losses), default=0.0)
+    if not wide and apart <= tolerances.limit("any", "loss", "mean_relative_error"):
+        return []
+    if not points:
+        return []
+    largest = max(points, key=lambda point: point.error if point.error < 1e30 else 0.0)
+    begun = wide[0] if wide else largest
+    return [
+        Difference(
+            kind="drift",
+            severity="warning",
+            name=begun.name,
+            message=f"errors grow from module to module, up to {largest.error:.2g} at {largest.name}, the loss's is "
+            f"{apart:.2g}; nowhere by ten times at once, so that no module is to blame",
+            step=begun.step,
+            phase=begun.phase,
+            at=begun.order,
+            error=begun.error,
+            before=begun.before,
+            limit=begun.limit,
+        )
+    ]
 
 
 def _structure(pairs: Pairs) -> list[Difference]:
@@ -175,6 +220,13 @@ def _remarks(a: Capture, b: Capture, points: list[Point], only: tuple[int, int])
         found.append(
             f"Half types round: a fault that changes a module's result by less than {max(coarse):.1g} "
             "cannot be told from that. Capture in float32 to see more."
+        )
+    single = module_limit("float32")
+    if any(point.limit == single for point in points) and not (a.ranks[0].host and b.ranks[0].host):
+        small = module_limit("float32", host=True)
+        found.append(
+            f"Kernels of two devices may differ by {single:.1g}: a smaller fault cannot be told from that. Hold the "
+            f"migrated program on a simulated NPU against the original on the CPU to see those from {small:.0e} on."
         )
     if expected.reduced_precision(a.ranks[0], b.ranks[0]):
         found.append(

@@ -7,6 +7,7 @@ at an input of a module, it was made by the code around it, between the modules 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,8 @@ class Frame:
     error: float = 0.0
     """Of its results, once they are there."""
     bad: bool = False
+    routed: bool = False
+    """Its parts got other rows on both sides: rounding turned a choice that it made."""
 
 
 @dataclass
@@ -62,6 +65,9 @@ class Forward:
         self._suspects: list[Suspect] = []
         self._last: dict[int, str] = {}
         self._last_operator: dict[int, str] = {}
+        self._routing = _routing(pairs)
+        self.apart: set[int] = set()
+        """Calls that were given other rows on both sides: what they give cannot be held against each other."""
 
     def walk(self) -> list[Difference]:
         """The places where the forwards part, the earliest first."""
@@ -70,7 +76,8 @@ class Forward:
             events += [(a.start, True, a, b), (a.end, False, a, b)]
         for _, entering, a, b in sorted(events, key=lambda event: event[0]):
             (self._enter if entering else self._leave)(a, b)
-        return [self._difference(one) for one in self._suspects if self._matters(one)]
+        found = [self._difference(one) for one in self._suspects if self._matters(one)]
+        return found + [_turned(frame) for frame in self.frames.values() if frame.routed]
 
     def _parent(self, call: Call) -> Frame:
         return self.frames.get(call.within, self.frames[0])
@@ -80,6 +87,9 @@ class Forward:
         if not a.within:
             # What one model gave says nothing of how wrong the next step's data may be.
             parent = self.frames[0] = Frame(None, self.frames[0].before if a.root == 1 else 0.0)
+        if a.within in self.apart or self._is_routed(a, parent):
+            self.apart.add(a.start)
+            return
         worst = 0.0
         for left, right in slots(a.inputs, b.inputs):
             metrics = self._meter.measure(left, right, a.autocast or b.autocast)
@@ -96,6 +106,14 @@ class Forward:
         own = self._parameters.get((a.step, a.name), 0.0)
         self.frames[a.start] = Frame(a, max(worst, own), worst, max(worst, own))
 
+    def _is_routed(self, call: Call, parent: Frame) -> bool:
+        """Whether the module around a call chose other rows for its parts, for what it was given is rounded already."""
+        if parent.routed or (parent.a is not None and call.within in self._routing and parent.before > 0):
+            parent.routed = True
+            # What makes the choice is given all rows.
+            return call.start in self._routing[call.within]
+        return False
+
     def _leave(self, a: Call, b: Call) -> None:
         frame = self.frames.get(a.start)
         if frame is None:
@@ -106,7 +124,7 @@ class Forward:
             metrics = self._meter.measure(left, right, a.autocast or b.autocast)
             if worst is None or metrics.norm_error > worst.norm_error:
                 worst = metrics
-            if is_fault(metrics, frame.before):
+            if is_fault(metrics, frame.before) and not (frame.routed and metrics.norm_error < 1):
                 self._suspects.append(
                     Suspect(frame, metrics, frame.before, a.end, left.slot, None, self._last.get(a.start, ""))
                 )
@@ -176,6 +194,46 @@ class Forward:
             limit=limit_of(metrics),
             metrics=metrics,
         )
+
+
+_FEW_ROWS = 0.1
+"""Share of the rows that a choice may move from one part to another by rounding."""
+
+
+def _routing(pairs: Pairs) -> dict[int, set[int]]:
+    """By the call around them: calls given a few rows more or less on the other side, and all of their family."""
+    moved: dict[int, set[str]] = {}
+    for a, b in pairs.calls:
+        for left, right in slots(a.inputs, b.inputs):
+            same = len(left.shape) == len(right.shape) > 1 and left.shape[1:] == right.shape[1:]
+            if same and 0 < abs(left.shape[0] - right.shape[0]) <= max(2, _FEW_ROWS * left.shape[0]):
+                moved.setdefault(a.within, set()).add(_family(a.name))
+    found: dict[int, set[int]] = {}
+    for a, _ in pairs.calls:
+        if a.within in moved and _family(a.name) in moved[a.within]:
+            found.setdefault(a.within, set()).add(a.start)
+    return found
+
+
+def _family(name: str) -> str:
+    """``experts.3`` and ``experts.0`` are of one family."""
+    return re.sub(r"\d+", "#", name)
+
+
+def _turned(frame: Frame) -> Difference:
+    assert frame.a is not None
+    return Difference(
+        kind="choice",
+        severity="warning",
+        name=frame.a.name,
+        message="its parts got a few other rows: a choice such as top-k fell otherwise, as rounding lets ties do",
+        step=frame.a.step,
+        phase=frame.a.phase,
+        at=frame.a.end,
+        place=frame.a.place,
+        error=frame.error,
+        before=frame.before,
+    )
 
 
 def told(metrics: Metrics, before: float, limit: float) -> str:

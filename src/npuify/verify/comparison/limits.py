@@ -15,14 +15,18 @@ FEW = 0.01
 """Share of whole numbers that may differ: ties of argmax and the like fall otherwise by rounding."""
 
 
-def module_limit(dtype: str) -> float:
-    """The error of a module's result up to which it is rounding."""
-    return tolerances.limit(dtype, "module", "norm_error")
+def module_limit(dtype: str, *, host: bool = False) -> float:
+    """The error of a module's result up to which it is rounding.
+
+    Args:
+        host: a CPU computes both sides, so that there is one arithmetic and only sums may be added up in another order.
+    """
+    return tolerances.limit(dtype, "host-module" if host and dtype == "float32" else "module", "norm_error")
 
 
-def gradient_limit(dtype: str) -> float:
+def gradient_limit(dtype: str, *, host: bool = False) -> float:
     """The same for a gradient."""
-    return tolerances.limit(dtype, "gradient", "norm_error")
+    return tolerances.limit(dtype, "host-gradient" if host and dtype == "float32" else "gradient", "norm_error")
 
 
 def amplification() -> float:
@@ -34,7 +38,8 @@ def limit_of(metrics: Metrics, *, gradient: bool = False) -> float:
     """The limit that a pair is judged by."""
     if not any(map(is_floating, metrics.dtypes)):
         return FEW
-    return gradient_limit(metrics.dtype) if gradient else module_limit(metrics.dtype)
+    judge = gradient_limit if gradient else module_limit
+    return judge(metrics.dtype, host=metrics.host)
 
 
 def is_fault(metrics: Metrics, before: float, *, gradient: bool = False) -> bool:

@@ -42,6 +42,8 @@ class Metrics(msgspec.Struct, frozen=True, kw_only=True):
     shapes: tuple[tuple[int, ...], tuple[int, ...]]
     norm_error: float
     """|B - A| / |A|; where there are no values: at least so much, from what statistics show."""
+    host: bool = False
+    """Whether a CPU computed both sides."""
     exact: bool = False
     """Every kept value is the same."""
     sampled: bool = True
@@ -87,7 +89,9 @@ def _real(dtype: str) -> str:
 class Meter:
     """Measures pairs, each of them once."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, host: bool = False) -> None:
+        """Args: host: a CPU computes both sides."""
+        self._host = host
         self._known: dict[Any, Metrics] = {}
 
     def measure(self, a: Tensor, b: Tensor, lowered: str = "", scales: tuple[float, float] = (1.0, 1.0)) -> Metrics:
@@ -100,7 +104,7 @@ class Meter:
         key = (a.key, b.key, lowered, scales) if a.key is not None and b.key is not None else None
         if key is not None and key in self._known:
             return self._known[key]
-        found = _measure(a, b, lowered, scales)
+        found = msgspec.structs.replace(_measure(a, b, lowered, scales), host=self._host)
         if key is not None:
             self._known[key] = found
         return found

@@ -27,6 +27,7 @@ class Tensor:
     norm: float | None = None
     nan: int = 0
     inf: int = 0
+    zero: int = 0
     rows: tuple[float, ...] = ()
     """A signature of each row, for inputs of models."""
     key: Any = None
@@ -122,6 +123,8 @@ class Module:
     kind: str
     place: str
     settings: dict[str, Any]
+    package: str = ""
+    """Where its class comes from: the first part of its module's name."""
 
 
 @dataclass
@@ -140,6 +143,11 @@ class Rank:
     loaders: list[dict[str, Any]] = field(default_factory=list)
     switches: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def host(self) -> bool:
+        """Whether a CPU computed it: itself, or for a simulated NPU."""
+        return self.device == "cpu" or (self.device == "npu" and bool(self.process.get("simulated")))
 
     @property
     def device(self) -> str:

@@ -32,7 +32,7 @@ def page(result: Comparison) -> str:
     others = [one for one in result.differences if one is not result.first]
     sections = [
         _difference(result.first, "The first difference") if result.first is not None else "",
-        "".join(_plot(result.points, direction) for direction in ("forward", "backward")),
+        "".join(_plot(result.points, direction, result.first) for direction in ("forward", "backward")),
         _losses(result.losses),
         "".join(_table(worst(result.points, direction, _ROWS), direction) for direction in ("forward", "backward")),
         "<h2>Other differences</h2>" + "".join(_difference(one, one.severity) for one in others[:40]) if others else "",
@@ -69,8 +69,8 @@ def _difference(one: Difference, title: str) -> str:
     return f'<article class="{one.severity}">{head}{body}</article>'
 
 
-def _plot(points: Sequence[Point], direction: str) -> str:
-    """Errors in the order of time, logarithmic, with the limit that each is held against."""
+def _plot(points: Sequence[Point], direction: str, first: Difference | None) -> str:
+    """Errors in the order of time, logarithmic, with the limit that each is held against, and the first difference."""
     rows = [point for point in points if point.direction == direction]
     if not rows:
         return ""
@@ -82,7 +82,7 @@ def _plot(points: Sequence[Point], direction: str) -> str:
     high = max(high, low + 1)
     room, tall = _WIDTH - _LEFT - 10, _HEIGHT - _BOTTOM - 10
 
-    def x(index: int) -> float:
+    def x(index: float) -> float:
         return _LEFT + room * (index + 0.5) / len(rows)
 
     def y(value: float) -> float:
@@ -102,6 +102,21 @@ def _plot(points: Sequence[Point], direction: str) -> str:
         f'r="{4 if point.amplified else 2}"><title>{escaped(_told(point))}</title></circle>'
         for index, point in enumerate(rows)
     )
+    marks = "".join(
+        f'<line class="step" x1="{x(index - 0.5):.1f}" x2="{x(index - 0.5):.1f}" y1="10" y2="{10 + tall}"/>'
+        f'<text class="axis step" x="{x(index - 0.5) + 4:.1f}" y="{_HEIGHT - 8}">step {rows[index].step}</text>'
+        for index in range(len(rows))
+        if not index or rows[index].step != rows[index - 1].step
+    )
+    kinds = {"forward": ("forward", "overflow"), "backward": ("backward",)}[direction]
+    if first is not None and first.kind in kinds:
+        at = next((index for index, point in enumerate(rows) if point.order >= first.at), len(rows) - 1)
+        side = x(at) > _WIDTH / 2
+        marks += (
+            f'<line class="first" x1="{x(at):.1f}" x2="{x(at):.1f}" y1="10" y2="{10 + tall}"/>'
+            f'<text class="first{" left" if side else ""}" x="{x(at) + (-6 if side else 6):.1f}" y="22">'
+            f"{escaped(shortened(first.name, 60))}</text>"
+        )
     words = {
         "forward": ("Error along the forward", "results of modules, in the order in which they were made"),
         "backward": ("Error along the backward", "gradients, from the loss towards the data"),
@@ -109,7 +124,7 @@ def _plot(points: Sequence[Point], direction: str) -> str:
     return (
         f'<h2>{words[0]}</h2><p class="dim">Relative error of {words[1]}; dashed: the limit; large dots: it came out '
         f'at least ten times as wrong as it went in.</p><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'aria-label="{words[0]}">{grid}<polyline class="limit" points="{limit}"/>'
+        f'aria-label="{words[0]}">{grid}{marks}<polyline class="limit" points="{limit}"/>'
         f'<polyline class="curve" points="{line}"/>{dots}</svg>'
     )
 

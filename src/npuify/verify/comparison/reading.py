@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,7 @@ def _own(folder: Path, manifest: Path) -> Capture:
         known = json.loads(manifest.read_text(encoding="utf-8"))
         if known.get("format") != 1:
             raise NpuifyError(f"format {known.get('format')!r} of a capture is not known", file=str(manifest))
-        ranks = [_rank(one) for one in sorted(folder.glob("rank*")) if (one / "records.jsonl").is_file()]
+        ranks = [_rank(one) for one in sorted(folder.glob("rank*"), key=_numbers) if (one / "records.jsonl").is_file()]
         capture = Capture(
             source=str(folder),
             form="npuify",
@@ -58,6 +59,11 @@ def _own(folder: Path, manifest: Path) -> Capture:
     if not any(rank.calls for rank in capture.ranks):
         raise NpuifyError("nothing was captured: no call of a module is in it", file=str(folder))
     return capture
+
+
+def _numbers(folder: Path) -> list[int]:
+    """``rank3-2`` → 3 and 2: the second process of that rank."""
+    return [int(number) for number in re.findall(r"\d+", folder.name)]
 
 
 def _rank(folder: Path) -> Rank:
@@ -141,7 +147,9 @@ def _optimizer(rank: Rank, record: dict[str, Any], _values: Values) -> None:
 
 
 def _module(rank: Rank, record: dict[str, Any], _values: Values) -> None:
-    rank.modules[record["name"]] = Module(record["name"], record["class"], record["place"], record["settings"])
+    rank.modules[record["name"]] = Module(
+        record["name"], record["class"], record["place"], record["settings"], record.get("package", "")
+    )
 
 
 def _seed(rank: Rank, record: dict[str, Any], _values: Values) -> None:
@@ -193,6 +201,7 @@ def _tensor(record: dict[str, Any], values: Values) -> Tensor:
         norm=record.get("norm"),
         nan=record.get("nan", 0),
         inf=record.get("inf", 0),
+        zero=record.get("zero", 0),
         rows=tuple(record.get("rows", ())),
         key=at if at >= 0 else None,
         load=(lambda: values.read(at, kept, dtype)) if at >= 0 and kept else None,

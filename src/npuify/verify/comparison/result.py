@@ -15,6 +15,7 @@ Kind = Literal[
     "weights",
     "structure",
     "mode",
+    "setting",
     "forward",
     "backward",
     "overflow",
@@ -24,6 +25,8 @@ Kind = Literal[
     "optimizer",
     "gradient-scale",
     "update",
+    "buffer",
+    "choice",
     "drift",
 ]
 
@@ -32,6 +35,7 @@ TITLES: dict[str, str] = {
     "weights": "a parameter starts from other values",
     "structure": "the programs call other modules",
     "mode": "training mode differs",
+    "setting": "its settings differ",
     "forward": "its inputs agree, its results do not",
     "backward": "the gradients that reach it agree, those that it gives on do not",
     "overflow": "numbers overflow on one side only",
@@ -41,6 +45,8 @@ TITLES: dict[str, str] = {
     "optimizer": "the optimizer's settings differ",
     "gradient-scale": "the optimizer takes gradients of another size",
     "update": "the optimizer's step is of another size",
+    "buffer": "what it keeps for evaluation differs",
+    "choice": "rounding turned a choice",
     "drift": "errors grow beyond the limit without a single cause",
 }
 

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from npuify.knowledge import tolerances
 
 from .forward import PROGRAM
-from .limits import limit_of
+from .forward import told as told_of
+from .limits import is_fault, limit_of
 from .matching import plain
-from .metrics import coarser
+from .metrics import coarser, spacing
 from .result import Difference, LossPair
 from .values import numpy
 
 if TYPE_CHECKING:
+    from .forward import Forward
     from .matching import Pairs
     from .metrics import Meter, Metrics
     from .model import Rank, Tensor, Value
@@ -99,6 +101,7 @@ def frozen(pairs: Pairs, a: Rank, b: Rank) -> list[Difference]:
         return []
     step = min(by_step)
     rows = sorted(by_step[step])
+    begun = [one.at for one in a.optimizers if one.step == step]
     modules = list(dict.fromkeys(name.rpartition(".")[0] for _, name, _ in rows))
     names = [name for _, name, _ in rows]
     side = rows[0][2]
@@ -111,7 +114,8 @@ def frozen(pairs: Pairs, a: Rank, b: Rank) -> list[Difference]:
             message=f"no gradient in {side}: {', '.join(names[:_NAMED])}{more}",
             step=step,
             phase="train",
-            at=max(1, rows[0][0]),
+            # What has no gradient changes the size of all others where they are clipped: it comes first.
+            at=min([max(1, rows[0][0]), *begun]),
         )
     ]
 
@@ -188,10 +192,7 @@ def _setting(key: str, left: Any, right: Any, group: int | None) -> str:
 def used_gradients(pairs: Pairs, meter: Meter, a: Rank, b: Rank) -> list[Difference]:
     """Whether what the optimizers take is backward's gradients times one factor on one side."""
     by_step: dict[int, list[tuple[float, str, int]]] = {}
-    scales: dict[int, tuple[float, float]] = {}
-    for step in {loss.step for loss in a.losses}:
-        last = [next((one.scale for one in reversed(rank.losses) if one.step == step), 1.0) for rank in (a, b)]
-        scales[step] = (last[0], last[1])
+    scales = _scales(a, b)
     for (kind, when, name, step, _), (ours, theirs) in pairs.values.items():
         if kind != "gradient" or when != "used" or ours.tensor is None or theirs.tensor is None:
             continue
@@ -201,12 +202,13 @@ def used_gradients(pairs: Pairs, meter: Meter, a: Rank, b: Rank) -> list[Differe
         if metrics.cosine is not None and metrics.cosine < 0.9:
             continue
         by_step.setdefault(step, []).append((theirs.tensor.norm / ours.tensor.norm, name, ours.at))
+    errors = gradient_errors(pairs, meter, scales)
     for step in sorted(by_step):
         rows = by_step[step]
         factors = [factor for factor, _, _ in rows]
         middle = statistics.median(factors)
         near = sum(abs(factor / middle - 1) <= _SAME_FACTOR for factor in factors)
-        if abs(middle - 1) <= 2 * _SAME_FACTOR or near < 0.7 * len(factors):
+        if abs(middle - 1) <= 2 * _SAME_FACTOR + errors.get(step, 0.0) or near < 0.7 * len(factors):
             continue
         return [
             Difference(
@@ -223,6 +225,26 @@ def used_gradients(pairs: Pairs, meter: Meter, a: Rank, b: Rank) -> list[Differe
     return []
 
 
+def _scales(a: Rank, b: Rank) -> dict[int, tuple[float, float]]:
+    """The factors before the last loss of each step, of both sides."""
+    scales: dict[int, tuple[float, float]] = {}
+    for step in {loss.step for loss in a.losses}:
+        last = [next((one.scale for one in reversed(rank.losses) if one.step == step), 1.0) for rank in (a, b)]
+        scales[step] = (last[0], last[1])
+    return scales
+
+
+def gradient_errors(pairs: Pairs, meter: Meter, scales: dict[int, tuple[float, float]]) -> dict[int, float]:
+    """How wrong gradients are as backward gives them, by step: so much their sizes may differ, and what follows."""
+    rows: dict[int, list[float]] = {}
+    for (kind, when, _, step, _), (a, b) in pairs.values.items():
+        if kind == "gradient" and when == "backward" and a.tensor is not None and b.tensor is not None:
+            error = meter.measure(a.tensor, b.tensor, "", scales.get(step, (1.0, 1.0))).norm_error
+            if math.isfinite(error):
+                rows.setdefault(step, []).append(error)
+    return {step: min(1.0, statistics.median(found)) for step, found in rows.items()}
+
+
 def _why_scaled(factor: float, scales: tuple[float, float]) -> str:
     if scales[1] != 1.0 and abs(factor / scales[1] - 1) < _SAME_FACTOR:
         return f": B's loss was scaled by {scales[1]:g}, and its gradients were not unscaled"
@@ -233,35 +255,39 @@ def _why_scaled(factor: float, scales: tuple[float, float]) -> str:
     return ""
 
 
-def updates(pairs: Pairs) -> list[Difference]:
+def updates(pairs: Pairs, meter: Meter, a: Rank, b: Rank) -> list[Difference]:
     """Whether the optimizers' steps are of one size, and move the same parameters."""
     before: dict[tuple[str, int], tuple[Tensor, Tensor]] = {}
     rows: dict[int, list[tuple[float, str, int]]] = {}
+    lost: dict[int, list[tuple[float, str, int]]] = {}
+    """Where a step is smaller than what the coarser type of both sides can hold."""
     still: list[tuple[int, str, int, str]] = []
     coarse: list[tuple[int, str, int, str]] = []
     ordered = sorted(pairs.values.items(), key=lambda item: item[1][0].at)
-    for (kind, when, name, step, _), (a, b) in ordered:
-        if kind != "parameter" or a.tensor is None or b.tensor is None:
+    for (kind, when, name, step, _), (one, two) in ordered:
+        if kind != "parameter" or one.tensor is None or two.tensor is None:
             continue
         if when == "after":
             kept = before.get((name, step))
-            sizes = _moved(kept, (a.tensor, b.tensor)) if kept is not None else None
+            sizes = _moved(kept, (one.tensor, two.tensor)) if kept is not None else None
             if sizes is not None:
                 ours, theirs = sizes
                 if (ours == 0) != (theirs == 0):
-                    types = (a.tensor.dtype, b.tensor.dtype) if ours == 0 else (b.tensor.dtype, a.tensor.dtype)
+                    types = (one.tensor.dtype, two.tensor.dtype)
+                    types = types if ours == 0 else (types[1], types[0])
                     # A step smaller than what the coarser type can hold is lost there.
-                    lost = types[0] != types[1] and coarser(*types) == types[0]
-                    (coarse if lost else still).append((step, name, a.at, "A" if ours == 0 else "B"))
+                    small = types[0] != types[1] and coarser(*types) == types[0]
+                    (coarse if small else still).append((step, name, one.at, "A" if ours == 0 else "B"))
                 elif ours:
-                    rows.setdefault(step, []).append((theirs / ours, name, a.at))
-        before[(name, step + (when == "after"))] = (a.tensor, b.tensor)
+                    (rows if _held(kept, ours) else lost).setdefault(step, []).append((theirs / ours, name, one.at))
+        before[(name, step + (when == "after"))] = (one.tensor, two.tensor)
     found = [_still(still, "error")] if still else []
     if coarse:
         found.append(_still(coarse, "warning"))
+    errors = gradient_errors(pairs, meter, _scales(a, b))
     for step in sorted(rows):
         middle = statistics.median(factor for factor, _, _ in rows[step])
-        if abs(middle - 1) > _STEP_FACTOR:
+        if abs(middle - 1) > _STEP_FACTOR + errors.get(step, 0.0):
             found.append(
                 Difference(
                     kind="update",
@@ -274,7 +300,30 @@ def updates(pairs: Pairs) -> list[Difference]:
                 )
             )
             break
+    if lost and not rows and not any(one.severity == "warning" for one in found):
+        step = min(lost)
+        found.append(
+            Difference(
+                kind="update",
+                severity="warning",
+                name="the optimizer",
+                message=f"its steps are too small for the coarser type of both sides ({len(lost[step])} parameters)",
+                step=step,
+                phase="train",
+                at=min(at for _, _, at in lost[step]),
+            )
+        )
     return found
+
+
+def _held(before: tuple[Tensor, Tensor] | None, step: float) -> bool:
+    """Whether a step is larger than what the coarser of two types tells apart."""
+    if before is None or not before[0].norm or not before[0].count or before[0].dtype == before[1].dtype:
+        return True
+    old = before[0].load() if before[0].load is not None else None
+    kept = len(old) if old is not None else before[0].count
+    size = before[0].norm * math.sqrt(kept / before[0].count)
+    return step > spacing(coarser(before[0].dtype, before[1].dtype)) * size
 
 
 def _still(rows: list[tuple[int, str, int, str]], severity: Literal["error", "warning"]) -> Difference:
@@ -293,6 +342,45 @@ def _still(rows: list[tuple[int, str, int, str]], severity: Literal["error", "wa
     )
 
 
+def buffers(pairs: Pairs, meter: Meter, forward: Forward) -> list[Difference]:
+    """What modules keep besides parameters, such as running means: where nothing before explains how it differs."""
+    given: dict[tuple[int, str], float] = {}
+    for call, _ in pairs.calls:
+        frame = forward.frames.get(call.start)
+        if frame is not None:
+            key = (call.step, call.name)
+            given[key] = max(given.get(key, 0.0), frame.before)
+    before: dict[str, float] = {}
+    found: list[Difference] = []
+    told: set[str] = set()
+    for (kind, when, name, step, _), (a, b) in sorted(pairs.values.items(), key=lambda item: item[1][0].at):
+        if kind != "buffer" or a.tensor is None or b.tensor is None:
+            continue
+        metrics = meter.measure(a.tensor, b.tensor)
+        module = name.rpartition(".")[0]
+        known = max(before.get(name, 0.0), given.get((step, module), 0.0))
+        if when == "after" and module not in told and is_fault(metrics, known):
+            told.add(module)
+            found.append(
+                Difference(
+                    kind="buffer",
+                    severity="error",
+                    name=module,
+                    message=f"{name.rpartition('.')[2]}: {told_of(metrics, known, limit_of(metrics))}",
+                    step=step,
+                    phase="train",
+                    at=a.at,
+                    error=metrics.norm_error if math.isfinite(metrics.norm_error) else None,
+                    before=known,
+                    limit=limit_of(metrics),
+                    metrics=metrics,
+                )
+            )
+        if math.isfinite(metrics.norm_error):
+            before[name] = max(before.get(name, 0.0), metrics.norm_error)
+    return found
+
+
 def _moved(before: tuple[Tensor, Tensor], after: tuple[Tensor, Tensor]) -> tuple[float, float] | None:
     np = numpy()
     sizes = []
@@ -305,8 +393,9 @@ def _moved(before: tuple[Tensor, Tensor], after: tuple[Tensor, Tensor]) -> tuple
     return sizes[0], sizes[1]
 
 
-def losses(a: Rank, b: Rank) -> tuple[list[LossPair], list[Difference]]:
-    """The loss of each backward pass on both sides, and the first that differs."""
+def losses(a: Rank, b: Rank, forward: Forward | None = None) -> tuple[list[LossPair], list[Difference]]:
+    """The loss of each backward pass on both sides, and the first that differs by more than what it is made from."""
+    given = _given_to_loss(forward)
     theirs = {(loss.step, loss.number): loss for loss in b.losses}
     limit = tolerances.limit("any", "loss", "mean_relative_error")
     pairs: list[LossPair] = []
@@ -321,7 +410,7 @@ def losses(a: Rank, b: Rank) -> tuple[list[LossPair], list[Difference]]:
             error = 0.0
         shown = error if math.isfinite(error) else 1e30
         pairs.append(LossPair(loss.step, loss.number, _shown(loss.value), _shown(other.value), shown))
-        if error > limit and not found:
+        if error > max(limit, given.get(loss.step, 0.0)) and not found:
             found.append(
                 Difference(
                     kind="loss" if finite else "overflow",
@@ -336,6 +425,15 @@ def losses(a: Rank, b: Rank) -> tuple[list[LossPair], list[Difference]]:
                 )
             )
     return pairs, found
+
+
+def _given_to_loss(forward: Forward | None) -> dict[int, float]:
+    """The error of what models gave the program, by step."""
+    found: dict[int, float] = {}
+    for frame in forward.frames.values() if forward is not None else ():
+        if frame.a is not None and not frame.a.within and math.isfinite(frame.error):
+            found[frame.a.step] = max(found.get(frame.a.step, 0.0), frame.error)
+    return found
 
 
 def _shown(value: float) -> float:

@@ -1,0 +1,105 @@
+"""A diagnosis as one HTML file that opens offline. Lines of logs are anybody's text: all of them are escaped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from npuify.report.html.escape import escaped
+from npuify.report.html.sheet import sheet
+
+from .model import Confidence
+from .text import LATE, SURE, size_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from .model import Diagnosis, Event, RankStory
+
+_CLASS: Final = {
+    Confidence.CLEAR: "error",
+    Confidence.LIKELY: "error",
+    Confidence.OPEN: "warning",
+    Confidence.UNKNOWN: "warning",
+    Confidence.NOTHING: "ok",
+}
+_RANKS_SHOWN: Final = 256
+
+
+def render_html(diagnosis: Diagnosis) -> str:
+    """The whole page: the cause first, then what the log says, then what to do."""
+    d = diagnosis
+    return sheet(
+        command="diagnose",
+        version=d.tool,
+        source=size_of(d),
+        title=d.cause or d.confidence.value,
+        worst=_CLASS[d.confidence],
+        heading=d.title if d.confidence is not Confidence.NOTHING else "The logs hold no error that npuify knows",
+        body="\n".join(_parts(d)),
+        foot=f"Known from: {d.source} ({d.evidence.value})" if d.source else "",
+    )
+
+
+def _parts(d: Diagnosis) -> Iterator[str]:
+    if d.confidence is not Confidence.NOTHING:
+        yield f'<p class="dim">{escaped(d.cause or "unknown")}: {escaped(SURE[d.confidence])}</p>'
+    if d.why:
+        yield f"<p>{escaped(d.why)}</p>"
+    if d.first is not None:
+        yield "<h2>What the log says</h2>"
+        yield _event(d.first)
+        yield from (f'<p class="dim">also: {escaped(one.name)}: {escaped(one.meaning)}</p>' for one in d.also[:6])
+    if d.exception or d.frame is not None or d.operator:
+        yield "<h2>Where</h2>"
+        rows = []
+        if d.frame is not None:
+            function = f" in {d.frame.function}" if d.frame.function else ""
+            rows.append(("Own code", f"{d.frame.file}:{d.frame.line}{function}"))
+        rows += [("Exception", d.exception), ("Operator", d.operator)]
+        yield _table(rows)
+        if d.late_stack and (d.frame is not None or d.exception):
+            yield "".join(f'<p class="dim">{escaped(line)}</p>' for line in LATE)
+    if d.ranks:
+        yield "<h2>Ranks</h2>"
+        yield "<table>" + "".join(map(_rank, d.ranks[:_RANKS_SHOWN])) + "</table>"
+        if len(d.ranks) > _RANKS_SHOWN:
+            yield f'<p class="dim">and {len(d.ranks) - _RANKS_SHOWN} more</p>'
+    yield from (f"<p>{escaped(note)}</p>" for note in d.notes)
+    if d.question:
+        yield f"<h2>{escaped(d.question)}</h2>"
+        yield _table(d.answers)
+    if d.fix:
+        yield f'<h2>What to do</h2><article class="{_CLASS[d.confidence]}"><p>{escaped(d.fix)}</p>'
+        if d.commands:
+            yield f"<pre>{escaped(chr(10).join(d.commands))}</pre>"
+        yield "</article>"
+    if d.findings:
+        yield "<h2>In the project</h2>"
+        yield _table((f"{one.file}:{one.line}", f"{one.code} {one.message}") for one in d.findings)
+    if d.excerpt:
+        yield "<h2>The lines that say most</h2>"
+        yield _table((f"{place.file}:{place.line}", place.text) for place in d.excerpt)
+    if d.collect:
+        yield "<h2>To find out more, collect</h2>"
+        yield "".join(f"<p>{escaped(item)}</p>" for item in d.collect)
+
+
+def _event(event: Event) -> str:
+    about = [f"rank {event.rank}"] if event.rank else []
+    about.append(f"{event.place.file}:{event.place.line}")
+    about += [event.time] if event.time else []
+    about += [f"{event.count} times"] if event.count > 1 else []
+    return f'<p class="dim">{escaped(", ".join(about))}</p><pre>{escaped(event.place.text)}</pre>'
+
+
+def _rank(story: RankStory) -> str:
+    first = story.first
+    said = f"{first.name}, {first.meaning}" if first is not None else ""
+    time = first.time if first is not None else ""
+    cells = (story.rank or "-", story.said, said, time)
+    return "<tr>" + "".join(f"<td>{escaped(cell)}</td>" for cell in cells) + "</tr>"
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> str:
+    made = (f"<tr><th>{escaped(name)}</th><td>{escaped(value)}</td></tr>" for name, value in rows if value)
+    return f"<table>{''.join(made)}</table>"

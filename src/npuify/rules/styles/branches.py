@@ -1,0 +1,116 @@
+"""Branches that a portable program takes by the kind of its device, and what they guard."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from npuify.rules.apex_uses import ends_its_line, indentation
+from npuify.rules.styles.spelling import helper
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from npuify.model import Edit
+    from npuify.rules.context import PythonFile
+
+_LINE_LENGTH = 100
+
+
+def never_on_npu(node: ast.AST, file: PythonFile) -> bool:
+    """Whether ``node`` runs only where the helper module says that the device is no NPU.
+
+    Such is the other side of ``compute_device.type == "npu"``, which a migration wrote, or a person who followed it.
+    """
+    return _side(node, file) is False
+
+
+def only_on_npu(node: ast.AST, file: PythonFile) -> bool:
+    """Whether ``node`` runs only where the helper module says that the device is an NPU."""
+    return _side(node, file) is True
+
+
+def _side(node: ast.AST, file: PythonFile) -> bool | None:
+    """Whether the innermost test of the helper's type around ``node`` lets it run on an NPU; None without a test."""
+    if f"{helper(file)}.type".encode() not in file.source.data:
+        return None
+    current = node
+    for up in file.ancestors(node):
+        if isinstance(up, (ast.If, ast.IfExp)) and current is not up.test:
+            on_npu = asks_for_npu(up.test, file)
+            if on_npu is not None:
+                taken = current is up.body if isinstance(up, ast.IfExp) else current in up.body
+                return taken is on_npu
+        current = up
+    return None
+
+
+def asks_for_npu(test: ast.expr, file: PythonFile) -> bool | None:
+    """Whether a test of the helper's type is true on an NPU; None for any other test."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.comparators[0], ast.Constant):
+        return None
+    value, kind = test.left, test.comparators[0].value
+    named = isinstance(value, ast.Attribute) and value.attr == "type" and isinstance(value.value, ast.Name)
+    if not named or file.code(value) != f"{helper(file)}.type" or kind not in ("npu", "cuda"):
+        return None
+    if isinstance(test.ops[0], ast.Eq):
+        return bool(kind == "npu")
+    return bool(kind != "npu") if isinstance(test.ops[0], ast.NotEq) else None
+
+
+def choice(npu: str, node: ast.expr, file: PythonFile) -> str:
+    """An expression that is ``npu`` on an NPU, and ``node`` as it was elsewhere."""
+    test, other = f'{helper(file)}.type == "npu"', file.code(node)
+    text = f"{npu} if {test} else {other}"
+    line = file.source.text.line_starts[node.lineno - 1]
+    before = file.source.segment(line, file.source.start(node))
+    if "\n" not in text and "\r" not in text and len(before) + len(text) + 2 <= _LINE_LENGTH:
+        return text if _stands_alone(node, file) else f"({text})"
+    newline = file.source.text.newline
+    indent = before[: len(before) - len(before.lstrip(" \t"))]
+    deeper = f"{indent}    "
+    npu, other = (part.replace(newline, f"{newline}    ") for part in (npu, other))
+    return f"({newline}{deeper}{npu}{newline}{deeper}if {test}{newline}{deeper}else {other}{newline}{indent})"
+
+
+def _stands_alone(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a conditional expression may take the place of ``node`` without parentheses."""
+    parent = file.parent(node)
+    if isinstance(parent, ast.Call):
+        return parent.func is not node
+    return isinstance(parent, (ast.Assign, ast.AnnAssign, ast.Return, ast.keyword, ast.Expr))
+
+
+def branch(npu: Sequence[str], statement: ast.stmt, file: PythonFile) -> Edit | None:
+    """An edit by which a statement runs where there is no NPU, and other statements where there is one.
+
+    None where the statement shares a line with another, or holds a text of several lines.
+    """
+    indent = indentation(statement, file)
+    if indent is None or not ends_its_line(statement, file) or in_several_lines_of_text(statement):
+        return None
+    deeper = "\t" if "\t" in indent else "    "
+    newline = file.source.text.newline
+    kept = re.sub(r"(\r\n|\n|\r)(?=[^\r\n])", rf"\g<1>{deeper}", file.code(statement))
+    if not npu:
+        lines = [f'if {helper(file)}.type != "npu":', f"{deeper}{kept}"]
+    else:
+        lines = [f'if {helper(file)}.type == "npu":', *(deeper + line for line in npu), "else:", f"{deeper}{kept}"]
+    return file.replace(statement, (newline + indent).join(lines))
+
+
+def edited(node: ast.AST, edits: Iterable[Edit], file: PythonFile) -> str:
+    """The source of ``node`` with edits that lie in it."""
+    start = file.source.start(node)
+    data = file.source.data[start : file.source.end(node)]
+    for edit in sorted(edits, reverse=True):
+        data = data[: edit.start - start] + edit.after.encode() + data[edit.end - start :]
+    return data.decode("utf-8", "surrogatepass")
+
+
+def in_several_lines_of_text(node: ast.AST) -> bool:
+    """Whether a string of ``node`` goes over several lines, so that no blanks may be put before them."""
+    return any(
+        isinstance(item, (ast.Constant, ast.JoinedStr)) and item.lineno != item.end_lineno for item in ast.walk(node)
+    )

@@ -1,0 +1,1 @@
+"""Pictures that are read from NumPy's files."""
