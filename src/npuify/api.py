@@ -136,7 +136,7 @@ def _explain_operator(name: str, versions: list[str]) -> Explanation | None:
 def _explain_name(name: str, versions: list[str]) -> Explanation | None:
     from npuify import knowledge
 
-    rows, texts = [], dict[str, None]()
+    rows, meanings = [], dict[tuple[str, str], list[str]]()
     source, evidence, known, is_npu = "", Evidence.PACKAGE, False, False
     for version in versions:
         table = knowledge.load(version)
@@ -148,9 +148,7 @@ def _explain_name(name: str, versions: list[str]) -> Explanation | None:
                 note += f"; does not take {', '.join(counterpart.missing_parameters)}"
             rows.append(ReleaseRow(version, counterpart.npu or "", note))
             if counterpart.meaning is not None:
-                texts[counterpart.meaning.message] = None
-                if counterpart.meaning.advice:
-                    texts[counterpart.meaning.advice] = None
+                meanings.setdefault((counterpart.meaning.message, counterpart.meaning.advice), []).append(version)
             if not source:
                 source, evidence = counterpart.source, counterpart.evidence
             elif evidence is Evidence.LIVE and counterpart.evidence is not evidence:
@@ -166,7 +164,23 @@ def _explain_name(name: str, versions: list[str]) -> Explanation | None:
     if not known:
         return None
     kind = "npu name" if is_npu else "cuda name"
-    return Explanation(name, kind, tuple(texts), tuple(rows), source or "torch_npu packages", evidence)
+    texts = _told(meanings)
+    return Explanation(name, kind, texts, tuple(rows), source or "torch_npu packages", evidence)
+
+
+def _told(meanings: dict[tuple[str, str], list[str]]) -> tuple[str, ...]:
+    """What a name means, with the releases where they differ, and the advice, each said once.
+
+    Args:
+        meanings: message and advice, with the releases that they hold for, the newest first.
+    """
+    lines = dict[str, None]()
+    for (message, advice), versions in meanings.items():
+        span = versions[0] if len(versions) == 1 else f"{versions[-1]} to {versions[0]}"
+        lines[f"torch_npu {span}: {message}" if len({m for m, _ in meanings}) > 1 else message] = None
+        if advice:
+            lines[advice] = None
+    return tuple(lines)
 
 
 def migrate(

@@ -385,3 +385,10 @@ def test_the_command_line_counts_more_than_the_project(tmp_path: Path, monkeypat
     said = run("migrate", ".", "--diff", "--no-place-on-npu", "--no-normalize-newlines", "--vendor-reports", "other")
     assert said.stdout == ""
     assert (tmp_path / "other/change_list.csv").is_file()
+
+
+def test_explain_says_which_releases_each_meaning_holds_for() -> None:
+    text = run("explain", "torch.cuda.get_device_capability").stdout
+    assert "torch_npu 2.7.1.post11 to 2.14.0: Returns None" in text
+    assert "torch_npu 2.1.0.post17 to 2.6.0.post5: Always returns None" in text
+    assert "torch_npu 2" not in run("explain", "torch.cuda.Event").stdout.split("torch_npu     name")[0]

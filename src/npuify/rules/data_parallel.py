@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
 
 _STEPS = (
+    "npuify distribute does this where it can prove it; by hand: "
     "make one process per card: start it with torchrun, take local_rank from the environment variable LOCAL_RANK, "
     "call torch.npu.set_device(local_rank), then torch.distributed.init_process_group('hccl'), wrap the model in "
     "DistributedDataParallel(model, device_ids=[local_rank]), give the DataLoader a DistributedSampler and call its "
@@ -32,7 +33,7 @@ _DATA_PARALLEL = frozenset(
     Safety.MANUAL,
     Severity.WARNING,
     words=(".dataparallel", " dataparallel("),
-    source="torch_npu replaces DataParallel's parts up to 2.12, and no longer from 2.13",
+    source="torch_npu replaces DataParallel in Python up to 2.12; then libtorch_npu has its parts",
 )
 def data_parallel(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     """``nn.DataParallel`` drives all cards from one process, which torch_npu supports badly or not at all.
@@ -45,7 +46,10 @@ def data_parallel(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     if any(name.startswith("torch.nn.parallel.DataParallel") for name in release.patched):
         message = f"torch_npu {release.torch_npu} patches DataParallel, and it is slow: one process feeds all cards"
     else:
-        message = f"torch_npu {release.torch_npu} does not adapt DataParallel; with several cards it is not to be used"
+        message = (
+            f"torch_npu {release.torch_npu} has DataParallel's parts in its own library; whether they work with "
+            "several cards is not known, and it is slow: one process feeds all cards"
+        )
     yield file.report(node, message, subject="torch.nn.DataParallel", advice=_STEPS)
 
 

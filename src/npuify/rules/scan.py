@@ -85,6 +85,10 @@ def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None =
         outcomes = _outcomes(work, options.jobs, progress)
     finally:
         if collecting:
+            if not gc.get_freeze_count():
+                # Freed at once, the collector would first walk all that is new, and find nothing; this makes it old.
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
     findings: list[Finding] = list(work.whole)
     errors = list(work.errors)
