@@ -205,6 +205,19 @@ def test_a_pattern_of_ones_own() -> None:
         read_log("x", "log", pattern="(")
 
 
+def test_what_trackers_let_one_download(tmp_path: Path) -> None:
+    """TensorBoard's JSON, a file of MLflow's store, and the CSV of Weights & Biases."""
+    (tmp_path / "run.json").write_text("[[1700000000.1, 0, 3.5], [1700000001.2, 10, 2.5]]")
+    (tmp_path / "train_loss").write_text("1700000000100 3.5 0\n1700000001200 2.5 10\n")
+    (tmp_path / "wandb.csv").write_text(
+        '"Step","lively-1 - train/loss","lively-1 - train/loss__MIN","lively-1 - train/loss__MAX"\n'
+        '"0","3.5","3.5","3.5"\n"10","2.5","2.5","2.5"\n'
+    )
+    for name, kind in (("run.json", "json"), ("train_loss", "mlflow"), ("wandb.csv", "csv")):
+        curve = read_curve(tmp_path / name)
+        assert (curve.kind, curve.steps, curve.values) == (kind, (0, 10), (3.5, 2.5))
+
+
 def test_rows_about_validation_or_the_end_are_no_points(tmp_path: Path) -> None:
     """As MMEngine and the Trainer of Hugging Face write them."""
     rows = [{"mode": "train", "iter": step, "loss": 3.0 / step} for step in range(1, 5)]

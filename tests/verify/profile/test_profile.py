@@ -12,6 +12,7 @@ import pytest
 
 from npuify.model import NpuifyError
 from npuify.verify.profile.model import Bound, ProfileReport
+from npuify.verify.profile.own_time import OwnTimes
 from npuify.verify.profile.page import render_html
 from npuify.verify.profile.run import read_profile
 from npuify.verify.profile.text import render_json, render_text
@@ -71,7 +72,30 @@ def test_the_engine_around_a_backward_is_not_told_besides_it(tmp_path: Path) -> 
     names = [one.name for one in report.host_operators]
     assert "AddmmBackward0" in names
     assert not any("evaluate_function" in name for name in names)
-    assert "with what they call" in render_text(report)
+    assert "Operators on the host, by themselves" in render_text(report)
+
+
+def test_an_operator_is_told_without_what_it_calls(tmp_path: Path) -> None:
+    report = read_profile(profiles.torch_npu(tmp_path, [(300.0, 0.0, 700.0)] * 3, trace=profiles.host_trace()))
+    times = {one.name: one.time for one in report.host_operators}
+    # 100 us, of which 90 lie in the operator below it; three steps.
+    assert times["aten::linalg_eigvals"] == pytest.approx(30)
+    assert times["aten::_linalg_eigvals"] == pytest.approx(270)
+    assert sum(one.share for one in report.host_operators) <= 1
+
+
+def test_own_times_of_threads_and_of_events_in_any_order() -> None:
+    times = OwnTimes()
+    for thread, name, start, duration in (
+        (1, "inner", 2.0, 3.0),
+        (1, "outer", 0.0, 10.0),
+        (1, "inner", 6.0, 2.0),
+        (2, "outer", 1.0, 4.0),
+        (1, "later", 10.0, 5.0),
+        (1, "overlaps", 14.0, 4.0),
+    ):
+        times.add(thread, name, start, duration)
+    assert times.by_name() == {"inner": 5.0, "outer": 9.0, "later": 4.0, "overlaps": 4.0}
 
 
 def test_bound_by_the_data_and_what_the_trace_shows(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ def points(*files: str) -> list[EntryPoint]:
 def test_the_program_that_trains(tmp_path: Path) -> None:
     assert make_plan(tmp_path, points("train.py", "sample.py", "tools/train_all.py")).entry == ("train.py",)
     assert make_plan(tmp_path, points("run.py", "sample.py")).entry == ("run.py",)
+    (tmp_path / "a.py").write_text("print()")
     assert make_plan(tmp_path, [], entry="python  a.py --x 'b c'").entry == ("a.py", "--x", "b c")
     for unclear in (points("train_a.py", "train_b.py"), points("sample.py"), []):
         with pytest.raises(NpuifyError) as caught:
@@ -38,7 +39,8 @@ def test_the_program_that_trains(tmp_path: Path) -> None:
 
 
 def test_several_cards(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text("print()")
+    for name in ("train.py", "a.py", "b.py"):
+        (tmp_path / name).write_text("print()")
     alone = make_plan(tmp_path, points("train.py"))
     assert alone.cards == ()
     assert "one card only" in alone.why_no_cards
@@ -49,6 +51,18 @@ def test_several_cards(tmp_path: Path) -> None:
     launched = make_plan(tmp_path, [], entry="torchrun --nproc_per_node=2 train.py")
     assert launched.cards == launched.entry
     assert make_plan(tmp_path, [], entry="a.py", cards="torchrun b.py").cards == ("torchrun", "b.py")
+
+
+def test_a_program_that_is_not_there_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print()")
+    for choices in ({"entry": "torchrun trian.py"}, {"entry": "train.py", "resume": "resume.py --x=a.py"}):
+        with pytest.raises(NpuifyError, match=r"there is no program (trian|resume)\.py") as caught:
+            make_plan(tmp_path, points("train.py"), **choices)  # type: ignore[arg-type]
+        assert "programs: train.py" in caught.value.advice
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "many.py").write_text("print()")
+    assert make_plan(tmp_path, [], entry="train.py", cards="many.py", migrated=tmp_path / "copy").cards == ("many.py",)
+    assert make_plan(tmp_path / "train.py", [], entry="train.py").entry == ("train.py",)
 
 
 def test_devices_in_commands() -> None:
@@ -63,6 +77,10 @@ def test_going_on(tmp_path: Path) -> None:
     (tmp_path / "other.py").write_text("print()")
     assert resume_option(tmp_path, ["train.py", "--epochs=1"]) == "--resume"
     assert resume_option(tmp_path, ["other.py"]) == ""
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "run.py").write_text('parser.add_argument("--resume-from")')
+    assert resume_option(tmp_path, ["torchrun", "-m", "pack.run", "--x"]) == "--resume-from"
+    assert resume_option(tmp_path, ["-m", "pack.gone"]) == ""
     assert resume_option(tmp_path, ["torchrun"]) == ""
     assert longer(["train.py", "--epochs=2", "--steps-per-epoch=3"]) == [
         "train.py",

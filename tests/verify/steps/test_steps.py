@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import pytest
 
 from npuify.model import NpuifyError
 from npuify.verify.steps import captured, longer
-from npuify.verify.steps.bench import Bench, copy
+from npuify.verify.steps.bench import Bench, copy, own_modules
 from npuify.verify.steps.model import AcceptanceReport, Devices, Status, StepResult, Where
 from npuify.verify.steps.page import render_html
 from npuify.verify.steps.plan import Plan
@@ -207,10 +208,36 @@ def test_a_program_without_an_option_is_started_again(
     assert (result.status, said in result.message) == (status, True), result.message
 
 
+def test_a_project_that_is_a_package_is_found_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs in its subfolders import it, and may find the original, which is installed, for both sides."""
+    monkeypatch.setenv("PYTHONPATH", "before")
+    assert own_modules(tmp_path) == {}
+    (tmp_path / "setup.py").write_text("")
+    assert own_modules(tmp_path)["PYTHONPATH"].split(os.pathsep) == [str(tmp_path), "before"]
+    (tmp_path / "src").mkdir()
+    assert own_modules(tmp_path)["PYTHONPATH"].split(os.pathsep)[0] == str(tmp_path / "src")
+
+
+def test_a_failure_says_where_to_look_first(tmp_path: Path) -> None:
+    falling = [3.0, 2.5, 2.2, 2.0, 1.9, 1.8, 1.7, 1.6, 1.5, 1.4]
+    made = bench(
+        tmp_path,
+        {"loss-target": curve([2 * one for one in falling]), "loss-reference": curve(falling), "cards": []},
+        code=1,
+        cards=("torchrun", "train.py"),
+        cards_guessed=True,
+    )
+    assert "npuify verify capture and compare" in longer.loss(made, has_loss=True).advice
+    made.done.append(StepResult("compare", "Compare", Status.FAILED, Where.SIMULATION, "no"))
+    (made.work / "captures" / "loss-target").rename(made.work / "old")
+    assert "look at that comparison first" in longer.loss(made, has_loss=True).advice
+    assert longer.cards(made).advice.startswith("Where the program wants other arguments for several cards")
+
+
 def test_a_program_gets_one_card_and_a_launcher_all(tmp_path: Path) -> None:
     """A program that takes every card that it finds would not see the reference's batches."""
     made = bench(tmp_path, {}, cards=("spawn.py",))
-    assert made._count(("train.py", "--device=npu")) == 1
+    assert made._count(("train.py", "--device=npu")) == made._count(("-m", "pack.train")) == 1
     assert made._count(("torchrun", "train.py")) == made._count(("spawn.py",)) == 8
     assert made._visible(("train.py",)).keys() == {"CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES"}
     assert made._visible(("torchrun", "train.py")) == {}

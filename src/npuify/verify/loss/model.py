@@ -15,7 +15,7 @@ class Curve(msgspec.Struct, frozen=True):
     file: str
     """Where it was read, as it was named on the command line."""
     kind: str
-    """``csv``, ``json lines``, ``trainer state``, ``json``, ``tensorboard``, ``log`` or ``capture``."""
+    """``csv``, ``json lines``, ``trainer state``, ``json``, ``tensorboard``, ``mlflow``, ``log`` or ``capture``."""
     metric: str
     """Its name there, such as ``train/loss``."""
     steps: tuple[int, ...]

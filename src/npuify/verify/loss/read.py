@@ -13,7 +13,7 @@ from npuify.model import NpuifyError
 
 from .events import event_files, read_events
 from .logs import read_log
-from .tables import read_csv, read_json, read_json_lines
+from .tables import read_csv, read_json, read_json_lines, read_mlflow
 
 if TYPE_CHECKING:
     from .model import Curve
@@ -50,6 +50,8 @@ def read_curve(path: Path, *, metric: str = "", pattern: str = "") -> Curve:
     if start[0] in "{[":
         return _json(text, file, metric)
     head = start.split("\n", 1)[0].strip()
+    if re.fullmatch(r"\d{13} \S+ \d+", head):
+        return read_mlflow(text, file)
     if path.suffix.lower() in (".csv", ".tsv"):
         return read_csv(text, file, metric)
     if re.fullmatch(r'[\w/."\' -]+(?:[,\t;][\w/."\' -]*)+', head):

@@ -52,6 +52,18 @@ def _delimiter(text: str) -> str:
     return max(",\t;", key=head.count) if any(mark in head for mark in ",\t;") else " "
 
 
+def read_mlflow(text: str, file: str) -> Curve:
+    """A file of MLflow's folder ``metrics``, which is called like its metric: milliseconds, value, step.
+
+    Raises:
+        NpuifyError: it holds no numbers.
+    """
+    rows = [line.split() for line in text.splitlines()]
+    told = [(whole(row[2]), number(row[1])) for row in rows if len(row) == 3]
+    points = [(step, value) for step, value in told if value is not None]
+    return make_curve(file, "mlflow", file.replace("\\", "/").rpartition("/")[2], points)
+
+
 def read_json_lines(text: str, file: str, metric: str = "") -> Curve:
     """One object a line, as fairseq, detectron2, MMEngine and many scripts write it. Lines of other kinds are left out.
 
@@ -94,6 +106,10 @@ def read_json(text: str, file: str, metric: str = "") -> Curve:
         return make_curve(file, "json", column, [(step, value) for step, value in points if value is not None])
     if isinstance(value, list) and value and all(number(one) is not None for one in value):
         return make_curve(file, "json", "loss", [(None, number(one) or 0.0) for one in value])
+    if isinstance(value, list) and value and all(isinstance(one, list) and len(one) == 3 for one in value):
+        # TensorBoard's download: time, step, value.
+        told = [(whole(step), number(found)) for _, step, found in value]
+        return make_curve(file, "json", "loss", [(step, found) for step, found in told if found is not None])
     if isinstance(value, list):
         return _rows(value, file, metric, "json")
     raise NpuifyError("this JSON holds no curve", file=file)

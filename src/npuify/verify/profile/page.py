@@ -51,7 +51,7 @@ def render_html(report: ProfileReport) -> str:
         for title, rows in (
             ("Kernels", report.operators),
             ("Communication", report.communications),
-            ("Operators on the host, with what they call", report.host_operators),
+            ("Operators on the host, by themselves", report.host_operators),
         )
         if rows
     )

@@ -8,13 +8,14 @@ from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from .model import Bound, Fallback, Operator, Step
+from .trace import Counter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .gathered import Gathered
     from .intervals import Intervals
-    from .trace import Counter, Trace
+    from .trace import Trace
 
 IDLE: Final = 0.1
 """Share of idle time above which a step is bound by its host. Source: msprof-analyze, overall summary."""
@@ -127,15 +128,17 @@ def operators(gathered: Gathered) -> tuple[Operator, ...]:
 
 
 def host_operators(gathered: Gathered) -> tuple[Operator, ...]:
-    """Operators of the framework by their time on the host; with a trace, that of what they call is in it."""
+    """Operators of the framework by the time that they take on the host by themselves."""
     if gathered.host.count:
         return _top(gathered.host, lambda _: "host")
     trace = gathered.trace
     if trace is None:
         return ()
-    # Each one's time holds that of the operators which it calls: the whole is the length of the trace.
+    own = Counter()
+    own.count.update(trace.host.count)
+    own.time.update({name: trace.own.get(name, time) for name, time in trace.host.time.items()})
     whole = sum(end - start for _, start, end in trace.steps) or trace.last - trace.first
-    return _top(trace.host, lambda _: "host", whole if trace.events else 0.0)
+    return _top(own, lambda _: "host", whole if trace.events else 0.0)
 
 
 def communications(gathered: Gathered) -> tuple[Operator, ...]:

@@ -34,12 +34,12 @@ def render_text(report: ProfileReport) -> str:
     for title, rows in (
         ("Kernels", report.operators),
         ("Communication", report.communications),
-        ("Operators on the host, with what they call", report.host_operators),
+        ("Operators on the host, by themselves", report.host_operators),
     ):
         if rows:
             lines += [
                 "",
-                f"{title:43}{'on':>16}{'count':>8}{'ms':>11}{'share':>8}",
+                f"{title:40}{'on':>16}{'count':>8}{'ms':>11}{'share':>8}",
                 *(_row(one) for one in rows[:_SHOWN]),
             ]
     if report.fallbacks:
@@ -75,7 +75,7 @@ def parts(report: ProfileReport) -> Iterator[str]:
 
 
 def _row(one: Operator) -> str:
-    return f"  {shortened(one.name, 41):41}{one.core:>16}{one.count:8d}{one.time / 1000:11.2f}{one.share:8.1%}"
+    return f"  {shortened(one.name, 38):38}{one.core:>16}{one.count:8d}{one.time / 1000:11.2f}{one.share:8.1%}"
 
 
 def _advice(report: ProfileReport) -> Iterator[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from .intervals import Intervals
+from .own_time import OwnTimes
 from .stream import events
 from .tables import number
 
@@ -87,6 +88,8 @@ class Trace:
         self.steps: list[tuple[str, float, float]] = []
         """Name, start and end, in microseconds."""
         self.host = Counter()
+        self.own: dict[str, float] = {}
+        """Of the same names: time without that of what they call."""
         self.runtime = Counter()
         self.data = Counter()
         self.waits = Intervals()
@@ -109,6 +112,7 @@ class Trace:
         self._processes: dict[Any, str] = {}
         self._unknown: dict[Any, tuple[Counter, Intervals, dict[str, str]]] = {}
         self._moves: list[tuple[float, Any]] = []
+        self._own = OwnTimes()
 
 
 def read_trace(path: Path) -> Trace:
@@ -181,6 +185,7 @@ def _host(trace: Trace, event: dict[str, Any], name: str, kind: str, start: floa
     # Autograd's engine around an operator that follows under its own name, in the same time.
     if not name.startswith("autograd::engine::evaluate_function"):
         trace.host.add(name, duration)
+        trace._own.add(event.get("tid"), name, start, duration)
 
 
 def _gpu(trace: Trace, event: dict[str, Any], name: str, start: float, duration: float) -> None:
@@ -229,6 +234,7 @@ def _settle(trace: Trace) -> None:
             _join(trace.communications, counter)
             _join_intervals(trace.communicating, intervals)
     trace._unknown.clear()
+    trace.own, trace._own = trace._own.by_name(), OwnTimes()
     if trace.overlap:
         trace.device = "NPU"
     trace.steps.sort(key=lambda step: step[1])

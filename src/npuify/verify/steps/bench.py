@@ -85,13 +85,14 @@ class Bench:
         if kind == "simulated":
             options += ["--devices", str(self._count(words))]
         shown = f"npuify verify capture -o captures/{name} {' '.join([*options, *command])}"
+        place = self.target if target else self.reference
         ran = run(
             [*npuify(), "verify", "capture", "-o", str(folder), *options, "--python", self.devices.python, *command],
-            self.target if target else self.reference,
+            place,
             self.work / f"{name}.log",
             shown=shown,
             timeout=self.timeout,
-            environment=self._visible(words),
+            environment={**self._visible(words), **own_modules(place)},
         )
         return ran, folder
 
@@ -107,17 +108,19 @@ class Bench:
                 log,
                 shown=f"npuify simulate {' '.join([*options, *command])}",
                 timeout=self.timeout,
+                environment=own_modules(self.target),
             )
         from npuify.simulator.launch import command as resolved
 
         inside = [str(self.target / command[0]), *command[1:]] if command[0].endswith(".py") else command
+        module = command[0] == "-m"
         return run(
-            resolved(inside, self.devices.python),
+            resolved(inside[module:], self.devices.python, module),
             self.target,
             log,
             shown=" ".join(command),
             timeout=self.timeout,
-            environment=self._visible(words),
+            environment={**self._visible(words), **own_modules(self.target)},
         )
 
     def _count(self, words: Sequence[str]) -> int:
@@ -126,7 +129,7 @@ class Bench:
 
     def _alone(self, words: Sequence[str]) -> bool:
         """Whether a command starts one process: a program that is named, and not to be tried on several cards."""
-        return words[0].endswith(".py") and tuple(words) != self.plan.cards
+        return (words[0].endswith(".py") or words[0] == "-m") and tuple(words) != self.plan.cards
 
     def _visible(self, words: Sequence[str]) -> dict[str, str]:
         """The same on a machine with cards: the first of those that the user has left visible."""
@@ -134,6 +137,17 @@ class Bench:
             return {}
         names = ("CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES")
         return {name: os.environ.get(name, "0").split(",")[0] for name in names}
+
+
+def own_modules(folder: Path) -> dict[str, str]:
+    """The environment in which a project that is a package is found where it lies, as if it were installed there.
+
+    Else the programs would find none, or the one that is installed: the original, for both.
+    """
+    if not any((folder / name).is_file() for name in ("setup.py", "setup.cfg", "pyproject.toml")):
+        return {}
+    places = [str(place) for place in (folder / "src", folder) if place.is_dir()]
+    return {"PYTHONPATH": os.pathsep.join([*places, *filter(None, [os.environ.get("PYTHONPATH", "")])])}
 
 
 def files(folder: Path) -> Iterator[Path]:

@@ -6,7 +6,7 @@ import importlib.util
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from npuify.model import NpuifyError
 from npuify.verify.loss.captures import records
@@ -16,6 +16,11 @@ from .model import Status, StepResult, Where
 if TYPE_CHECKING:
     from .bench import Bench
     from .runner import Ran
+
+_OTHER_DATA: Final = (
+    "Where the program itself takes other data on a CPU, nothing can be compared with that: bring a capture of the "
+    "original from a CUDA machine (--reference), or give the original a command with the same data (--reference-entry)."
+)
 
 
 @dataclass
@@ -250,5 +255,7 @@ def compare(bench: Bench, reference: Path | None, target: Path, why: str) -> Ste
         bench.where,
         told,
         tuple(evidence),
-        f"npuify verify compare {reference} {target} --format html shows all of it.",
+        _OTHER_DATA
+        if first is not None and first.kind == "data-order"
+        else f"npuify verify compare {reference} {target} --format html shows all of it.",
     )

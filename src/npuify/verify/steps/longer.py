@@ -150,7 +150,13 @@ def _against(
         + (f", {percent(report.long_run.mean_error)} over {report.long_run.points} more" if report.long_run else "")
     )
     if report.verdict is not Verdict.ALIGNED:
-        return made(Status.FAILED, report.said[0], report.advice[0] if report.advice else "")
+        before = any(one.name == "compare" and one.status is Status.FAILED for one in bench.done)
+        advice = report.advice[0] if report.advice else ""
+        return made(
+            Status.FAILED,
+            report.said[0],
+            "The modules do not agree in the first steps: look at that comparison first." if before else advice,
+        )
     other = _trend(report.reference.values)[0]
     if trend == "rises" and other != "rises":
         return made(Status.FAILED, "It follows the original's for a while, and rises where that falls.")
@@ -296,6 +302,7 @@ def cards(bench: Bench) -> StepResult:
     ran, folder = bench.capture("cards", target=True, words=words, steps=2, samples=_SAMPLES)
     command = (ran.shown,)
     if not (folder / "capture.json").is_file() or not ran.fine:
+        guessed = "Where the program wants other arguments for several cards, give them with --cards-entry. "
         return StepResult(
             "cards",
             title,
@@ -303,7 +310,7 @@ def cards(bench: Bench) -> StepResult:
             bench.where,
             f"It {ran.why()}",
             ran.seen(),
-            ran.advice(),
+            (guessed if bench.plan.cards_guessed else "") + ran.advice(),
             command,
             ran.seconds,
         )

@@ -41,6 +41,8 @@ class Plan:
     why_no_cards: str = ""
     guessed: tuple[str, ...] = ()
     """What was chosen without being asked for, in words."""
+    cards_guessed: bool = False
+    """Whether the command for several cards was put together here."""
 
 
 def make_plan(
@@ -52,12 +54,14 @@ def make_plan(
     resume: str = "",
     cards: str = "",
     count: int = 2,
+    migrated: Path | None = None,
 ) -> Plan:
     """What was asked for, and for what was not: what the project itself says.
 
     Args:
         points: the project's entry points, the best attested first.
         count: cards to start on.
+        migrated: the migrated copy, which may have programs of its own.
 
     Raises:
         NpuifyError: nothing is named, and the project does not say which of its programs trains.
@@ -65,15 +69,32 @@ def make_plan(
     guessed: list[str] = []
     words = _split(entry) if entry else _entry(project, points, guessed)
     distributed = words[0] in _LAUNCHERS
-    several, why = _split(cards), ""
+    several, why, put_together = _split(cards), "", False
     if not several and distributed:
         several = words
     elif not several and _is_distributed(project):
+        put_together = True
         several = ("torchrun", "--standalone", f"--nproc_per_node={count}", *words)
         guessed.append(f"several cards: {shlex.join(several)}, as the project uses torch.distributed")
     elif not several:
         why = "the project does not use torch.distributed: it runs on one card only"
-    return Plan(words, _split(reference_entry) or words, _split(resume), several, why, tuple(guessed))
+    plan = Plan(words, _split(reference_entry) or words, _split(resume), several, why, tuple(guessed), put_together)
+    for command in filter(None, (entry, reference_entry, resume, cards)):
+        _check_program(project, migrated, points, _split(command))
+    return plan
+
+
+def _check_program(project: Path, migrated: Path | None, points: Sequence[EntryPoint], words: Sequence[str]) -> None:
+    """The first Python file that a command names has to be there; a copy is run in, so that it is known where."""
+    program = next((word for word in words if word.endswith(".py")), "")
+    folders = [project.parent if project.is_file() else project, *([migrated] if migrated is not None else [])]
+    if program and "{" not in program and not any((folder / program).is_file() for folder in folders):
+        programs = ", ".join(one.file for one in points[:8])
+        raise NpuifyError(
+            f"there is no program {program}",
+            advice="name it as seen from the project's folder" + (f"; programs: {programs}" if programs else ""),
+            file=str(project),
+        )
 
 
 def _split(text: str) -> tuple[str, ...]:
@@ -129,6 +150,8 @@ def _sources(project: Path) -> Iterable[str]:
 def resume_option(project: Path, entry: Sequence[str]) -> str:
     """The option by which the program takes a checkpoint, such as ``--resume``; empty where none is seen."""
     program = next((word for word in entry if word.endswith(".py")), "")
+    if not program and "-m" in entry[:-1]:
+        program = entry[list(entry).index("-m") + 1].replace(".", "/") + ".py"
     path = project / program
     if not program or not path.is_file():
         return ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.model import NpuifyError
 from npuify.verify.loss.points import counted
 
-from .bench import copy, files
+from .bench import copy, files, own_modules
 from .plan import filled
 from .runner import run
 
@@ -69,7 +69,7 @@ def made_first(
     words = words[1:] if words[:1] in (["python"], ["python3"]) else words
     inside = [str(original / words[0]), *words[1:]] if words and words[0].endswith(".py") else words
     before = set(files(original))
-    hidden = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
+    hidden = {**own_modules(original), **({"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {})}
     ran = run(resolved(inside, devices.python), original, log, shown=command, timeout=timeout, environment=hidden)
     if not ran.fine:
         raise NpuifyError(f"--prepare {ran.why()}", advice="; ".join(ran.tail()[-3:]))

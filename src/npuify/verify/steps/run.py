@@ -101,6 +101,7 @@ def accept(
             resume=resume,
             cards=cards_entry,
             count=cards,
+            migrated=copied,
         )
         prepared += plan.guessed
         device = "cuda" if devices.cuda else "cpu"
