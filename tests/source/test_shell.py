@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from npuify.source.shell import UNKNOWN, read
+import gc
+
+from npuify.source.shell import UNKNOWN, read, reader
 
 
 def test_every_character_knows_its_bytes() -> None:
@@ -99,3 +101,14 @@ def test_long_pipelines_are_read_in_the_time_of_their_length() -> None:
     assert len(script.commands) == 401
     assert max(len(command.pipe) for command in script.commands) == 2
     assert script.commands[-2].pipe == (("c",),)
+
+
+def test_a_script_is_let_go_without_the_collector() -> None:
+    """A scan runs with the collector off: a ring of references would keep every script until its end."""
+    gc.collect()
+    gc.disable()
+    try:
+        read(b"for x in a b; do echo $x > $y; done\n")
+        assert not [item for item in gc.get_objects() if isinstance(item, reader._Reader)]
+    finally:
+        gc.enable()

@@ -40,7 +40,10 @@ class CallSearch:
             word = self._words[module]
             lines = list(_lines_with(word, data))
             loaded = {
-                match.group(1) for loader in self._loaders.get(module, ()) for match in _load(loader).finditer(data)
+                match.group(1)
+                for loader in self._loaders.get(module, ())
+                for start, end in _lines_with(loader, data)
+                for match in _load(loader).finditer(data, start, end)
             }
             if not lines and not loaded:
                 continue

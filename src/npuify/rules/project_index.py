@@ -121,7 +121,7 @@ class ProjectIndex:
         self.looked_at: set[str] = set()
         """Files that were loaded since this was last emptied."""
         self._own_cuda: tuple[OwnCuda, ...] | None = None
-        self._load = lru_cache(maxsize=256)(self._load_uncached)
+        self._load = lru_cache(maxsize=48)(self._load_uncached)
         self._suffixes: dict[str, str] | None = None
         self._files_with: dict[bytes, list[str]] = {}
         self._reexports: dict[str, tuple[str | None, tuple[str, ...]]] = {}

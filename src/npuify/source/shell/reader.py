@@ -58,7 +58,11 @@ class _Reader:
         self.is_broken = False
         self.pipeline: tuple[Node, list[Node], list[int]] | None = None
         """The pipeline that was looked at last, its commands, and where each begins."""
-        self.handlers: dict[str, Callable[[Node, tuple[Node, ...]], None]] = {
+
+    def walk(self, root: Node) -> None:
+        """Show each node to its handler, with the nodes above it, the nearest last."""
+        # Not kept: bound methods in an attribute would be a ring, and keep every script until a collection.
+        handlers: dict[str, Callable[[Node, tuple[Node, ...]], None]] = {
             "command": self._command,
             "variable_assignment": self._assignment,
             "declaration_command": self._names,
@@ -72,16 +76,13 @@ class _Reader:
             "comment": self._comment,
             "redirected_statement": self._redirected,
         }
-
-    def walk(self, root: Node) -> None:
-        """Show each node to its handler, with the nodes above it, the nearest last."""
         stack: list[tuple[Node, tuple[Node, ...]]] = [(root, ())]
         has_error = root.has_error
         while stack:
             node, above = stack.pop()
             if has_error and (node.is_error or node.is_missing):
                 self.is_broken = self.is_broken or self._spreads(node)
-            handler = self.handlers.get(node.type)
+            handler = handlers.get(node.type)
             if handler is not None:
                 handler(node, above)
             if node.child_count:
