@@ -109,6 +109,6 @@ def test_a_script_is_let_go_without_the_collector() -> None:
     gc.disable()
     try:
         read(b"for x in a b; do echo $x > $y; done\n")
-        assert not [item for item in gc.get_objects() if isinstance(item, reader._Reader)]
+        assert not [item for item in gc.get_objects() if type(item) is reader._Reader]
     finally:
         gc.enable()
