@@ -58,7 +58,18 @@ def run_file(python: str, file: Path, limit: float) -> tuple[Counts, str]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "src")}
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        command = [python, "-m", "pytest", "-o", "addopts=", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", str(file)]
+        command = [
+            python,
+            "-m",
+            "pytest",
+            "-o",
+            "addopts=",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            f"--junitxml={report}",
+            str(file),
+        ]
         try:
             done = subprocess.run(
                 command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=limit
