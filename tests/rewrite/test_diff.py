@@ -80,12 +80,15 @@ def _finding(start: int, end: int) -> Finding:
 def test_time_for_many_edits_grows_with_their_number() -> None:
     def spent(count: int) -> float:
         findings = [_finding(3 * number, 3 * number + 2) for number in range(count)]
-        started = time.process_time()
-        assert len(apply_findings(b"a" * (3 * count), findings).edits) == count
-        return time.process_time() - started
+        best = float("inf")
+        for _ in range(4):
+            started = time.process_time()
+            assert len(apply_findings(b"a" * (3 * count), findings).edits) == count
+            best = min(best, time.process_time() - started)
+        return best
 
     spent(1000)
-    assert spent(16000) < 60 * spent(1000)  # its square would be 256 times as much
+    assert spent(32000) < 250 * spent(1000)  # its square would be 1024 times as much
 
 
 @pytest.mark.parametrize(
