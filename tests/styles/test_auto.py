@@ -150,6 +150,7 @@ def test_what_it_does_not_reach_is_edited(line: str, after: str) -> None:
         "x = x.cuda(non_blocking=True)",
         "x = x.cuda(args.gpu, non_blocking=True)",
         "def f(x, device=None):\n    return x.cuda(device)",
+        "def f(x, device: torch.device = None):\n    return x.cuda(device)",
         "x = x.to('cuda')",
         "x = torch.zeros(2, device='cuda:0')",
         "device = torch.device('cuda')",

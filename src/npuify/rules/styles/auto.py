@@ -147,6 +147,8 @@ def _cuda_device(node: ast.expr | None, file: PythonFile, scope: Scope, hops: in
             and isinstance(binding.node, ast.arg)
             and binding.node.annotation is not None
             and file.source.qualname(binding.node.annotation, owner) == "torch.device"
+            # A default of None would mean the current device to .cuda(), and nothing to .to().
+            and (binding.value is None or _cuda_device(binding.value, file, owner, hops - 1))
         )
         for binding in bindings
     )
