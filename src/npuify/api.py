@@ -175,9 +175,10 @@ def _told(meanings: dict[tuple[str, str], list[str]]) -> tuple[str, ...]:
         meanings: message and advice, with the releases that they hold for, the newest first.
     """
     lines = dict[str, None]()
+    differ = len({message for message, _ in meanings}) > 1
     for (message, advice), versions in meanings.items():
         span = versions[0] if len(versions) == 1 else f"{versions[-1]} to {versions[0]}"
-        lines[f"torch_npu {span}: {message}" if len({m for m, _ in meanings}) > 1 else message] = None
+        lines[f"torch_npu {span}: {message}" if differ else message] = None
         if advice:
             lines[advice] = None
     return tuple(lines)
