@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +10,7 @@ import msgspec
 from npuify.model import NpuifyError
 from npuify.report import printable
 from npuify.report.html.escape import escaped
+from npuify.report.html.frame import framed
 from npuify.report.schemas import schema_of
 
 if TYPE_CHECKING:
@@ -122,32 +121,20 @@ td:first-child{white-space:nowrap;font-weight:600}
 
 
 def _html(made: Checklist) -> str:
-    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode("ascii")
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     body = []
     for group, points in groupby(made.points, key=lambda point: point.group):
         rows = "".join(_row(point) for point in points)
         body.append(f"<h2>{escaped(GROUPS[group])}</h2>\n<table>{rows}</table>")
     release = made.release
     aimed = f"torch_npu {release.torch_npu}, torch {release.torch}, CANN {release.cann or 'unknown'}"
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>npuify: migration of {escaped(made.project)}</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<p class="dim">npuify checklist {escaped(made.tool)} · aimed at {escaped(aimed)}</p>
+    return framed(
+        f"npuify: migration of {made.project}",
+        _STYLE,
+        f"""<p class="dim">npuify checklist {escaped(made.tool)} · aimed at {escaped(aimed)}</p>
 <h1>Migration of {escaped(made.project)}</h1>
 <p>{escaped(in_short(made))}</p>
-{"".join(body)}
-</body>
-</html>
-"""
+{"".join(body)}""",
+    )
 
 
 def _row(point: Judged) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from collections import Counter
 from pathlib import Path
@@ -15,6 +13,7 @@ from npuify.report.areas import area
 from npuify.report.html.charts import Bar, proportions, ranges, stacked
 from npuify.report.html.code import Code
 from npuify.report.html.escape import embedded, escaped, shortened
+from npuify.report.html.frame import framed
 from npuify.report.html.rows import STATUSES, diffs, rows
 from npuify.report.summary import counted, in_order
 from npuify.report.verdict import Level, hours, judge
@@ -44,10 +43,6 @@ def render(result: ScanResult | MigrationResult) -> str:
     code = Code(result)
     table, changes = rows(result, code), diffs(code)
     style, script = _asset("style.css"), _asset("script.js")
-    policy = (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
     data = {"migrated": code.migrated, "rows": table, "diffs": changes}
     project = Path(scan.root).absolute().name or scan.root
     sections = [
@@ -62,24 +57,13 @@ def render(result: ScanResult | MigrationResult) -> str:
         _errors(scan.errors),
         _limits(migrated=code.migrated),
     ]
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<meta name="color-scheme" content="light dark">
-<title>npuify: {escaped(shortened(project, 80))}</title>
-<style>{style}</style>
-</head>
-<body>
-{"".join(section for section in sections if section)}
-<script type="application/json" id="data">{embedded(data)}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
+    content = "".join(section for section in sections if section)
+    return framed(
+        f"npuify: {shortened(project, 80)}",
+        style,
+        f'{content}\n<script type="application/json" id="data">{embedded(data)}</script>',
+        script=script,
+    )
 
 
 def _header(project: str, result: ScanResult | MigrationResult, verdict: Verdict) -> str:
@@ -333,8 +317,3 @@ def _asset(name: str) -> str:
     if re.search(r"</(?:style|script)", text):
         raise ValueError(f"{name} would end its own element")
     return text
-
-
-def _digest(text: str) -> str:
-    """As a content security policy names an inline style or script."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from typing import Final
 
 from .escape import escaped, shortened
+from .frame import framed
 
 _STYLE: Final = """
 :root{color-scheme:light dark;--line:#d0d7de;--dim:#57606a;--bad:#b42318;--warn:#9a6700;--good:#1a7f37;--note:#0969da;
@@ -35,23 +34,11 @@ def sheet(
         worst: the class of the heading: ``error``, ``warning``, ``ok``, ``info`` or ``skipped``.
         body: HTML, escaped already; all else is escaped here.
     """
-    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode("ascii")
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>npuify {escaped(command)}: {escaped(title)}</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<p class="brand">npuify {escaped(command)} {escaped(version)} · {escaped(shortened(source, 120))}</p>
+    return framed(
+        f"npuify {command}: {title}",
+        _STYLE,
+        f"""<p class="brand">npuify {escaped(command)} {escaped(version)} · {escaped(shortened(source, 120))}</p>
 <h1><b class="{escaped(worst)}">{escaped(heading)}</b></h1>
 {body}
-<p class="dim">{escaped(foot)}</p>
-</body>
-</html>
-"""
+<p class="dim">{escaped(foot)}</p>""",
+    )

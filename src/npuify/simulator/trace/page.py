@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuify import __version__
 from npuify.report.html.escape import escaped, shortened
+from npuify.report.html.frame import framed
 
 from .render import heading, remarks
 from .result import Support
@@ -25,8 +24,6 @@ _CALLS = 60
 def page(result: TraceResult) -> str:
     """The whole page. Whatever comes from the traced program is escaped."""
     style = (Path(__file__).resolve().parent / "page.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     found = counts(result)
     rows = operators(result)
     sections = [_section(support, [row for row in rows if row.support is support]) for support in ORDER]
@@ -43,19 +40,10 @@ def page(result: TraceResult) -> str:
             f"{escaped(result.failure.message)}</p>"
         )
     notes = "".join(f"<li>{escaped(text)}</li>" for text in remarks(result))
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<meta name="color-scheme" content="light dark">
-<title>npuify trace: {escaped(shortened(result.script, 80))}</title>
-<style>{style}</style>
-</head>
-<body>
-<h1>Operators of {escaped(shortened(result.script, 120))}</h1>
+    return framed(
+        f"npuify trace: {shortened(result.script, 80)}",
+        style,
+        f"""<h1>Operators of {escaped(shortened(result.script, 120))}</h1>
 <p class="dim">{escaped(heading(result))}</p>
 {failure}
 <div class="tiles">{tiles}</div>
@@ -63,10 +51,8 @@ def page(result: TraceResult) -> str:
 <h2>What to know</h2>
 <ul>{notes}</ul>
 <p class="dim">npuify {escaped(__version__)}. Traced in {result.seconds:.1f} s,
-{result.peak_memory / 2**20:.0f} MiB of memory at most.</p>
-</body>
-</html>
-"""
+{result.peak_memory / 2**20:.0f} MiB of memory at most.</p>""",
+    )
 
 
 def _section(support: Support, rows: list[Operator]) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuify import __version__
 from npuify.report.html.escape import escaped, shortened
+from npuify.report.html.frame import framed
 
 from .render import lines_of, number, side_in_short, worst
 
@@ -26,8 +25,6 @@ _ROWS = 25
 def page(result: Comparison) -> str:
     """The whole page."""
     style = (Path(__file__).resolve().parent / "page.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     state = "good" if result.agrees else "bad"
     others = [one for one in result.differences if one is not result.first]
     sections = [
@@ -40,26 +37,15 @@ def page(result: Comparison) -> str:
         if result.remarks
         else "",
     ]
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<meta name="color-scheme" content="light dark">
-<title>npuify verify compare: {escaped(shortened(result.verdict, 80))}</title>
-<style>{style}</style>
-</head>
-<body>
-<p class="dim">npuify verify compare {escaped(__version__)}</p>
+    return framed(
+        f"npuify verify compare: {shortened(result.verdict, 80)}",
+        style,
+        f"""<p class="dim">npuify verify compare {escaped(__version__)}</p>
 <h1 class="{state}">{"Agree" if result.agrees else "Differ"}: {escaped(result.verdict)}</h1>
 <table class="sides"><tr><th>A</th><td>{escaped(side_in_short(result.a))}</td></tr>
 <tr><th>B</th><td>{escaped(side_in_short(result.b))}</td></tr></table>
-{"".join(sections)}
-</body>
-</html>
-"""
+{"".join(sections)}""",
+    )
 
 
 def _difference(one: Difference, title: str) -> str:

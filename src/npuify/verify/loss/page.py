@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from typing import TYPE_CHECKING, Final
 
 from npuify import __version__
 from npuify.report.html.escape import escaped, shortened
+from npuify.report.html.frame import framed
 
 from .judge import percent
 from .measure import moving_average, relative_errors
@@ -39,8 +38,6 @@ text.tick{text-anchor:end}text.step{text-anchor:middle}text.levelname{text-ancho
 
 def render_html(report: LossReport) -> str:
     """The whole page, with the curves, their moving averages and the error over the steps."""
-    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode("ascii")
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     steps, one, two = report.reference.steps, report.reference.values, report.target.values
     mark = (report.diverges_at, "part here") if report.diverges_at is not None else None
     smooth = [moving_average(values, report.window) for values in (one, two)]
@@ -70,19 +67,11 @@ def render_html(report: LossReport) -> str:
         f"<p class='dim'>{escaped(line.strip())}</p>"
         for line in (*told(report.reference, "reference"), *told(report.target, "target"))
     )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>npuify verify loss: {escaped(report.verdict.value)}</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<p class="brand">npuify verify loss {escaped(__version__)} · {escaped(shortened(report.reference.file, 60))} and
-{escaped(shortened(report.target.file, 60))}</p>
+    return framed(
+        f"npuify verify loss: {report.verdict.value}",
+        _STYLE,
+        f"""<p class="brand">npuify verify loss {escaped(__version__)} ·
+{escaped(shortened(report.reference.file, 60))} and {escaped(shortened(report.target.file, 60))}</p>
 <h1><b class="{report.verdict.value}">{escaped(VERDICTS[report.verdict])}</b></h1>
 <ul>{said}</ul>
 {f"<h2>What to do</h2><ul>{advice}</ul>" if advice else ""}
@@ -91,10 +80,8 @@ def render_html(report: LossReport) -> str:
 <tr><td>Averaged</td><td></td><td>{escaped(percent(report.smoothed_error))}</td><td></td><td></td><td></td></tr></table>
 <h2>Curves</h2>
 {plots}
-{sources}
-</body>
-</html>
-"""
+{sources}""",
+    )
 
 
 def _row(name: str, one: Part) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from typing import TYPE_CHECKING, Final
 
 from npuify import __version__
 from npuify.report.html.escape import escaped, shortened
+from npuify.report.html.frame import framed
 
 from .text import parts, steps_in_words
 
@@ -39,8 +38,6 @@ _STEPS: Final = 60
 
 def render_html(report: ProfileReport) -> str:
     """The whole page, with the division of each step and the operators' times."""
-    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode("ascii")
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     more = "".join(f"<p>{escaped(one)}</p>" for one in report.said[1:])
     steps = ""
     if report.step_time:
@@ -68,18 +65,10 @@ def render_html(report: ProfileReport) -> str:
     )
     unjudged = ", ".join(f"{one.id} (lacks {', '.join(one.lacks)})" for one in report.unjudged)
     notes = "".join(f'<p class="dim">{escaped(one)}</p>' for one in report.notes)
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>npuify verify profile: {escaped(report.bound.value)}</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<p class="brand">npuify verify profile {escaped(__version__)} · {escaped(report.kind)} ·
+    return framed(
+        f"npuify verify profile: {report.bound.value}",
+        _STYLE,
+        f"""<p class="brand">npuify verify profile {escaped(__version__)} · {escaped(report.kind)} ·
 {escaped(shortened(report.path, 90))}</p>
 <h1>{escaped(report.said[0])}</h1>
 {more}
@@ -89,10 +78,8 @@ def render_html(report: ProfileReport) -> str:
 <h2>Advice</h2>
 {advice or '<p class="dim">No advice of the tuning table holds for this profile.</p>'}
 {f'<p class="dim">Not judged, as the profile lacks what they ask for: {escaped(unjudged)}</p>' if unjudged else ""}
-{notes}
-</body>
-</html>
-"""
+{notes}""",
+    )
 
 
 def _table(rows: Sequence[Operator]) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from typing import TYPE_CHECKING, Final
 
 from npuify import __version__
 from npuify.report.html.escape import escaped, shortened
+from npuify.report.html.frame import framed
 
 from .model import Status
 from .text import devices_in_words, ran_on
@@ -32,8 +31,6 @@ pre{background:var(--code);padding:.5rem .7rem;border-radius:4px;overflow:auto;m
 
 def render_html(report: AcceptanceReport) -> str:
     """The whole page."""
-    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode("ascii")
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     rows = (
         ("Project", f"{report.project}, {report.entry}"),
         ("Reference", report.reference),
@@ -43,24 +40,14 @@ def render_html(report: AcceptanceReport) -> str:
     )
     table = "".join(f"<tr><th>{name}</th><td>{escaped(value)}</td></tr>" for name, value in rows)
     steps = "".join(_step(number, step) for number, step in enumerate(report.steps, 1))
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>npuify verify steps: {escaped(shortened(report.project, 40))}</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<p class="brand">npuify verify steps {escaped(__version__)}</p>
+    return framed(
+        f"npuify verify steps: {shortened(report.project, 40)}",
+        _STYLE,
+        f"""<p class="brand">npuify verify steps {escaped(__version__)}</p>
 <h1>{escaped(report.verdict)}</h1>
 <table>{table}</table>
-{steps}
-</body>
-</html>
-"""
+{steps}""",
+    )
 
 
 def _step(number: int, step: StepResult) -> str:
