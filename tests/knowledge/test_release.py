@@ -147,8 +147,9 @@ def test_unknown_release() -> None:
 
 def test_importing_is_light() -> None:
     """The package alone loads no table, no TOML reader and no third-party module but what msgspec needs."""
-    code = "import sys, npuify.knowledge; print(*sys.modules)"
+    code = "import sys; there = {*sys.modules}; import npuify.knowledge; print(*{*sys.modules} - there)"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "npuify.knowledge" in modules
     heavy = {"tomllib", "tomli", "packaging", "json", "zipfile", "ast", "npuify.knowledge.release"}
     assert not heavy & set(modules)
 

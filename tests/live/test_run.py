@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npuify.live import launch
+from npuify.live import launch, launch_paths
 from npuify.live.launch_paths import SHIM, SIMULATOR
 from npuify.live.patches import names
 from npuify.live.settings import Settings, from_environment
@@ -132,9 +132,19 @@ npuify.unload_ipython_extension(shell)
 """
 
 
+def test_simulated_npus_are_started_as_simulate_starts_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without instructions that some virtual machines announce and refuse; but GPUs are not hidden."""
+    monkeypatch.setattr("npuify.simulator.launch.spare_amx", lambda made: made.update(ONEDNN_MAX_CPU_ISA="spared"))
+    before = {"CUDA_VISIBLE_DEVICES": "1", "PATH": "/bin"}
+    made = launch_paths.environment(Settings(device="simulated"), before)
+    assert made["ONEDNN_MAX_CPU_ISA"] == "spared"
+    assert made["CUDA_VISIBLE_DEVICES"] == "1"
+    assert "ONEDNN_MAX_CPU_ISA" not in launch_paths.environment(Settings(device="npu"), before)
+
+
 def test_in_a_notebook(tmp_path: Path) -> None:
     needs_simulation()
-    env = {**environment(), "NPUIFY_RUN_DEVICE": "simulated"}
+    env = {**environment(), "NPUIFY_RUN_DEVICE": "simulated", "CUDA_VISIBLE_DEVICES": ""}
     command = [sys.executable, "-c", textwrap.dedent(NOTEBOOK)]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr

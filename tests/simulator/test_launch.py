@@ -133,3 +133,34 @@ def test_interrupt_reaches_the_program(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 9
     process.stdout.close()
+
+
+BUILT_FOR_CUDA = """
+import os, sys
+import torch
+
+def asked():
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "", "the driver may see no GPU"
+    return 1
+
+torch.version.cuda, torch._C._cuda_getDeviceCount, torch._C._has_cuda = "13.0", asked, True
+from npuify.simulator import runtime
+runtime._hide_cuda()
+import torch.backends.cuda
+print(torch.cuda.is_available(), torch.cuda.device_count(), torch.version.cuda, os.environ["CUDA_VISIBLE_DEVICES"])
+try:
+    torch.zeros(1).cuda()
+except AssertionError as error:
+    print(error)
+"""
+
+
+def test_a_build_for_cuda_looks_like_one_for_the_cpu(tmp_path: Path) -> None:
+    """Also where GPUs are to be seen, as under ``npuify run``, whose programs read what their caller set."""
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("PyTorch is not installed")
+    env = {**environment(), "CUDA_VISIBLE_DEVICES": "0,1"}
+    command = [sys.executable, "-c", BUILT_FOR_CUDA]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["False 0 None 0,1", "Torch not compiled with CUDA enabled"]

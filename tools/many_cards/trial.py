@@ -93,16 +93,10 @@ def prepare(trial: Trial) -> list[str]:
     project = (HERE.parents[1] if trial.program.get("own") else trial.corpus) / trial.program["project"]
     shutil.copytree(project, trial.folder("source"), ignore=shutil.ignore_patterns(".git", "*.png", "*.gif", "*.jpg"))
     _replace(trial.entry("source"), trial.program.get("shorten", ()))
-    npuify = [sys.executable, "-m", "npuify"]
-    env = environment()
-    _npuify(
-        [*npuify, "migrate", "source", "-o", "original", "--unsafe", "--format", "json", "--output", "migrate.json"],
-        trial,
-        env,
-    )
+    npuify(["migrate", "source", "-o", "original", "--unsafe", "--format", "json", "--output", "migrate.json"], trial)
     options = ["--entry", trial.program["entry"], "--global-batch", "keep", *trial.program.get("options", ())]
-    command = [*npuify, "distribute", "source", "-o", "converted", "--unsafe", *options]
-    _npuify([*command, "--format", "json", "--output", "distribute.json"], trial, env)
+    command = ["distribute", "source", "-o", "converted", "--unsafe", *options]
+    npuify([*command, "--format", "json", "--output", "distribute.json"], trial)
     _replace(trial.entry("converted"), trial.program.get("by_hand", ()))
     findings = json.loads((trial.work / "distribute.json").read_text())["findings"]
     return sorted(
@@ -119,8 +113,10 @@ def _replace(file: Path, pairs: Iterable[tuple[str, str]]) -> None:
     file.write_text(text)
 
 
-def _npuify(command: list[str], trial: Trial, env: dict[str, str]) -> None:
-    done = subprocess.run(command, cwd=trial.work, env=env, capture_output=True, text=True, check=False)
+def npuify(arguments: list[str], trial: Trial) -> None:
+    """Run npuify in the trial's folder; findings that are left are no failure."""
+    command = [sys.executable, "-m", "npuify", *arguments]
+    done = subprocess.run(command, cwd=trial.work, env=environment(), capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         raise RuntimeError(f"{' '.join(command[2:])}\n{done.stdout}{done.stderr}")
 

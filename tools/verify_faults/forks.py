@@ -16,7 +16,8 @@ def main() -> int:
     requests = json.load(sys.stdin)
     from npuify.verify.capture import machine, recorder, sameness, start, store, training  # noqa: F401
 
-    _warm()
+    if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
+        _warm()  # elsewhere it would look for GPUs, after which no fork can use them
     for name in sys.argv[1:]:
         importlib.import_module(name)
     failed = 0

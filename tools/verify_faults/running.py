@@ -24,7 +24,6 @@ ROOT = PROGRAMS.parents[1]
 
 _PLAIN = {
     "OMP_NUM_THREADS": "1",
-    "CUDA_VISIBLE_DEVICES": "",
     # Some virtual machines announce AMX and then refuse it, which kills every product of bfloat16.
     "ONEDNN_MAX_CPU_ISA": "AVX512_CORE",
 }
@@ -37,11 +36,13 @@ def capture_all(
     *,
     warm: Sequence[str] = (),
     failures: dict[str, str] | None = None,
+    cuda: bool = False,
 ) -> dict[str, Path]:
     """Capture each of ``wanted``, a program's file and arguments by name.
 
     Args:
         warm: modules to import before the first.
+        cuda: the programs may see CUDA devices.
         failures: where to put what went wrong, by name; without it, a failure is an error.
 
     Returns:
@@ -58,7 +59,7 @@ def capture_all(
         mark = folder / f"failed{number}"
         requests.append({"environment": own.environment(), "arguments": list(arguments), "failed": str(mark)})
         made[name] = (own, folder / f"capture{number}", list(arguments), mark)
-    done = forked(requests, warm)
+    done = forked(requests, warm, cuda=cuda)
     if done.returncode != 0 and failures is None:
         raise RuntimeError(f"{done.stdout}\n{done.stderr}")
     found = {}
@@ -67,7 +68,7 @@ def capture_all(
             failures[name] = done.stderr[-2000:]
             continue
         try:
-            close(Path(own.folder), target, own, arguments, device="cpu", begun=begun, code=0)
+            close(Path(own.folder), target, own, arguments, device="auto" if cuda else "cpu", begun=begun, code=0)
         except NpuifyError as error:
             if failures is None:
                 raise
@@ -77,14 +78,18 @@ def capture_all(
     return found
 
 
-def forked(requests: Sequence[Mapping[str, Any]], warm: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+def forked(
+    requests: Sequence[Mapping[str, Any]], warm: Sequence[str] = (), *, cuda: bool = False
+) -> subprocess.CompletedProcess[str]:
     """Run programs in forks of one process; ``environment`` and ``arguments`` of each."""
+    # A fork cannot use GPUs that its parent has looked for through CUDA; NVML may be asked.
+    seen = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"} if cuda else {"CUDA_VISIBLE_DEVICES": ""}
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(
         [sys.executable, "-m", "tools.verify_faults.forks", *warm],
         input=json.dumps(requests),
         text=True,
         capture_output=True,
-        env={**os.environ, **_PLAIN, "PYTHONPATH": path},
+        env={**os.environ, **_PLAIN, **seen, "PYTHONPATH": path},
         check=False,
     )

@@ -24,8 +24,10 @@ def environment(settings: Settings, base: dict[str, str]) -> dict[str, str]:
         # As npuify.simulator.launch, but that real GPUs are not hidden: a program that reads CUDA_VISIBLE_DEVICES has
         # to find what its caller set.
         from npuify.simulator import settings as simulator
+        from npuify.simulator.launch import spare_amx
 
         made.update(simulator.from_environment().environment())
+        spare_amx(made)
         made[f"{simulator.PREFIX}_HOME"] = str(HOME)
         # First, since it looks for further sitecustomize modules in all folders but its own.
         path.insert(0, str(SIMULATOR))

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from npuify.simulator import NotSimulated, registry, state
+from npuify.simulator import NotSimulated, registry, state, tables
 
 _BEHIND: dict[str, tuple[str, ...]] = {
     "torch_npu": ("root", "streams"),
@@ -164,11 +164,12 @@ def build(root: ModuleType) -> None:
     builder = _Builder()
     builder.build(root)
     lazy_modules.update({name: module for name, module in builder.modules.items() if name in builder.lazy})
-    runner = builder.modules.get("torch_npu.distributed.run")
-    if runner is not None:
+    if state.release not in tables.release_facts()["no_launcher"]["in"]:
+        runner = builder.modules.get("torch_npu.distributed.run") or _Module("torch_npu.distributed.run")
         # So that python -m finds its code.
         place = Path(__file__).parent / "api" / "npu_run.py"
         runner.__spec__ = importlib.util.spec_from_file_location(runner.__name__, place)
+        sys.modules[runner.__name__] = runner
     npu = builder.modules["torch_npu.npu"]
     npu.__dict__["default_generators"] = tuple(state.device.default_generator(i) for i in range(state.settings.devices))
     torch._register_device_module("npu", npu)

@@ -83,9 +83,7 @@ def _fallback_is_forbidden() -> bool:
     """Whether the environment forbids that operators run on the host's CPU, and the release asks for that."""
     if os.environ.get("TORCH_NPU_FALLBACK_CPU_DISABLE", "0") != "1":
         return False
-    path = Path(__file__).resolve().parent / "data" / "releases.json"
-    facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return state.release in facts["fallback_can_be_forbidden"]["in"]
+    return state.release in tables.release_facts()["fallback_can_be_forbidden"]["in"]
 
 
 def _soc(name: str) -> dict[str, Any]:
@@ -102,25 +100,53 @@ def _rename() -> None:
 
 
 def _hide_cuda() -> None:
-    """A machine with NPUs has the CPU's build of torch; a CUDA build must not show the difference."""
+    """A machine with NPUs has the CPU's build of torch; a CUDA build must not show the difference.
+
+    Raises:
+        RuntimeError: the process has already computed on a GPU.
+    """
     if torch.version.cuda is None:
         return
-    if torch.cuda.is_available():
+    if torch.cuda.is_initialized():
         raise RuntimeError(
             "npuify simulate: CUDA was in use before torch_npu was imported; start the program with `npuify simulate`"
         )
+    _blind_the_driver()
 
     def refuse() -> None:
         raise AssertionError("Torch not compiled with CUDA enabled")
 
     torch.cuda._lazy_init = refuse
     torch.version.cuda = None
-    torch._C._has_cudnn = False
-    for name in ("_nccl_version", "_nccl_version_suffix"):
+    torch._C._has_cuda = torch._C._has_cudnn = False
+    # By the first of them torch itself asks what it was built for.
+    for name in ("_cuda_getDeviceCount", "_nccl_version", "_nccl_version_suffix"):
         if hasattr(torch._C, name):
             delattr(torch._C, name)
     # The module stands behind an object that makes its flags settable.
     getattr(torch.backends.cudnn, "m", torch.backends.cudnn)._init = lambda: False
+
+
+def _blind_the_driver() -> None:
+    """Have CUDA's driver look for GPUs while none is to be seen: it looks once, and autograd's threads ask it, too.
+
+    The variable is put back, since programs under ``npuify run`` read what their caller set.
+    """
+    count = getattr(torch._C, "_cuda_getDeviceCount", None)
+    name = "CUDA_VISIBLE_DEVICES"
+    before = os.environ.get(name)
+    if count is None or before == "":
+        return
+    os.environ[name] = ""
+    try:
+        count()
+    except RuntimeError:  # no driver
+        pass
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def _after_fork() -> None:

@@ -43,6 +43,14 @@ def release_table(torch_npu: str) -> dict[str, Any]:
     return table
 
 
+@cache
+def release_facts() -> dict[str, Any]:
+    """What differs between releases and is in none of their tables; each row names the releases ``in`` it."""
+    path = Path(__file__).resolve().parent / "data" / "releases.json"
+    facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return facts
+
+
 def release_for(torch: str, wanted: str = "") -> str:
     """The release that stands beside ``torch`` (its version), or the ``wanted`` one; 2.13 may stand for 2.13.0.
 

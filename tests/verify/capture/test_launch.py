@@ -123,6 +123,36 @@ def test_operators_an_error_and_a_model_that_is_only_run(tmp_path: Path) -> None
     assert "is not empty" in said
 
 
+def test_a_function_that_gives_no_gradient(tmp_path: Path) -> None:
+    """As cuDNN's recurrent functions do for a state that nothing used."""
+    program = written(
+        tmp_path,
+        """
+        import torch
+        class Both(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.set_materialize_grads(False)
+                return x * 2, x * 3
+            @staticmethod
+            def backward(ctx, first, second):
+                assert second is None
+                return first * 2
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                return Both.apply(x)
+        net = torch.nn.Sequential(torch.nn.Linear(4, 4), Net())
+        net(torch.randn(2, 4))[0].sum().backward()
+        """,
+    )
+    capture(tmp_path / "a", program)
+    rank = read(tmp_path / "a").ranks[0]
+    assert sorted(call.name for call in rank.calls) == ["Sequential", "Sequential.0", "Sequential.1"]
+    slots = {slot for gradient in rank.gradients for _, slot in gradient.targets}
+    assert "output.0" in slots
+    assert "output.1" not in slots
+
+
 def test_what_is_recorded_of_a_step(captures: dict[str, Path]) -> None:
     rank: Rank = read(captures["gpt: loss scaling"]).ranks[0]
     assert [loss.scale for loss in rank.losses] == [4096.0] * 3

@@ -66,7 +66,7 @@ def accept(project: Path, *options: str) -> tuple[int, dict[str, object], str]:
     command = [sys.executable, "-m", "npuify", "verify", "steps", str(project), "--format", "json", *options]
     done = subprocess.run(
         command,
-        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
         capture_output=True,
         text=True,
         timeout=900,

@@ -1,10 +1,12 @@
 """Rates over the zoo: how many faults are found at the right module, and how many sound pairs raise an alarm.
 
-    python -m tools.verify_faults.zoo.rates [--set open|blind|all] [--only NAME] [--simulated] [--write FILE] [--show]
+    python -m tools.verify_faults.zoo.rates [--set open|blind|all] [--only NAME] [--simulated | --cuda]
+        [--write FILE] [--show]
 
 ``NPUIFY_ZOO`` names a folder with public projects (see public.py); without it, only models of our own are tried. The
 blind set is chosen by the models' names alone. Each fault is planted at one place of each model that can have it, which
-the names choose, too.
+the names choose, too. With ``--cuda``, what is held against the sound run on the CPU ran on a CUDA device, so that
+every fault has to be told from the rounding of another device's kernels.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +45,7 @@ PUBLIC = (
 )  # fmt: skip
 WAYS = ("another device", "one thread more", "other kernels", "autocast to bfloat16", "bfloat16")
 SIMULATED = "simulated NPU"
+CUDA_WAYS = ("CUDA", "CUDA with TF32", "autocast to bfloat16", "bfloat16")
 SETTINGS = Settings(steps=2)
 ROUNDING = 2e-6
 """The largest error of a result that sound pairs in float32 have: what is less cannot be told from rounding."""
@@ -81,8 +85,8 @@ def simulated(name: str) -> list[Outcome]:
         return [Outcome(name, is_blind(name), SIMULATED, False, "", "quiet" if result.agrees else "alarm", said)]
 
 
-def tried(name: str) -> list[Outcome]:
-    """All pairs of one model that differ in a fault, or in the way of computing."""
+def tried(name: str, cuda: bool = False) -> list[Outcome]:
+    """All pairs of one model that differ in a fault, or in the way of computing; with ``cuda``, in the device, too."""
     blind = is_blind(name)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -93,17 +97,19 @@ def tried(name: str) -> list[Outcome]:
             return [Outcome(name, blind, "census", False, "", "failed", done.stderr[-600:])]
         known = json.loads(told.read_text())
         wanted = {"": [str(PROGRAM), "--model", name]}
-        ways = [way for way in WAYS if way != "bfloat16" or known["half"]]
+        ways = [way for way in (CUDA_WAYS if cuda else WAYS) if way != "bfloat16" or known["half"]]
+        other = [str(PROGRAM), "--model", name, *(["--device", "cuda"] if cuda else [])]
         for way in ways:
-            wanted[way] = [str(PROGRAM), "--model", name, "--way", way]
+            wanted[way] = [*other, "--way", way]
         for fault, module, what in known["plan"]:
-            wanted[fault] = [str(PROGRAM), "--model", name, "--fault", fault, "--module", module, "--what", what]
+            wanted[fault] = [*other, "--fault", fault, "--module", module, "--what", what]
         failures: dict[str, str] = {}
-        captures = capture_all(wanted, folder, SETTINGS, warm=warm, failures=failures)
+        captures = capture_all(wanted, folder, SETTINGS, warm=warm, failures=failures, cuda=cuda)
         if "" not in captures:
             return [Outcome(name, blind, "sound", False, "", "failed", failures.get("", ""))]
         found = [_sound(name, blind, way, captures) for way in ways]
-        found += [_fault(name, blind, one, captures) for one in known["plan"]]
+        sound = captures.get("CUDA") if cuda else None
+        found += [_fault(name, blind, one, captures, sound) for one in known["plan"]]
         return found
 
 
@@ -130,7 +136,7 @@ def _sound(name: str, blind: bool, way: str, captures: dict[str, Path]) -> Outco
     return Outcome(name, blind, way, False, "", "quiet" if result.agrees else "alarm", said)
 
 
-def _fault(name: str, blind: bool, planted: list[str], captures: dict[str, Path]) -> Outcome:
+def _fault(name: str, blind: bool, planted: list[str], captures: dict[str, Path], sound: Path | None) -> Outcome:
     from tools.verify_faults.zoo.plant import EXPECTED
 
     fault, module, _ = planted
@@ -146,7 +152,8 @@ def _fault(name: str, blind: bool, planted: list[str], captures: dict[str, Path]
         first = next((one for one in result.differences if one.kind == "float64-lost"), None)
     if first is None:
         same = _identical(captures[""], captures[fault])
-        small = "too small" if result.worst < ROUNDING else "missed"
+        usual = 0.0 if sound is None else 2 * compare(captures[""], sound, allow=["same-device"]).worst
+        small = "too small" if result.worst < max(ROUNDING, usual) else "missed"
         return Outcome(name, blind, fault, True, module, "no effect" if same else small, f"worst {result.worst:.2g}")
     words = " ".join([first.message, *(one.text for one in first.explanations)])
     right = first.kind in expected.kinds and expected.words in words and _at(first.name, fault, module)
@@ -224,6 +231,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--own", action="store_true", help="models of our own only")
     parser.add_argument("--simulated", action="store_true", help="only the CPU against a simulated NPU")
+    parser.add_argument("--cuda", action="store_true", help="the CPU against a CUDA device, sound and with faults")
     parser.add_argument("--show", action="store_true", help="also print what was right")
     parser.add_argument("--write", type=Path, help="write each outcome into this file, as JSON lines")
     parser.add_argument("--jobs", type=int, default=2)
@@ -234,7 +242,7 @@ def main() -> int:
     names = [name for name in names if options.set == "all" or is_blind(name) == (options.set == "blind")]
     outcomes: list[Outcome] = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        for found in pool.map(simulated if options.simulated else tried, names):
+        for found in pool.map(simulated if options.simulated else partial(tried, cuda=options.cuda), names):
             outcomes += found
             for one in found:
                 if options.show or one.result not in ("found", "quiet", "no effect", "too small"):

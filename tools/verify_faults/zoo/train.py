@@ -74,6 +74,8 @@ def train(options: Any) -> None:
         torch.backends.mkldnn.enabled = False
         torch.backends.cuda.enable_flash_sdp(False)
         torch.backends.cuda.enable_mem_efficient_sdp(False)
+    if way == "CUDA with TF32":
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     places = Places()
     if options.what:
         places.install()

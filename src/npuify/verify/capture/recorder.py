@@ -279,8 +279,9 @@ class Recorder:
 
         self._targets[identity] = (weakref.ref(tensor, forget), targets)
 
-        def seen(gradient: torch.Tensor) -> None:
-            if self.stopped:
+        def seen(gradient: torch.Tensor | None) -> None:
+            # Functions may give no gradient, as cuDNN's recurrent ones do for a state that nothing used.
+            if self.stopped or gradient is None:
                 return
             with self.busy():
                 described = self.describer.describe(gradient, known=False)
