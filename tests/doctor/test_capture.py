@@ -87,7 +87,13 @@ def test_secrets_names_and_what_nobody_asked_for_stay(tmp_path: Path) -> None:
     ("text", "kept"),
     [
         ("https://user:pass@example.com/x", "https://removed@example.com/x"),
-        ('{"password": "hunter22"}', '{"password": removed}'),
+        ('{"password": "hunter22"}', '{"password": "removed"}'),
+        ("{'auth_token': 'a1b2'}", "{'auth_token': 'removed'}"),
+        (
+            '{"tokenizers": "0.23.2", "tiktoken": "0.14.0.post1"}',
+            '{"tokenizers": "0.23.2", "tiktoken": "0.14.0.post1"}',
+        ),
+        ("access_token=1.aGVsbG8gd29ybGQ", "access_token=removed"),
         ("Authorization: Bearer abcdefghijkl", "Authorization: Bearer removed"),
         ("api_key=AAAABBBB next", "api_key=removed next"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----", "removed"),

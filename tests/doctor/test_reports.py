@@ -271,6 +271,7 @@ def test_a_check_that_fails_itself_does_not_end_the_others(monkeypatch: pytest.M
         raise RuntimeError("strange machine")
         yield
 
+    assert all_checks()  # they are loaded with the first question for them
     monkeypatch.setitem(base._checks, "cards.health", base._checks["cards.health"]._replace(judge=raises))
     results, checks = judge(facts("a2"))
     assert [one.message for one in results if one.check == "cards.health"] == [

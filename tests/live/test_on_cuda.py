@@ -140,7 +140,7 @@ def test_examples_end_with_the_same_weights(name: str, tmp_path: Path) -> None:
     for folder in (before, again, after):
         said = _run(folder, *PROGRAMS[name].split())
         assert "cuda" in said.lower() or torch.cuda.get_device_name() in said
-    assert _apart(after, before) <= 3 * _apart(again, before)
+    assert _apart(after, before) <= 10 * _apart(again, before)
 
 
 def test_inference_says_the_same(tmp_path: Path) -> None:

@@ -99,7 +99,8 @@ def test_children_and_their_errors(run: Run, tmp_path: Path) -> None:
     assert "spawned ('1', True)" in said
     assert "['--a', 'b']" in said
     error = said[said.index("Traceback") :]
-    assert "Could not run 'aten::" in error, "the error keeps its own text"
+    own = ("Could not run 'aten::", "No CUDA GPUs are available")  # of builds for the CPU, and for CUDA
+    assert any(text in error for text in own), "the error keeps its own text"
     assert "npuify run: this is a part of CUDA" in error
     assert "<string>:1" in error
 

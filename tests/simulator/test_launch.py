@@ -104,6 +104,24 @@ def test_what_the_compiler_says_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert not list((tmp_path / "cache").glob("*.so")), "nothing half made is left"
 
 
+@pytest.mark.skipif(os.name != "posix", reason="the compiler is a script")
+@pytest.mark.parametrize(
+    ("found", "linked"), [("/usr/lib/libstdc++.so", []), ("libstdc++.so", ["/lib/libstdc++.so.6"])]
+)
+def test_a_compiler_with_a_static_library_only(found: str, linked: list[str], tmp_path: Path) -> None:
+    """A second C++ library in the process ends it with a segmentation fault at the first number in an error's text."""
+    tool, maps = tmp_path / "c++", tmp_path / "maps"
+    tool.write_text(f"#!/bin/sh\necho {found}\n")
+    tool.chmod(0o755)
+    maps.write_text(
+        "7f00-7f01 r-xp 00000000 08:01 12 /lib/libc.so.6\n"
+        "7f02-7f03 r-xp 00000000 08:01 13                 /lib/libstdc++.so.6\n"
+        "7f03-7f04 rw-p 00000000 08:01 13                 /lib/libstdc++.so.6\n"
+    )
+    assert build._standard_library(str(tool), maps) == linked
+    assert build._standard_library(str(tool), tmp_path / "none") == []
+
+
 def test_exit_codes_arguments_and_modules(simulate: Simulate, tmp_path: Path) -> None:
     said = simulate("import sys; print(sys.argv[1:]); sys.exit(7)", arguments=("--devices", "x", "-m"), code=7)
     assert "['--devices', 'x', '-m']" in said

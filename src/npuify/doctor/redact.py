@@ -13,8 +13,9 @@ _SECRET_NAME: Final = re.compile(
 )
 _ASSIGNED: Final = re.compile(
     r"(?i)(\b[\w.-]*(?:passw(?:or)?d|passphrase|secret|token|api_?key|access_?key|private_?key|credential)[\w.-]*"
-    r"[\"']?\s*[=:]\s*)([\"']?)[^\s\"',;]+\2"
+    r"[\"']?\s*[=:]\s*)([\"']?)(?!\d{1,4}(?:\.\d{1,8})+(?:[.+-]?[a-z]{1,5}\d{0,8})?\2(?:[\s,;}\]]|$))[^\s\"',;]+\2"
 )
+"""A version is no secret: ``tokenizers`` and ``tiktoken`` are packages. Quotes stay, so that JSON stays JSON."""
 _IN_ADDRESS: Final = re.compile(r"(?P<scheme>\b[a-z][a-z0-9+.-]*://)[^\s/@:]*(?::[^\s/@]*)?@")
 _BEARER: Final = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}")
 _KEY_BLOCK: Final = re.compile(
@@ -61,7 +62,7 @@ class Redactor:
         text = _KEY_BLOCK.sub(HIDDEN, text)
         text = _IN_ADDRESS.sub(rf"\g<scheme>{HIDDEN}@", text)
         text = _BEARER.sub(rf"\1 {HIDDEN}", text)
-        text = _ASSIGNED.sub(rf"\1{HIDDEN}", text)
+        text = _ASSIGNED.sub(rf"\1\2{HIDDEN}\2", text)
         text = _HOME.sub(rf"\g<above>{USER}", text)
         text = _ID.sub(lambda match: f"{match[1]}({self.account(match[2])})", text)
         for person in self._people:

@@ -27,6 +27,7 @@ TABLE = (
     Advice(
         "",
         r"Torch not compiled with CUDA|Cannot initialize CUDA without|Found no NVIDIA driver|dummy base class|"
+        r"No CUDA GPUs are available|"
         r"has no attribute '_(?:cuda|nccl)|NVTX functions not installed|torch\.cuda\.\w+ requires CUDA support|"
         r"arguments from the 'CUDA' backend|Invalid device, must be npu device",
         "this is a part of CUDA that npuify run does not reach. `npuify migrate` may change the line{place}; "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -98,6 +99,7 @@ def _version_tag(version: str) -> str:
 
 def _fingerprint(version: str, cxx11_abi: bool, distributed: bool) -> str:
     digest = hashlib.sha256(f"{version} {cxx11_abi} {distributed} {sys.platform} {os.uname().machine}".encode())
+    digest.update(Path(__file__).read_bytes())
     for path in sorted(SOURCES.glob("*.*")):
         if path.suffix in (".cpp", ".h"):
             digest.update(path.read_bytes())
@@ -153,8 +155,28 @@ def _compile(tool: str, work: Path, version: str, torch: Path, cxx11_abi: bool, 
         objects = list(pool.map(one, sources))
     made = work / "npu.so"
     link = ["-shared", "-o", str(made), *map(str, objects), f"-L{torch / 'lib'}", "-lc10", "-ltorch_cpu", "-ltorch"]
-    _run([tool, *link])
+    _run([tool, *link, *_standard_library(tool)])
     return made
+
+
+def _standard_library(tool: str, maps: Path = Path("/proc/self/maps")) -> list[str]:
+    """The C++ library that torch has loaded, where the compiler has only a static one.
+
+    Linked in, that would be a second one in the process: what one makes the other reads otherwise, and printing the
+    number in the text of an error is a segmentation fault.
+
+    Args:
+        tool: the compiler.
+        maps: what is loaded into this process.
+    """
+    asked = subprocess.run([tool, "-print-file-name=libstdc++.so"], capture_output=True, text=True, check=False)
+    if asked.returncode != 0 or Path(asked.stdout.strip()).is_absolute():
+        return []
+    try:
+        loaded = re.findall(r"^.*\s(/\S*/libstdc\+\+\.so\S*)$", maps.read_text(errors="replace"), re.MULTILINE)
+    except OSError:
+        return []
+    return loaded[:1]
 
 
 def _run(command: list[str]) -> None:

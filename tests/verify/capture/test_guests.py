@@ -137,7 +137,8 @@ def test_an_interrupted_program_may_save_and_its_capture_stands(tmp_path: Path) 
     said = run.communicate(timeout=120)[1]
     assert run.returncode == 1, said
     assert (tmp_path / "saved.pt").is_file(), "the program had the time to save"
-    assert json.loads((tmp_path / "a" / "capture.json").read_text())["result"]["code"] == -signal.SIGINT
+    # Some builds of Python end with 1 after a KeyboardInterrupt.
+    assert json.loads((tmp_path / "a" / "capture.json").read_text())["result"]["code"] in (-signal.SIGINT, 1)
     assert "was ended by SIGINT" in said
     assert read(tmp_path / "a").ranks[0].optimizers
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a", "program.py", "saved.pt"]

@@ -153,6 +153,26 @@ def test_a_function_that_gives_no_gradient(tmp_path: Path) -> None:
     assert "output.1" not in slots
 
 
+def test_half_precision_draws_the_numbers_of_float32(tmp_path: Path) -> None:
+    program = written(
+        tmp_path,
+        """
+        import torch
+        def drawn(dtype):
+            torch.manual_seed(3)
+            empty = torch.empty(40, dtype=dtype)
+            return [torch.randn(40, dtype=dtype), torch.rand(2, 20, dtype=dtype), torch.rand_like(empty),
+                torch.randn_like(empty), empty.clone().normal_(1, 2), empty.clone().uniform_(-1, 1)]
+        for half in (torch.bfloat16, torch.float16):
+            for whole, rounded in zip(drawn(torch.float32), drawn(half)):
+                assert rounded.dtype is half and torch.equal(whole.to(half), rounded), (whole, rounded)
+        assert torch.randn(2, dtype=half, requires_grad=True).requires_grad
+        torch.nn.Linear(2, 2)(torch.ones(1, 2))
+        """,
+    )
+    capture(tmp_path / "a", program)
+
+
 def test_what_is_recorded_of_a_step(captures: dict[str, Path]) -> None:
     rank: Rank = read(captures["gpt: loss scaling"]).ranks[0]
     assert [loss.scale for loss in rank.losses] == [4096.0] * 3

@@ -1,7 +1,7 @@
 """Rates over the zoo: how many faults are found at the right module, and how many sound pairs raise an alarm.
 
     python -m tools.verify_faults.zoo.rates [--set open|blind|all] [--only NAME] [--simulated | --cuda]
-        [--write FILE] [--show]
+        [--sound] [--write FILE] [--show]
 
 ``NPUIFY_ZOO`` names a folder with public projects (see public.py); without it, only models of our own are tried. The
 blind set is chosen by the models' names alone. Each fault is planted at one place of each model that can have it, which
@@ -85,7 +85,7 @@ def simulated(name: str) -> list[Outcome]:
         return [Outcome(name, is_blind(name), SIMULATED, False, "", "quiet" if result.agrees else "alarm", said)]
 
 
-def tried(name: str, cuda: bool = False) -> list[Outcome]:
+def tried(name: str, cuda: bool = False, sound_only: bool = False) -> list[Outcome]:
     """All pairs of one model that differ in a fault, or in the way of computing; with ``cuda``, in the device, too."""
     blind = is_blind(name)
     with tempfile.TemporaryDirectory() as place:
@@ -101,13 +101,15 @@ def tried(name: str, cuda: bool = False) -> list[Outcome]:
         other = [str(PROGRAM), "--model", name, *(["--device", "cuda"] if cuda else [])]
         for way in ways:
             wanted[way] = [*other, "--way", way]
-        for fault, module, what in known["plan"]:
+        for fault, module, what in () if sound_only else known["plan"]:
             wanted[fault] = [*other, "--fault", fault, "--module", module, "--what", what]
         failures: dict[str, str] = {}
         captures = capture_all(wanted, folder, SETTINGS, warm=warm, failures=failures, cuda=cuda)
         if "" not in captures:
             return [Outcome(name, blind, "sound", False, "", "failed", failures.get("", ""))]
-        found = [_sound(name, blind, way, captures) for way in ways]
+        found = [_sound(name, blind, way, captures, failures.get(way, "")) for way in ways]
+        if sound_only:
+            return found
         sound = captures.get("CUDA") if cuda else None
         found += [_fault(name, blind, one, captures, sound) for one in known["plan"]]
         return found
@@ -119,9 +121,9 @@ def _warm(name: str) -> list[str]:
     return ["diffusers.models.modeling_utils"] if name.startswith("diffusers") else []
 
 
-def _sound(name: str, blind: bool, way: str, captures: dict[str, Path]) -> Outcome:
+def _sound(name: str, blind: bool, way: str, captures: dict[str, Path], why: str) -> Outcome:
     if way not in captures:
-        return Outcome(name, blind, way, False, "", "failed", "the program failed")
+        return Outcome(name, blind, way, False, "", "failed", why.strip()[-400:])
     try:
         result = compare(captures[""], captures[way], allow=["same-device"])
     except NpuifyError as error:
@@ -232,6 +234,7 @@ def main() -> int:
     parser.add_argument("--own", action="store_true", help="models of our own only")
     parser.add_argument("--simulated", action="store_true", help="only the CPU against a simulated NPU")
     parser.add_argument("--cuda", action="store_true", help="the CPU against a CUDA device, sound and with faults")
+    parser.add_argument("--sound", action="store_true", help="sound pairs only, no faults")
     parser.add_argument("--show", action="store_true", help="also print what was right")
     parser.add_argument("--write", type=Path, help="write each outcome into this file, as JSON lines")
     parser.add_argument("--jobs", type=int, default=2)
@@ -242,7 +245,9 @@ def main() -> int:
     names = [name for name in names if options.set == "all" or is_blind(name) == (options.set == "blind")]
     outcomes: list[Outcome] = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        for found in pool.map(simulated if options.simulated else partial(tried, cuda=options.cuda), names):
+        for found in pool.map(
+            simulated if options.simulated else partial(tried, cuda=options.cuda, sound_only=options.sound), names
+        ):
             outcomes += found
             for one in found:
                 if options.show or one.result not in ("found", "quiet", "no effect", "too small"):

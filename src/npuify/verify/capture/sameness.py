@@ -24,6 +24,21 @@ _FACTORIES = ("rand", "randn", "randint", "randperm", "normal")
 _LIKE = ("rand_like", "randn_like", "randint_like")
 _OF_TENSOR = ("bernoulli", "multinomial", "poisson")
 _IN_PLACE = ("normal_", "uniform_", "random_", "bernoulli_", "exponential_", "geometric_", "log_normal_", "cauchy_")
+_REAL = frozenset(
+    (
+        "rand",
+        "randn",
+        "normal",
+        "rand_like",
+        "randn_like",
+        "normal_",
+        "uniform_",
+        "exponential_",
+        "log_normal_",
+        "cauchy_",
+    )
+)
+"""Those of them that draw real numbers, which come out otherwise in another type."""
 _DROPOUTS = ("dropout", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout")
 _SEEDS_KEPT = 8
 
@@ -109,13 +124,24 @@ def _on_cpu(generator: Any) -> Any:
     return _twins[generator]
 
 
-def _elsewhere(tensor: Any) -> bool:
+def _is_plain(tensor: Any) -> bool:
     plain = type(tensor) in (torch.Tensor, torch.nn.Parameter)
-    return plain and tensor.device.type not in ("cpu", "meta") and not hasattr(tensor, "fake_mode")
+    return plain and tensor.device.type != "meta" and not hasattr(tensor, "fake_mode")
+
+
+def _elsewhere(tensor: Any) -> bool:
+    return _is_plain(tensor) and tensor.device.type != "cpu"
+
+
+def _is_half(name: str, dtype: torch.dtype | None) -> bool:
+    return name in _REAL and (dtype or torch.get_default_dtype()) in (torch.float16, torch.bfloat16)
 
 
 def _random_from_cpu() -> None:
-    """Every device's random numbers come from the CPU's generator, so that each device gets the same ones."""
+    """Every device's random numbers come from the CPU's generator, so that each device gets the same ones.
+
+    Numbers in half precision are drawn in float32 and rounded: a run in bfloat16 gets those of one in float32.
+    """
 
     def with_generator(kwargs: dict[str, Any]) -> dict[str, Any]:
         return {**kwargs, "generator": _on_cpu(kwargs["generator"])} if kwargs.get("generator") is not None else kwargs
@@ -130,11 +156,15 @@ def _random_from_cpu() -> None:
             if device is None:
                 device = torch.get_default_device() if hasattr(torch, "get_default_device") else torch.device("cpu")
             device = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
-            if device.type in ("cpu", "meta") or kwargs.get("out") is not None:
+            dtype = kwargs.get("dtype") or torch.get_default_dtype()
+            half = _is_half(original.__name__, dtype)
+            if device.type == "meta" or kwargs.get("out") is not None or (device.type == "cpu" and not half):
                 return original(*args, **kwargs)
             wanted = kwargs.pop("requires_grad", False)
             kwargs.pop("pin_memory", None)
-            value = original(*args, **with_generator({**kwargs, "device": "cpu"})).to(device)
+            drawn_as = {"dtype": torch.float32} if half else {}
+            value = original(*args, **with_generator({**kwargs, **drawn_as, "device": "cpu"}))
+            value = value.to(device, dtype) if half else value.to(device)
             return value.requires_grad_() if wanted else value
 
         return made
@@ -142,12 +172,16 @@ def _random_from_cpu() -> None:
     def like(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def made(tensor: Any, *args: Any, **kwargs: Any) -> Any:
-            if not _elsewhere(tensor):
+            dtype = kwargs.get("dtype") or tensor.dtype
+            half = _is_half(original.__name__, dtype)
+            if not (_elsewhere(tensor) or (half and _is_plain(tensor))):
                 return original(tensor, *args, **kwargs)
             device = kwargs.pop("device", None) or tensor.device
             wanted = kwargs.pop("requires_grad", False)
             empty = torch.empty(tensor.shape, dtype=tensor.dtype)
-            value = original(empty, *args, **with_generator(kwargs)).to(device)
+            drawn_as = {"dtype": torch.float32} if half else {}
+            value = original(empty, *args, **with_generator({**kwargs, **drawn_as}))
+            value = value.to(device, dtype) if half else value.to(device)
             return value.requires_grad_() if wanted else value
 
         return made
@@ -170,13 +204,14 @@ def _random_from_cpu() -> None:
     def in_place(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def filled(tensor: Any, *args: Any, **kwargs: Any) -> Any:
-            if not _elsewhere(tensor):
+            half = _is_half(original.__name__, getattr(tensor, "dtype", None))
+            if not (_elsewhere(tensor) or (half and _is_plain(tensor))):
                 return original(tensor, *args, **kwargs)
 
             def here(value: Any) -> Any:
                 return value.cpu() if isinstance(value, torch.Tensor) else value
 
-            drawn = torch.empty(tensor.shape, dtype=tensor.dtype)
+            drawn = torch.empty(tensor.shape, dtype=torch.float32 if half else tensor.dtype)
             moved = {name: here(value) for name, value in with_generator(kwargs).items()}
             original(drawn, *map(here, args), **moved)
             return tensor.copy_(drawn)

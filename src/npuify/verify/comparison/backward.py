@@ -32,7 +32,7 @@ class Backward:
         self._of_name: dict[tuple[int, str], list[Call]] = {}
         for call, _ in pairs.calls:
             self._of_name.setdefault((call.step, call.name), []).append(call)
-        self._floors = _floors(forward) if _has_kinks(pairs) else {}
+        self._errors = _forward_errors(forward) if _has_kinks(pairs) else {}
         self._given: dict[int, Metrics] = {}
         """Error of the gradient of each call's results, by the call's start."""
         self._around: dict[int, float] = {}
@@ -81,7 +81,8 @@ class Backward:
         if takers:
             self._point(a.at, culprit, metrics, before)
         found = None
-        if self._is_fault(metrics, before, a.step):
+        given = self._given.get(culprit.start, metrics) if culprit is not None else metrics
+        if self._is_fault(metrics, before, self._turned(a.step, given)):
             found = self._difference(a.step, a.at, culprit, metrics, before, self._where(a, culprit))
         if math.isfinite(metrics.norm_error):
             self._worst = max(self._worst, metrics.norm_error)
@@ -135,14 +136,36 @@ class Backward:
         if self._is_cancelled(a, owner, metrics, scales[0]):
             return None
         # A sum whose terms cancel is as much more wrong than they are as it is smaller.
-        before *= self._cancelling(a, owner, scales[0])
-        if not self._is_fault(metrics, before, a.step) or metrics.norm_error <= self._summing(a, owner, metrics):
+        cancelling = self._cancelling(a, owner, scales[0])
+        before *= cancelling
+        given = self._given.get(owner.start, metrics) if owner is not None else metrics
+        turned = self._turned(a.step, given, cancelling)
+        if not self._is_fault(metrics, before, turned) or metrics.norm_error <= self._summing(a, owner, metrics):
             return None
         where = f"gradient of its parameter {a.name.rpartition('.')[2]}"
         return self._difference(a.step, a.at, owner, metrics, before, where, name=a.name.rpartition(".")[0])
 
-    def _is_fault(self, metrics: Metrics, before: float, step: int) -> bool:
-        return is_fault(metrics, before, gradient=True) and metrics.norm_error > self._floors.get(step, 0.0)
+    @staticmethod
+    def _is_fault(metrics: Metrics, before: float, floor: float) -> bool:
+        return is_fault(metrics, before, gradient=True) and metrics.norm_error > floor
+
+    def _turned(self, step: int, given: Metrics, cancelling: float = 1.0) -> float:
+        """The error that a gradient behind kinks has by rounding alone; 0 where there are none.
+
+        Rounding of a relative size e turns a share of about e/2 of the values to the kink's other side; there the
+        gradient is another one altogether, so that its error as a whole is the root of that share. Of few values none
+        is turned, or a single one, which alone is the root of its share. A sample need not show it.
+
+        Args:
+            given: the gradient that the kinks were passed with.
+            cancelling: how many times larger it is than what was made of it.
+        """
+        error = self._errors.get(step)
+        if error is None:
+            return 0.0
+        count = max(1, math.prod(given.shapes[0]))
+        single = cancelling / math.sqrt(count) if count * error >= _LIKELY else 0.0
+        return _TURNED * max(math.sqrt(error / 2), single)
 
     def _cancelling(self, a: Value, owner: Call | None, scale: float) -> float:
         """How many times larger the terms of a parameter's gradient are than their sum."""
@@ -254,23 +277,21 @@ class Backward:
 _KINKED = 0.01
 """Share of zeros from which on gradients have passed a function with a kink, such as ReLU or a maximum."""
 _TURNED = 4.0
+_LIKELY = 0.005
+"""Values that rounding turns in one tensor, on average: with so many, one of a network's hundred tensors has some."""
 
 
 def _has_kinks(pairs: Pairs) -> bool:
     return any(one.tensor.zero > _KINKED * one.tensor.count for one, _ in pairs.gradients)
 
 
-def _floors(forward: Forward) -> dict[int, float]:
-    """The error that gradients behind kinks have by rounding alone, by step.
-
-    Rounding of a relative size e turns a share of about e/2 of the values to the kink's other side; there the gradient
-    is another one altogether, so that its error as a whole is the root of that share. A sample need not show it.
-    """
+def _forward_errors(forward: Forward) -> dict[int, float]:
+    """The error that results have in the middle, by step."""
     errors: dict[int, list[float]] = {}
     for point in forward.points:
         if 0 < point.error < 1:
             errors.setdefault(point.step, []).append(point.error)
-    return {step: _TURNED * math.sqrt(statistics.median(found) / 2) for step, found in errors.items()}
+    return {step: statistics.median(found) for step, found in errors.items()}
 
 
 def _rows(shape: tuple[int, ...]) -> int:

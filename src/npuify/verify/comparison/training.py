@@ -12,7 +12,7 @@ from .forward import PROGRAM
 from .forward import told as told_of
 from .limits import is_fault, limit_of
 from .matching import plain
-from .metrics import coarser, spacing
+from .metrics import coarser, is_floating, spacing
 from .result import Difference, LossPair
 from .values import numpy
 
@@ -348,11 +348,13 @@ def _still(rows: list[tuple[int, str, int, str]], severity: Literal["error", "wa
 def buffers(pairs: Pairs, meter: Meter, forward: Forward) -> list[Difference]:
     """What modules keep besides parameters, such as running means: where nothing before explains how it differs."""
     given: dict[tuple[int, str], float] = {}
+    sizes: dict[tuple[int, str], float] = {}
     for call, _ in pairs.calls:
+        key = (call.step, call.name)
         frame = forward.frames.get(call.start)
         if frame is not None:
-            key = (call.step, call.name)
             given[key] = max(given.get(key, 0.0), frame.before)
+        sizes[key] = max([sizes.get(key, 0.0), *(_size(one) for one in call.inputs if is_floating(one.dtype))])
     before: dict[str, float] = {}
     found: list[Difference] = []
     told: set[str] = set()
@@ -361,8 +363,13 @@ def buffers(pairs: Pairs, meter: Meter, forward: Forward) -> list[Difference]:
             continue
         metrics = meter.measure(a.tensor, b.tensor)
         module = name.rpartition(".")[0]
-        known = max(before.get(name, 0.0), given.get((step, module), 0.0))
-        if when == "after" and module not in told and is_fault(metrics, known):
+        # A mean is as much more wrong than its terms as it is smaller: behind another norm it is rounding alone.
+        cancelling = 1.0
+        if a.tensor.low is not None and a.tensor.high is not None and a.tensor.low < 0 < a.tensor.high:
+            cancelling = max(1.0, sizes.get((step, module), 0.0) / (_size(a.tensor) or 1.0))
+        known = max(before.get(name, 0.0), given.get((step, module), 0.0) * cancelling)
+        rounding = metrics.norm_error <= limit_of(metrics) * cancelling
+        if when == "after" and module not in told and not rounding and is_fault(metrics, known):
             told.add(module)
             found.append(
                 Difference(
@@ -382,6 +389,11 @@ def buffers(pairs: Pairs, meter: Meter, forward: Forward) -> list[Difference]:
         if math.isfinite(metrics.norm_error):
             before[name] = max(before.get(name, 0.0), metrics.norm_error)
     return found
+
+
+def _size(tensor: Tensor) -> float:
+    """The root mean square of its values."""
+    return (tensor.norm or 0.0) / math.sqrt(max(tensor.count, 1))
 
 
 def _moved(before: tuple[Tensor, Tensor], after: tuple[Tensor, Tensor]) -> tuple[float, float] | None:

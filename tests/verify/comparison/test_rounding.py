@@ -1,0 +1,84 @@
+"""Where rounding of another device's kernels looks like a fault: sums that cancel, and single values at a kink."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("numpy")
+
+from tools.verify_faults.running import capture_all
+
+from npuify.verify.comparison.compare import compare
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from npuify.verify.comparison.result import Comparison
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the programs run in forks")
+
+PROGRAM = """
+    import sys
+    import torch
+    from torch import nn
+
+    what = sys.argv[1]
+
+    class AtTheKink(nn.Module):
+        def forward(self, x):
+            # Rounding decides on which side of the kink one value lies.
+            nearly = x - x.detach() + (1e-9 if what == "sound" else -1e-9)
+            here = torch.zeros_like(x, dtype=torch.bool)
+            here[3, 7] = True
+            return torch.relu(torch.where(here, nearly, x))
+
+    torch.manual_seed(1)
+    x = torch.randn(64, 16, 4, 4)
+    x = x - x.mean((0, 2, 3), keepdim=True)
+    net = nn.Sequential(
+        nn.Conv2d(16, 16, 1, bias=False), nn.BatchNorm2d(16), nn.Flatten(), nn.Linear(256, 512), AtTheKink(), nn.Linear(512, 512)
+    )
+    if what != "sound":
+        x = x * (1 + 1e-6 * torch.randn_like(x))
+    if what == "mean kept otherwise":
+        net[1].register_forward_hook(lambda bn, *_: (bn.running_mean.data.add_(0.3 * bn.running_var.sqrt()), None)[1])
+    if what == "backward of a layer":
+        net[3].register_full_backward_hook(lambda module, given, _: (given[0] * 1.3,))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(2):
+        optimizer.zero_grad()
+        net(x).square().mean().backward()
+        optimizer.step()
+"""
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Comparison]:
+    folder: Path = tmp_path_factory.mktemp("rounding")
+    program = folder / "program.py"
+    program.write_text(textwrap.dedent(PROGRAM), encoding="utf-8")
+    faults = ("sound", "rounded", "mean kept otherwise", "backward of a layer")
+    made = capture_all({fault: [str(program), fault] for fault in faults}, folder)
+    return {fault: compare(made["sound"], made[fault], allow=["same-device"]) for fault in faults[1:]}
+
+
+def test_rounding_is_no_fault(held: dict[str, Comparison]) -> None:
+    """The running mean of a mean that is zero is rounding and nothing else, and one turned value is no other backward."""
+    assert held["rounded"].first is None, held["rounded"].first
+
+
+def test_a_running_mean_that_is_kept_otherwise(held: dict[str, Comparison]) -> None:
+    first = held["mean kept otherwise"].first
+    assert first is not None
+    assert (first.kind, first.name) == ("buffer", "Sequential.1")
+
+
+def test_another_backward(held: dict[str, Comparison]) -> None:
+    first = held["backward of a layer"].first
+    assert first is not None
+    assert (first.kind, first.name) == ("backward", "Sequential.3")
