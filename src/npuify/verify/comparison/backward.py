@@ -29,6 +29,13 @@ class Backward:
         self._scales = (_scale_at(a), _scale_at(b))
         self._calls = {call.start: call for call, _ in pairs.calls}
         self._lower = {call.start: call.autocast or other.autocast for call, other in pairs.calls}
+        self._kinds = {name: module.kind for name, module in a.modules.items()}
+        self._weights = {
+            (key[3], key[2].rpartition(".")[0]): value.tensor
+            for key, (value, _) in pairs.values.items()
+            if key[:2] == ("gradient", "backward") and key[2].endswith(".weight") and value.tensor is not None
+        }
+        """The gradient of each module's weight, by step and name."""
         self._of_name: dict[tuple[int, str], list[Call]] = {}
         for call, _ in pairs.calls:
             self._of_name.setdefault((call.step, call.name), []).append(call)
@@ -59,7 +66,7 @@ class Backward:
         return found
 
     def _gradient(self, a: Gradient, b: Gradient) -> Difference | None:
-        if any(start in self._apart for start, _ in a.targets):
+        if any(start in self._apart for start, _ in a.targets) or self._is_cell_state(a):
             return None
         metrics = self._meter.measure(
             a.tensor, b.tensor, self._lowered(a), (self._scales[0](a.step, a.at), self._scales[1](b.step, b.at))
@@ -87,6 +94,13 @@ class Backward:
         if math.isfinite(metrics.norm_error):
             self._worst = max(self._worst, metrics.norm_error)
         return found
+
+    def _is_cell_state(self, gradient: Gradient) -> bool:
+        """Whether it is that of an LSTM's cell: not all kernels hand on the part that comes from the hidden state."""
+        return any(
+            start in self._calls and slot == _CELL_STATES.get(self._kinds.get(self._calls[start].name, ""))
+            for start, slot in gradient.targets
+        )
 
     def _producer(self, takers: list[Call], results: list[Call]) -> tuple[Call | None, float]:
         """The module whose backward made a gradient, and the error of what that was given."""
@@ -202,16 +216,19 @@ class Backward:
 
     def _is_cancelled(self, a: Value, owner: Call | None, metrics: Metrics, scale: float) -> bool:
         """Whether the gradient is what rounding leaves of terms that cancel, such as that of a key's bias."""
-        if a.tensor is None or owner is None or owner.start not in self._given or metrics.problem:
+        if a.tensor is None or owner is None or metrics.problem:
             return False
-        given = self._given[owner.start]
         widths = [(tensor.norm or 0.0) / math.sqrt(max(tensor.count, 1)) for tensor in owner.inputs]
-        width = max(widths, default=1.0)
-        terms = (
-            given.norms[0]
-            * math.sqrt(_rows(given.shapes[0]))
-            * (max(width, 1e-30) if a.name.endswith("weight") else 1.0)
-        )
+        width = max(max(widths, default=1.0), 1e-30)
+        if owner.start in self._given:
+            given = self._given[owner.start]
+            terms = given.norms[0] * math.sqrt(_rows(given.shapes[0])) * (width if a.name.endswith("weight") else 1.0)
+        else:
+            # Of what is computed again in the backward pass no gradient is seen; that of the weight has the same terms.
+            weight = self._weights.get((a.step, a.name.rpartition(".")[0]))
+            if weight is None or not weight.norm or len(weight.shape) < 2 or a.name.endswith("weight"):
+                return False
+            terms = weight.norm / (width * math.sqrt(weight.count / weight.shape[0]))
         share = 4 * spacing(metrics.dtype) / gradient_limit(metrics.dtype, host=metrics.host)
         return max(metrics.norms) < share * terms
 
@@ -274,6 +291,7 @@ class Backward:
         )
 
 
+_CELL_STATES = {"LSTMCell": "output.1", "LSTM": "output.1.1"}
 _KINKED = 0.01
 """Share of zeros from which on gradients have passed a function with a kink, such as ReLU or a maximum."""
 _TURNED = 4.0
