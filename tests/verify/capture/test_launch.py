@@ -123,6 +123,33 @@ def test_operators_an_error_and_a_model_that_is_only_run(tmp_path: Path) -> None
     assert "is not empty" in said
 
 
+def test_data_parallel_on_several_cards(tmp_path: Path) -> None:
+    """Replicas are other modules: on one device the calls are those of the model."""
+    program = written(
+        tmp_path,
+        """
+        import sys
+        import torch
+        if "npu" in sys.argv:
+            import torch_npu
+        device = sys.argv[1]
+        torch.manual_seed(1)
+        net = torch.nn.DataParallel(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh()).to(device))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for _ in range(2):
+            optimizer.zero_grad()
+            net(torch.randn(8, 4).to(device)).square().mean().backward()
+            optimizer.step()
+        """,
+    )
+    capture(tmp_path / "cpu", program, "cpu")
+    capture(tmp_path / "npu", "--device", "simulated", "--devices", "2", program, "npu")
+    result = compare(tmp_path / "cpu", tmp_path / "npu")
+    assert result.agrees
+    assert result.unmatched == (0, 0)
+    assert result.matched == 6
+
+
 def test_a_function_that_gives_no_gradient(tmp_path: Path) -> None:
     """As cuDNN's recurrent functions do for a state that nothing used."""
     program = written(

@@ -78,6 +78,17 @@ def test_another_program(captures: dict[str, Path]) -> None:
     assert refused(captures["gpt: "], captures["cnn: "], "same-device") in {"different-seeds", "nothing-matches"}
 
 
+def test_little_that_is_in_both(captures: dict[str, Path], tmp_path: Path) -> None:
+    """As of replicas, whose calls belong to none of the model's modules: the few others must not agree for all."""
+
+    def other(record: dict[str, Any]) -> dict[str, Any]:
+        return {**record, "name": record["name"].replace("blocks", "replicas")} if "name" in record else record
+
+    b = changed(captures["gpt: "], tmp_path / "b", other)
+    assert refused(captures["gpt: "], b, "same-device") == "little-matches"
+    assert compare(captures["gpt: "], b, allow=["same-device", "little-matches"]).matched > 0
+
+
 def test_nothing_captured(captures: dict[str, Path], tmp_path: Path) -> None:
     b = changed(captures["gpt: "], tmp_path / "b", lambda record: None if record["event"] == "call" else record)
     with pytest.raises(NpuifyError, match="nothing was captured"):

@@ -49,6 +49,7 @@ def apply(settings: Settings, store: Store) -> None:
     _deterministic()
     _random_from_cpu()
     _data_order(settings, store)
+    _one_replica(store)
     if settings.dropout != "keep":
         _dropout(settings.dropout)
     _no_compiler(store)
@@ -255,6 +256,20 @@ def _data_order(settings: Settings, store: Store) -> None:
         store.note(record)
 
     DataLoader.__init__ = init
+
+
+def _one_replica(store: Store) -> None:
+    """DataParallel runs on its first device: replicas are new modules in threads, and none of them is the model's."""
+    start = torch.nn.DataParallel.__init__
+
+    @functools.wraps(start)
+    def init(model: Any, *args: Any, **kwargs: Any) -> None:
+        start(model, *args, **kwargs)
+        if len(getattr(model, "device_ids", ())) > 1:
+            store.note_once(f"DataParallel ran on the first of {len(model.device_ids)} devices alone")
+            model.device_ids = model.device_ids[:1]
+
+    torch.nn.DataParallel.__init__ = init  # type: ignore[method-assign]
 
 
 def _dropout(how: str) -> None:

@@ -53,7 +53,7 @@ def compare_captures(a: Capture, b: Capture, *, allow: Collection[str] = ()) -> 
         if right is None or not left.calls or not right.calls:
             continue
         pairs = pair(left, right)
-        found, own_points, own_losses = _rank(left, right, pairs)
+        found, own_points, own_losses = _rank(left, right, pairs, allow)
         explained = [expected.explained(one, a, b, (left, right)) for one in found]
         differences += [_of_rank(one, left.rank) for one in map(_softened, explained)]
         matched += len(pairs.calls)
@@ -110,9 +110,11 @@ def _numbered(ranks: Sequence[Rank]) -> Iterator[tuple[tuple[int, int], Rank]]:
         yield (rank.rank, seen[rank.rank]), rank
 
 
-def _rank(a: Rank, b: Rank, pairs: Pairs) -> tuple[list[Difference], list[Point], list[LossPair]]:
+def _rank(
+    a: Rank, b: Rank, pairs: Pairs, allow: Collection[str]
+) -> tuple[list[Difference], list[Point], list[LossPair]]:
     meter = Meter(host=a.host and b.host)
-    senseless = refusals.after_matching(a, b, pairs, meter)
+    senseless = refusals.after_matching(a, b, pairs, meter, allow)
     if any(one.kind == "data-order" for one in senseless):
         return senseless, [], training.losses(a, b)[0]
     forward = Forward(pairs, meter, training.parameter_errors(pairs, meter))

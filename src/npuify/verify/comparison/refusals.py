@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .metrics import Meter
     from .model import Capture, Rank
 
-ALLOWABLE = ("same-device", "different-ranks", "different-dropout")
+ALLOWABLE = ("same-device", "different-ranks", "different-dropout", "little-matches")
 """Refusals that a person may overrule: the comparison then proves less, but what it says is right."""
 _MOST = 0.5
 _SAME_ROWS = 0.5
@@ -78,14 +78,14 @@ def _seeds(a: Capture, b: Capture) -> None:
             )
 
 
-def after_matching(a: Rank, b: Rank, pairs: Pairs, meter: Meter) -> list[Difference]:
+def after_matching(a: Rank, b: Rank, pairs: Pairs, meter: Meter, allow: Collection[str] = ()) -> list[Difference]:
     """What the numbers say about whether the runs can be compared.
 
     Returns:
         Differences that make all others senseless: the order of the data, some of the starting weights.
 
     Raises:
-        Refused: nothing belongs together, other weights, other data.
+        Refused: nothing or little belongs together, other weights, other data.
     """
     modules = [pair for pair in pairs.calls if not pair[0].operator]
     # A dump of operators alone has no modules on either side.
@@ -93,6 +93,13 @@ def after_matching(a: Rank, b: Rank, pairs: Pairs, meter: Meter) -> list[Differe
     if not modules and not (without and pairs.calls):
         names = ", ".join(_roots(a)[:3]), ", ".join(_roots(b)[:3])
         raise Refused("nothing-matches", f"no module of one is in the other: A calls {names[0]}; B calls {names[1]}")
+    fewer = min(sum(not call.operator for call in rank.calls) for rank in (a, b))
+    if 2 * len(modules) < fewer and "little-matches" not in allow:
+        raise Refused(
+            "little-matches",
+            f"{len(modules)} calls of modules are in both, of {fewer} in the shorter capture: too few to tell",
+            "Capture the same steps of the same model; --allow little-matches compares what there is.",
+        )
     found = _weights(pairs, meter)
     return _data(a, b, pairs, meter) + found
 
