@@ -351,9 +351,22 @@ def test_data_parallel_and_old_tensor_types(simulate: Simulate) -> None:
         found, plain.weight.grad = plain.weight.grad, None
         wanted.pow(2).sum().backward()
         print(torch.allclose(found, plain.weight.grad, atol=1e-5))
+
+        # the function, the caller's state, and what a replica raises; autocast of NPUs does not reach the replicas there
+        # either, since PyTorch asks whether CUDA's is on
+        once = torch.nn.parallel.data_parallel(plain, x.npu(), [0, 1])
+        with torch.autocast("npu", dtype=torch.bfloat16), torch.no_grad():
+            lower = spread(x)
+        print("function", torch.allclose(once, wanted), lower.dtype, lower.requires_grad)
+        try:
+            spread(torch.randn(6, 5))
+        except RuntimeError as error:
+            print("raised", "replica 0 on device 0" in str(error), "shapes" in str(error))
         """
     )
     lines = said.splitlines()
+    assert "function True torch.float32 False" in lines
+    assert "raised True True" in lines
     assert "npu:0 torch.float16 torch.int64" in lines
     assert "cpu torch.npu.FloatTensor torch.float16" in lines
     assert "npu:0 True" in lines
