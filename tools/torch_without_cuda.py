@@ -2,10 +2,10 @@
 
     python -m tools.torch_without_cuda --into /venvs 2.6.0 2.14.0
 
-The package index has builds of PyTorch for CUDA only, each with some gigabytes of NVIDIA's libraries. This takes the wheel
-alone, leaves its own CUDA libraries out, and compiles libraries with the same names and symbols in place of all that is then
-missing, in the manner of :mod:`tools.real_torch_npu`. Such a torch finds no GPU and computes on the CPU, headers for
-compiling against it included. Made for the Python that runs this.
+The package index has builds of PyTorch for CUDA only, each with some gigabytes of NVIDIA's libraries. This takes the
+wheel alone, leaves its own CUDA libraries out, and compiles libraries with the same names and symbols in place of all
+that is then missing, in the manner of :mod:`tools.real_torch_npu`. Such a torch finds no GPU and computes on the CPU;
+the headers for compiling against it are there. Made for the Python that runs this.
 """
 
 from __future__ import annotations

@@ -388,3 +388,49 @@ def test_memory_is_not_shared_between_processes(simulate: Simulate) -> None:
         """
     )
     assert "cannot be shared with another process (npuify simulate)" in said
+
+
+def test_names_of_the_packages_own_library(simulate: Simulate) -> None:
+    """``torch_npu._C`` is private, and programs use it: what is here does its work, the rest raises by name."""
+    said = simulate(
+        """
+        import torch, torch_npu
+        import torch_npu._C
+        from torch_npu._C._distributed_c10d import ProcessGroupHCCL
+        from torch_npu._C._profiler import ProfilerActivity
+        from torch_npu._C import _npu_getCurrentRawStream as raw_stream
+
+        C = torch_npu._C
+        assert C._npu_get_soc_version() == torch.npu.get_soc_version() and ProfilerActivity is torch_npu.profiler.ProfilerActivity
+        C._npu_setDevice(1)
+        assert torch.npu.current_device() == C._npu_getDevice() == 1 and C._npu_maybeExchangeDevice(0) == 1
+        side = torch.npu.Stream()
+        C._npu_setStream(stream_id=side.stream_id, device_index=side.device_index, device_type=side.device_type)
+        assert torch.npu.current_stream() == side and C._npu_getCurrentStream(0)[0] == side.stream_id
+        assert raw_stream(0) == side.npu_stream != C._npu_getDefaultStream(0)[0]
+        assert C._npu_getOption("ALLOW_CONV_HF32") is None
+        torch.npu.set_option({"ALLOW_CONV_HF32": "enable"})
+        assert C._npu_getOption("ALLOW_CONV_HF32") == b"enable"
+        x = torch.ones(3, device="npu")
+        weak = C._weak_ref_tensor(x)
+        weak.mul_(2)
+        assert x.tolist() == [2, 2, 2] and C._npu_memoryStats(0)["allocated_bytes"]["all"]["current"] == 512
+        options = ProcessGroupHCCL.Options()
+        options.hccl_config = {"hccl_buffer_size": 200}
+        for name, what in (("_npu_stress_detect", lambda: C._npu_stress_detect()), ("ProcessGroupHCCL", ProcessGroupHCCL)):
+            try:
+                what()
+            except NotImplementedError as error:
+                assert f"torch_npu._C" in str(error) and name in str(error) and "npuify" in str(error), error
+            else:
+                raise AssertionError(name)
+        assert not hasattr(C, "_no_such_name")
+        import os, torch.distributed as dist
+        os.environ.update(MASTER_ADDR="localhost", MASTER_PORT="0", RANK="0", WORLD_SIZE="1")
+        dist.init_process_group("hccl", pg_options=options, store=dist.HashStore(), rank=0, world_size=1)
+        dist.all_reduce(x, group=dist.new_group([0], pg_options=options))
+        assert x.tolist() == [2, 2, 2]
+        print("all", "well")
+        """
+    )
+    assert "all well" in said

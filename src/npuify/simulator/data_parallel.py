@@ -1,8 +1,8 @@
 """What ``torch.nn.DataParallel`` calls, for NPU tensors.
 
 torch_npu puts four functions into ``torch._C``, and up to 2.12 it also replaces ``DataParallel.parallel_apply`` and
-``torch.nn.parallel.data_parallel``, which before torch 2.10 know CUDA's streams only (read from the releases' files; the
-tables list both names under ``patched``).
+``torch.nn.parallel.data_parallel``, which before torch 2.10 know CUDA's streams only (read from the releases' files;
+the tables list both names under ``patched``).
 """
 
 from __future__ import annotations
@@ -60,8 +60,9 @@ def parallel_apply(
 ) -> list[Any]:
     """Run each module on its device with its inputs, each in a thread.
 
-    Gradients are recorded if the caller records them. As in torch_npu, autocast is on if ``torch.is_autocast_enabled()`` says
-    so without a device, which means CUDA: the caller's autocast of NPUs reaches the replicas after ``transfer_to_npu`` only.
+    Gradients are recorded if the caller records them. As in torch_npu, autocast is on if ``is_autocast_enabled()`` says
+    so without a device, which means CUDA: the caller's autocast of NPUs reaches the replicas after ``transfer_to_npu``
+    only.
 
     Arguments:
         modules: one for each device.
@@ -111,4 +112,6 @@ def data_parallel(
 ) -> Any:
     """One forward of ``module`` over several NPUs; arguments as in ``torch.nn.parallel.data_parallel``."""
     spread = torch.nn.DataParallel(module, device_ids, output_device, dim)
-    return spread(*(inputs if isinstance(inputs, tuple) else () if inputs is None else (inputs,)), **module_kwargs or {})
+    return spread(
+        *(inputs if isinstance(inputs, tuple) else () if inputs is None else (inputs,)), **module_kwargs or {}
+    )
