@@ -17,10 +17,7 @@ import zipfile
 from fnmatch import fnmatch
 from pathlib import Path
 
-try:
-    import tomllib
-except ImportError:  # Python 3.10
-    import tomli as tomllib
+import tomli
 
 from .real_torch_npu.machine import _python_files
 from .real_torch_npu.packages import PackageError, Wheel, obtain
@@ -51,7 +48,7 @@ def make(version: str, into: Path, wheels: Path) -> Path:
     wheel = obtain("torch", version, wheels)
     _run([sys.executable, "-m", "venv", str(folder)])
     numpy = "numpy<2" if [int(part) for part in version.split(".")[:2]] < [2, 3] else "numpy"
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     _run([str(python), "-m", "pip", "install", "--quiet", *project["dependencies"], *FOR_TESTS, "setuptools<81", numpy])
     packages = next((folder / "lib").glob("python*")) / "site-packages"
     _lay_out(wheel, packages)

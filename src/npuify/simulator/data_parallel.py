@@ -28,9 +28,9 @@ def apply() -> None:
     bindings._scatter = _scatter
     bindings._gather = _gather
     if "torch.nn.parallel.DataParallel.parallel_apply" in state.table["patched"]:
-        torch.nn.DataParallel.parallel_apply = _method  # type: ignore[method-assign]
+        torch.nn.DataParallel.parallel_apply = _method
     if "torch.nn.parallel.data_parallel" in state.table["patched"]:
-        torch.nn.parallel.data_parallel = data_parallel  # type: ignore[assignment]
+        torch.nn.parallel.data_parallel = data_parallel
 
 
 def _on(device: int) -> Any:
