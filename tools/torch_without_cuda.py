@@ -20,11 +20,12 @@ from pathlib import Path
 import tomli
 
 from .real_torch_npu.machine import _python_files
-from .real_torch_npu.packages import PackageError, Wheel, obtain
+from .real_torch_npu.packages import NOT_UNPACKED, PackageError, Wheel, obtain
 from .real_torch_npu.stand_ins import build_runtime, build_stand_ins, find_lack
 
 ROOT = Path(__file__).resolve().parents[1]
-LEFT_OUT = ("torch/test/*", "torch/lib/*cuda*", "torch/lib/*nv*", "torch/lib/*.a")
+LEFT_OUT = tuple(pattern for pattern in NOT_UNPACKED if pattern != "torch/include/*")
+"""Files of the wheel that the environment does without; the simulated NPU is compiled against the headers."""
 FOR_TESTS = ("expecttest", "pytest>=8", "fsspec", "filelock", "jinja2", "networkx", "sympy", "typing_extensions")
 """What the simulator's tests and torch import, besides npuify's own dependencies and NumPy."""
 
