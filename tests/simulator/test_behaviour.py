@@ -69,7 +69,6 @@ DIFFER = {
     "torch.npu.npurt()": "not simulated",
     "torch.version.cann": "there is no CANN",
     "dist.Backend.default_device_backend_map": "another backend of that PyTorch",
-    "torch_npu._C._distributed_c10d.ProcessGroupHCCL.Options()": "the C++ part is not simulated",
     # profiler
     "torch_npu.profiler.ProfilerActivity.NPU": "the enumeration's number",
     "torch_npu.profiler.ProfilerActivity.CUDA": "the words of the message",

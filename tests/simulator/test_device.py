@@ -351,9 +351,22 @@ def test_data_parallel_and_old_tensor_types(simulate: Simulate) -> None:
         found, plain.weight.grad = plain.weight.grad, None
         wanted.pow(2).sum().backward()
         print(torch.allclose(found, plain.weight.grad, atol=1e-5))
+
+        # the function, the caller's state, and what a replica raises; autocast of NPUs does not reach the replicas there
+        # either, since PyTorch asks whether CUDA's is on
+        once = torch.nn.parallel.data_parallel(plain, x.npu(), [0, 1])
+        with torch.autocast("npu", dtype=torch.bfloat16), torch.no_grad():
+            lower = spread(x)
+        print("function", torch.allclose(once, wanted), lower.dtype, lower.requires_grad)
+        try:
+            spread(torch.randn(6, 5))
+        except RuntimeError as error:
+            print("raised", "replica 0 on device 0" in str(error), "shapes" in str(error))
         """
     )
     lines = said.splitlines()
+    assert "function True torch.float32 False" in lines
+    assert "raised True True" in lines
     assert "npu:0 torch.float16 torch.int64" in lines
     assert "cpu torch.npu.FloatTensor torch.float16" in lines
     assert "npu:0 True" in lines
@@ -375,3 +388,49 @@ def test_memory_is_not_shared_between_processes(simulate: Simulate) -> None:
         """
     )
     assert "cannot be shared with another process (npuify simulate)" in said
+
+
+def test_names_of_the_packages_own_library(simulate: Simulate) -> None:
+    """``torch_npu._C`` is private, and programs use it: what is here does its work, the rest raises by name."""
+    said = simulate(
+        """
+        import torch, torch_npu
+        import torch_npu._C
+        from torch_npu._C._distributed_c10d import ProcessGroupHCCL
+        from torch_npu._C._profiler import ProfilerActivity
+        from torch_npu._C import _npu_getCurrentRawStream as raw_stream
+
+        C = torch_npu._C
+        assert C._npu_get_soc_version() == torch.npu.get_soc_version() and ProfilerActivity is torch_npu.profiler.ProfilerActivity
+        C._npu_setDevice(1)
+        assert torch.npu.current_device() == C._npu_getDevice() == 1 and C._npu_maybeExchangeDevice(0) == 1
+        side = torch.npu.Stream()
+        C._npu_setStream(stream_id=side.stream_id, device_index=side.device_index, device_type=side.device_type)
+        assert torch.npu.current_stream() == side and C._npu_getCurrentStream(0)[0] == side.stream_id
+        assert raw_stream(0) == side.npu_stream != C._npu_getDefaultStream(0)[0]
+        assert C._npu_getOption("ALLOW_CONV_HF32") is None
+        torch.npu.set_option({"ALLOW_CONV_HF32": "enable"})
+        assert C._npu_getOption("ALLOW_CONV_HF32") == b"enable"
+        x = torch.ones(3, device="npu")
+        weak = C._weak_ref_tensor(x)
+        weak.mul_(2)
+        assert x.tolist() == [2, 2, 2] and C._npu_memoryStats(0)["allocated_bytes"]["all"]["current"] == 512
+        options = ProcessGroupHCCL.Options()
+        options.hccl_config = {"hccl_buffer_size": 200}
+        for name, what in (("_npu_stress_detect", lambda: C._npu_stress_detect()), ("ProcessGroupHCCL", ProcessGroupHCCL)):
+            try:
+                what()
+            except NotImplementedError as error:
+                assert f"torch_npu._C" in str(error) and name in str(error) and "npuify" in str(error), error
+            else:
+                raise AssertionError(name)
+        assert not hasattr(C, "_no_such_name")
+        import os, torch.distributed as dist
+        os.environ.update(MASTER_ADDR="localhost", MASTER_PORT="0", RANK="0", WORLD_SIZE="1")
+        dist.init_process_group("hccl", pg_options=options, store=dist.HashStore(), rank=0, world_size=1)
+        dist.all_reduce(x, group=dist.new_group([0], pg_options=options))
+        assert x.tolist() == [2, 2, 2]
+        print("all", "well")
+        """
+    )
+    assert "all well" in said

@@ -82,6 +82,22 @@ for p in ddp.parameters():
     assert torch.equal(p, q)
 print("unused")
 
+# each reduction, in each collective: gloo of PyTorch up to 2.8 lacks some, and adds up instead of others
+for op, wanted in {"SUM": [5, 10], "AVG": [2.5, 5], "MAX": [3, 6], "MIN": [2, 4], "PRODUCT": [6, 24]}.items():
+    op = getattr(dist.ReduceOp, op)
+    whole = torch.tensor([1.0, 2, 3, 4]).npu() * (rank + 2)
+    dist.all_reduce(whole, op)
+    assert whole[:2].tolist() == wanted, (op, whole)
+    for scatter in (
+        lambda out, x: dist.reduce_scatter_tensor(out, x, op),
+        lambda out, x: dist.reduce_scatter_tensor(out, x, op, async_op=True).wait(),
+        lambda out, x: dist.reduce_scatter(out, list(x.chunk(2)), op),
+    ):
+        mine, given = torch.empty(2).npu(), torch.tensor([1.0, 2, 3, 4]).npu() * (rank + 2)
+        before = given.tolist()
+        scatter(mine, given)
+        assert torch.equal(mine, whole.chunk(2)[rank]) and given.tolist() == before, (op, mine)
+
 # normalisation over all processes' samples
 torch.manual_seed(1)
 plain = nn.Sequential(nn.Linear(8, 4), nn.BatchNorm1d(4))

@@ -136,6 +136,32 @@ def test_exit_codes_arguments_and_modules(simulate: Simulate, tmp_path: Path) ->
     assert "True" in done.stdout
 
 
+def test_what_cannot_be_simulated_is_refused_before_the_program_starts(simulate: Simulate, tmp_path: Path) -> None:
+    for options, message in (
+        (("--soc=Ascend911",), "npuify cannot simulate a chip called Ascend911; it knows Ascend"),
+        (("--torch-npu=9.9",), "npuify knows no torch_npu 9.9"),
+    ):
+        said = simulate("print('started')", *options, code=2)
+        assert said.startswith(f"npuify: {message}"), said
+        assert "started" not in said and "Traceback" not in said
+    done = subprocess.run(
+        [sys.executable, "-m", "npuify", "simulate", "none.py"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (2, "npuify: no such file: none.py\n")
+
+
+def test_operators_by_key_of_a_release_that_was_not_asked() -> None:
+    asked = tables.kernels_by_key("2.7.1.post11")
+    assert tables.kernels_by_key("2.8.0.post5") == tables.kernels_by_key("2.12.0.post3") == asked
+    assert tables.kernels_by_key("2.1.0.post17") == tables.kernels_by_key("2.6.0.post5")
+    assert "hspmm" not in asked["SparsePrivateUse1"] and "_coalesce" in asked["SparsePrivateUse1"]
+
+
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_interrupt_reaches_the_program(tmp_path: Path) -> None:

@@ -81,6 +81,25 @@ def test_tensors_training_and_gaps(
         assert "not simulated" in refused(lambda: torch.eye(2).npu().to_sparse(), NotImplementedError)
         assert "hccl" in refused(lambda: state.device.learn_twin(None), NotImplementedError)
         assert "Invalid device" in refused(lambda: torch.npu.set_device(1))
+        assert "Invalid device" in refused(lambda: torch.ones(1, device="npu:1"))
+        assert "Invalid device" in refused(lambda: torch.ones(1).to("npu:1"))
+        # each kind of tensor that is not there says so itself, whichever way it would be made
+        two = torch.tensor([[0, 1], [1, 0]])
+        for make, kind in (
+            (lambda: torch.sparse_coo_tensor(two, torch.ones(2), (2, 2), device="npu"), "sparse"),
+            (lambda: torch.eye(2).to_sparse().npu(), "sparse"),
+            (lambda: torch.eye(2).to_sparse_csr().npu() @ torch.ones(2, 1).npu(), "sparse"),
+            (lambda: nn.Embedding(5, 3, sparse=True).npu()(torch.tensor([1]).npu()).sum().backward(), "sparse"),
+            (lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], device="npu").unbind(), "nested"),
+            (lambda: torch.quantize_per_tensor(a, 0.1, 0, torch.qint8), "quantized"),
+            (lambda: a.untyped_storage().resize_(100), "storage.resize_"),
+        ):
+            said = refused(make, NotImplementedError)
+            assert kind in said and "npuify" in said, said
+        if hasattr(torch, "accelerator"):  # what migrated programs of the portable style call
+            torch.accelerator.synchronize()
+            if hasattr(torch.accelerator, "memory_allocated"):
+                assert torch.accelerator.memory_allocated() == 0
         # a parameter keeps its identity; copies and files
         m = nn.Linear(2, 2); w = m.weight; m.npu()
         assert m.weight is w and w.is_npu and copy.deepcopy(m).weight.is_npu

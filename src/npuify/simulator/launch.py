@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuify.model import NpuifyError
-from npuify.simulator.settings import PREFIX
+from npuify.simulator.settings import PREFIX, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from npuify.simulator.settings import Settings
 
 SHIM = Path(__file__).resolve().parent / "shim"
 HOME = Path(__file__).resolve().parent.parent.parent
@@ -46,7 +44,7 @@ def command(arguments: Sequence[str], python: str, module: bool = False) -> list
     if Path(first).is_file() and (first.endswith(".py") or not os.access(first, os.X_OK)):
         return [python, first, *rest]
     if first.endswith(".py"):
-        raise NpuifyError(f"no such file: {first}", file=first)
+        raise NpuifyError(f"no such file: {first}")
     found = shutil.which(first)
     if found is None:
         raise NpuifyError(
@@ -137,6 +135,7 @@ def check(python: str, environ: dict[str, str]) -> tuple[str, str]:
 
     try:
         release = tables.release_for(torch, environ.get(f"{PREFIX}_TORCH_NPU", ""))
+        tables.soc(environ.get(f"{PREFIX}_SOC", "") or Settings().soc)
     except ValueError as error:
         raise NpuifyError(str(error)) from error
     return torch, release

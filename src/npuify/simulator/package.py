@@ -95,6 +95,34 @@ class _Builder:
                 setattr(self.modules[parent], last, module)
         for name in self.modules:
             self._fill(name)
+        self._bindings(root)
+
+    def _bindings(self, root: ModuleType) -> None:
+        """``torch_npu._C``: its table has what is below it with dots, modules as well as members of classes."""
+        from npuify.simulator.api import bindings
+
+        specs = self.tables.get("torch_npu._C", {})
+        parents = {name.partition(".")[0] for name in specs if "." in name}
+        inner = {name for name in parents if name.lstrip("_")[:1].islower()}
+        modules = {"": _Module("torch_npu._C"), **{name: _Module(f"torch_npu._C.{name}") for name in sorted(inner)}}
+        for name, module in modules.items():
+            module.__path__ = []
+            module.__package__ = module.__name__
+            sys.modules[module.__name__] = module
+            if name:
+                setattr(modules[""], name, module)
+        root.__dict__["_C"] = modules[""]
+        for full in specs:
+            place, _, last = full.rpartition(".")
+            if place not in modules or full in inner or last.startswith("__"):
+                continue
+            behind = bindings.SUBMODULES.get(place, {}) if place else bindings.__dict__
+            made = behind.get(last)
+            if made is None:
+                name = f"{modules[place].__name__}.{last}"
+                missing[name] = "no counterpart here yet"
+                made = _stand_in(name, "c" if full in parents or last.lstrip("_")[:1].isupper() else "f")
+            setattr(modules[place], last, made)
 
     def _fill(self, name: str) -> None:
         module = self.modules[name]

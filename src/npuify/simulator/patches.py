@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from npuify.simulator import NotSimulated, state
+from npuify.simulator import NotSimulated, data_parallel, state
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -31,7 +31,7 @@ def apply(root: ModuleType) -> None:
         torch.compiler.npugraph_mark_step_begin = _nothing
     _compilers()
     _tensor_types()
-    _data_parallel()
+    data_parallel.apply()
     _sharing()
 
 
@@ -66,37 +66,6 @@ def _tensor_types() -> None:
         return plain(self, dtype, *args, **kwargs)
 
     torch.Tensor.type = of_type
-
-
-def _data_parallel() -> None:
-    """What ``torch.nn.DataParallel`` calls; torch_npu puts the four functions into torch._C."""
-
-    def on(device: int) -> Any:
-        return torch.device("npu", device) if device >= 0 else torch.device("cpu")
-
-    def broadcast(tensor: Any, devices: Any) -> list[Any]:
-        return [tensor.to(on(device)) for device in devices]
-
-    def broadcast_coalesced(tensors: Any, devices: Any, buffer_size: int) -> list[list[Any]]:
-        return [[tensor.to(on(device)) for tensor in tensors] for device in devices]
-
-    def scatter(tensor: Any, devices: Any, sizes: Any = None, dim: int = 0, streams: Any = None) -> list[Any]:
-        parts = tensor.split(sizes, dim) if sizes is not None else tensor.chunk(len(devices), dim)
-        return [part.to(on(device)) for part, device in zip(parts, devices, strict=False)]
-
-    def gather(tensors: Any, dim: int, destination: int | None = None) -> Any:
-        device = on(0 if destination is None else destination)
-        return torch.cat([tensor.to(device) for tensor in tensors], dim)
-
-    bindings: Any = torch._C
-    for name, function in (
-        ("_broadcast", broadcast),
-        ("_broadcast_coalesced", broadcast_coalesced),
-        ("_scatter", scatter),
-        ("_gather", gather),
-    ):
-        # A build for CUDA has its own of these, which take no NPU tensors; machines with NPUs have the CPU's build.
-        setattr(bindings, name, function)
 
 
 def _sharing() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from npuify.simulator import autocast, operator_lists, recurrent_cells, state, sync_batch_norm
+from npuify.simulator import autocast, operator_lists, recurrent_cells, state, sync_batch_norm, tables
 
 not_simulated: dict[str, str] = {}
 """Operators of the release that cannot be run here, and why."""
@@ -44,14 +44,8 @@ def register_aten() -> None:
 
 
 def _sparse_operators(key: str) -> list[str]:
-    """``add.Tensor`` and so on: operators that the release has for sparse tensors; where that is not known, those that
-    the CPU has."""
-    known = state.table.get("live", {}).get("keys", {}).get(f"{key}PrivateUse1")
-    if known is not None:
-        return sorted(known)
-    has = torch._C._dispatch_has_kernel_for_dispatch_key
-    names = (name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::"))
-    return sorted(name.removeprefix("aten::") for name in names if has(name, f"{key}CPU"))
+    """``add.Tensor`` and so on: operators that the release has for sparse tensors."""
+    return sorted(tables.kernels_by_key(state.release).get(f"{key}PrivateUse1", ()))
 
 
 def native_operators() -> set[str]:

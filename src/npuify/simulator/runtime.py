@@ -28,7 +28,7 @@ def start(settings: Settings | None = None) -> None:
     settings = settings or from_environment()
     state.release = tables.release_for(str(torch.__version__), settings.torch_npu)
     state.table = tables.release_table(state.release)
-    state.soc = _soc(settings.soc)
+    state.soc = tables.soc(settings.soc)
     state.settings = settings
     _hide_cuda()
     device = _engine(settings)
@@ -84,15 +84,6 @@ def _fallback_is_forbidden() -> bool:
     if os.environ.get("TORCH_NPU_FALLBACK_CPU_DISABLE", "0") != "1":
         return False
     return state.release in tables.release_facts()["fallback_can_be_forbidden"]["in"]
-
-
-def _soc(name: str) -> dict[str, Any]:
-    path = Path(__file__).resolve().parent / "data" / "socs.json"
-    rows: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-    rows.pop("_about")
-    if name not in rows:
-        raise ValueError(f"npuify cannot simulate a chip called {name}; it knows {', '.join(rows)}")
-    return rows[name]
 
 
 def _rename() -> None:

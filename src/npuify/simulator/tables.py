@@ -51,6 +51,32 @@ def release_facts() -> dict[str, Any]:
     return facts
 
 
+def kernels_by_key(torch_npu: str) -> dict[str, list[str]]:
+    """Dispatch key → operators that have a kernel under it, as asked of the imported package.
+
+    Of a release that was not asked: what the last one before it answered that was, else the first after it. From 2.6 to
+    2.14 the answers for sparse tensors, for which this is used, differ in six operators of 160.
+    """
+    asked = sorted((path.stem for path in (_DATA / "live").glob("*.json")), key=numbers)
+    before = [version for version in asked if numbers(version) <= numbers(torch_npu)]
+    found: dict[str, list[str]] = release_table(before[-1] if before else asked[0])["live"]["keys"]
+    return found
+
+
+def soc(name: str) -> dict[str, Any]:
+    """What is known of a chip.
+
+    Raises:
+        ValueError: it is not known.
+    """
+    path = Path(__file__).resolve().parent / "data" / "socs.json"
+    rows: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    rows.pop("_about")
+    if name not in rows:
+        raise ValueError(f"npuify cannot simulate a chip called {name}; it knows {', '.join(rows)}")
+    return rows[name]
+
+
 def release_for(torch: str, wanted: str = "") -> str:
     """The release that stands beside ``torch`` (its version), or the ``wanted`` one; 2.13 may stand for 2.13.0.
 

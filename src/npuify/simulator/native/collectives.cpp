@@ -7,6 +7,8 @@
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include <ATen/ops/cat.h>
+
 #include <mutex>
 #include <unordered_map>
 
@@ -127,6 +129,81 @@ IValue wrap_work(IValue work, Pairs pairs) {
   return IValue(std::move(made));
 }
 
+#if NPUIFY_TORCH < 209
+// Up to torch 2.8 gloo adds up in reduce_scatter, whatever was asked for; up to 2.7 it knows no average, and no
+// reduce_scatter of lists. FSDP averages by reduce_scatter_tensor: gradients would be too large by the number of processes.
+namespace {
+
+c10d::ReduceOp operation_of(const IValue& value) {
+  return *value.toCustomClass<c10d::ReduceOp>();
+}
+
+void reduce_and_take(ProcessGroup& group, c10d::ReduceOp op, const at::Tensor& out, at::Tensor whole) {
+  if (op == c10d::ReduceOp::AVG) {
+    whole.div_(group.getSize());
+    op = c10d::ReduceOp::SUM;
+  }
+  std::vector<at::Tensor> all{whole};
+  c10d::AllreduceOptions options;
+  options.reduceOp = op;
+  group.allreduce(all, options)->wait();
+  out.copy_(whole.view({group.getSize(), -1}).select(0, group.getRank()).view(out.sizes()));
+}
+
+} // namespace
+
+bool collective_by_other_means(const std::string& name, size_t count, std::vector<c10::IValue>* stack) {
+  const auto at = [&](size_t i) -> IValue& { return (*stack)[stack->size() - count + i]; };
+  if (name == "c10d::allreduce_" || name == "c10d::allreduce_coalesced_" || name == "c10d::reduce_") {
+    if (operation_of(at(2)) == c10d::ReduceOp::AVG) {
+      auto group = at(1).toCustomClass<ProcessGroup>();
+      for (at::Tensor t : at(0).toTensorVector()) {
+        t.div_(group->getSize());
+      }
+      at(2) = IValue(c10::make_intrusive<c10d::ReduceOp>(c10d::ReduceOp::SUM));
+    }
+    return false;
+  }
+  const bool one = name == "c10d::_reduce_scatter_base_", lists = name == "c10d::reduce_scatter_";
+  if (!one && !lists && name != "c10d::reduce_scatter_tensor_coalesced_") {
+    return false;
+  }
+  auto group = at(2).toCustomClass<ProcessGroup>();
+  const auto op = operation_of(at(3));
+  std::vector<at::Tensor> outs = one ? std::vector<at::Tensor>{at(0).toTensor()} : at(0).toTensorVector();
+  for (size_t i = 0; i < outs.size(); i++) {
+    at::Tensor whole;
+    if (lists) {
+      std::vector<at::Tensor> parts;
+      for (const at::Tensor& part : at(1).toList().get(i).toTensorVector()) {
+        TORCH_CHECK(part.numel() == outs[i].numel(), "reduce_scatter needs parts of one size (simulated by npuify)");
+        parts.push_back(part.reshape(-1));
+      }
+      whole = at::cat(parts);
+    } else {
+      whole = (one ? at(1).toTensor() : at(1).toTensorVector()[i]).clone(at::MemoryFormat::Contiguous);
+    }
+    reduce_and_take(*group, op, outs[i], std::move(whole));
+  }
+  auto done = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+  done->markCompleted(IValue(outs));
+  std::vector<IValue> results;
+  if (one) {
+    results.emplace_back(outs[0]);
+  } else if (lists) {
+    results.emplace_back(outs);
+  }
+  results.emplace_back(Work::create_from_future(done));
+  torch::jit::drop(*stack, count);
+  stack->insert(stack->end(), results.begin(), results.end());
+  return true;
+}
+#else
+bool collective_by_other_means(const std::string&, size_t, std::vector<c10::IValue>*) {
+  return false;
+}
+#endif
+
 void bundle_works(bool begin) {
   auto works = std::move(bundle);
   bundle.clear();
@@ -143,6 +220,9 @@ void bundle_works(bool begin) {
 namespace npuify {
 void remember_twin(const c10::IValue&) {}
 void bundle_works(bool) {}
+bool collective_by_other_means(const std::string&, size_t, std::vector<c10::IValue>*) {
+  return false;
+}
 c10::IValue twin_of(const c10::IValue& group) {
   return group;
 }

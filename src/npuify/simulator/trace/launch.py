@@ -57,7 +57,7 @@ def trace(
     if not module and Path(script).name in ("torchrun", "torch_npu_run"):
         script, arguments, module, world = unlaunched(arguments)
     if not module and not Path(script).is_file():
-        raise NpuifyError(f"no such file: {script}", file=script)
+        raise NpuifyError(f"no such file: {script}")
     interpreter = simulated.python_for(python)
     settings = Settings(torch_npu=torch_npu, policy="off")
     environ = simulated.environment(settings, dict(os.environ))

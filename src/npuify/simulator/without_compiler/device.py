@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,16 @@ import torch
 from npuify.simulator import NotSimulated
 from npuify.simulator.engine import STATISTICS
 from npuify.simulator.without_compiler import autocast, gaps, storages
-from npuify.simulator.without_compiler.kernels import KEY, Kernels, resize, set_storage, set_tensor, to_copy
+from npuify.simulator.without_compiler.kernels import (
+    KEY,
+    REFUSED,
+    Kernels,
+    refuse,
+    resize,
+    set_storage,
+    set_tensor,
+    to_copy,
+)
 
 if TYPE_CHECKING:
     from npuify.simulator.settings import Settings
@@ -92,6 +102,8 @@ class PythonDevice:
             warnings.simplefilter("ignore")
             fallback.fallback(run, KEY)
             fallback.fallback(torch.library.fallthrough_kernel, autocast.KEY)
+            for prefix, kind in REFUSED.items():
+                fallback.fallback(functools.partial(refuse, kind), f"{prefix}{KEY}")
             for name, kernel in _OWN.items():
                 aten.impl(name.partition("::")[2], kernel, KEY)
             aten.impl("_has_compatible_shallow_copy_type", _OWN[_TAKES_DATA], f"Autograd{KEY}")

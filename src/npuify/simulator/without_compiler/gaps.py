@@ -10,10 +10,10 @@ GAPS: dict[str, str] = {
     "random numbers": "they come from the CPU's generator, as with --cpu-random; so does torch.Generator('npu')",
     "hccl": "there is no process group for NPU tensors: init_process_group('hccl') raises NotSimulated",
     "pinned memory": "pin_memory() gives the tensor as it is",
-    "sparse tensors": "they are refused, by the name of the operator that makes one",
-    "storage.resize_": "an NPU storage cannot change its size, which FSDP needs: PyTorch raises",
+    "sparse tensors": "they, nested and quantized ones are refused by the name of the operator that makes or takes one",
+    "storage.resize_": "an NPU storage cannot change its size, which FSDP needs: NotSimulated is raised",
     "resize_": "resize_() to more elements gives a tensor other memory; views made before keep the old one",
-    "streams": "torch.Stream and torch.Event of device npu are PyTorch's own and raise; torch.npu's are there",
+    "streams": "torch.Event('npu').synchronize() raises; that of torch.npu.Event works",
     "speed": "each operator costs some 20 microseconds more",
 }
 """Gap → what happens instead."""

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from npuify.simulator import NotSimulated
 from npuify.simulator.without_compiler.memory import of_storage, to_host, to_npu, view_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 KEY = "PrivateUse1"
+REFUSED = {"Sparse": "sparse", "SparseCsr": "compressed sparse", "NestedTensor": "nested", "Quantized": "quantized"}
+"""What stands before :data:`KEY` in the name of a kind's dispatch key → the kind."""
 
 
 class Operator:
@@ -110,6 +113,8 @@ class _Call:
             return value
         if isinstance(value, torch.device):
             if value.type == "npu":
+                if value.index:
+                    check_device(value.index)
                 self.npus += 1
                 return torch.device("cpu")
             return value
@@ -137,7 +142,8 @@ class _Call:
         if isinstance(value, torch.Tensor):
             if value.layout is not torch.strided:
                 raise NotImplementedError(
-                    f"{self.about.name} makes a tensor of layout {value.layout}: not simulated on an NPU (npuify)"
+                    f"{self.about.name} makes a tensor of layout {value.layout}: not simulated on an NPU without a C++ "
+                    "compiler (npuify simulate)"
                 )
             if value.is_quantized:
                 raise NotImplementedError(
@@ -152,6 +158,28 @@ class _Call:
         if isinstance(value, (list, tuple)):
             return [self.to_npu(one) for one in value]
         return value
+
+
+def check_device(index: int) -> None:
+    """Refuse a device that the machine lacks, in the words of ``torch.npu.set_device``.
+
+    Raises:
+        RuntimeError: there is no such device.
+    """
+    from npuify.simulator.api import devices
+
+    devices._set(index)
+
+
+def refuse(kind: str, op: Any, *args: Any, **kwargs: Any) -> Any:
+    """Every operator of tensors of a kind that this device lacks.
+
+    Raises:
+        NotSimulated: always.
+    """
+    raise NotSimulated(
+        f"{op.name()} of a {kind} NPU tensor: such tensors are not simulated without a C++ compiler (npuify simulate)"
+    )
 
 
 def _give(out: torch.Tensor, made: torch.Tensor) -> None:

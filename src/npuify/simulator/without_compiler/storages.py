@@ -1,21 +1,25 @@
-"""What PyTorch does to the storages of NPU tensors through an allocator, which a device in Python does not have."""
+"""What PyTorch does through an allocator and a guard in C++, which a device in Python does not have."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
 
+from npuify.simulator import NotSimulated
 from npuify.simulator.without_compiler import gaps
 from npuify.simulator.without_compiler.memory import to_npu
 
 
 def patch() -> None:
-    """Let copies, files, pinned memory and generators work without an allocator of the device."""
+    """Let copies, files, pinned memory, generators and torch.accelerator work without an allocator of the device."""
     _copies()
     _files()
     _pinning()
     _generators()
+    _resizing()
+    _accelerator()
 
 
 def _copies() -> None:
@@ -76,3 +80,36 @@ def _generators() -> None:
             return base(device)
 
     torch.Generator = Generator
+
+
+def _resizing() -> None:
+    """The error of PyTorch's own names a C++ interface that nobody who runs a program has heard of."""
+    plain: Any = torch.UntypedStorage.resize_
+
+    @functools.wraps(plain)
+    def resize_(self: Any, size: int) -> Any:
+        if self.device.type == "npu" and size != self.nbytes():
+            why = gaps.GAPS["storage.resize_"]
+            raise NotSimulated(f"storage.resize_ needs a C++ compiler: {why} (npuify simulate)")
+        return plain(self, size)
+
+    torch.UntypedStorage.resize_ = resize_
+
+
+def _accelerator() -> None:
+    """``torch.accelerator`` asks the guard to wait, and an allocator for numbers; ``torch.npu`` answers both."""
+    for name in (
+        *("synchronize", "empty_cache", "memory_stats", "memory_allocated", "max_memory_allocated"),
+        *("memory_reserved", "max_memory_reserved", "reset_peak_memory_stats", "reset_accumulated_memory_stats"),
+    ):
+        if hasattr(torch.accelerator, name):
+            setattr(torch.accelerator, name, _by_npu(name, getattr(torch.accelerator, name)))
+
+
+def _by_npu(name: str, plain: Any) -> Any:
+    @functools.wraps(plain)
+    def ask(device: Any = None) -> Any:
+        npu: Any = getattr(torch, "npu")  # noqa: B009 - added to torch by the simulator
+        return getattr(npu, name)() if name == "empty_cache" else getattr(npu, name)(device)
+
+    return ask
