@@ -80,10 +80,11 @@ def test_kernels_and_packages_block(clean_result: ScanResult, finding: Finding) 
 
 
 def test_one_package_is_one_blocker_wherever_it_is_met(clean_result: ScanResult, finding: Finding) -> None:
-    asked = by_hand(finding, code="NPU607", name="dropped", subject="flash-attn", file="requirements.txt")
+    asked = by_hand(finding, code="NPU607", name="dropped", subject="flash_attn.cuda", file="requirements.txt")
     imported = by_hand(finding, code="NPU620", name="import", subject="flash_attn.bert_padding.pad_input")
     verdict = judge(with_findings(clean_result, asked, imported))
     assert [[place.file for place in one.places] for one in verdict.blockers] == [["requirements.txt", "train.py"]]
+    assert verdict.blockers[0].what == "flash_attn (NPU607 dropped)"
     assert verdict.summary.startswith("1 thing has no form for Ascend")
 
 

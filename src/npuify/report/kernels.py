@@ -36,7 +36,8 @@ def kernel_groups(survey: Survey) -> list[KernelGroup]:
     waiting = [one for one in survey.operators if one.calls and not one.has_npu and one.difficulty != "host"]
     if not waiting:
         # Operators that no Python was seen to call may not be needed at all; the findings tell of each.
-        return _files(survey) if survey.kernels and not survey.operators else []
+        known = any(one.difficulty != "host" for one in survey.operators)
+        return _files(survey) if survey.kernels and not known else []
     by_module: dict[str, list[NativeOperator]] = {}
     for one in waiting:
         by_module.setdefault(one.module, []).append(one)

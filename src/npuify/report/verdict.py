@@ -128,9 +128,8 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
     stopping = [one for one in told if not is_aside(one)]
     other = foreign(scan)
     framework = _foreign(other)
-    blockers = (*_kernels(scan.survey), *_packages(stopping))
-    if other is not None and not other.has_form:
-        blockers = (*framework, *blockers)
+    rest = (*_kernels(scan.survey), *_packages(stopping))
+    blockers = rest if other is None or other.has_form else (*framework, *rest)
     blocking = {one.subject for one in stopping if one.code in _WITHOUT_FORM}
     deciding = _kinds(one for one in (*told, *review) if one.code not in _WITHOUT_FORM or one.subject not in blocking)
     if other is not None and other.has_form:
@@ -141,8 +140,10 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
     if has_nothing_to_move(scan):
         summary = "Nothing to move was found: no file imports PyTorch or another framework that npuify knows."
     else:
-        counts = _Counts(len(blockers), len(stopping), len(manual) - len(stopping), len(review), len(scan.errors))
-        summary = _foreign_summary(other) if other else _summary(level, counts)
+        counts = _Counts(len(blockers), len(stopping), len(told) - len(stopping), len(review), len(scan.errors))
+        summary = _summary(level, counts) if other is None or rest or stopping else ""
+        if other is not None:
+            summary = f"{_foreign_summary(other)} {summary}".rstrip()
         summary += _supported_already(left)
     return Verdict(
         level=level,
@@ -216,10 +217,15 @@ def _packages(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
     """What has no form for Ascend, one entry a package, wherever it is asked for, imported or used."""
     by_package: dict[str, Blocker] = {}
     for one in _kinds(one for one in findings if one.code in _WITHOUT_FORM):
-        package = re.split(r"[ .]", one.what, maxsplit=1)[0].replace("-", "_").lower()
-        first = by_package.get(package, one)
-        places = (*first.places, *one.places)
-        by_package[package] = Blocker(first.what, first.why, first.advice, tuple(sorted(set(places))))
+        package = re.split(r"[ .]", one.what, maxsplit=1)[0]
+        key = package.replace("-", "_").lower()
+        if key in by_package:
+            first = by_package[key]
+            places = tuple(sorted({*first.places, *one.places}))
+            # "apex", not the one part of it that comes first.
+            what = re.sub(r"^[^ ]+", re.split(r"[ .]", first.what, maxsplit=1)[0], first.what)
+            one = Blocker(what, first.why, first.advice, places)
+        by_package[key] = one
     return tuple(by_package.values())
 
 
@@ -295,10 +301,7 @@ def _supported_already(left: Iterable[Finding]) -> str:
 
 
 def _foreign_summary(other: Foreign) -> str:
-    return (
-        f"The project stands on {other.name} ({_count(other.files, 'file imports', 'files import')} it). {other.why} "
-        "What is listed here is the rest."
-    )
+    return f"The project stands on {other.name} ({_count(other.files, 'file imports', 'files import')} it). {other.why}"
 
 
 def _foreign(other: Foreign | None) -> tuple[Blocker, ...]:
