@@ -187,6 +187,10 @@ _MEMBERS = frozenset(("major", "minor", "multi_processor_count", "warp_size", "i
 """Attributes that rules ask for although they hold none of the rules' words."""
 
 
+_STRINGS = frozenset(("GPU", "gpu"))
+"""Strings that rules ask for whole, and whose word, being in so many names, stands in quotes."""
+
+
 def _may_matter(node: ast.AST, file: PythonFile, words: Words) -> bool:
     """Whether any rule can find something in a node: sorts most of them out before the rules are asked one by one.
 
@@ -200,7 +204,7 @@ def _may_matter(node: ast.AST, file: PythonFile, words: Words) -> bool:
             return True
         return (file.qualname(node) or "").startswith("torch")
     if isinstance(node, ast.Constant):
-        return isinstance(node.value, str) and words.within(node.value)
+        return isinstance(node.value, str) and (node.value in _STRINGS or words.within(node.value))
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr", "patch", "setattr"):
             return True
