@@ -26,6 +26,15 @@ FIRES = [
     ("NPU312", HEAD + "rank = int(os.environ['RANK'])\nd = torch.device('cuda', rank)\n"),
     ("NPU312", HEAD + "rank = dist.get_rank()\nd = torch.device(f'cuda:{rank}')\n"),
     ("NPU312", HEAD + "rank = dist.get_rank()\nx = x.cuda(rank)\n"),
+    (
+        "NPU312",
+        HEAD + "class T:\n    def __init__(self):\n        self.rank = dist.get_rank()\n"
+        "        self.device = torch.device('cuda', self.rank)\n",
+    ),
+    (
+        "NPU312",
+        HEAD + "args.rank = int(os.environ['RANK'])\ntorch.cuda.set_device(args.rank)\nf(args.rank, args.rank == 0)\n",
+    ),
     ("NPU315", HEAD + "dist.all_reduce(x, op=dist.ReduceOp.AVG)\n"),
     ("NPU315", HEAD + "from torch.distributed import ReduceOp\ndist.all_reduce(x, ReduceOp.BOR)\n"),
     ("NPU316", HEAD + "dist.all_to_all_single(out, x)\n"),
@@ -72,6 +81,20 @@ FIRES = [
 SILENT = [
     ("NPU312", HEAD + "rank = int(os.environ['LOCAL_RANK'])\nmodel.to(rank)\n"),
     ("NPU312", HEAD + "def worker(rank):\n    model.cuda(rank)\n"),
+    ("NPU312", HEAD + "def f(self, rank):\n    self.rank = rank\n    torch.cuda.set_device(self.rank)\n"),
+    ("NPU312", HEAD + "args.rank = int(os.environ['LOCAL_RANK'])\ntorch.cuda.set_device(args.rank)\n"),
+    (
+        "NPU312",
+        HEAD
+        + "args.rank = dist.get_rank()\nif one:\n    args.rank = args.local_rank\ntorch.cuda.set_device(args.rank)\n",
+    ),
+    ("NPU312", HEAD + "args.rank = dist.get_rank()\ntorch.cuda.set_device(args.rank % torch.cuda.device_count())\n"),
+    ("NPU312", HEAD + "torch.cuda.set_device(self.rank)\n"),
+    (
+        "NPU312",
+        HEAD
+        + "args.rank = dist.get_rank()\ntorch.cuda.set_device(args.rank)\n\n\ndef other(args):\n    args.rank, n = info()\n",
+    ),
     ("NPU312", HEAD + "rank = dist.get_rank()\nx.to(dtype)\n"),
     ("NPU312", HEAD + "rank = dist.get_rank() % 8\nd = torch.device(f'cuda:{rank}')\n"),
     ("NPU315", HEAD + "dist.all_reduce(x, op=dist.ReduceOp.SUM)\n"),
