@@ -160,3 +160,64 @@ def test_two_runs_in_place_lose_nothing(project: Path, environment: dict[str, st
     assert sorted(after) == sorted(f"m{number}.py" for number in range(30))
     assert all(text.count(b"memory_allocated") == 40 for text in after.values())
     assert all(b"torch.npu.memory_allocated" in text for text in after.values())
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("arguments", [["scan"], ["scan", "--format", "json"], ["migrate", "--diff"]])
+def test_a_full_standard_output_is_no_fault_of_ours(
+    project: Path, environment: dict[str, str], arguments: list[str]
+) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*NPUIFY, *arguments, str(project)], stdout=full, stderr=subprocess.PIPE, text=True, env=environment
+        )
+    assert (done.returncode, done.stderr) == (
+        2,
+        "npuify: the standard output: cannot be written: No space left on device\n",
+    )
+
+
+def test_ctrl_c_before_a_command_runs(environment: dict[str, str]) -> None:
+    code = (
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'npuify.cli.app': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from npuify.cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stderr) == (130, "npuify: interrupted\n")
+
+
+@pytest.mark.parametrize(("style", "call"), [("copy", "copymode"), ("copy", "copystat"), ("in place", "copystat")])
+def test_being_terminated_leaves_nothing_half_written(
+    project: Path, tmp_path: Path, environment: dict[str, str], style: str, call: str
+) -> None:
+    # The signal comes while files are written; of a copy, also when it stands already.
+    before = contents(project)
+    code = (
+        "import os, signal, sys\n"
+        "import npuify.rewrite.tree as tree\n"
+        f"real = tree.shutil.{call}\n"
+        "def interrupting(*args, **more):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    return real(*args, **more)\n"
+        f"tree.shutil.{call} = interrupting\n"
+        "from npuify.cli import main\n"
+        "main()\n"
+    )
+    where = ["-o", str(tmp_path / "out")] if style == "copy" else ["--in-place"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, "migrate", str(project), *where, "--no-cache"],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert (done.returncode, done.stderr) == (143, "npuify: terminated\n")
+    assert contents(project) == before
+    there = sorted(path.name for path in tmp_path.iterdir())
+    assert there == (["out", "project"] if (style, call) == ("copy", "copystat") else ["project"])
+    if "out" in there:
+        assert all(b"torch.npu.memory_allocated" in (tmp_path / "out" / name).read_bytes() for name in before)

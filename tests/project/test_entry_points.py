@@ -57,6 +57,13 @@ def test_imports_of_frameworks() -> None:
     assert trace(b"from torchy import torch\nimportant = 'import torch'\nfrom .torch import x, triton\n") == Trace()
 
 
+def test_imports_of_a_notebook() -> None:
+    lines = b'{"cells": [{"source": [\n    "import numpy, torch\\n",\n    "  from keras import x"\n]}]}'
+    assert trace(lines, notebook=True).imports == (("torch", 2), ("keras", 3))
+    assert trace(b'{"cells":[{"source":"import os\\nimport jax\\n"}]}', notebook=True).imports == (("jax", 1),)
+    assert trace(b'{"text": ["we import torch\\n", "# import jax"]}', notebook=True) == Trace()
+
+
 # --- commands --------------------------------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from npuify.model import Change, Edit, FileError, Finding, MigrationResult, NpuifyError, Position, ScanResult
+from npuify.model import Change, Edit, FileError, Finding, MigrationResult, NpuifyError, Position, Safety, ScanResult
 from npuify.report import FORMATS, json_schema, render_migration, render_scan, report_files
 from npuify.report.summary import nothing_left, summarise
 
@@ -321,8 +321,27 @@ def test_report_lists_everything_left_as_a_checklist_by_file(migration_result: M
     assert "Nothing was run" in page
 
 
-def test_markdown_of_a_scan_and_of_nothing(scan_result: ScanResult, clean_result: ScanResult) -> None:
-    assert render_scan(scan_result, "markdown").count("- [ ] ") == 4
+def test_markdown_of_a_scan(scan_result: ScanResult) -> None:
+    page = render_scan(scan_result, "markdown")
+    assert page.count("- [ ] ") == 3
+    todo, _, by_itself = page.partition("## What npuify changes by itself")
+    assert "NPU131" in todo
+    assert "- line 3: **error** NPU101" in by_itself
+
+
+def test_what_breaks_nothing_is_not_to_be_ticked_off(scan_result: ScanResult) -> None:
+    note = replace(scan_result.findings[1], edits=(), safety=Safety.MANUAL)
+    page = render_scan(replace(scan_result, findings=(note,), errors=()), "markdown")
+    assert "- [ ] " not in page
+    assert "Nothing to do was found." in page.partition("## Worth knowing")[0]
+    assert "- line 1: **info** NPU140" in page.partition("## Worth knowing")[2]
+
+
+def test_the_project_has_a_name_where_it_is_the_working_folder(scan_result: ScanResult, tmp_path: Path) -> None:
+    assert f"| Project | `{tmp_path.name}` |" in render_scan(replace(scan_result, root="."), "markdown")
+
+
+def test_markdown_of_nothing(clean_result: ScanResult) -> None:
     assert "Nothing to do was found." in render_scan(clean_result, "markdown")
 
 
@@ -377,3 +396,14 @@ def test_the_worst_of_a_code_counts(scan_result: ScanResult, finding: Finding) -
     mixed = (finding, replace(gate, code="NPU101", name="cuda-name"), finding)
     (count,) = summarise(scan_result, mixed).by_code
     assert (count.count, count.severity.value, count.safety.value) == (3, "error", "manual")
+
+
+def test_a_hostile_name_neither_ends_a_line_nor_speaks_to_the_terminal(scan_result: ScanResult) -> None:
+    name = "new\nline\x1b[31m\u202e.py"
+    finding = replace(scan_result.findings[0], file=name, message="says \x1b]0;title\x07 \u2066", advice="a\nb\x9b")
+    result = replace(scan_result, findings=(finding,), errors=(FileError(name, "cannot\nbe read\x1b"),))
+    for kind in ("text", "markdown"):
+        page = render_scan(result, kind)
+        assert not {char for char in page if not char.isprintable()} - {"\n"}
+        assert "⟨U+001B⟩[31m⟨U+202E⟩.py" in page
+    assert "new⟨U+000A⟩line" in render_scan(result, "text")

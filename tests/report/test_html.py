@@ -37,7 +37,8 @@ from npuify.options import Options
 from npuify.report import render_migration, render_scan, report_files
 from npuify.report.html.charts import Bar, proportions, ranges, stacked
 from npuify.report.html.diffs import block_at, parse, patched
-from npuify.report.html.escape import embedded, escaped, visible
+from npuify.report.html.escape import embedded, escaped
+from npuify.report.visible import visible
 
 replace = msgspec.structs.replace
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from npuify.model import EntryPoint, FileError, Framework, Mention, Position, Safety, Severity, Survey
+from npuify.model import EntryPoint, FileError, Framework, Mention, NativeOperator, Position, Safety, Severity, Survey
 from npuify.report import render_migration, render_scan
 from npuify.report.areas import area
 from npuify.report.effort import estimate, minutes
@@ -71,12 +71,85 @@ def test_kernels_and_packages_block(clean_result: ScanResult, finding: Finding) 
     verdict = judge(replace(clean_result, survey=Survey(kernels=("csrc/a.cu", "csrc/b.cu"))))
     assert verdict.level is Level.BLOCKED
     assert [(place.file, place.line) for place in verdict.blockers[0].places] == [("csrc/a.cu", 0), ("csrc/b.cu", 0)]
-    package = by_hand(finding, code="NPU601", name="no-form", subject="pycuda")
+    package = by_hand(finding, code="NPU607", name="no-form", subject="pycuda")
     verdict = judge(with_findings(clean_result, package))
     assert verdict.level is Level.BLOCKED
-    assert verdict.blockers[0].what == "pycuda (NPU601 no-form)"
+    assert verdict.blockers[0].what == "pycuda (NPU607 no-form)"
     assert not verdict.deciding
     assert judge(with_findings(clean_result, replace(package, severity=Severity.WARNING))).level is Level.REVIEW
+
+
+def test_one_package_is_one_blocker_wherever_it_is_met(clean_result: ScanResult, finding: Finding) -> None:
+    asked = by_hand(finding, code="NPU607", name="dropped", subject="flash_attn.cuda", file="requirements.txt")
+    imported = by_hand(finding, code="NPU620", name="import", subject="flash_attn.bert_padding.pad_input")
+    verdict = judge(with_findings(clean_result, asked, imported))
+    assert [[place.file for place in one.places] for one in verdict.blockers] == [["requirements.txt", "train.py"]]
+    assert verdict.blockers[0].what == "flash_attn (NPU607 dropped)"
+    assert verdict.summary.startswith("1 thing has no form for Ascend")
+
+
+def test_versions_to_ask_for_do_not_block(clean_result: ScanResult, finding: Finding) -> None:
+    pin = by_hand(finding, code="NPU601", name="torch-without-torch-npu", subject="torch")
+    assert judge(with_findings(clean_result, pin)).level is Level.WORK
+
+
+@pytest.mark.parametrize("folder", [".github/workflows", "docs/guides", "tests", "pkg/test/unit", "tutorials"])
+def test_what_the_program_does_not_need_neither_blocks_nor_stops(
+    clean_result: ScanResult, finding: Finding, folder: str
+) -> None:
+    package = by_hand(finding, code="NPU620", name="no-form", subject="pycuda", file=f"{folder}/x.py")
+    verdict = judge(with_findings(clean_result, package))
+    assert (verdict.level, verdict.manual.count, verdict.blockers) == (Level.REVIEW, 1, ())
+    assert verdict.summary.startswith("1 place to change in tests, documentation or builds")
+    assert [one.what for one in verdict.deciding] == ["pycuda (NPU620 no-form)"]
+    both = judge(with_findings(clean_result, package, replace(package, file="pkg/x.py")))
+    assert (both.level, len(both.blockers), both.deciding) == (Level.BLOCKED, 1, ())
+
+
+def test_operators_that_nothing_calls_are_to_be_looked_at(clean_result: ScanResult) -> None:
+    operator = NativeOperator("a.cpp", 3, "op", "ext", "elementwise", ("kernel",))
+    verdict = judge(replace(clean_result, survey=Survey(kernels=("a.cu",), operators=(operator,))))
+    assert (verdict.level, verdict.blockers) == (Level.REVIEW, ())
+    assert verdict.summary.startswith("CUDA code of its own that no Python was seen to call")
+    called = msgspec.structs.replace(operator, calls=("ext.py:4",))
+    verdict = judge(replace(clean_result, survey=Survey(kernels=("a.cu",), operators=(called,))))
+    assert (verdict.level, verdict.blockers[0].places[0].line) == (Level.BLOCKED, 4)
+    basis = [part.basis for part in verdict.estimate.parts if part.name.startswith("CUDA operators")]
+    assert basis == ["1 operator that Python calls, 2 to 12 hours each"]
+    two = (called, msgspec.structs.replace(called, name="other"))
+    parts = estimate(replace(clean_result, survey=Survey(kernels=("a.cu",), operators=two)), (), ()).parts
+    assert "2 operators that Python calls, 2 to 12 hours each" in {part.basis for part in parts}
+
+
+def test_a_project_that_asks_for_an_npu_is_to_be_run_first(clean_result: ScanResult, finding: Finding) -> None:
+    said = by_hand(finding, code="NPU108", name="npu-supported-already", severity=Severity.WARNING)
+    assert judge(with_findings(clean_result, said)).summary.endswith(
+        "The project asks for an NPU itself (train.py:3): first run it as it is."
+    )
+
+
+@pytest.mark.parametrize(("name", "level"), [("jax", Level.BLOCKED), ("tensorflow", Level.WORK)])
+def test_a_project_on_another_framework_is_not_called_fine(clean_result: ScanResult, name: str, level: Level) -> None:
+    def on(*packages: Framework) -> ScanResult:
+        return replace(clean_result, survey=Survey(frameworks=packages))
+
+    verdict = judge(on(Framework(name, 12, "a.py:3"), Framework("torch", 2, "b.py:1"), Framework("ray", 40, "c.py:1")))
+    assert verdict.level is level
+    assert verdict.summary.startswith(f"The project stands on {name} (12 files import it).")
+    named = verdict.blockers if level is Level.BLOCKED else verdict.deciding
+    assert (named[0].what, named[0].places[0].file, named[0].places[0].line) == (name, "a.py", 3)
+    assert any(part.name == f"Port from {name}" for part in verdict.estimate.parts)
+    beside = judge(on(Framework(name, 2, "a.py:3"), Framework("torch", 12, "b.py:1")))
+    assert (beside.level, beside.estimate.parts[-1].name) == (Level.RUNS, "Try each start")
+
+
+def test_where_nothing_is_to_move_nothing_is_estimated(clean_result: ScanResult) -> None:
+    verdict = judge(clean_result)
+    assert (verdict.level, verdict.estimate.high, verdict.estimate.parts) == (Level.RUNS, 0, ())
+    assert verdict.summary.startswith("Nothing to move was found")
+    assert hours(verdict.estimate) == "0 hours"
+    for name in ("text", "markdown", "html", "json"):
+        assert "Nothing to move was found" in render_scan(clean_result, name)
 
 
 def test_what_decides_is_grouped_and_the_costliest_comes_first(clean_result: ScanResult, finding: Finding) -> None:
@@ -108,8 +181,8 @@ def test_a_migration_is_judged_by_what_it_left(migration_result: MigrationResult
 # --- the estimate ----------------------------------------------------------------------------------------------------
 
 
-def test_even_an_empty_project_costs_the_fixed_parts(clean_result: ScanResult) -> None:
-    value = estimate(clean_result, (), ())
+def test_even_a_project_without_findings_costs_the_fixed_parts(clean_result: ScanResult) -> None:
+    value = estimate(replace(clean_result, survey=SURVEY), (), ())
     assert [part.name for part in value.parts] == [
         "Environment",
         "First run on one card",

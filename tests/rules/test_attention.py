@@ -252,3 +252,21 @@ def test_every_release_has_the_operator_with_what_is_passed() -> None:
     for release in knowledge.releases():
         if release.has_table:
             assert "next_tockens=0" in output(text, unsafe=True, release=release.torch_npu), release.torch_npu
+
+
+@pytest.mark.parametrize(
+    ("causal", "asked", "unsafe"),
+    [
+        ("m.causal and not m.cross", "m.causal and not m.cross", False),
+        ("False if cross else True", "(False if cross else True)", False),
+        ("m.is_causal()", "m.is_causal()", True),
+    ],
+)
+def test_a_mode_for_causal_masks_comes_with_a_mask_only(causal: str, asked: str, unsafe: bool) -> None:
+    text = f"from flash_attn import flash_attn_func\n\n\ndef f(q, k, v, m, cross):\n    return flash_attn_func(q, k, v, causal={causal})\n"
+    got = output(text, unsafe=unsafe)
+    compile(got, "f.py", "exec")
+    assert f".bool() if {asked} else None," in got
+    assert f"sparse_mode=3 if {asked} else 0," in got
+    if unsafe:
+        assert output(text) == text

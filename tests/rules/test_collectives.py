@@ -26,6 +26,15 @@ FIRES = [
     ("NPU312", HEAD + "rank = int(os.environ['RANK'])\nd = torch.device('cuda', rank)\n"),
     ("NPU312", HEAD + "rank = dist.get_rank()\nd = torch.device(f'cuda:{rank}')\n"),
     ("NPU312", HEAD + "rank = dist.get_rank()\nx = x.cuda(rank)\n"),
+    (
+        "NPU312",
+        HEAD + "class T:\n    def __init__(self):\n        self.rank = dist.get_rank()\n"
+        "        self.device = torch.device('cuda', self.rank)\n",
+    ),
+    (
+        "NPU312",
+        HEAD + "args.rank = int(os.environ['RANK'])\ntorch.cuda.set_device(args.rank)\nf(args.rank, args.rank == 0)\n",
+    ),
     ("NPU315", HEAD + "dist.all_reduce(x, op=dist.ReduceOp.AVG)\n"),
     ("NPU315", HEAD + "from torch.distributed import ReduceOp\ndist.all_reduce(x, ReduceOp.BOR)\n"),
     ("NPU316", HEAD + "dist.all_to_all_single(out, x)\n"),
@@ -33,6 +42,11 @@ FIRES = [
     ("NPU317", HEAD + "dist.init_process_group('nccl', timeout=timedelta(hours=2))\n"),
     ("NPU318", RPC + "o = rpc.TensorPipeRpcBackendOptions(device_maps={'w': {0: 0}})\n"),
     ("NPU318", RPC + "o.set_device_map('w', {0: 1})\n"),
+    (
+        "NPU318",
+        RPC
+        + "from torch.distributed.rpc import TensorPipeRpcBackendOptions as Options\no = Options(device_maps=maps)\n",
+    ),
     ("NPU320", LIGHTNING + "t = pl.Trainer(accelerator='gpu', devices=2)\n"),
     ("NPU320", LIGHTNING + "t = pl.Trainer(accelerator='auto')\n"),
     ("NPU320", OLD_LIGHTNING + "t = Trainer(gpus=2)\n"),
@@ -40,10 +54,24 @@ FIRES = [
     ("NPU321", RAY + "ray.init(num_gpus=count)\n"),
     ("NPU321", RAY + "worker = Worker.options(num_gpus=1).remote()\n"),
     ("NPU321", RAY + "ids = ray.get_gpu_ids()\n"),
+    ("NPU321", RAY + "class Worker:\n    pass\nworker = ray.remote(Worker)\nw = Worker.options(num_gpus=1).remote()\n"),
+    ("NPU321", RAY + "out = data.map_batches(Predictor, num_gpus=1, batch_size=8)\n"),
+    ("NPU321", RAY + "c = ScalingConfig(num_workers=2, resources_per_worker={'GPU': 1})\n"),
+    (
+        "NPU321",
+        RAY + "from ray.util.placement_group import placement_group\n"
+        "g = placement_group([{'CPU': 1, 'GPU': 1}] * 4, strategy='PACK')\n",
+    ),
+    ("NPU321", RAY + "n = ray.cluster_resources().get('GPU', 0)\n"),
+    ("NPU321", RAY + "n = ray.available_resources()['GPU']\n"),
+    ("NPU321", RAY + "n = ray.get_runtime_context().get_accelerator_ids()['GPU']\n"),
+    ("NPU321", RAY + "from ray import tune\ntune.run(f, resources_per_trial={'cpu': 2, 'gpu': 1})\n"),
     ("NPU321", RAY + "c = ScalingConfig(num_workers=2, use_gpu=True)\n"),
     ("NPU322", "import torch\nfrom megatron.core import mpu\nif __name__ == '__main__':\n    mpu.run()\n"),
     ("NPU323", "import torch\nfrom deepspeed.ops.lamb import FusedLamb\n"),
     ("NPU323", "import torch\nfrom deepspeed.ops.sparse_attention import SparseSelfAttention\n"),
+    ("NPU323", "import torch\nimport deepspeed\no = deepspeed.ops.lamb.FusedLamb(p)\n"),
+    ("NPU323", "import torch\nfrom deepspeed.ops.op_builder import FusedLambBuilder\n"),
     ("NPU324", HF + "a = TrainingArguments('o', tf32=True)\n"),
     ("NPU324", HF + "a = TrainingArguments('o', optim='paged_adamw_32bit')\n"),
     ("NPU324", HF + "m = AutoModel.from_pretrained('x', load_in_4bit=True)\n"),
@@ -53,6 +81,20 @@ FIRES = [
 SILENT = [
     ("NPU312", HEAD + "rank = int(os.environ['LOCAL_RANK'])\nmodel.to(rank)\n"),
     ("NPU312", HEAD + "def worker(rank):\n    model.cuda(rank)\n"),
+    ("NPU312", HEAD + "def f(self, rank):\n    self.rank = rank\n    torch.cuda.set_device(self.rank)\n"),
+    ("NPU312", HEAD + "args.rank = int(os.environ['LOCAL_RANK'])\ntorch.cuda.set_device(args.rank)\n"),
+    (
+        "NPU312",
+        HEAD
+        + "args.rank = dist.get_rank()\nif one:\n    args.rank = args.local_rank\ntorch.cuda.set_device(args.rank)\n",
+    ),
+    ("NPU312", HEAD + "args.rank = dist.get_rank()\ntorch.cuda.set_device(args.rank % torch.cuda.device_count())\n"),
+    ("NPU312", HEAD + "torch.cuda.set_device(self.rank)\n"),
+    (
+        "NPU312",
+        HEAD
+        + "args.rank = dist.get_rank()\ntorch.cuda.set_device(args.rank)\n\n\ndef other(args):\n    args.rank, n = info()\n",
+    ),
     ("NPU312", HEAD + "rank = dist.get_rank()\nx.to(dtype)\n"),
     ("NPU312", HEAD + "rank = dist.get_rank() % 8\nd = torch.device(f'cuda:{rank}')\n"),
     ("NPU315", HEAD + "dist.all_reduce(x, op=dist.ReduceOp.SUM)\n"),
@@ -73,6 +115,9 @@ SILENT = [
     ("NPU321", RAY + "@ray.remote(num_gpus=0)\ndef f():\n    pass\n"),
     ("NPU321", RAY + "c = ScalingConfig(num_workers=2, use_gpu=False)\n"),
     ("NPU321", "import torch\nserver = Server(num_gpus=2)\n"),
+    ("NPU321", RAY + "kinds = {'GPU': 1}\nname = table['GPU']\nprint('GPU', other.get('GPU'))\n"),
+    ("NPU321", RAY + "ray.init(resources={'NPU': 8})\n"),
+    ("NPU321", "import torch\nc = ScalingConfig(resources_per_worker={'GPU': 1})\n"),
     ("NPU322", "import torch\nfrom megatron.core import mpu\n"),
     (
         "NPU322",
@@ -80,6 +125,9 @@ SILENT = [
     ),
     ("NPU323", "import torch\nfrom deepspeed.ops.adam import FusedAdam\n"),
     ("NPU323", "import torch\nfrom deepspeed.ops.lion import DeepSpeedCPULion\n"),
+    ("NPU323", "import torch\nfrom deepspeed.ops.transformer import DeepSpeedTransformerConfig\n"),
+    ("NPU323", "import torch\nfrom deepspeed.ops.op_builder import FusedAdamBuilder, AsyncIOBuilder\n"),
+    ("NPU323", "import torch\nimport deepspeed\no = deepspeed.ops.adam.FusedAdam(p)\n"),
     ("NPU324", HF + "a = TrainingArguments('o', tf32=False)\n"),
     ("NPU324", HF + "a = TrainingArguments('o', optim='adamw_torch')\n"),
     ("NPU324", HF + "m = AutoModel.from_pretrained('x', attn_implementation='sdpa')\n"),

@@ -250,3 +250,28 @@ def test_an_environment_that_is_no_yaml_is_reported_and_left(broken: str) -> Non
     assert result.raw is None
     assert ["YAML" in error.message for error in result.errors] == [True]
     assert result.errors[0].line >= 5
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["[tool.pdm.dev-dependencies]\ntest", "[tool.rye]\ndev-dependencies", "[tool.hatch.envs.default]\ndependencies"],
+)
+def test_lists_of_other_tools(head: str) -> None:
+    text = f'{head} = ["deepspeed==0.9.5", "pytest"]\n'
+    assert output(text, unsafe=True, name="pyproject.toml") == text.replace("==0.9.5", ">=0.12.6")
+
+
+def test_a_python_without_torch_npu() -> None:
+    pipfile = '[packages]\nnumpy = "*"\n[requires]\npython_version = "3.7"\n'
+    assert output(pipfile, unsafe=True, name="Pipfile") == pipfile.replace("3.7", "3.10")
+    assert "NPU610" not in {one.code for one in findings(pipfile.replace("3.7", "3.11"), name="Pipfile")}
+    poetry = '[tool.poetry.dependencies]\npython = "~3.8"\ntorch = "*"\n'
+    (found,) = [one for one in findings(poetry, name="pyproject.toml") if one.code == "NPU610"]
+    assert (found.safety, found.edits) == (Safety.MANUAL, ())
+    assert "NPU610" not in {one.code for one in findings(poetry.replace("~3.8", "^3.8"), name="pyproject.toml")}
+
+
+def test_messages_are_sentences() -> None:
+    messages = {one.subject: one.message for one in findings("xformers\ntorch-geometric\n", name="requirements.txt")}
+    assert messages["xformers"] == "xFormers has no NPU form"
+    assert messages["torch-geometric"] == "torch-geometric: Its layers in plain PyTorch work on NPUs; kept"

@@ -36,6 +36,18 @@ FIRES = {
             "import torch\nclass M(torch.nn.Module):\n    def forward(self, y):\n        x = torch.relu(y)\n"
             "        mask = x > 0\n        return x[mask].mean()\nM().cuda()\n"
         ),
+        (
+            "import torch\nclass M(torch.nn.Module):\n    def forward(self, y):\n        x = torch.relu(y)\n"
+            "        return x[x > 0].mean()\nM().cuda()\n"
+        ),
+        (
+            "import torch\nclass M(torch.nn.Module):\n    def forward(self, labels):\n"
+            "        return labels[labels != -100]\nM().cuda()\n"
+        ),
+        (
+            "import torch\nclass M(torch.nn.Module):\n    def forward(self, y):\n        x = torch.relu(y)\n"
+            "        mask = x != 0\n        return x[~mask].mean()\nM().cuda()\n"
+        ),
     ],
     "NPU414": [
         "import torch\nvalues = torch.linalg.eigh(torch.eye(3))\n",
@@ -121,6 +133,11 @@ SILENT = {
             "        mask = x > 0\n        x[mask] = 0\n        return x\nM().cuda()\n"
         ),
         "import torch\ndef f():\n    x = torch.ones(3)\n    mask = x > 0\n    return x[mask].cuda()\n",
+        (
+            "import torch\nclass M(torch.nn.Module):\n    def forward(self, y):\n        x = torch.relu(y)\n"
+            "        x[x > 0] = 1\n        names = [1, 2][len(y) > 0]\n        return x, names, self.table[self.count > 0]\n"
+            "M().cuda()\n"
+        ),
     ],
     "NPU414": [
         # Composed of operators that have kernels, or with a kernel of their own.

@@ -20,6 +20,13 @@ TORCH = "torch==2.14.0 torch-npu==2.14.0"
         ("pip3 install 'torch==1.13'  # comment\n", "pip3 install 'torch==2.14.0' torch-npu==2.14.0  # comment\n"),
         ("sudo pip install nvidia-cudnn-cu12 tqdm\n", "sudo pip install tqdm\n"),
         ("pip install deepspeed==0.9.5\n", 'pip install "deepspeed>=0.12.6"\n'),
+        ("pip install flash-attn xformers -r more.txt\n", "pip install -r more.txt\n"),
+        ("uv pip install torch --torch-backend=cu121\n", f"uv pip install {TORCH} --torch-backend=cpu\n"),
+        ("uv pip install torch --torch-backend cu128 -U\n", f"uv pip install {TORCH} --torch-backend cpu -U\n"),
+        (
+            "pip install torch==1.9.0+cu111 -f https://download.pytorch.org/whl/torch_stable.html\n",
+            f"pip install {TORCH} -f https://download.pytorch.org/whl/cpu/torch_stable.html\n",
+        ),
         ("pip install tqdm \\\n  nvidia-cudnn-cu12 \\\n  rich\n", "pip install tqdm \\\n  rich\n"),
         (
             "pip install tqdm --extra-index-url https://wheels.example/whl/cu118\n",
@@ -53,6 +60,27 @@ def test_left_alone(text: str) -> None:
 def test_a_version_that_the_shell_fills_in_is_left_to_a_person() -> None:
     found = [one for one in findings("pip install torch==${VERSION} tqdm\n", name="install.sh") if one.code == "NPU601"]
     assert [(one.safety, one.edits) for one in found] == [(Safety.MANUAL, ())]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pip install nvidia-cublas-cu12 nvidia-cudnn-cu12\n",
+        "pip install flash-attn xformers && echo done\n",
+        "pip install --no-cache-dir nvidia-nccl-cu12 flash-attn  # both\n",
+    ],
+)
+def test_pip_is_never_left_with_nothing_to_install(text: str) -> None:
+    """That is an error of pip's, and ends a script and the making of an image."""
+    assert output(text, unsafe=True, name="install.sh") == text
+    found = [one for one in findings(text, name="install.sh") if one.code == "NPU607"]
+    assert len(found) == 2
+    assert all(one.safety is Safety.MANUAL and one.advice.endswith("it installs nothing else") for one in found)
+
+
+def test_a_list_of_words_is_never_left_with_nothing_to_install() -> None:
+    text = 'FROM x\nRUN ["pip", "install", "nvidia-cublas-cu12", "nvidia-nccl-cu12"]\n'
+    assert output(text, unsafe=True, name="Dockerfile") == text
 
 
 def test_the_last_continued_argument_takes_its_backslash_along() -> None:

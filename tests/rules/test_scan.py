@@ -207,6 +207,18 @@ def test_what_makes_a_file_worth_looking_at_does_not_depend_on_the_selection(tmp
     assert scanned(tmp_path, {}, select=("NPU642",)).findings == tuple(every)
 
 
+def test_what_a_rule_sees_of_other_functions_does_not_depend_on_the_selection(tmp_path: Path) -> None:
+    text = (
+        "import torch\nfrom torch.utils.data import DataLoader\n\n\ndef collate(batch):\n    return torch.stack(batch).cuda()\n"
+        "\n\ndef main(data):\n    return DataLoader(data, num_workers=4, collate_fn=collate)\n"
+    )
+    every = [one for one in scanned(tmp_path, {"a.py": text}).findings if one.code == "NPU803"]
+    assert every
+    for selection in ({"select": ("NPU803",)}, {"ignore": ("NPU1",)}):
+        found = scanned(tmp_path, {}, **selection).findings
+        assert [one for one in found if one.code == "NPU803"] == every
+
+
 def raising(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
     """Fails on one word."""
     if node.value == "boom":

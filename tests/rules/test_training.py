@@ -72,6 +72,10 @@ FIRES = {
             "def main(model):\n    model.train()\n    for epoch in range(3):\n        loss.backward()\n"
             "        model.eval()\n        check(model)\n"
         ),
+        (
+            "def check(loader, net):\n    net.eval()\n    net(loader.cuda())\n\n\ndef main(model):\n    model.train()\n"
+            "    for epoch in range(3):\n        loss.backward()\n        check(loader, model)\n"
+        ),
     ],
     "NPU810": [
         (
@@ -94,12 +98,21 @@ FIRES = {
             "        optimizer.zero_grad()\n        loss.backward()\n        if (i + 1) % 4 == 0:\n"
             "            optimizer.step()\n"
         ),
+        (
+            "def f(model, optimizer, scaler, loader):\n    for x in loader:\n        loss = model(x.cuda())\n"
+            "        scaler.scale(loss).backward()\n        scaler.step(optimizer)\n        scaler.update()\n"
+        ),
     ],
     "NPU812": [
         (
             "def f(model, optimizer, loader):\n    for x in loader:\n        loss = model(x.cuda())\n"
             "        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n"
             "        total += loss.item()\n        history.append(loss.detach().cpu().numpy())\n"
+        ),
+        (
+            "def f(model, optimizer, scaler, loader):\n    for x in loader:\n        loss = model(x.cuda())\n"
+            "        optimizer.zero_grad()\n        scaler.scale(loss).backward()\n        scaler.step(optimizer)\n"
+            "        scaler.update()\n        print(loss.item(), x.max().item())\n"
         ),
     ],
     "NPU813": [
@@ -189,6 +202,7 @@ SILENT = {
         "sampler = DistributedSampler(train_set, shuffle=False)\nfor epoch in range(3):\n    pass\n",
         "val_sampler = DistributedSampler(data)\nfor epoch in range(3):\n    pass\n",
         "sampler = DistributedSampler(train_set)\n",
+        "val_sampler = DistributedSampler(a)\nloader = DataLoader(a, collate_fn=f)\nfor epoch in range(3):\n    pass\n",
     ],
     "NPU807": [
         "state = torch.load('x.pt', map_location='cpu')\n",
@@ -231,6 +245,14 @@ SILENT = {
         (
             "def main(model, teacher):\n    model.train()\n    for epoch in range(3):\n        teacher.eval()\n"
             "        loss.backward()\n"
+        ),
+        (
+            "def check(net):\n    net.eval()\n    net(x.cuda())\n    net.train()\n\n\ndef main(model):\n    model.train()\n"
+            "    for epoch in range(3):\n        loss.backward()\n        check(model)\n"
+        ),
+        (
+            "def check(net, other):\n    other.eval()\n    net(x.cuda())\n\n\ndef main(model):\n    model.train()\n"
+            "    for epoch in range(3):\n        loss.backward()\n        check(model, teacher)\n"
         ),
     ],
     "NPU810": [

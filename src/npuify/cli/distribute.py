@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT, cleaning_up
 from npuify.cli.options import (
     ExcludeOption,
     Format,
@@ -38,6 +38,7 @@ class GlobalBatch(str, Enum):
     GROW = "grow"
 
 
+@cleaning_up()
 def distribute(
     source: Annotated[Path, typer.Argument(metavar="SRC", help="The project: a folder, or one file.")],
     entry: Annotated[

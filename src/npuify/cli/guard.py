@@ -2,22 +2,51 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import signal
 import sys
+import threading
 from typing import TYPE_CHECKING, ParamSpec
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 NOTHING_LEFT = 0
 FINDINGS_REMAIN = 1
 WRONG_USE = 2
 INTERRUPTED = 130
+TERMINATED = 143
 
 P = ParamSpec("P")
+
+
+class Terminated(KeyboardInterrupt):
+    """Another process asked this one to end."""
+
+
+@contextlib.contextmanager
+def cleaning_up() -> Iterator[None]:
+    """SIGTERM, as batch systems and containers send it, ends what is inside as Ctrl-C does: nothing half-written stays.
+
+    Where the caller has a handler of its own, or runs in another thread, that stays.
+    """
+    ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if not ours:
+        yield
+        return
+
+    def end(number: int, frame: object) -> None:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def guarded(command: Callable[P, int]) -> Callable[P, None]:
@@ -38,6 +67,9 @@ def _code(command: Callable[P, int], *args: P.args, **kwargs: P.kwargs) -> int:
     except NpuifyError as error:
         _say(f"npuify: {error}")
         return WRONG_USE
+    except Terminated:
+        _say("npuify: terminated")
+        return TERMINATED
     except KeyboardInterrupt:
         _say("npuify: interrupted")
         return INTERRUPTED

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT, cleaning_up
 from npuify.cli.options import (
     AboutOption,
     CpuFallbackOption,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 Mode = Literal["copy", "diff", "check", "in-place"]
 
 
+@cleaning_up()
 def migrate(
     source: Annotated[Path, typer.Argument(metavar="SRC", help="The project: a folder, or one file.")],
     destination: Annotated[

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from npuify.model import MigrationResult, ScanResult
+    from npuify.model import MigrationResult, NpuifyError, ScanResult
 
 
 def put(text: str, output: Path | None = None, *, exact: bool = True) -> None:
@@ -83,6 +83,8 @@ def _to_terminal(lines: Iterable[list[tuple[str, str]]]) -> None:
             console.print(Text.assemble(*((printable(text), style) for text, style in line)))
     except BrokenPipeError:
         _close_stdout()
+    except OSError as error:
+        raise _unwritable(error) from error
 
 
 def _to_stdout(data: bytes) -> None:
@@ -96,7 +98,15 @@ def _to_stdout(data: bytes) -> None:
         if sys.platform == "win32" and error.errno == errno.EINVAL:
             _close_stdout()
         else:
-            raise
+            raise _unwritable(error) from error
+
+
+def _unwritable(error: OSError) -> NpuifyError:
+    """What to say where the standard output takes no more, as on a full disk."""
+    from npuify.model import NpuifyError
+
+    _close_stdout()
+    return NpuifyError(f"cannot be written: {error.strerror or error}", file="the standard output")
 
 
 def _close_stdout() -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT, cleaning_up
 from npuify.cli.options import (
     AboutOption,
     CpuFallbackOption,
@@ -32,6 +32,7 @@ from npuify.cli.options import (
 )
 
 
+@cleaning_up()
 def scan(
     paths: Annotated[list[Path] | None, typer.Argument(metavar="PATH", help="Folders or files; default: here.")] = None,
     format: FormatOption = Format.TEXT,

@@ -26,7 +26,7 @@ _NATIVE: Final = """
     mmengine mmseg:mmsegmentation onnxruntime:onnxruntime-gpu paddle:paddlepaddle-gpu peft pytorch_lightning ray
     sentence_transformers sglang tensorflow:tensorflow-gpu timm torch torch_geometric torch_npu torchao torchaudio
     torchdata torchtext torchtitan torchtune torchvision transformers trl vllm deepspeed detectron2 horovod megatron
-    faiss:faiss-gpu gptqmodel liger_kernel llamafactory torchrec
+    faiss:faiss-gpu gptqmodel keras liger_kernel llamafactory mxnet torchrec
 """
 _CUDA: Final = """
     apex auto_gptq awq:autoawq bitsandbytes causal_conv1d cupy fbgemm_gpu flash_attn flash_attn_interface flashinfer

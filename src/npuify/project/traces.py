@@ -1,4 +1,4 @@
-"""What one Python file shows of the project without being parsed: a main guard, and the frameworks that it imports."""
+"""What one Python file or notebook shows without being parsed: a main guard, and the frameworks that it imports."""
 
 from __future__ import annotations
 
@@ -36,13 +36,15 @@ class Trace(msgspec.Struct, array_like=True, frozen=True):
 _NOTHING: Final = Trace()
 
 
-def trace(raw: bytes, words: Words | None = None) -> Trace:
+def trace(raw: bytes, words: Words | None = None, *, notebook: bool = False) -> Trace:
     """What the file with the content ``raw`` shows. Searched as text: a quoted program counts too.
 
     Args:
         raw: its bytes, as they are or in lower case.
         words: finds ``IMPORT_WORDS``.
+        notebook: it is a Jupyter notebook, whose lines of code are strings of JSON.
     """
+    blanks = b' \t"' if notebook else b" \t\r\f"
     guard = 0
     at = raw.find(b"__main__")
     while at >= 0 and not guard:
@@ -55,7 +57,11 @@ def trace(raw: bytes, words: Words | None = None) -> Trace:
         name = _NAMES[raw[start:end]]
         if name not in places and raw[end : end + 1] not in _IDENTIFIER:
             line = raw.rfind(b"\n", 0, start) + 1
-            before = raw[line:start].lstrip()
+            before = raw[line:start]
+            if notebook and b"\\n" in before:
+                # A whole cell may be one string.
+                before = before[before.rindex(b"\\n") + 2 :]
+            before = before.lstrip(blanks)
             # Only a list goes on behind a comma: ``import numpy, torch``.
             if before.startswith(b"import ") and b"#" not in before if raw[start] == _COMMA else not before:
                 places[name] = line

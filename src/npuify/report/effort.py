@@ -3,13 +3,14 @@
 The hours are a sum of fixed parts and of parts for what was found:
 
 * **Fixed**: setting up the environment, the first run on one card, and comparing the result with that of the GPU. They
-  are due even where not one line has to change.
+  are due even where not one line has to change, unless there is nothing that a GPU would run.
 * **For each start**: each script that is started has to be tried once; no more than ``_MOST_STARTS`` are counted.
 * **For each kind of finding**: findings of one code, safety, severity and subject are one decision. The first place
   costs the most; each further place costs a fraction, because the same decision is only repeated. Edits that npuify
   makes cost the minutes of reading them in a diff.
 * **For each operator** of the project's own CUDA code that its Python calls: to be replaced by an equivalent where one
   is known, else to be written again, by what its kernels use. Where no operator is known: for each CUDA source file.
+* **For each file that imports another framework than torch**, where the project stands on that: to be ported by hand.
 * **For each file that could not be treated**: to be looked at by a person.
 
 Every part has a low and a high end. None of the numbers was measured: they are the judgement of people who moved
@@ -27,6 +28,7 @@ import msgspec
 from npuify.model import Safety, Severity
 from npuify.report.areas import area
 from npuify.report.kernels import NATIVE_OPERATOR
+from npuify.report.scope import foreign, has_nothing_to_move
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -112,6 +114,9 @@ _OPERATOR_HOURS: Final = {
 """For one operator that the project's Python calls, by what its kernels use."""
 _MOST_OPERATORS: Final = 25
 """Of one kind: a project that has more needs only some of them for any one use."""
+_PORT_HOURS: Final = (1.0, 8.0)
+"""For one file that imports a framework that npuify has no rules for."""
+_MOST_PORTED: Final = 60
 _UNREAD_MINUTES: Final = (5.0, 30.0)
 _ENDS: Final = (0.5, 2.0)
 """The range of the minutes for findings."""
@@ -156,9 +161,11 @@ def estimate(scan: ScanResult, left: Iterable[Finding], done: Iterable[Finding])
         left: findings that a person has to act on.
         done: findings whose edits npuify makes or has made.
     """
+    if has_nothing_to_move(scan):
+        return Estimate(0, 0, 0, (), HOW)
     parts = list(_FIXED)
     starts = min(max(len(scan.survey.entry_points), 1), _MOST_STARTS)
-    parts.append(_counted("Try each start", starts, "entry point", _START_MINUTES, 1 / 60))
+    parts.append(_counted("Try each start", starts, "entry point", "entry points", _START_MINUTES, 1 / 60))
     done = list(done)
     reading = sum(minutes((), done=done).values()) / 60
     if done:
@@ -166,9 +173,15 @@ def estimate(scan: ScanResult, left: Iterable[Finding], done: Iterable[Finding])
     others = [finding for finding in left if finding.code != NATIVE_OPERATOR]
     for name, spent in sorted(minutes(others).items(), key=lambda item: -item[1]):
         parts.append(_ranged(name, spent / 60, "what is left to a person in this area"))
+    other = foreign(scan)
+    if other is not None:
+        files = min(other.files, _MOST_PORTED)
+        parts.append(
+            _counted(f"Port from {other.name}", files, "file that imports it", "files that import it", _PORT_HOURS, 1)
+        )
     parts += _kernels(scan)
     if scan.errors:
-        parts.append(_counted("Files not treated", len(scan.errors), "file", _UNREAD_MINUTES, 1 / 60))
+        parts.append(_counted("Files not treated", len(scan.errors), "file", "files", _UNREAD_MINUTES, 1 / 60))
     low, high = sum(part.low for part in parts), sum(part.high for part in parts)
     # Where the ends lie far apart, the middle of their ratio is nearer the truth than the middle of their sum.
     return Estimate(_rounded(low), _rounded((low * high) ** 0.5), _rounded(high), tuple(parts), HOW)
@@ -179,20 +192,25 @@ def _kernels(scan: ScanResult) -> list[Part]:
     called = [one for one in scan.survey.operators if one.calls and one.difficulty != "host"]
     if not called:
         count = min(len(scan.survey.kernels), _MOST_KERNELS)
-        return [_counted("CUDA kernels", count, "CUDA source file", _KERNEL_HOURS, 1)] if count else []
+        return (
+            [_counted("CUDA kernels", count, "CUDA source file", "CUDA source files", _KERNEL_HOURS, 1)]
+            if count
+            else []
+        )
     kinds = Counter("with an equivalent" if one.equivalent or one.has_npu else one.difficulty for one in called)
     parts = []
     for kind, (low, high) in _OPERATOR_HOURS.items():
         if kinds[kind]:
             counted = min(kinds[kind], _MOST_OPERATORS)
             name = f"CUDA operators, {kind}"
-            parts.append(_counted(name, counted, "operator that Python calls", (low, high), 1))
+            one, many = "operator that Python calls", "operators that Python calls"
+            parts.append(_counted(name, counted, one, many, (low, high), 1))
     return parts
 
 
-def _counted(name: str, count: int, what: str, ends: tuple[float, float], unit: float) -> Part:
+def _counted(name: str, count: int, one: str, many: str, ends: tuple[float, float], unit: float) -> Part:
     rate = "minutes" if unit < 1 else "hours"
-    basis = f"{count} {what}{'' if count == 1 else 's'}, {ends[0]:g} to {ends[1]:g} {rate} each"
+    basis = f"{count} {one if count == 1 else many}, {ends[0]:g} to {ends[1]:g} {rate} each"
     return Part(name, round(count * ends[0] * unit, 2), round(count * ends[1] * unit, 2), basis)
 
 

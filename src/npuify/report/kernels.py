@@ -35,7 +35,9 @@ def kernel_groups(survey: Survey) -> list[KernelGroup]:
         return []
     waiting = [one for one in survey.operators if one.calls and not one.has_npu and one.difficulty != "host"]
     if not waiting:
-        return _files(survey) if survey.kernels and not _all_told(survey) else []
+        # Operators that no Python was seen to call may not be needed at all; the findings tell of each.
+        known = any(one.difficulty != "host" for one in survey.operators)
+        return _files(survey) if survey.kernels and not known else []
     by_module: dict[str, list[NativeOperator]] = {}
     for one in waiting:
         by_module.setdefault(one.module, []).append(one)
@@ -45,11 +47,6 @@ def kernel_groups(survey: Survey) -> list[KernelGroup]:
     if rest:
         groups.append(_group(f"{len(ordered) - _MOST_GROUPS} more extensions", rest))
     return groups
-
-
-def _all_told(survey: Survey) -> bool:
-    """Whether everything that Python calls is written for an NPU, too."""
-    return any(one.has_npu for one in survey.operators)
 
 
 def _group(module: str, operators: Sequence[NativeOperator]) -> KernelGroup:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, MigrationResult, Safety, ScanResult
 from npuify.report.summary import counted, in_order, summarise
-from npuify.report.verdict import hours, judge
+from npuify.report.verdict import hours, judge, status
+from npuify.report.visible import in_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,7 +37,7 @@ def _scan(result: ScanResult) -> Iterator[str]:
     summary = summarise(result, result.findings)
     yield from ("# npuify: what stands between this project and the NPU", "")
     yield from _numbers(
-        ("Project", _code(result.root)),
+        ("Project", _folder(result.root)),
         ("Files seen", str(summary.files_seen)),
         ("Files with findings", str(summary.files_with_findings)),
         *_severities(summary),
@@ -44,7 +46,7 @@ def _scan(result: ScanResult) -> Iterator[str]:
     yield from _release(result)
     yield from ("## What was found", "")
     yield from _by_code(summary)
-    yield from _checklist(result.findings, nothing="Nothing to do was found.")
+    yield from _checklist(result.findings, nothing="Nothing to do was found.", migrated=False)
     yield from _errors(result.errors)
     yield from _limits(result.findings, migrated=False)
 
@@ -54,7 +56,7 @@ def _migration(result: MigrationResult) -> Iterator[str]:
     summary = summarise(scan, result.left)
     yield from ("# npuify: report of the migration", "")
     yield from _numbers(
-        ("Source", _code(scan.root)),
+        ("Source", _folder(scan.root)),
         *([("Migrated copy", _code(result.destination))] if result.destination not in {"", scan.root} else []),
         ("Files seen", str(summary.files_seen)),
         ("Files changed", str(len(result.changed_files))),
@@ -72,7 +74,7 @@ def _migration(result: MigrationResult) -> Iterator[str]:
             "",
         )
         yield from _by_code(summary)
-    yield from _checklist(result.left, nothing="Nothing that npuify knows of.")
+    yield from _checklist(result.left, nothing="Nothing that npuify knows of.", migrated=True)
     yield from _errors(scan.errors)
     yield from _limits(result.left, migrated=True)
 
@@ -81,6 +83,12 @@ def _numbers(*rows: tuple[str, str]) -> Iterator[str]:
     yield from ("| | |", "|---|---|")
     yield from (f"| {name} | {value} |" for name, value in rows)
     yield ""
+
+
+def _folder(root: str) -> str:
+    """A folder as it was given; where that was ``.`` or ``..``, its name."""
+    path = Path(root)
+    return _code(root if path.name not in ("", "..") else path.resolve().name or root)
 
 
 def _severities(summary: Summary, before: str = "") -> tuple[tuple[str, str], ...]:
@@ -202,18 +210,32 @@ def _example(changes: Sequence[Change]) -> str:
     return _text(_shortened(message, 120))
 
 
-def _checklist(findings: Sequence[Finding], *, nothing: str) -> Iterator[str]:
-    if not findings:
+def _checklist(findings: Sequence[Finding], *, nothing: str, migrated: bool) -> Iterator[str]:
+    """What a person has to act on, to tick off; without a box what npuify does by itself, and what is worth knowing."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in sorted(findings, key=lambda one: (one.file, one.start)):
+        groups.setdefault(status(finding, migrated=migrated), []).append(finding)
+    acting = sorted(groups.get("manual", []) + groups.get("review", []), key=lambda one: (one.file, one.start))
+    if not acting:
         yield from (nothing, "")
-        return
-    for file, group in groupby(sorted(findings, key=lambda one: (one.file, one.start)), key=lambda one: one.file):
+    yield from _listed(acting, "- [ ] ")
+    if "migrated" in groups:
+        yield from ("## What npuify changes by itself", "", "With `npuify migrate`, which shows each edit.", "")
+        yield from _listed(groups["migrated"], "- ")
+    if "note" in groups:
+        yield from ("## Worth knowing", "", "Nothing breaks where these are left as they are.", "")
+        yield from _listed(groups["note"], "- ")
+
+
+def _listed(findings: Sequence[Finding], mark: str) -> Iterator[str]:
+    for file, group in groupby(findings, key=lambda one: one.file):
         yield from (f"### {_code(file)}", "")
         for finding in group:
             known = ""
             if finding.evidence in {Evidence.ASSUMED, Evidence.REPORTED}:
                 known = f" *({finding.evidence.value}, not confirmed)*"
             yield (
-                f"- [ ] line {finding.start.line}: **{finding.severity.value}** {finding.code} "
+                f"{mark}line {finding.start.line}: **{finding.severity.value}** {finding.code} "
                 f"{_code(finding.name)}: {_text(finding.message)}{known}"
             )
             if finding.advice:
@@ -269,7 +291,7 @@ def _shortened(text: str, limit: int = 60) -> str:
 
 def _code(text: str) -> str:
     """``text`` as inline code, also inside a table and also where it holds backticks."""
-    text = " ".join(text.split()).replace("|", "\\|")
+    text = in_one_line(text).replace("|", "\\|")
     ticks = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{ticks}{pad}{text}{pad}{ticks}"
@@ -277,7 +299,7 @@ def _code(text: str) -> str:
 
 def _text(text: str) -> str:
     """Prose on one line: what is between backticks stays code, elsewhere nothing is taken for markup."""
-    pieces = " ".join(text.split()).split("`")
+    pieces = in_one_line(text).split("`")
     if len(pieces) % 2 == 0:
         return _escaped("`".join(pieces))
     return "".join(f"`{piece}`" if number % 2 else _escaped(piece) for number, piece in enumerate(pieces))
@@ -288,4 +310,4 @@ def _escaped(text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    return _escaped(" ".join(text.split()))
+    return _escaped(in_one_line(text))

@@ -9,6 +9,7 @@ from npuify.model import Evidence, MigrationResult, Safety, ScanResult, Severity
 from npuify.report.places import Places
 from npuify.report.summary import Summary, counted, in_order, severities_in_words, summarise
 from npuify.report.verdict import Level, hours, judge
+from npuify.report.visible import file_name, in_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,7 +75,10 @@ def _migration(result: MigrationResult) -> Iterator[Line]:
         yield [(f"{verb} {len(result.changed_files) - len(new)}", "bold green"), (of, "")]
         width = min(max(len(file) for file in result.changed_files), 60)
         for file in result.changed_files:
-            yield [(f"  {file.ljust(width)}  ", ""), ("new" if file in new else counted(edits[file], "edit"), "dim")]
+            yield [
+                (f"  {file_name(file).ljust(width)}  ", ""),
+                ("new" if file in new else counted(edits[file], "edit"), "dim"),
+            ]
     else:
         yield [("Nothing to change", "bold green"), (f" in {counted(scan.files_seen, 'file')}.", "")]
     summary = summarise(scan, result.left)
@@ -98,26 +102,26 @@ def _migration(result: MigrationResult) -> Iterator[Line]:
 
 def _findings(findings: Sequence[Finding], places: Places) -> Iterator[Line]:
     for finding in findings:
-        place = f"{places.shown(finding.file)}:{finding.start.line}:{finding.start.column}"
+        place = f"{file_name(places.shown(finding.file))}:{finding.start.line}:{finding.start.column}"
         marks = [_EDITS[finding.safety]] if finding.edits else []
         marks += [finding.evidence.value] if finding.evidence in _UNCERTAIN else []
         yield [
             (place, "bold"),
             (f" {finding.code} ", "magenta"),
             (finding.severity.value, _COLOURS[finding.severity]),
-            (f" {_one_line(finding.message)}", ""),
+            (f" {in_one_line(finding.message)}", ""),
             (f" [{', '.join(marks)}]" if marks else "", "dim"),
         ]
         if finding.advice:
-            yield [(f"    {_one_line(finding.advice)}", "dim")]
+            yield [(f"    {in_one_line(finding.advice)}", "dim")]
 
 
 def _errors(errors: Sequence[FileError], places: Places) -> Iterator[Line]:
     for error in in_order(errors):
-        place = places.shown_in_source(error.file) + (f":{error.line}" if error.line else "")
-        yield [(place, "bold"), (" not treated: ", "bold red"), (_one_line(error.message), "")]
+        place = file_name(places.shown_in_source(error.file)) + (f":{error.line}" if error.line else "")
+        yield [(place, "bold"), (" not treated: ", "bold red"), (in_one_line(error.message), "")]
         if error.advice:
-            yield [(f"    {_one_line(error.advice)}", "dim")]
+            yield [(f"    {in_one_line(error.advice)}", "dim")]
 
 
 def _table(summary: Summary) -> Iterator[Line]:
@@ -165,7 +169,7 @@ def _verdict(verdict: Verdict) -> Iterator[Line]:
         first = blocker.places[0]
         where = f"{first.file}:{first.line}" if first.line else first.file
         more = ", …" if len(blocker.places) > 1 else ""
-        yield [("  Blocked by ", "bold red"), (_one_line(f"{blocker.what} ({where}{more})"), "")]
+        yield [("  Blocked by ", "bold red"), (in_one_line(f"{blocker.what} ({where}{more})"), "")]
     starts = [point.file for point in verdict.survey.entry_points]
     if starts:
         yield [("  Starts with ", "dim"), (_some(starts), "")]
@@ -174,7 +178,7 @@ def _verdict(verdict: Verdict) -> Iterator[Line]:
         yield [("  Stands on ", "dim"), (_some(frameworks), "")]
     operators = [one.what for one in verdict.operators]
     if operators:
-        yield [("  Operators that decide: ", "dim"), (_one_line(_some(operators)), "")]
+        yield [("  Operators that decide: ", "dim"), (in_one_line(_some(operators)), "")]
     yield [
         ("  Estimate ", "dim"),
         (hours(verdict.estimate), "bold"),
@@ -185,8 +189,4 @@ def _verdict(verdict: Verdict) -> Iterator[Line]:
 def _some(names: Sequence[str]) -> str:
     """The first of ``names``, and how many more there are."""
     more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return _one_line(", ".join(names[:_SHOWN])) + more
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return in_one_line(", ".join(names[:_SHOWN])) + more

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from npuify.model import MigrationResult, Safety, ScanResult, Severity, Survey
 from npuify.report.effort import Estimate, estimate, first_place
 from npuify.report.kernels import NATIVE_OPERATOR, kernel_groups
+from npuify.report.scope import foreign, has_nothing_to_move, is_aside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from npuify.model import Finding
+    from npuify.report.scope import Foreign
 
 
 class Level(str, Enum):
@@ -90,8 +93,9 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 _MOST_DECIDING: Final = 10
-_BLOCKING_AREA: Final = "NPU6"
-"""Packages and extensions: where these have no form for Ascend, nothing that needs them can run."""
+_WITHOUT_FORM: Final = frozenset(("NPU607", "NPU608", "NPU620", "NPU632", "NPU640"))
+"""Packages, extensions and kernels that Ascend does not have. The rest of 6xx says what to ask for instead."""
+_SUPPORTED_ALREADY: Final = "NPU108"
 _OPERATORS: Final = frozenset(
     ("NPU410", "NPU411", "NPU414", "NPU417", "NPU418", "NPU420", "NPU421", "NPU422", "NPU504", "NPU510")
 )
@@ -120,16 +124,31 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
         groups[status(finding, migrated=True)].append(finding)
     manual, review, notes = groups.values()
     # Operators are told of by extension, with their kernels.
-    blocking = [one for one in manual if one.code.startswith(_BLOCKING_AREA) and one.code != NATIVE_OPERATOR]
-    blockers = (*_kernels(scan.survey), *_kinds(blocking))
-    deciding = _kinds([one for one in (*manual, *review) if not one.code.startswith(_BLOCKING_AREA)])
-    level = Level.BLOCKED if blockers else Level.WORK if manual else Level.RUNS
-    if level is Level.RUNS and (review or scan.errors):
+    told = [one for one in manual if one.code != NATIVE_OPERATOR]
+    stopping = [one for one in told if not is_aside(one)]
+    other = foreign(scan)
+    framework = _foreign(other)
+    rest = (*_kernels(scan.survey), *_packages(stopping))
+    blockers = rest if other is None or other.has_form else (*framework, *rest)
+    blocking = {one.subject for one in stopping if one.code in _WITHOUT_FORM}
+    deciding = _kinds(one for one in (*told, *review) if one.code not in _WITHOUT_FORM or one.subject not in blocking)
+    if other is not None and other.has_form:
+        deciding = (*framework, *deciding)
+    level = Level.BLOCKED if blockers else Level.WORK if stopping or other else Level.RUNS
+    if level is Level.RUNS and (manual or review or scan.errors or scan.survey.kernels):
         level = Level.REVIEW
+    if has_nothing_to_move(scan):
+        summary = "Nothing to move was found: no file imports PyTorch or another framework that npuify knows."
+    else:
+        counts = _Counts(len(blockers), len(stopping), len(told) - len(stopping), len(review), len(scan.errors))
+        summary = _summary(level, counts) if other is None or rest or stopping else ""
+        if other is not None:
+            summary = f"{_foreign_summary(other)} {summary}".rstrip()
+        summary += _supported_already(left)
     return Verdict(
         level=level,
         title=TITLES[level],
-        summary=_summary(level, len(blockers), manual, review, len(scan.errors)),
+        summary=summary,
         blockers=blockers,
         deciding=deciding[:_MOST_DECIDING],
         operators=_operators(left),
@@ -156,7 +175,9 @@ def status(finding: Finding, *, migrated: bool) -> str:
 
 
 def hours(value: Estimate) -> str:
-    """ "12 hours (4 to 31)"."""
+    """ "12 hours (4 to 31)", or "0 hours"."""
+    if not value.high:
+        return "0 hours"
     unit = "hour" if value.likely == 1 else "hours"
     return f"{value.likely:g} {unit} ({value.low:g} to {value.high:g})"
 
@@ -192,6 +213,22 @@ def _kernels(survey: Survey) -> tuple[Blocker, ...]:
     )
 
 
+def _packages(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
+    """What has no form for Ascend, one entry a package, wherever it is asked for, imported or used."""
+    by_package: dict[str, Blocker] = {}
+    for one in _kinds(one for one in findings if one.code in _WITHOUT_FORM):
+        package = re.split(r"[ .]", one.what, maxsplit=1)[0]
+        key = package.replace("-", "_").lower()
+        if key in by_package:
+            first = by_package[key]
+            places = tuple(sorted({*first.places, *one.places}))
+            # "apex", not the one part of it that comes first.
+            what = re.sub(r"^[^ ]+", re.split(r"[ .]", first.what, maxsplit=1)[0], first.what)
+            one = Blocker(what, first.why, first.advice, places)
+        by_package[key] = one
+    return tuple(by_package.values())
+
+
 def _kinds(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
     """One entry for all findings of one code and subject, the costliest first."""
     groups: dict[tuple[str, str, str], list[Finding]] = {}
@@ -219,22 +256,59 @@ def _operators(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
     return tuple(Blocker(name, group[0].message, group[0].advice, _places(group)) for name, group in ordered)
 
 
-def _summary(level: Level, blockers: int, manual: list[Finding], review: list[Finding], errors: int) -> str:
+class _Counts(NamedTuple):
+    """What a summary counts: blockers, places, files."""
+
+    blockers: int
+    manual: int
+    aside: int
+    """Places for a person in tests, documentation and continuous integration."""
+    review: int
+    errors: int
+
+
+def _summary(level: Level, counts: _Counts) -> str:
+    blockers, manual, aside, review, errors = counts
     if level is Level.BLOCKED:
-        text = (
-            f"{_count(blockers, 'thing has', 'things have')} no form for Ascend and must be written or replaced first"
+        one, many = (
+            "thing has no form for Ascend, and what needs it",
+            "things have no form for Ascend, and what needs them",
         )
-        rest = f"; {_count(len(manual), 'place needs', 'places need')} a person besides" if manual else ""
+        text = f"{_count(blockers, one, many)} cannot run before it is written or replaced"
+        rest = f"; {_count(manual, 'place needs', 'places need')} a person besides" if manual else ""
         return f"{text}{rest}."
     if level is Level.WORK:
-        rest = f", and {len(review)} to look at" if review else ""
-        them = "it" if len(manual) == 1 else "them"
-        return f"{_count(len(manual), 'place', 'places')} will not run before a person has changed {them}{rest}."
+        rest = f", and {review} to look at" if review else ""
+        them = "it" if manual == 1 else "them"
+        return f"{_count(manual, 'place', 'places')} will not run before a person has changed {them}{rest}."
     if level is Level.REVIEW:
-        parts = [_count(len(review), "place", "places") + " to look at"] if review else []
+        parts = [_count(review, "place", "places") + " to look at"] if review else []
+        if aside:
+            parts.append(_count(aside, "place", "places") + " to change in tests, documentation or builds")
         parts += [_count(errors, "file", "files") + " that could not be treated"] if errors else []
-        return f"{' and '.join(parts)}; none is known to stop the program.".capitalize()
+        # Of kernels that are called, the blockers tell.
+        parts = parts or ["CUDA code of its own that no Python was seen to call"]
+        text = f"{' and '.join(parts)}; none is known to stop the program."
+        return text[:1].upper() + text[1:]
     return "Nothing is known that would stop it. Only a run on the NPU proves it."
+
+
+def _supported_already(left: Iterable[Finding]) -> str:
+    for one in left:
+        if one.code == _SUPPORTED_ALREADY:
+            return f" The project asks for an NPU itself ({one.file}:{one.start.line}): first run it as it is."
+    return ""
+
+
+def _foreign_summary(other: Foreign) -> str:
+    return f"The project stands on {other.name} ({_count(other.files, 'file imports', 'files import')} it). {other.why}"
+
+
+def _foreign(other: Foreign | None) -> tuple[Blocker, ...]:
+    if other is None:
+        return ()
+    file, _, line = other.first.rpartition(":")
+    return (Blocker(other.name, other.why, other.advice, (Place(file, int(line)),)),)
 
 
 def _count(count: int, one: str, many: str) -> str:

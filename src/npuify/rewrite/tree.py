@@ -125,10 +125,15 @@ def write_tree(
         if isinstance(error, OSError):
             raise _failed(error, destination, hidden=holder) from error
         raise
-    if source.is_dir():
-        with contextlib.suppress(OSError):
-            shutil.copystat(source, target)
-    _remove(holder)
+    try:
+        if source.is_dir():
+            with contextlib.suppress(OSError):
+                shutil.copystat(source, target)
+        _remove(holder)
+    except BaseException:
+        # The copy stands; what is left to delete, an old tree perhaps, goes even so.
+        _remove(holder)
+        raise
     if holder.exists():
         left = FileError(holder.name, "the replaced destination could not be deleted", advice="delete it by hand")
         return (*skipped, left)

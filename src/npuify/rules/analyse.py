@@ -82,6 +82,12 @@ class RuleSet:
         self._joint_reasons = [(words, beside) for _, words, beside in reasons if beside]
         self._plain = frozenset(word for word in self._reasons if any(part in word for part in _WITHOUT_TORCH))
         self._interests: dict[frozenset[bytes], Interest] = {}
+        # Rules look at other functions than the one in which they find something, so that what is parsed must not
+        # depend on which rules were chosen.
+        chosen = len(self.rules) < sum(
+            rule.style in ("", style) and (placing or not rule.placing) for rule in all_rules().values()
+        )
+        self._all = RuleSet(Selection(), style, placing=placing) if chosen else self
 
     def may_concern(self, lower: bytes) -> bool:
         """Whether a file with these bytes, turned to lower case, can hold anything for these rules."""
@@ -99,6 +105,10 @@ class RuleSet:
         if there not in self._interests:
             self._interests[there] = self._interest(there)
         return self._interests[there]
+
+    def parsed_for(self, raw: bytes, interest: Interest) -> Words:
+        """Words of which one stands in each part of a file that has to be parsed; ``interest`` is that in this file."""
+        return interest.words if self._all is self else self._all.interest(raw.lower()).words
 
     def _interest(self, there: frozenset[bytes]) -> Interest:
         by_node: dict[type[ast.AST], list[Rule]] = {}
@@ -187,6 +197,10 @@ _MEMBERS = frozenset(("major", "minor", "multi_processor_count", "warp_size", "i
 """Attributes that rules ask for although they hold none of the rules' words."""
 
 
+_STRINGS = frozenset(("GPU", "gpu"))
+"""Strings that rules ask for whole, and whose word, being in so many names, stands in quotes."""
+
+
 def _may_matter(node: ast.AST, file: PythonFile, words: Words) -> bool:
     """Whether any rule can find something in a node: sorts most of them out before the rules are asked one by one.
 
@@ -200,7 +214,7 @@ def _may_matter(node: ast.AST, file: PythonFile, words: Words) -> bool:
             return True
         return (file.qualname(node) or "").startswith("torch")
     if isinstance(node, ast.Constant):
-        return isinstance(node.value, str) and words.within(node.value)
+        return isinstance(node.value, str) and (node.value in _STRINGS or words.within(node.value))
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr", "patch", "setattr"):
             return True

@@ -332,7 +332,12 @@ class _Call:
                 self.conditions.append("no sequence may have more queries than keys")
             if literal is None and causal is not None:
                 text = self.file.code(causal)
-                return [f"{mask} if {text} else None"], [f"sparse_mode={causal_mode}"]
+                if isinstance(causal, (ast.IfExp, ast.Lambda, ast.NamedExpr)):
+                    text = f"({text})"
+                if any(isinstance(item, (ast.Call, ast.Await, ast.NamedExpr)) for item in ast.walk(causal)):
+                    self.conditions.append("what causal= computes is computed twice, and must give the same")
+                # That a mode for causal masks may be given without a mask is said nowhere.
+                return [f"{mask} if {text} else None"], [f"sparse_mode={causal_mode} if {text} else 0"]
             return [mask], [f"sparse_mode={causal_mode}"]
         if not same_lengths:
             self.conditions.append("no sequence may have more queries than keys, since a query would see no key")

@@ -137,12 +137,12 @@ def rpc_device_map(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
 
     RPC that carries CPU tensors needs no change, and is not reported.
     """
-    if not file.says(b"rpc") or not isinstance(node.func, ast.Attribute):
+    if not file.says(b"rpc"):
         return
     if (file.qualname(node.func) or "") == _RPC_OPTIONS:
         if not any(keyword.arg in ("device_maps", "devices") for keyword in node.keywords):
             return
-    elif node.func.attr not in _RPC_SETTERS or not file.says(b"torch.distributed"):
+    elif getattr(node.func, "attr", "") not in _RPC_SETTERS or not file.says(b"torch.distributed"):
         return
     yield file.report(
         node,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
@@ -139,6 +140,8 @@ def _defines(statement: ast.stmt, late: ast.stmt) -> bool:
         "device(rank",
         '"cuda", rank',
         "'cuda', rank",
+        *(f"{before}{owner}.rank" for owner in ("self", "args") for before in ("cuda(", "to(", ":{", "device(")),
+        *(f"{quote}cuda{quote}, {owner}.rank" for owner in ("self", "args") for quote in "\"'"),
     ),
     evidence=Evidence.REPORTED,
     source="users' reports: error 107001, invalid device ID, on the second machine",
@@ -175,7 +178,7 @@ def _index_of(arguments: list[ast.expr]) -> ast.expr | None:
         parts = first.values
         text = parts[0].value if len(parts) == 2 and isinstance(parts[0], ast.Constant) else ""
         return parts[1].value if text in ("cuda:", "npu:") and isinstance(parts[1], ast.FormattedValue) else None
-    return arguments[-1] if isinstance(arguments[-1], (ast.Name, ast.Call, ast.Subscript)) else None
+    return arguments[-1] if isinstance(arguments[-1], (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else None
 
 
 def _is_global_rank(node: ast.expr, file: PythonFile) -> bool:
@@ -183,6 +186,19 @@ def _is_global_rank(node: ast.expr, file: PythonFile) -> bool:
         found = file.scope(node).lookup(node.id)
         values = [binding.value for binding in found[1]] if found is not None else []
         return bool(values) and all(value is not None and _asks_rank(value, file) for value in values)
+    if isinstance(node, ast.Attribute):
+        written = dotted_text(node)
+        if written is None or not node.attr.endswith("rank"):
+            return False
+        given = [
+            one.value
+            for one in file.nodes_on_lines_with(f"{written} =")
+            if isinstance(one, ast.Assign) and any(dotted_text(target) == written for target in one.targets)
+        ]
+        # Parts of the file in which no rule looks are not parsed; one of them may give it another value.
+        name = re.escape(written.encode())
+        everywhere = re.findall(rb"(?m)(?<![\w.])%b\s*[-+*|&]?=(?!=)|^[ \t]*%b\s*," % (name, name), file.source.data)
+        return bool(given) and len(given) == len(everywhere) and all(_asks_rank(value, file) for value in given)
     return _asks_rank(node, file)
 
 

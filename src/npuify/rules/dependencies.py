@@ -204,17 +204,22 @@ def _python(file: DependencyFile) -> Iterator[Finding]:
 
     pythons = next((row.pythons for row in knowledge.releases() if row.torch_npu == file.release.torch_npu), ())
     for entry in file.named("python"):
-        if entry.dialect != "conda" or not entry.specifier or not pythons:
+        if entry.dialect not in ("conda", "poetry", "pipenv") or not entry.specifier or not pythons:
             continue
         if any(admits(entry.specifier, f"{python}.{patch}") for python in pythons for patch in range(20)):
             continue
+        spots = [file.version(entry, f"=={pythons[0]}")]
+        if entry.dialect == "pipenv" and entry.version_span is not None:
+            spots = [Spot(*entry.version_span, pythons[0])]
         yield file.report(
             PYTHON,
             entry,
             f"torch-npu {file.release.torch_npu} has packages for Python {', '.join(pythons)}; "
             f"{file.written(entry)} is none of them",
-            spots=[file.version(entry, f"=={pythons[0]}")],
+            # For Poetry a range has to be written, which the project's own code decides.
+            spots=spots if entry.dialect != "poetry" else None,
             subject="python",
+            advice="" if entry.dialect != "poetry" else f"ask for a range that begins with {pythons[0]}, or higher",
         )
 
 
@@ -239,6 +244,8 @@ def _judge(entry: Entry, file: DependencyFile) -> Iterator[Finding]:
 
 def _sentence(entry: Entry, row: Dependency) -> str:
     """The row's message with the package's name in front, where it does not begin with a name itself."""
+    if row.message.lower().replace("_", "-").startswith(f"{entry.name} "):
+        return row.message.rstrip(".")
     message = row.message if row.message[:1].isupper() else f"{entry.name} {row.message}"
     if entry.name not in message.lower() and not row.message[:1].islower():
         message = f"{entry.name}: {message}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.base import rule
 from npuify.rules.context import argument
+from npuify.source.python import dotted_text
 from npuify.source.types import TENSOR, infer
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def _fixed_repeats(node: ast.Call, method: bool) -> bool:
     "boolean-mask-index",
     Safety.MANUAL,
     Severity.INFO,
-    words=("[mask]",),
+    words=("[mask]", "[~mask]", " > 0]", " > 0.5]", " != -100]"),
     needs_cuda=True,
     evidence=Evidence.DOCUMENTED,
     source="PyTorch indexes by a boolean tensor through nonzero, which waits for the device",
@@ -214,18 +215,28 @@ def boolean_mask_index(node: ast.Subscript, file: PythonFile) -> Iterator[Findin
     Reported only where the mask is made by a comparison beside it. Looked for in files that are of interest anyway.
     """
     mask = node.slice
-    if not isinstance(mask, ast.Name) or not isinstance(node.ctx, ast.Load) or not imports_torch(file):
+    if not isinstance(node.ctx, ast.Load) or not imports_torch(file) or not in_module_class(node, file):
         return
-    if mask.id != "mask" or not in_module_class(node, file):
+    name = mask.operand if isinstance(mask, ast.UnaryOp) and isinstance(mask.op, ast.Invert) else mask
+    if isinstance(name, ast.Name):
+        found = file.scope(node).lookup(name.id)
+        if name.id != "mask" or found is None or not found[1]:
+            return
+        if not all(_is_mask(binding.value, file) for binding in found[1]):
+            return
+    elif not isinstance(mask, ast.Compare) or not _is_mask(mask, file):
         return
-    found = file.scope(node).lookup(mask.id)
-    if found is None or not found[1] or not all(_is_mask(binding.value, file) for binding in found[1]):
+    # What is compared and indexed by the outcome is an array: no list can be.
+    by_itself = isinstance(mask, ast.Compare) and dotted_text(mask.left) == (dotted_text(node.value) or "?")
+    if not by_itself and infer(node.value, file.source, file.scope(node)) != TENSOR:
         return
-    if infer(node.value, file.source, file.scope(node)) != TENSOR:
-        return
+    if isinstance(mask, ast.Compare) and not by_itself:
+        if infer(mask.left, file.source, file.scope(node)) != TENSOR:
+            return
     yield file.report(
         node,
-        f"indexing by the mask {mask.id}: the shape of the result depends on the data, so the host waits for the NPU",
+        f"indexing by the mask {file.code(mask)}: the shape of the result depends on the data, so the host waits "
+        "for the NPU",
         subject="torch.Tensor.__getitem__",
         advice="if this runs in every step, keep the shape: torch.where, masked_fill, or a sum weighted by the mask",
     )

@@ -33,6 +33,8 @@ _BY_VARIABLE = re.compile(r"(?P<head>[\w.-]+(?:\[[\w,.-]*\])?==)\$(?:\{(?P<brace
 _NEW_VERSION = re.compile(r"[\w.-]+(?:\[[\w,.-]*\])?==(?P<version>[\w.]+)")
 _CUDA_BUILD = re.compile(rb"\+cu\d")
 _BY_HAND = "change it by hand: a shell puts this part of the command together"
+_NOTHING_ELSE = "take the whole command out: it installs nothing else"
+_FROM_FILE = re.compile(rb"(?:^|\s)(?:-r|--requirement)[ \t=]")
 
 
 def judge_pip_lines(data: bytes, start: int, end: int, file: OtherFile) -> None:
@@ -67,12 +69,35 @@ def _judge_command(command: PipCommand, data: bytes, file: OtherFile, *, has_pai
             if finding.code == TORCH.code and one.edits and is_script and _pins_another(command, data, file):
                 one = structs.replace(one, safety=Safety.REVIEW)
             placed.append(one)
+    placed = _leaving_something(placed, command)
     # A build for CUDA that stays is not to be had from another index.
     stays = any(one.code in (TORCH.code, COMPANION.code) and not one.edits for one in placed)
     for one in placed:
         if stays and one.code == INDEX.code and _CUDA_BUILD.search(command.text):
             one = structs.replace(one, edits=(), safety=Safety.MANUAL, advice=_BY_HAND)
         file.add(one)
+
+
+def _leaving_something(findings: list[Finding], command: PipCommand) -> list[Finding]:
+    """``findings`` without edits that together would leave ``pip install`` nothing to install, which is an error."""
+    gone = [{span for span in command.arguments for edit in one.edits if _takes_out(edit, span)} for one in findings]
+    if _FROM_FILE.search(command.text) or len(set().union(*gone)) < len(command.arguments):
+        return findings
+    return [
+        structs.replace(
+            one,
+            edits=(),
+            safety=Safety.MANUAL,
+            advice=f"{one.advice}; {_NOTHING_ELSE}" if one.advice else _NOTHING_ELSE,
+        )
+        if spans
+        else one
+        for one, spans in zip(findings, gone, strict=True)
+    ]
+
+
+def _takes_out(edit: Edit, argument: tuple[int, int]) -> bool:
+    return not edit.after and edit.start <= argument[0] and argument[1] <= edit.end
 
 
 def _pins_another(command: PipCommand, data: bytes, file: OtherFile) -> bool:
@@ -165,7 +190,7 @@ def _argument_edits(finding: Finding, command: PipCommand, data: bytes, file: Ot
             gone = [span for span in command.arguments if start <= span[0] and span[1] <= end + 1]
             if gone:
                 without = _word_out if command.is_words else _without
-                edits += [without(data, span) if len(command.arguments) > len(gone) else None for span in gone]
+                edits += [without(data, span) for span in gone]
                 continue
         if start == end:
             # What is added comes after the argument before it, not after the blanks that follow.

@@ -209,7 +209,9 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
                 continue
             lower = raw.lower()
             others = analysers_for(file.relative, file.kind)
-            seen = trace(lower, rules.imports) if file.kind == "python" else Trace()
+            seen = Trace()
+            if file.kind in ("python", "notebook"):
+                seen = trace(lower, rules.imports, notebook=file.kind == "notebook")
             python = file.kind == "python" and (
                 rules.may_concern(lower) or any(name.partition(".")[0] in packages for name, _ in seen.imports)
             )

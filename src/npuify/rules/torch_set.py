@@ -21,6 +21,10 @@ _TORCH = ("torch", "pytorch")
 _COMPANIONS = ("torchvision", "torchaudio")
 _CUDA_PATH = re.compile(r"(?:(?<=/whl/)|(?<=/whl/nightly/)|(?<=/whl/test/))cu\d{2,3}(?=[/\"'\s]|$)", re.MULTILINE)
 _ONLY_INDEX = re.compile(r"(?<![\w-])(?:--index-url|-i)(?=[ \t=]+https?://download\.pytorch\.org/whl/)")
+_CUDA_BACKEND = re.compile(r"(?<=--torch-backend[= ])cu\d{2,3}(?=\s|$)", re.MULTILINE)
+"""uv's own option for the same."""
+_WHOLE_PAGE = re.compile(r"(?<=download\.pytorch\.org/whl/)torch_stable\.html")
+"""The page of all builds, of which pip takes those for CUDA: ``+cu118`` is a later version than ``+cpu`` and none."""
 _CUDA_PAGE = re.compile(r"(?<=/whl/torch-)\d[\d.]*(?:\+|%2[Bb])cu\d{2,3}(?=\.html)")
 
 
@@ -145,15 +149,18 @@ def judge_indexes(file: DependencyFile) -> Iterator[Finding]:
         return
     for pattern, after, safety in (
         (_CUDA_PATH, "cpu", Safety.SAFE),
+        (_CUDA_BACKEND, "cpu", Safety.SAFE),
+        (_WHOLE_PAGE, "cpu/torch_stable.html", Safety.SAFE),
         (_CUDA_PAGE, f"{file.release.torch}+cpu", Safety.REVIEW),
     ):
         for match in pattern.finditer(file.document.text):
             if _in_comment(file, match.start()) or _is_wheel(file, match.end()):
                 continue
+            names = "lists, among others," if pattern is _WHOLE_PAGE else "names"
             yield file.report(
                 INDEX,
                 match.span(),
-                f"{match.group()} names builds for CUDA; torch-npu goes with the builds for the CPU",
+                f"{match.group()} {names} builds for CUDA; torch-npu goes with the builds for the CPU",
                 spots=[Spot(*match.span(), after)],
                 safety=safety,
                 subject=match.group(),

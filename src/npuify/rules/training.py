@@ -294,7 +294,8 @@ def set_epoch_missing(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
 
     Reported only where the loop over the epochs is in the same file.
     """
-    if not (file.qualname(node.func) or "").startswith("torch.utils.data.") or file.says(b"set_epoch"):
+    name = file.qualname(node.func) or ""
+    if not (name.startswith("torch.utils.data.") and name.endswith(".DistributedSampler")) or file.says(b"set_epoch"):
         return
     shuffle = argument(node, 3, "shuffle")
     if shuffle is not None and not (isinstance(shuffle, ast.Constant) and shuffle.value is True):
@@ -425,6 +426,7 @@ def train_mode_not_restored(node: ast.Call, file: PythonFile) -> Iterator[Findin
             name == "eval" and isinstance(call.func, ast.Attribute) and dotted_text(call.func.value) == model
             for name, call in calls
         )
+        evaluates = evaluates or any(_evaluates(call, model, file) for _, call in calls)
         if evaluates and "backward" in names and not any(name.startswith("train") for name in names):
             yield file.report(
                 node,
@@ -433,3 +435,20 @@ def train_mode_not_restored(node: ast.Call, file: PythonFile) -> Iterator[Findin
                 advice=f"call {model}.train() first in each epoch",
             )
             return
+
+
+def _evaluates(call: ast.Call, model: str, file: PythonFile) -> bool:
+    """Whether a call of a function of this file switches the model, given to it by position, to evaluation for good."""
+    place = next((index for index, item in enumerate(call.args) if dotted_text(item) == model), None)
+    found = file.scope(call).lookup(call.func.id) if isinstance(call.func, ast.Name) else None
+    if place is None or found is None or len(found[1]) != 1:
+        return False
+    function = found[1][0].node
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    taken = [*function.args.posonlyargs, *function.args.args]
+    if place >= len(taken):
+        return False
+    inside = [(name, item.func.value) for name, item in _calls(function) if isinstance(item.func, ast.Attribute)]
+    switched = {name for name, of in inside if dotted_text(of) == taken[place].arg}
+    return "eval" in switched and "train" not in switched

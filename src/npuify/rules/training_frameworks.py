@@ -83,12 +83,12 @@ def lightning_accelerator(node: ast.keyword, file: PythonFile) -> Iterator[Findi
     "ray-gpu",
     Safety.REVIEW,
     Severity.ERROR,
-    words=("num_gpus=", "use_gpu=", "get_gpu_ids"),
+    words=("num_gpus=", "use_gpu=", "get_gpu_ids", '"gpu"', "'gpu'"),
     beside=("import ray", "from ray"),
     evidence=Evidence.DOCUMENTED,
     source="Ray's page on accelerators: Huawei Ascend is the resource NPU",
 )
-def ray_gpu(node: ast.keyword | ast.Attribute, file: PythonFile) -> Iterator[Finding]:
+def ray_gpu(node: ast.keyword | ast.Attribute | ast.Constant, file: PythonFile) -> Iterator[Finding]:
     """Ray counts NPUs as a resource named ``NPU``; what asks for GPUs is never scheduled there.
 
     Wrong where the cluster gives its NPUs another resource name.
@@ -123,6 +123,9 @@ def ray_gpu(node: ast.keyword | ast.Attribute, file: PythonFile) -> Iterator[Fin
                 advice='ask ray.get_runtime_context().get_accelerator_ids()["NPU"]',
             )
         return
+    if isinstance(node, ast.Constant):
+        yield from _ray_resource(node, file)
+        return
     call = _call_of(node, file)
     if call is None or not _is_ray(call.func, file):
         return
@@ -150,8 +153,54 @@ def _is_ray(function: ast.expr, file: PythonFile) -> bool:
     name = file.qualname(function) or ""
     if name in ("ray.remote", "ray.init", "ray.method") or name.startswith(("ray.train.", "ray.air.", "ray.tune.")):
         return True
-    # worker.options(num_gpus=1): what the worker is cannot be told, but nothing else has options with that name.
-    return isinstance(function, ast.Attribute) and function.attr == "options" and not name
+    # Worker.options(num_gpus=1), dataset.map_batches(f, num_gpus=1): what these are of cannot always be told, but in a
+    # file that imports Ray nothing else has an argument of that name.
+    return isinstance(function, ast.Attribute) and function.attr in ("options", "map_batches", "map", "flat_map")
+
+
+def _ray_resource(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
+    """``"GPU"`` as the name of a resource: in a bundle or a dict that Ray is given, or asked of what Ray returns."""
+    if not isinstance(node.value, str) or node.value not in ("GPU", "gpu"):
+        return
+    call = _ray_around(node, file)
+    if call is None:
+        return
+    edits = []
+    if node.value == "GPU":
+        quote = file.code(node)[0]
+        edits = [file.edit(file.source.start(node), file.source.end(node), f"{quote}NPU{quote}")]
+    yield file.report(
+        node,
+        f"{node.value!r} is Ray's name for NVIDIA and AMD GPUs; it knows NPUs as the resource NPU",
+        edits=edits,
+        subject=file.qualname(call.func) or "ray",
+        advice=""
+        if edits
+        else 'name the resource "NPU" here; where only "cpu" and "gpu" are taken, as in '
+        'resources_per_trial, give it as custom_resources={"NPU": 1}',
+    )
+
+
+def _ray_around(node: ast.Constant, file: PythonFile) -> ast.Call | None:
+    """The call of Ray that a string is a key for: of a dict among its arguments, or of what it returns."""
+    parent = file.parent(node)
+    if isinstance(parent, ast.Subscript):
+        made: ast.AST = parent.value
+    elif isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and parent.func.attr == "get":
+        made = parent.func.value
+    elif isinstance(parent, ast.Dict) and node in parent.keys:
+        above = file.parent(parent)
+        while isinstance(above, (ast.List, ast.ListComp, ast.BinOp, ast.Tuple, ast.keyword)):
+            above = file.parent(above)
+        made = above if above is not None else parent
+    else:
+        return None
+    if not isinstance(made, ast.Call):
+        return None
+    name = file.qualname(made.func) or ""
+    if isinstance(made.func, ast.Attribute) and made.func.attr == "get_accelerator_ids":
+        return made
+    return made if name.startswith("ray.") else None
 
 
 @rule(
@@ -218,6 +267,11 @@ _DEEPSPEED_OPERATORS = {
     "deepspeed.ops.fp_quantizer": "leave the quantisation off",
     "deepspeed.ops.random_ltd": "leave random layer-token dropping off",
 }
+_DEEPSPEED_BUILDERS = frozenset(
+    f"{name}Builder"
+    for name in ("AsyncIO", "FusedAdam", "Inference", "CPUAdam", "CPUAdagrad", "CPULion", "NotImplemented", "Op")
+)
+"""Those of ``op_builder/npu``, and those that build nothing."""
 
 
 @rule(
@@ -229,16 +283,31 @@ _DEEPSPEED_OPERATORS = {
     evidence=Evidence.DOCUMENTED,
     source="DeepSpeed, op_builder/npu: async_io, fused_adam, inference, and the CPU's Adam, Adagrad and Lion",
 )
-def deepspeed_operator(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
+def deepspeed_operator(node: ast.Import | ast.ImportFrom | ast.Call, file: PythonFile) -> Iterator[Finding]:
     """An operator of DeepSpeed for which it has no builder for the NPU, so that making it raises."""
     if getattr(node, "level", 0) or _own(("deepspeed",), file):
         return
-    if isinstance(node, ast.Import):
+    if isinstance(node, ast.Call):
+        # Named in full, ``deepspeed.ops.lamb.FusedLamb``; what was imported by name is told at the import.
+        if not isinstance(node.func, ast.Attribute) or not file.code(node.func).startswith("deepspeed.ops."):
+            return
+        names = [file.qualname(node.func) or ""]
+    elif isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
     else:
         names = [f"{node.module}.{alias.name}" for alias in node.names]
     for name in names:
+        module, _, last = name.rpartition(".")
+        if module in ("deepspeed.ops.op_builder", "op_builder") and last.endswith("Builder"):
+            if last not in _DEEPSPEED_BUILDERS:
+                yield file.report(
+                    node,
+                    f"{last} is not among DeepSpeed's builders for the NPU",
+                    subject=name,
+                    advice="guard what it builds, or do without",
+                )
+            continue
         for operator, advice in _DEEPSPEED_OPERATORS.items():
-            if f"{name}.".startswith(f"{operator}.") and "CPU" not in name:
+            if f"{name}.".startswith(f"{operator}.") and "CPU" not in last and not last.endswith("Config"):
                 yield file.report(node, f"{name} has no form for the NPU in DeepSpeed", subject=name, advice=advice)
                 break

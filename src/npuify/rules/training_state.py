@@ -39,7 +39,11 @@ def _steps(call: ast.Call) -> bool:
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
         return False
     name = _receiver(call).rpartition(".")[2]
-    return ("optim" in name or name == "opt") and "sched" not in name and not call.args
+    if "scaler" in name and len(call.args) == 1:
+        name = (dotted_text(call.args[0]) or "").lower().rpartition(".")[2]
+    elif call.args:
+        return False
+    return ("optim" in name or name == "opt") and "sched" not in name
 
 
 def _clears(call: ast.Call) -> bool:

@@ -182,7 +182,7 @@ class Worker:
                 # Whether and how torch_npu is imported already, only the whole file says.
                 if needs_torch_npu or self.project.plan.needs_whole(relative, raw):
                     whole = True
-                parsed_for = None if whole else interest.words
+                parsed_for = None if whole else self.rules.parsed_for(raw, interest)
                 source = PythonSource(relative, module_name(relative), raw, parsed_for)
                 found = analyse(
                     source, self.rules, self.release, self.project, interest, needs_torch_npu=needs_torch_npu

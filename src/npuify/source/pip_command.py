@@ -36,6 +36,7 @@ _WITH_VALUE = frozenset(
         b"--trusted-host",
         b"-e",
         b"--editable",
+        b"--torch-backend",
     )
 )
 _SPECIAL = re.compile(r"[<>;&|*!$()\s]")

@@ -18,7 +18,7 @@ def attend(q, k, v, causal=False, scale=None):
             "BSND",
             atten_mask=q.new_ones(2048, 2048).triu(1).bool() if causal else None,
             scale=q.shape[-1] ** -0.5 if scale is None else scale,
-            sparse_mode=3,
+            sparse_mode=3 if causal else 0,
         )[0]
     q, k, v = (x.transpose(1, 2) for x in (q, k, v))
     return F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale).transpose(1, 2)

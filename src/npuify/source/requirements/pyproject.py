@@ -1,4 +1,4 @@
-"""pyproject.toml (PEP 621, dependency groups, uv, Poetry) and Pipfile."""
+"""pyproject.toml (PEP 621, dependency groups, uv, Poetry, PDM, Hatch, Rye) and Pipfile."""
 
 from __future__ import annotations
 
@@ -35,7 +35,29 @@ def read_pyproject(text: str) -> Document:
 
 def read_pipfile(text: str) -> Document:
     """The requirements of a Pipfile."""
-    return Document(text, list(_tables(text, _strings(text), _pipfile_table, "pipenv")))
+    values = _strings(text)
+    return Document(text, [*_tables(text, values, _pipfile_table, "pipenv"), *_pipfile_python(text, values)])
+
+
+def _pipfile_python(text: str, values: list[String]) -> Iterator[Entry]:
+    """The Python that pipenv is to make the environment with, as the package ``python``."""
+    for value in values:
+        version = text[value.start + 1 : value.end - 1]
+        if value.path == ("requires", "python_version") and re.fullmatch(r"\d+\.\d+", version):
+            yield Entry(
+                name="python",
+                specifier=f"=={version}.*",
+                start=value.key_start,
+                end=value.statement_end,
+                name_span=None,
+                version_span=(value.start + 1, value.end - 1),
+                dialect="pipenv",
+                url="",
+                group="requires",
+                is_main=False,
+                removal=None,
+                following=None,
+            )
 
 
 def _strings(text: str) -> list[String]:
@@ -64,7 +86,16 @@ def _is_list_item(path: tuple[str, ...]) -> bool:
         return True
     if len(path) == 3 and path[0] == "dependency-groups" and path[2] == "#":
         return True
-    return len(path) == 4 and path[:2] == ("tool", "uv") and path[2] in _UV_LISTS and path[3] == "#"
+    if len(path) < 4 or path[0] != "tool" or path[-1] != "#":
+        return False
+    tool, *rest, _ = path[1:]
+    if tool == "hatch":
+        return len(rest) == 3 and rest[0] == "envs" and rest[2] in ("dependencies", "extra-dependencies")
+    if tool == "pdm":
+        return len(rest) == 2 and rest[0] == "dev-dependencies"
+    return len(rest) == 1 and (
+        (tool == "uv" and rest[0] in _UV_LISTS) or (tool == "rye" and rest[0] == "dev-dependencies")
+    )
 
 
 def _poetry_table(path: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]] | None:

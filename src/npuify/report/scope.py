@@ -1,0 +1,73 @@
+"""Whether a project is one that npuify can speak of: on torch, on another framework, or on nothing that a GPU runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from npuify.knowledge.dependencies import dependency
+
+if TYPE_CHECKING:
+    from npuify.model import Finding, ScanResult, Survey
+
+_OTHER: Final = {
+    "tensorflow": "tensorflow-gpu",
+    "keras": "tensorflow-gpu",
+    "jax": "jax",
+    "flax": "jax",
+    "paddle": "paddlepaddle-gpu",
+    "mxnet": "mxnet",
+}
+"""Frameworks beside torch by import name, each with the package whose row says what becomes of it."""
+_WITH_ANY: Final = frozenset(
+    "ray horovod onnxruntime triton nvidia.dali numba.cuda cupy pycuda pynvml nvtx tensorrt faiss".split()
+)
+"""Packages that do not show on which framework a project stands."""
+_ASIDE: Final = frozenset(
+    (".github", ".gitlab", ".circleci", ".buildkite", "ci", "doc", "docs", "tutorials", "test", "tests", "unit_tests")
+)
+
+
+class Foreign(NamedTuple):
+    """The framework, other than torch, on which a project stands."""
+
+    name: str
+    why: str
+    """What is known of it on Ascend."""
+    advice: str
+    files: int
+    """Files that import it."""
+    first: str
+    """``file:line`` of the first import."""
+    has_form: bool
+    """Whether it has a form for Ascend at all."""
+
+
+def foreign(scan: ScanResult) -> Foreign | None:
+    """The framework on which most of the project stands; None where that is torch, or nothing."""
+    others = [one for one in scan.survey.frameworks if one.name in _OTHER]
+    torch = [one.files for one in scan.survey.frameworks if one.name not in _OTHER and one.name not in _WITH_ANY]
+    main = max(others, key=lambda one: one.files, default=None)
+    if main is None or main.files <= max(torch, default=0):
+        return None
+    row = dependency(_OTHER[main.name], scan.release.torch_npu)
+    known = row.message if row else f"Nothing is known of {main.name} on Ascend."
+    return Foreign(
+        main.name,
+        f"{known} npuify has no rules for programs of {main.name}.",
+        row.advice if row else "",
+        main.files,
+        main.first,
+        row is not None and row.status != "none",
+    )
+
+
+def has_nothing_to_move(scan: ScanResult) -> bool:
+    """Whether nothing in the project was found that a GPU or an NPU would run."""
+    survey: Survey = scan.survey
+    return not (scan.findings or scan.errors or survey.frameworks or survey.kernels or survey.operators)
+
+
+def is_aside(finding: Finding) -> bool:
+    """Whether a place is in tests, documentation or continuous integration: the program runs without it."""
+    folders = finding.file.lower().split("/")[:-1]
+    return not _ASIDE.isdisjoint(folders)
