@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch

@@ -269,7 +269,7 @@ def _one_replica(store: Store) -> None:
             store.note_once(f"DataParallel ran on the first of {len(model.device_ids)} devices alone")
             model.device_ids = model.device_ids[:1]
 
-    torch.nn.DataParallel.__init__ = init  # type: ignore[method-assign]
+    torch.nn.DataParallel.__init__ = init
 
 
 def _dropout(how: str) -> None:
