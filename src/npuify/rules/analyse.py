@@ -147,7 +147,7 @@ def analyse(
     shown: set[ast.AST] = set()
     pending: list[ast.AST] = []
     if interest is None:
-        interest = rules.interest(source.data.lower())
+        interest = rules.interest(source.text.lower)
     by_node = interest.by_node
 
     def collect(node: ast.AST) -> None:

@@ -53,6 +53,7 @@ class Work(NamedTuple):
     root: Path
     release: Release
     selection: Selection
+    rules: RuleSet
     project: ProjectIndex
     candidates: list[Candidate]
     errors: list[FileError]
@@ -114,7 +115,7 @@ def _outcomes(work: Work, jobs: int, progress: Progress | None) -> list[Outcome]
     known = {candidate.relative: work.cache.outcome(candidate.relative) for candidate in work.candidates}
     fresh = [candidate for candidate in work.candidates if known[candidate.relative] is None]
     if fresh:
-        worker = Worker(work.release.torch_npu, work.selection, work.project)
+        worker = Worker(work.release.torch_npu, work.selection, work.project, work.rules)
         lost: list[str] = []
 
         def lose(error: FileError) -> Outcome:
@@ -256,6 +257,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
         root,
         release,
         selection,
+        rules,
         project,
         candidates,
         errors,

@@ -46,6 +46,7 @@ class Outline:
     def __init__(self, data: bytes) -> None:
         self.data = data
         lone_returns = b"\r" in data and data.count(b"\r") != data.count(b"\r\n")
+        self._says_global = b"global " in data
         self._literals = None if lone_returns else _triple_quoted(data)
 
     def is_text(self, offset: int) -> bool:
@@ -128,6 +129,8 @@ class Outline:
     def has_global(self, part: Part) -> bool:
         """Whether a ``global`` statement stands in a part, which then binds names outside of it."""
         data = self.data
+        if not self._says_global:
+            return False
         place = data.find(b"global ", part.start, part.end)
         while place >= 0:
             before = data[data.rfind(b"\n", 0, place) + 1 : place].strip()
