@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.knowledge import products
 from npuify.project.traces import IMPORT_WORDS
 from npuify.rules.base import Rule, Selection, all_rules
 from npuify.rules.context import PythonFile
@@ -52,28 +53,29 @@ class RuleSet:
         selection: which of all rules.
         style: that of the run; rules of other styles have nothing to say.
         placing: whether programs are to be placed on the NPU.
+        soc: the kind of chip aimed at, as :class:`ProjectIndex` takes it.
 
     Attributes:
         words: those that the rules look for.
         imports, own_cuda, support: those that a scan looks for besides, in the same pass.
     """
 
-    def __init__(self, selection: Selection, style: str = "npu", *, placing: bool = False) -> None:
-        self.rules = [
+    def __init__(self, selection: Selection, style: str = "npu", *, placing: bool = False, soc: str = "") -> None:
+        product = products()[soc] if soc else None
+        speaking = [
             rule
             for rule in all_rules().values()
-            if selection.has(rule) and rule.style in ("", style) and (placing or not rule.placing)
+            if rule.style in ("", style)
+            and (placing or not rule.placing)
+            and (rule.chip is None or rule.chip(product))
         ]
+        self.rules = [rule for rule in speaking if selection.has(rule)]
         self.codes = frozenset(rule.code for rule in self.rules)
         self._asking = [_with_words(rule) for rule in self.rules]
         reasons = [one for one in self._asking if not one[0].needs_cuda]
         if len(reasons) < len(self._asking):
             # What makes a file worth looking at for these does not depend on which other rules were chosen.
-            reasons = [
-                _with_words(rule)
-                for rule in all_rules().values()
-                if not rule.needs_cuda and rule.style in ("", style) and (placing or not rule.placing)
-            ]
+            reasons = [_with_words(rule) for rule in speaking if not rule.needs_cuda]
         own = (word for _, words, beside in (*self._asking, *reasons) for word in (*words, *beside))
         self.words, self.imports, self.own_cuda, self.support = together(
             own, IMPORT_WORDS, OWN_CUDA_WORDS, SUPPORT_WORDS
@@ -81,6 +83,11 @@ class RuleSet:
         self._reasons = frozenset(word for _, words, beside in reasons if not beside for word in words)
         self._joint_reasons = [(words, beside) for _, words, beside in reasons if beside]
         self._plain = frozenset(word for word in self._reasons if any(part in word for part in _WITHOUT_TORCH))
+        self._by_word: dict[bytes, list[int]] = {}
+        for place, (_, words, _) in enumerate(self._asking):
+            for word in words:
+                self._by_word.setdefault(word, []).append(place)
+        self._wordless = {place for place, (_, words, _) in enumerate(self._asking) if not words}
         self._interests: dict[frozenset[bytes], Interest] = {}
 
     def may_concern(self, lower: bytes) -> bool:
@@ -103,8 +110,10 @@ class RuleSet:
     def _interest(self, there: frozenset[bytes]) -> Interest:
         by_node: dict[type[ast.AST], list[Rule]] = {}
         wanted: set[bytes] = set()
-        for rule, words, beside in self._asking:
-            if (words and there.isdisjoint(words)) or (beside and there.isdisjoint(beside)):
+        # Of more than a hundred rules a file's words concern some.
+        places = sorted({place for word in there for place in self._by_word.get(word, ())} | self._wordless)
+        for rule, words, beside in (self._asking[place] for place in places):
+            if beside and there.isdisjoint(beside):
                 continue
             wanted |= words
             for node in rule.nodes:

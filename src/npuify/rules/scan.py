@@ -185,7 +185,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     cache = ScanCache(root, selection, f"{release.torch_npu} {soc}", enabled=options.cache, style=style)
     operators = native_operators(everything, cache)
     selection = _with_operators(selection, operators)
-    rules = RuleSet(selection, options.style, placing=options.place_on_npu)
+    rules = RuleSet(selection, options.style, placing=options.place_on_npu, soc=soc)
     packages = import_names()
     candidates: list[Candidate] = []
     own_cuda: dict[str, Stamp] = {}

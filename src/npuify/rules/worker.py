@@ -77,7 +77,8 @@ class Worker:
         self.torch_npu = torch_npu
         self.selection = selection
         self.project = project
-        self.rules = rules or RuleSet(selection, project.plan.style, placing=project.plan.place_on_npu)
+        plan = project.plan
+        self.rules = rules or RuleSet(selection, plan.style, placing=plan.place_on_npu, soc=project.soc)
         self.release: ReleaseTable = knowledge.load(torch_npu)
         self.needs_torch_npu = False
         """Whether earlier edits put names into the file at hand that exist only after ``import torch_npu``."""
