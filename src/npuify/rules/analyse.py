@@ -15,10 +15,13 @@ from npuify.source.suppressions import suppressed_codes
 from npuify.words import Words, together
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from npuify.knowledge import ReleaseTable
     from npuify.model import Finding
     from npuify.rules.project_index import ProjectIndex
     from npuify.source.python import PythonSource
+    from npuify.words import Idle
 
 _FOLLOWED = (
     "torch.cuda",
@@ -62,20 +65,16 @@ class RuleSet:
 
     def __init__(self, selection: Selection, style: str = "npu", *, placing: bool = False, soc: str = "") -> None:
         product = products()[soc] if soc else None
-        speaking = [
-            rule
-            for rule in all_rules().values()
-            if rule.style in ("", style)
-            and (placing or not rule.placing)
-            and (rule.chip is None or rule.chip(product))
+        of_style = [
+            rule for rule in all_rules().values() if rule.style in ("", style) and (placing or not rule.placing)
         ]
-        self.rules = [rule for rule in speaking if selection.has(rule)]
+        self.rules = [rule for rule in of_style if selection.has(rule) and (rule.chip is None or rule.chip(product))]
         self.codes = frozenset(rule.code for rule in self.rules)
         self._asking = [_with_words(rule) for rule in self.rules]
         reasons = [one for one in self._asking if not one[0].needs_cuda]
         if len(reasons) < len(self._asking):
-            # What makes a file worth looking at for these does not depend on which other rules were chosen.
-            reasons = [_with_words(rule) for rule in speaking if not rule.needs_cuda]
+            # What makes a file worth looking at for these does not depend on which other rules speak.
+            reasons = [_with_words(rule) for rule in of_style if not rule.needs_cuda]
         own = (word for _, words, beside in (*self._asking, *reasons) for word in (*words, *beside))
         self.words, self.imports, self.own_cuda, self.support = together(
             own, IMPORT_WORDS, OWN_CUDA_WORDS, SUPPORT_WORDS
@@ -83,6 +82,7 @@ class RuleSet:
         self._reasons = frozenset(word for _, words, beside in reasons if not beside for word in words)
         self._joint_reasons = [(words, beside) for _, words, beside in reasons if beside]
         self._plain = frozenset(word for word in self._reasons if any(part in word for part in _WITHOUT_TORCH))
+        self._idle = _idle_words(self._asking)
         self._by_word: dict[bytes, list[int]] = {}
         for place, (_, words, _) in enumerate(self._asking):
             for word in words:
@@ -98,7 +98,10 @@ class RuleSet:
         counts = not there.isdisjoint(self._reasons) or any(
             not there.isdisjoint(words) and not there.isdisjoint(beside) for words, beside in self._joint_reasons
         )
-        return counts and b"torch" in lower
+        if not counts or b"torch" not in lower:
+            return False
+        words = self.interest(lower).words
+        return not words.words.issubset(self._idle) or bool(words.places(lower))
 
     def interest(self, lower: bytes) -> Interest:
         """What these rules want of a file with these bytes, turned to lower case."""
@@ -118,7 +121,17 @@ class RuleSet:
             wanted |= words
             for node in rule.nodes:
                 by_node.setdefault(node, []).append(rule)
-        return Interest(by_node, Words(there & wanted, of=self.words))
+        return Interest(by_node, Words(there & wanted, of=self.words, idle=self._idle))
+
+
+def _idle_words(asking: Iterable[tuple[Rule, frozenset[bytes], frozenset[bytes]]]) -> dict[bytes, Idle]:
+    """For each word that no rule cares for at every place: whether none has anything to say at one."""
+    tests: dict[bytes, set[Idle | None]] = {}
+    for rule, words, _ in asking:
+        for word in words:
+            tests.setdefault(word, set()).add(rule.idle)
+    # Where several rules share a word, telling what all of them think is not worth it.
+    return {word: test for word, (test, *more) in tests.items() if test is not None and not more}
 
 
 class Interest(NamedTuple):

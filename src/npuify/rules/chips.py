@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.base import rule
+from npuify.rules.hits import compared
 from npuify.rules.operators import imports_torch
 from npuify.rules.project_index import is_test
 
@@ -34,12 +35,26 @@ def _once(code: str, file: PythonFile) -> bool:
     return True
 
 
+_KEYWORD = re.compile(rb"\s*=[\s(]*true\b")
+
+
+def _no_bfloat16_chosen(lower: bytes, start: int, end: int) -> bool:
+    """Whether the text around a word says that nothing is computed in it; see ``npuify.rules.hits``."""
+    before = lower[start - 1 : start]
+    if before in (b'"', b"'"):
+        return False
+    if end - start == len(b"bf16"):
+        return _KEYWORD.match(lower, end) is None
+    return before != b"." or compared(lower, start, end)
+
+
 @rule(
     "NPU216",
     "bfloat16-needs-newer-chip",
     Safety.MANUAL,
     Severity.INFO,
     words=("bfloat16", "bf16"),
+    idle=_no_bfloat16_chosen,
     names=("torch.bfloat16",),
     needs_cuda=True,
     chip=lambda product: product is None or not product.bfloat16,
@@ -129,6 +144,8 @@ def float32_training_on_910(node: ast.Call, file: PythonFile) -> Iterator[Findin
     )
 
 
+_OF_SOMETHING_ELSE = re.compile(rb"(?![^()]*(?:loss|grad))[^()\"']*\)")
+"""What is asked where no loss and no gradient is: plain names and indices only."""
 _QUESTIONS = frozenset(
     ("torch.isnan", "torch.isinf", "torch.isfinite", "math.isnan", "math.isinf", "math.isfinite", "numpy.isnan")
 )
@@ -140,6 +157,7 @@ _QUESTIONS = frozenset(
     Safety.MANUAL,
     Severity.INFO,
     words=("isnan(", "isinf(", "isfinite("),
+    idle=lambda lower, start, end: _OF_SOMETHING_ELSE.match(lower, end) is not None,
     needs_cuda=True,
     chip=lambda product: product is None or not product.inf_nan,
     evidence=Evidence.DOCUMENTED,
