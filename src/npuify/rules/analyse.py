@@ -200,6 +200,8 @@ def analyse(
                     findings.extend(rule.check(node, file))
     if file.left_out:
         findings = [finding for finding in findings if id(finding) not in file.left_out]
+    if not findings:
+        return findings
     findings.sort(key=lambda finding: (finding.start, finding.end, finding.code))
     silenced = suppressed_codes(source.text, source.tree)
     return [finding for finding in findings if not silenced(finding)] if silenced else findings

@@ -14,7 +14,6 @@ _NEAR = 200
 """Bytes before a word that are looked at."""
 _CALLED = re.compile(rb"[\s)\\]*[(#;]")
 _COMPARED = re.compile(rb"(?:[=!]=|\b(?:is|not|in))\s*(?:[(\[{][\w\s.,]*)?\btorch\.\Z")
-_FORWARD = re.compile(rb"\bdef[\s\\]+forward\b")
 _BLANK = b" \t\r\n\f\\"
 
 
@@ -35,13 +34,9 @@ def compared(lower: bytes, start: int, end: int) -> bool:
 
 
 def outside_modules(lower: bytes, start: int, end: int) -> bool:
-    """The place is in no class with a ``forward``, as a file's text tells it."""
-    if _FORWARD.search(lower) is None:
-        return True
-    if b"class\t" in lower:
-        return False
+    """The place is in no class with a ``forward``, as a file's text tells it (with one blank behind each keyword)."""
     in_class = lower.rfind(b"class ", 0, start)
-    if in_class < 0:
+    if in_class < 0 or b"def forward" not in lower:
         return True
     function = max(lower.rfind(b"\ndef ", 0, start), lower.rfind(b"\nasync def ", 0, start))
     # A function at the margin ends the class; between quotes it would be part of a text.

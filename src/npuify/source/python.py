@@ -56,9 +56,10 @@ class PythonSource:
         self._skipped: list[Part] = []
         self.tree = self._parse_words(words) if words is not None else _parse(self.text.string)
         self.tree.is_package = relative.rpartition("/")[2] == "__init__.py"  # type: ignore[attr-defined]
-        walrus = self._lines_with(_WALRUS) if b":=" in self.data else set()
-        self.tree.walrus_lines = walrus  # type: ignore[attr-defined]
-        self.tree.global_lines = self._global_lines()  # type: ignore[attr-defined]
+        if self.tree.body or self._skipped:
+            walrus = self._lines_with(_WALRUS) if b":=" in self.data else set()
+            self.tree.walrus_lines = walrus  # type: ignore[attr-defined]
+            self.tree.global_lines = self._global_lines()  # type: ignore[attr-defined]
         self.scope = Scope(self.tree, None, module)
         for part in self._skipped:
             if not part.owner:
@@ -190,7 +191,7 @@ class PythonSource:
 
         Only these can change what a name stands for; finding their functions means walking the tree.
         """
-        if b"global " not in self.data:
+        if not self._outline.says_global:
             return set()
         data = self.data
         declared: dict[str, set[int]] = {}
