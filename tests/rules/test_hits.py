@@ -81,13 +81,17 @@ OTHERS = [
     "o = flex_attention(q, k, v)",
     "o = flex_attention (q, k, v)",
     "kind = 'flex_attention'",
+    "z = math.copysign(1, 2)",
+    "z = np.copysign(1, 2) + x.lgamma()",
+    "z = torch.ones(3).copysign(y)",
+    "z = torch.copysign(x, y)",
 ]
 STATEMENTS = [
     *(text.format(w=word) for text, word in product(DOUBLE, ["torch.float64", "torch.double"])),
     *(text.format(w="torch.bfloat16") for text in CHOICES),
     *OTHERS,
 ]
-HEAD = "import torch\nfrom torch.nn.attention.flex_attention import flex_attention\n"
+HEAD = "import math\nimport numpy as np\nimport torch\nfrom torch.nn.attention.flex_attention import flex_attention\n"
 FRAMES = [
     "{head}{body}",
     "{head}def f(x, y, device):\n{indented}",
