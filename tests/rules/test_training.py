@@ -189,6 +189,11 @@ SILENT = {
         "sampler = DistributedSampler(train_set, shuffle=False)\nfor epoch in range(3):\n    pass\n",
         "val_sampler = DistributedSampler(data)\nfor epoch in range(3):\n    pass\n",
         "sampler = DistributedSampler(train_set)\n",
+        # The loader beside the sampler has no epochs to be told of.
+        (
+            "val_sampler = DistributedSampler(data); loader = DataLoader(data, sampler=val_sampler)\n"
+            "for epoch in range(3):\n    pass\n"
+        ),
     ],
     "NPU807": [
         "state = torch.load('x.pt', map_location='cpu')\n",

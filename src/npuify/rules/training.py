@@ -294,7 +294,8 @@ def set_epoch_missing(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
 
     Reported only where the loop over the epochs is in the same file.
     """
-    if not (file.qualname(node.func) or "").startswith("torch.utils.data.") or file.says(b"set_epoch"):
+    name = file.qualname(node.func) or ""
+    if not name.startswith("torch.utils.data.") or not name.endswith(".DistributedSampler") or file.says(b"set_epoch"):
         return
     shuffle = argument(node, 3, "shuffle")
     if shuffle is not None and not (isinstance(shuffle, ast.Constant) and shuffle.value is True):

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING
 from npuify.source.outline import Outline, Part
 from npuify.source.scopes import ComprehensionNode, FunctionNode, Scope, ScopeNode
 from npuify.source.text import Text, UnreadableText
+from npuify.words import Words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator
-
-    from npuify.words import Words
 
 _NAME_BYTES = frozenset(bytes([byte]) for byte in range(256) if byte == 95 or byte > 127 or chr(byte).isalnum())
 _WALRUS = re.compile(rb":=")
 _GLOBAL = re.compile(rb"global[ \t]+([\w \t,]+)")
 _NAMING = (ast.Name, ast.Attribute, ast.Call, ast.NamedExpr)
+_MANY = 30
+"""Names for which one search for all of them costs less than one for each."""
 _MAX_HOPS = 24
 """How many assignments and re-exports a name is followed through."""
 
@@ -224,7 +225,14 @@ class PythonSource:
         """The lines, from 1, on which one of these identifiers stands."""
         data, line_of, starts = self.data, self.text.line_of, self.text.line_starts
         lines: set[int] = set()
-        for name in names:
+        wanted = set(names)
+        if len(wanted) > _MANY:
+            # A file that binds thousands of names would else be searched thousands of times.
+            for place, end in Words(name.encode() for name in wanted).places(data):
+                if data[end : end + 1] not in _NAME_BYTES and data[place - 1 : place] not in _NAME_BYTES:
+                    lines.add(line_of(place))
+            return lines
+        for name in wanted:
             word = name.encode()
             place = data.find(word)
             while place >= 0:
