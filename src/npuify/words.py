@@ -15,7 +15,9 @@ from zlib import crc32
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
+
+    Idle = Callable[[bytes, int, int], bool]
 
 
 class _Search:
@@ -49,15 +51,20 @@ class Words:
     Args:
         words: none may be empty.
         of: other words, among which these are; both then share one pass over a text.
+        idle: for some of the words, what says that a place (text, start and end of the word) is to be passed over.
+            Only :meth:`places` does.
 
     Raises:
         KeyError: a word is not among those of ``of``.
     """
 
-    def __init__(self, words: Iterable[bytes], of: Words | None = None) -> None:
+    def __init__(
+        self, words: Iterable[bytes], of: Words | None = None, idle: Mapping[bytes, Idle] | None = None
+    ) -> None:
         self.words = frozenset(words)
         self._search: _Search = _Search(tuple(sorted(self.words))) if of is None else of._search
         self._wanted = None if of is None else frozenset([self._search.index[word] for word in self.words])
+        self._idle = {self._search.index[word]: test for word, test in (idle or {}).items() if word in self.words}
         self._known: dict[str, bool] = {}
 
     def in_text(self, text: bytes) -> frozenset[bytes]:
@@ -68,8 +75,10 @@ class Words:
 
     def places(self, text: bytes) -> list[tuple[int, int]]:
         """Where words begin and end in a text, in the order of their ends; words within words, too."""
-        wanted = self._wanted
+        wanted, idle = self._wanted, self._idle
         found = self._search.found(text)
+        if idle:
+            found = [hit for hit in found if hit[0] not in idle or not idle[hit[0]](text, hit[1], hit[2])]
         return [(start, end) for index, start, end in found if wanted is None or index in wanted]
 
     def hits(self, text: bytes) -> array[int]:

@@ -203,6 +203,11 @@ SILENT = {
         "val_sampler = DistributedSampler(data)\nfor epoch in range(3):\n    pass\n",
         "sampler = DistributedSampler(train_set)\n",
         "val_sampler = DistributedSampler(a)\nloader = DataLoader(a, collate_fn=f)\nfor epoch in range(3):\n    pass\n",
+        # The loader beside the sampler has no epochs to be told of.
+        (
+            "val_sampler = DistributedSampler(data); loader = DataLoader(data, sampler=val_sampler)\n"
+            "for epoch in range(3):\n    pass\n"
+        ),
     ],
     "NPU807": [
         "state = torch.load('x.pt', map_location='cpu')\n",

@@ -79,7 +79,7 @@ def _for_npu(commands: Sequence[str], project: Path, options: Options) -> list[s
     if not commands:
         return []
     work = prepare([project], options)
-    worker = Worker(work.release.torch_npu, work.selection, work.project)
+    worker = Worker(work.release.torch_npu, work.selection, work.project, work.rules)
     script = "".join(f"{command}\n" for command in commands)
     # The name is that of no file; it only says where the commands are run from.
     done = migrate_file("npuify-commands.sh", script.encode(), worker, unsafe=True, kind="shell")

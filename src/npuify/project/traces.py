@@ -19,7 +19,8 @@ _NAMES: Final = {
     for before in ((b"import ", b"from ") if "." in name else (b"import ", b"from ", b", ", b","))
 }
 """The framework that a piece of an import statement names."""
-IMPORT_WORDS: Final = tuple(_NAMES)
+_MAIN: Final = b"__main__"
+IMPORT_WORDS: Final = (*_NAMES, _MAIN)
 _COMMA: Final = ord(",")
 _IDENTIFIER: Final = frozenset(bytes([byte]) for byte in range(256) if byte == 95 or chr(byte).isalnum())
 
@@ -46,15 +47,15 @@ def trace(raw: bytes, words: Words | None = None, *, notebook: bool = False) -> 
     """
     blanks = b' \t"' if notebook else b" \t\r\f"
     guard = 0
-    at = raw.find(b"__main__")
-    while at >= 0 and not guard:
-        line = raw.rfind(b"\n", 0, at) + 1
-        if _GUARD.match(raw, line):
-            guard = raw.count(b"\n", 0, line) + 1
-        at = raw.find(b"__main__", at + 1)
     places: dict[str, int] = {}
     for start, end in (words or words_of(*IMPORT_WORDS)).places(raw):
-        name = _NAMES[raw[start:end]]
+        word = raw[start:end]
+        if word == _MAIN:
+            line = raw.rfind(b"\n", 0, start) + 1
+            if not guard and _GUARD.match(raw, line):
+                guard = raw.count(b"\n", 0, line) + 1
+            continue
+        name = _NAMES[word]
         if name not in places and raw[end : end + 1] not in _IDENTIFIER:
             line = raw.rfind(b"\n", 0, start) + 1
             before = raw[line:start]

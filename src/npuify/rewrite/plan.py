@@ -44,7 +44,7 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
         The result, its ``diff`` filled in, and the new content of each file that changes, by relative path.
     """
     work = prepare([source], options)
-    worker = Worker(work.release.torch_npu, work.selection, work.project)
+    worker = Worker(work.release.torch_npu, work.selection, work.project, work.rules)
     trace = None
     if options.from_trace:
         trace = read_trace(Path(options.from_trace), work.root, [file.relative for file in work.files])

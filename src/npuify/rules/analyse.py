@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.knowledge import products
 from npuify.project.traces import IMPORT_WORDS
 from npuify.rules.base import Rule, Selection, all_rules
 from npuify.rules.context import PythonFile
@@ -14,10 +15,13 @@ from npuify.source.suppressions import suppressed_codes
 from npuify.words import Words, together
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from npuify.knowledge import ReleaseTable
     from npuify.model import Finding
     from npuify.rules.project_index import ProjectIndex
     from npuify.source.python import PythonSource
+    from npuify.words import Idle
 
 _FOLLOWED = (
     "torch.cuda",
@@ -52,28 +56,26 @@ class RuleSet:
         selection: which of all rules.
         style: that of the run; rules of other styles have nothing to say.
         placing: whether programs are to be placed on the NPU.
+        soc: the kind of chip aimed at, as :class:`ProjectIndex` takes it.
 
     Attributes:
         words: those that the rules look for.
         imports, own_cuda, support: those that a scan looks for besides, in the same pass.
     """
 
-    def __init__(self, selection: Selection, style: str = "npu", *, placing: bool = False) -> None:
-        self.rules = [
-            rule
-            for rule in all_rules().values()
-            if selection.has(rule) and rule.style in ("", style) and (placing or not rule.placing)
+    def __init__(self, selection: Selection, style: str = "npu", *, placing: bool = False, soc: str = "") -> None:
+        product = products()[soc] if soc else None
+        of_style = [
+            rule for rule in all_rules().values() if rule.style in ("", style) and (placing or not rule.placing)
         ]
+        fitting = [rule for rule in of_style if rule.chip is None or rule.chip(product)]
+        self.rules = [rule for rule in fitting if selection.has(rule)]
         self.codes = frozenset(rule.code for rule in self.rules)
         self._asking = [_with_words(rule) for rule in self.rules]
         reasons = [one for one in self._asking if not one[0].needs_cuda]
         if len(reasons) < len(self._asking):
-            # What makes a file worth looking at for these does not depend on which other rules were chosen.
-            reasons = [
-                _with_words(rule)
-                for rule in all_rules().values()
-                if not rule.needs_cuda and rule.style in ("", style) and (placing or not rule.placing)
-            ]
+            # What makes a file worth looking at for these does not depend on which other rules speak.
+            reasons = [_with_words(rule) for rule in of_style if not rule.needs_cuda]
         own = (word for _, words, beside in (*self._asking, *reasons) for word in (*words, *beside))
         self.words, self.imports, self.own_cuda, self.support = together(
             own, IMPORT_WORDS, OWN_CUDA_WORDS, SUPPORT_WORDS
@@ -81,13 +83,17 @@ class RuleSet:
         self._reasons = frozenset(word for _, words, beside in reasons if not beside for word in words)
         self._joint_reasons = [(words, beside) for _, words, beside in reasons if beside]
         self._plain = frozenset(word for word in self._reasons if any(part in word for part in _WITHOUT_TORCH))
+        self._idle = _idle_words(self._asking)
+        self._by_word: dict[bytes, list[int]] = {}
+        for place, (_, words, _) in enumerate(self._asking):
+            for word in words:
+                self._by_word.setdefault(word, []).append(place)
+        self._wordless = {place for place, (_, words, _) in enumerate(self._asking) if not words}
         self._interests: dict[frozenset[bytes], Interest] = {}
         # Rules look at other functions than the one in which they find something, so that what is parsed must not
         # depend on which rules were chosen.
-        chosen = len(self.rules) < sum(
-            rule.style in ("", style) and (placing or not rule.placing) for rule in all_rules().values()
-        )
-        self._all = RuleSet(Selection(), style, placing=placing) if chosen else self
+        chosen = len(self.rules) < len(fitting)
+        self._all = RuleSet(Selection(), style, placing=placing, soc=soc) if chosen else self
 
     def may_concern(self, lower: bytes) -> bool:
         """Whether a file with these bytes, turned to lower case, can hold anything for these rules."""
@@ -97,7 +103,10 @@ class RuleSet:
         counts = not there.isdisjoint(self._reasons) or any(
             not there.isdisjoint(words) and not there.isdisjoint(beside) for words, beside in self._joint_reasons
         )
-        return counts and b"torch" in lower
+        if not counts or b"torch" not in lower:
+            return False
+        words = self.interest(lower).words
+        return not words.words.issubset(self._idle) or bool(words.places(lower))
 
     def interest(self, lower: bytes) -> Interest:
         """What these rules want of a file with these bytes, turned to lower case."""
@@ -106,20 +115,32 @@ class RuleSet:
             self._interests[there] = self._interest(there)
         return self._interests[there]
 
-    def parsed_for(self, raw: bytes, interest: Interest) -> Words:
+    def parsed_for(self, lower: bytes, interest: Interest) -> Words:
         """Words of which one stands in each part of a file that has to be parsed; ``interest`` is that in this file."""
-        return interest.words if self._all is self else self._all.interest(raw.lower()).words
+        return interest.words if self._all is self else self._all.interest(lower).words
 
     def _interest(self, there: frozenset[bytes]) -> Interest:
         by_node: dict[type[ast.AST], list[Rule]] = {}
         wanted: set[bytes] = set()
-        for rule, words, beside in self._asking:
-            if (words and there.isdisjoint(words)) or (beside and there.isdisjoint(beside)):
+        # Of more than a hundred rules a file's words concern some.
+        places = sorted({place for word in there for place in self._by_word.get(word, ())} | self._wordless)
+        for rule, words, beside in (self._asking[place] for place in places):
+            if beside and there.isdisjoint(beside):
                 continue
             wanted |= words
             for node in rule.nodes:
                 by_node.setdefault(node, []).append(rule)
-        return Interest(by_node, Words(there & wanted, of=self.words))
+        return Interest(by_node, Words(there & wanted, of=self.words, idle=self._idle))
+
+
+def _idle_words(asking: Iterable[tuple[Rule, frozenset[bytes], frozenset[bytes]]]) -> dict[bytes, Idle]:
+    """For each word that no rule cares for at every place: whether none has anything to say at one."""
+    tests: dict[bytes, set[Idle | None]] = {}
+    for rule, words, _ in asking:
+        for word in words:
+            tests.setdefault(word, set()).add(rule.idle)
+    # Where several rules share a word, telling what all of them think is not worth it.
+    return {word: test for word, (test, *more) in tests.items() if test is not None and not more}
 
 
 class Interest(NamedTuple):
@@ -157,7 +178,7 @@ def analyse(
     shown: set[ast.AST] = set()
     pending: list[ast.AST] = []
     if interest is None:
-        interest = rules.interest(source.data.lower())
+        interest = rules.interest(source.text.lower)
     by_node = interest.by_node
 
     def collect(node: ast.AST) -> None:
@@ -188,6 +209,8 @@ def analyse(
                     findings.extend(rule.check(node, file))
     if file.left_out:
         findings = [finding for finding in findings if id(finding) not in file.left_out]
+    if not findings:
+        return findings
     findings.sort(key=lambda finding: (finding.start, finding.end, finding.code))
     silenced = suppressed_codes(source.text, source.tree)
     return [finding for finding in findings if not silenced(finding)] if silenced else findings

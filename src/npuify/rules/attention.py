@@ -10,6 +10,7 @@ from npuify.model import Evidence, Safety, Severity
 from npuify.rules.attention_calls import OPERATOR, plan_of
 from npuify.rules.attention_forms import FLASH_WORDS, VARIABLE_LENGTH, is_memory_efficient_attention
 from npuify.rules.base import rule
+from npuify.rules.hits import not_called
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -299,6 +300,7 @@ _FLEX_RELEASES = frozenset(("2.7.1.post11", "2.13.0", "2.14.0"))
     Safety.MANUAL,
     Severity.ERROR,
     words=("flex_attention",),
+    idle=not_called,
     names=("torch.nn.attention.flex_attention.flex_attention",),
     source="torch/nn/attention/flex_attention.py, _validate_device; torch_npu/utils/patch_flexattention.py",
 )

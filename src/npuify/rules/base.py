@@ -19,6 +19,9 @@ from npuify.rules.wishes import NOTHING, Wishes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from npuify.knowledge import Product
+    from npuify.words import Idle
+
 _CODE = re.compile(r"NPU\d{3}")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
@@ -51,6 +54,10 @@ class Rule(NamedTuple):
     placing: bool = False
     """Whether it says something only where programs are to be placed on the NPU."""
     beside: tuple[str, ...] = ()
+    chip: Callable[[Product | None], bool] | None = None
+    """Whether it says anything for the chip aimed at, None for any; None where that does not depend on the chip."""
+    idle: Idle | None = None
+    """Whether the text around one of its words says that it has nothing to say there; see ``npuify.rules.hits``."""
 
     @property
     def documentation(self) -> str:
@@ -87,6 +94,8 @@ def rule(
     style: str = "",
     placing: bool = False,
     beside: tuple[str, ...] = (),
+    chip: Callable[[Product | None], bool] | None = None,
+    idle: Idle | None = None,
     evidence: Evidence = Evidence.PACKAGE,
     source: str = "torch_npu package",
 ) -> Callable[[Callable[[Any, Any], Iterator[Any]]], Callable[[Any, Any], Iterator[Any]]]:
@@ -103,6 +112,10 @@ def rule(
         style: the only style in which it says anything.
         placing: it says something only with ``--place-on-npu``.
         beside: lower-case words of which one must stand anywhere in the file.
+        chip: whether it says anything for the chip aimed at (None: for any); where not, its words are no reason to
+            look at a file.
+        idle: whether the text around one of its words says for certain that it has nothing to say there; such a place
+            is no reason to parse what is around it. See :mod:`npuify.rules.hits`.
         evidence, source: how the fact behind the rule is known, unless a finding says it better.
 
     Raises:
@@ -130,6 +143,8 @@ def rule(
             names,
             needs_cuda,
             beside=beside,
+            chip=chip,
+            idle=idle,
             style=style,
             placing=placing,
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.base import rule
+from npuify.rules.hits import compared
 from npuify.rules.operators import imports_torch
 from npuify.rules.project_index import is_test
 
@@ -34,14 +35,29 @@ def _once(code: str, file: PythonFile) -> bool:
     return True
 
 
+_KEYWORD = re.compile(rb"\s*=[\s(]*true\b")
+
+
+def _no_bfloat16_chosen(lower: bytes, start: int, end: int) -> bool:
+    """Whether the text around a word says that nothing is computed in it; see ``npuify.rules.hits``."""
+    before = lower[start - 1 : start]
+    if before in (b'"', b"'"):
+        return False
+    if end - start == len(b"bf16"):
+        return _KEYWORD.match(lower, end) is None
+    return before != b"." or compared(lower, start, end)
+
+
 @rule(
     "NPU216",
     "bfloat16-needs-newer-chip",
     Safety.MANUAL,
     Severity.INFO,
     words=("bfloat16", "bf16"),
+    idle=_no_bfloat16_chosen,
     names=("torch.bfloat16",),
     needs_cuda=True,
+    chip=lambda product: product is None or not product.bfloat16,
     evidence=Evidence.DOCUMENTED,
     source=_GATES,
 )
@@ -52,8 +68,6 @@ def bfloat16_needs_newer_chip(node: ast.Attribute | ast.Constant | ast.keyword, 
     ``mixed_precision="bf16"``.
     """
     product = file.product
-    if product is not None and product.bfloat16:
-        return
     if not _is_bfloat16(node, file, everywhere=product is not None) or file.says(b"is_bf16_supported"):
         return
     if not _once("NPU216", file):
@@ -103,6 +117,7 @@ _MIXED = re.compile(
     words=(".backward()",),
     beside=(".step(",),
     needs_cuda=True,
+    chip=lambda product: product is None or product.name == "910",
     evidence=Evidence.DOCUMENTED,
     source="Ascend's migration guide: training on the first-generation 910 needs mixed precision",
 )
@@ -112,9 +127,7 @@ def float32_training_on_910(node: ast.Call, file: PythonFile) -> Iterator[Findin
     Reported once a file, where nothing in it speaks of mixed precision.
     """
     product = file.product
-    if (product is not None and product.name != "910") or not isinstance(node.func, ast.Attribute):
-        return
-    if node.func.attr != "backward" or node.args or not imports_torch(file):
+    if not isinstance(node.func, ast.Attribute) or node.func.attr != "backward" or node.args or not imports_torch(file):
         return
     loop = next((up for up in file.ancestors(node) if isinstance(up, (ast.For, ast.While))), None)
     if loop is None or not any(isinstance(item, ast.Attribute) and item.attr == "step" for item in ast.walk(loop)):
@@ -131,6 +144,8 @@ def float32_training_on_910(node: ast.Call, file: PythonFile) -> Iterator[Findin
     )
 
 
+_OF_SOMETHING_ELSE = re.compile(rb"(?![^()]*(?:loss|grad))[^()\"']*\)")
+"""What is asked where no loss and no gradient is: plain names and indices only."""
 _QUESTIONS = frozenset(
     ("torch.isnan", "torch.isinf", "torch.isfinite", "math.isnan", "math.isinf", "math.isfinite", "numpy.isnan")
 )
@@ -142,7 +157,9 @@ _QUESTIONS = frozenset(
     Safety.MANUAL,
     Severity.INFO,
     words=("isnan(", "isinf(", "isfinite("),
+    idle=lambda lower, start, end: _OF_SOMETHING_ELSE.match(lower, end) is not None,
     needs_cuda=True,
+    chip=lambda product: product is None or not product.inf_nan,
     evidence=Evidence.DOCUMENTED,
     source=_GATES,
 )
@@ -153,8 +170,6 @@ def overflow_saturates(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     reads the chip's overflow flag instead. Reported once a file.
     """
     product = file.product
-    if product is not None and product.inf_nan:
-        return
     name = file.qualname(node.func) or ""
     if name not in _QUESTIONS or not node.args:
         return
@@ -178,6 +193,7 @@ def overflow_saturates(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     Severity.WARNING,
     words=("scaled_dot_product_attention",),
     names=("torch.nn.functional.scaled_dot_product_attention",),
+    chip=lambda product: product is not None and not product.fused_attention,
     evidence=Evidence.DOCUMENTED,
     source="op-plugin: ScaledDotProductAttentionKernelNpuOpApi.cpp asks for SoC 220 or newer",
 )
@@ -187,7 +203,7 @@ def attention_without_fused_kernel(node: ast.Call, file: PythonFile) -> Iterator
     Its memory then grows with the square of the sequence. Reported once a file, and only with ``--soc``.
     """
     product = file.product
-    if product is None or product.fused_attention or not _once("NPU509", file):
+    if product is None or not _once("NPU509", file):
         return
     yield file.report(
         node,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
@@ -115,12 +116,21 @@ _WORDS_BEHIND = (
 )
 
 
+_NUMBERS = re.compile(rb"\b(?:math|np|numpy)\Z")
+
+
+def _of_numbers(lower: bytes, start: int, end: int) -> bool:
+    """Whether a method's word is a function of Python's or NumPy's instead; see ``npuify.rules.hits``."""
+    return lower[start : start + 1] == b"." and _NUMBERS.search(lower, max(start - 8, 0), start) is not None
+
+
 @rule(
     "NPU414",
     "no-npu-kernel",
     Safety.MANUAL,
     Severity.INFO,
     words=_WORDS_BEHIND,
+    idle=_of_numbers,
     source="the wheel's list of operators with a kernel, against the operator that the call leads to in torch",
 )
 def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:

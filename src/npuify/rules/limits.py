@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.base import rule
+from npuify.rules.hits import no_attribute, not_called
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +45,7 @@ def jit_script(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
     Safety.MANUAL,
     Severity.INFO,
     words=("torch.compile",),
+    idle=not_called,
     source="torch_npu/_inductor in the package; its default code generator is triton-ascend",
 )
 def compile_backend(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
@@ -69,6 +71,7 @@ def compile_backend(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     Safety.MANUAL,
     Severity.INFO,
     words=("channels_last",),
+    idle=no_attribute,
     evidence=Evidence.DOCUMENTED,
     source="Ascend's migration guide: operators convert to the NPU's own formats",
 )

@@ -213,6 +213,7 @@ def float32_precision_is_hf32(node: ast.Call, file: PythonFile) -> Iterator[Find
     Severity.WARNING,
     words=("dataloader(",),
     needs_cuda=True,
+    chip=lambda product: product is not None and not product.fused_attention,
     evidence=Evidence.DOCUMENTED,
     source="op-plugin: torch_npu.npu.set_compile_mode; on the first-generation 910 and the 310P jit_compile is on",
 )
@@ -222,9 +223,7 @@ def shapes_vary_on_older_chip(node: ast.Call, file: PythonFile) -> Iterator[Find
     Reported once a file, with ``--soc`` only, where the training data is shuffled and nothing drops the last batch.
     """
     product = file.product
-    if product is None or product.fused_attention:
-        return
-    if not (file.qualname(node.func) or "").startswith("torch.utils.data."):
+    if product is None or not (file.qualname(node.func) or "").startswith("torch.utils.data."):
         return
     data = file.source.data
     shuffle, last = argument(node, 2, "shuffle"), argument(node, 8, "drop_last")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.base import rule
 from npuify.rules.context import argument
+from npuify.rules.hits import compared, outside_modules
 from npuify.source.python import dotted_text
 from npuify.source.types import TENSOR, infer
 
@@ -35,6 +37,28 @@ def keyword_of(call: ast.Call, name: str) -> ast.expr | None:
 
 
 _DOUBLE = frozenset(("torch.float64", "torch.double"))
+_CHOSEN_BEFORE = re.compile(rb"\belse\s*\Z")
+_CHOSEN = re.compile(rb"\s+if\b")
+_MOVED = re.compile(rb"[\s)\\]*(?:#.*\s*)*\.\s*(?:to|cuda|npu)\b")
+_CONVERTED = re.compile(rb"\.to\(\s*\Z")
+_MADE = re.compile(rb"\w\((?![^()]*(?:device|cuda|npu))[^()#]*\bdtype\s*=\s*\Z")
+_CLOSED = re.compile(rb"\s*\)")
+
+
+def _no_double_on_device(lower: bytes, start: int, end: int) -> bool:
+    """Whether the text around a word says that no call names both the type and a device; see ``npuify.rules.hits``."""
+    if lower[start : start + 1] == b".":
+        return _MOVED.match(lower, end) is None  # .double()
+    near = max(start - 200, 0)
+    if compared(lower, start + len(b"torch."), end):
+        return True
+    if _CHOSEN.match(lower, end) or _CHOSEN_BEFORE.search(lower, near, start):
+        return True
+    if not _CLOSED.match(lower, end):
+        return False
+    if _CONVERTED.search(lower, near, start):
+        return _MOVED.match(lower, end) is None
+    return _MADE.search(lower, near, start) is not None
 
 
 @rule(
@@ -43,6 +67,7 @@ _DOUBLE = frozenset(("torch.float64", "torch.double"))
     Safety.MANUAL,
     Severity.WARNING,
     words=("torch.float64", "torch.double", ".double()"),
+    idle=_no_double_on_device,
     evidence=Evidence.REPORTED,
     source="users' reports: 'not implemented for DT_DOUBLE' from aclnn operators, and results computed in float32",
 )
@@ -149,6 +174,7 @@ _TENSOR_ONLY = frozenset(("masked_select", "repeat_interleave", "unique_consecut
         "torch.repeat_interleave",
         "repeat_interleave(len",
     ),
+    idle=outside_modules,
     evidence=Evidence.DOCUMENTED,
     source="PyTorch documents that these wait for the device; msprof-analyze's rule for synchronising operators",
 )
@@ -205,6 +231,7 @@ def _fixed_repeats(node: ast.Call, method: bool) -> bool:
     Safety.MANUAL,
     Severity.INFO,
     words=("[mask]", "[~mask]", " > 0]", " > 0.5]", " != -100]"),
+    idle=outside_modules,
     needs_cuda=True,
     evidence=Evidence.DOCUMENTED,
     source="PyTorch indexes by a boolean tensor through nonzero, which waits for the device",

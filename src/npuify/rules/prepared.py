@@ -52,7 +52,7 @@ def prepared_for_npu(node: ast.AST, file: PythonFile) -> bool:
     """Whether the code around ``node`` treats the NPU beside CUDA already."""
     says_npu = file.recall("says npu")
     if says_npu is None:
-        says_npu = file.remember("says npu", _names_device(file.source.data.lower()))
+        says_npu = file.remember("says npu", _names_device(file.source.text.lower))
     if not says_npu:
         return False
     current = node

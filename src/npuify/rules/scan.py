@@ -53,6 +53,7 @@ class Work(NamedTuple):
     root: Path
     release: Release
     selection: Selection
+    rules: RuleSet
     project: ProjectIndex
     candidates: list[Candidate]
     errors: list[FileError]
@@ -114,7 +115,7 @@ def _outcomes(work: Work, jobs: int, progress: Progress | None) -> list[Outcome]
     known = {candidate.relative: work.cache.outcome(candidate.relative) for candidate in work.candidates}
     fresh = [candidate for candidate in work.candidates if known[candidate.relative] is None]
     if fresh:
-        worker = Worker(work.release.torch_npu, work.selection, work.project)
+        worker = Worker(work.release.torch_npu, work.selection, work.project, work.rules)
         lost: list[str] = []
 
         def lose(error: FileError) -> Outcome:
@@ -184,7 +185,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     cache = ScanCache(root, selection, f"{release.torch_npu} {soc}", enabled=options.cache, style=style)
     operators = native_operators(everything, cache)
     selection = _with_operators(selection, operators)
-    rules = RuleSet(selection, options.style, placing=options.place_on_npu)
+    rules = RuleSet(selection, options.style, placing=options.place_on_npu, soc=soc)
     packages = import_names()
     candidates: list[Candidate] = []
     own_cuda: dict[str, Stamp] = {}
@@ -258,6 +259,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
         root,
         release,
         selection,
+        rules,
         project,
         candidates,
         errors,

@@ -60,15 +60,25 @@ class Candidate(NamedTuple):
 
 
 class Worker:
-    """Analyses files, with the tables loaded once."""
+    """Analyses files, with the tables loaded once.
 
-    def __init__(self, torch_npu: str, selection: Selection, project: ProjectIndex) -> None:
+    Args:
+        torch_npu: the release aimed at.
+        selection: which rules run.
+        project: what is known of the project.
+        rules: those of ``selection``, where they were prepared already, which takes as long as looking at some files.
+    """
+
+    def __init__(
+        self, torch_npu: str, selection: Selection, project: ProjectIndex, rules: RuleSet | None = None
+    ) -> None:
         from npuify import knowledge
 
         self.torch_npu = torch_npu
         self.selection = selection
         self.project = project
-        self.rules = RuleSet(selection, project.plan.style, placing=project.plan.place_on_npu)
+        plan = project.plan
+        self.rules = rules or RuleSet(selection, plan.style, placing=plan.place_on_npu, soc=project.soc)
         self.release: ReleaseTable = knowledge.load(torch_npu)
         self.needs_torch_npu = False
         """Whether earlier edits put names into the file at hand that exist only after ``import torch_npu``."""
@@ -87,9 +97,9 @@ class Worker:
                 raw = stream.read()
         except OSError as error:
             return [], [FileError(candidate.relative, f"cannot be read: {error.strerror or error}")]
-        if candidate.hits is not None and candidate.stamp == (now.st_mtime_ns, now.st_size) and len(raw) == now.st_size:
-            self.rules.words.remember(raw.lower(), candidate.hits)
-        return self.findings_of_bytes(candidate.relative, raw, whole=False, kind=candidate.kind)
+        unchanged = candidate.stamp == (now.st_mtime_ns, now.st_size) and len(raw) == now.st_size
+        hits = candidate.hits if unchanged else None
+        return self.findings_of_bytes(candidate.relative, raw, whole=False, kind=candidate.kind, hits=hits)
 
     def findings_of_bytes(
         self,
@@ -100,6 +110,7 @@ class Worker:
         whole: bool = True,
         kind: str = "",
         later: bool = False,
+        hits: array[int] | None = None,
     ) -> tuple[list[Finding], list[FileError]]:
         """As :meth:`findings`, of a file's content; ``whole`` parses also what can hold nothing of interest."""
         kind = kind or kind_of_path(relative)
@@ -107,7 +118,7 @@ class Worker:
         found: list[Finding] = []
         errors: list[FileError] = []
         if kind == "python":
-            found, errors = self._python(relative, raw, needs_torch_npu=needs_torch_npu, whole=whole)
+            found, errors = self._python(relative, raw, needs_torch_npu=needs_torch_npu, whole=whole, hits=hits)
             if self.selection.wishes != NOTHING and not errors:
                 found, errors = self._wished(relative, raw, found, later=later)
         others: Sequence[Analyser] = analysers_for(relative, kind) if not errors else ()
@@ -147,8 +158,7 @@ class Worker:
     ) -> tuple[list[Finding], list[FileError]]:
         """``found`` with what the user asked for beyond the rules, in order of place."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with quiet():
                 more = list(self._asked_for(relative, raw, later=later))
         except SyntaxError as error:
             # A part that the rules did not look at is broken, and here the whole file is parsed.
@@ -173,17 +183,19 @@ class Worker:
             yield from stand_in_findings(relative, raw, self.release, self.project)
 
     def _python(
-        self, relative: str, raw: bytes, *, needs_torch_npu: bool, whole: bool
+        self, relative: str, raw: bytes, *, needs_torch_npu: bool, whole: bool, hits: array[int] | None
     ) -> tuple[list[Finding], list[FileError]]:
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                interest = self.rules.interest(raw.lower())
+            text = Text(raw)
+            if hits is not None and text.data is raw:
+                self.rules.words.remember(text.lower, hits)
+            with quiet():
+                interest = self.rules.interest(text.lower)
                 # Whether and how torch_npu is imported already, only the whole file says.
                 if needs_torch_npu or self.project.plan.needs_whole(relative, raw):
                     whole = True
-                parsed_for = None if whole else self.rules.parsed_for(raw, interest)
-                source = PythonSource(relative, module_name(relative), raw, parsed_for)
+                parsed_for = None if whole else self.rules.parsed_for(text.lower, interest)
+                source = PythonSource(relative, module_name(relative), text, parsed_for)
                 found = analyse(
                     source, self.rules, self.release, self.project, interest, needs_torch_npu=needs_torch_npu
                 )
@@ -199,10 +211,28 @@ class Worker:
             return [], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
 
 
-def parses(data: bytes) -> bool:
-    """Whether UTF-8 text is Python that the running Python can parse."""
+@contextlib.contextmanager
+def _all_quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        yield
+
+
+_NOTHING = contextlib.nullcontext()
+
+
+def quiet() -> contextlib.AbstractContextManager[None]:
+    """Without what Python warns of while it parses.
+
+    Costs nothing inside another one: setting filters up for each file by itself would take as long as its search.
+    """
+    first = warnings.filters[0][:3] if warnings.filters else None
+    return _NOTHING if first == ("ignore", None, Warning) else _all_quiet()
+
+
+def parses(data: bytes) -> bool:
+    """Whether UTF-8 text is Python that the running Python can parse."""
+    with quiet():
         try:
             ast.parse(data.decode("utf-8", "surrogatepass"))
         except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -233,10 +263,11 @@ def each_file(
     if count > 1:
         return _in_processes(task, worker, candidates, count, progress, lost)
     outcomes = []
-    for done, candidate in enumerate(candidates, start=1):
-        outcomes.append(task(worker, candidate))
-        if progress is not None:
-            progress(done, len(candidates))
+    with quiet():
+        for done, candidate in enumerate(candidates, start=1):
+            outcomes.append(task(worker, candidate))
+            if progress is not None:
+                progress(done, len(candidates))
     return outcomes
 
 
@@ -336,6 +367,7 @@ def _start(task: Any, torch_npu: str, selection: Selection, project: ProjectInde
     # The parent decides what Ctrl-C means; a worker that dies of it would print a traceback of its own.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()
+    warnings.simplefilter("ignore")
     _task, _worker = task, Worker(torch_npu, selection, project)
 
 

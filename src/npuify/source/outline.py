@@ -16,6 +16,7 @@ from npuify.words import Words
 
 _DOUBLE = b'"""'
 _SINGLE = b"'''"
+_BACKSLASH = ord("\\")
 _F_PREFIX = (b"f", b"F", b"t", b"T")
 _TOKEN = re.compile(rb"""'(?!'')(?:\\.|[^'\\\n])*'|"(?!"")(?:\\.|[^"\\\n])*"|#[^\n]*|[^"'#]+|["']+""", re.DOTALL)
 """A string of one line, a comment, or what stands between them; quotes that begin no such string by themselves."""
@@ -46,6 +47,7 @@ class Outline:
     def __init__(self, data: bytes) -> None:
         self.data = data
         lone_returns = b"\r" in data and data.count(b"\r") != data.count(b"\r\n")
+        self._says_global: bool | None = None
         self._literals = None if lone_returns else _triple_quoted(data)
 
     def is_text(self, offset: int) -> bool:
@@ -123,11 +125,23 @@ class Outline:
     def body(self, part: Part) -> Part:
         """The part without the statements of its level, or of one further out, that follow its body."""
         behind = self._behind(part)
-        return part if behind is None else part._replace(end=self.data.rfind(b"\n", 0, behind) + 1)
+        if behind is None:
+            return part
+        end = self.data.rfind(b"\n", 0, behind) + 1
+        return Part(part.start, end, part.name, part.is_class, part.indent, part.owner)
+
+    @property
+    def says_global(self) -> bool:
+        """Whether the word ``global`` stands anywhere; asked once, as it takes a search of the whole text."""
+        if self._says_global is None:
+            self._says_global = b"global " in self.data
+        return self._says_global
 
     def has_global(self, part: Part) -> bool:
         """Whether a ``global`` statement stands in a part, which then binds names outside of it."""
         data = self.data
+        if not self.says_global:
+            return False
         place = data.find(b"global ", part.start, part.end)
         while place >= 0:
             before = data[data.rfind(b"\n", 0, place) + 1 : place].strip()
@@ -189,7 +203,7 @@ def _triple_quoted(data: bytes) -> list[tuple[int, int]] | None:
         line_start = data.rfind(b"\n", 0, start) + 1
         begin = max(line_start, position)
         before = data[begin:start]
-        if b"#" in before or b'"' in before or b"'" in before:
+        if before and not before.isspace() and (b"#" in before or b'"' in before or b"'" in before):
             # The quotes may stand in a comment or in another string; then the search goes on behind it.
             for match in _TOKEN.finditer(data, begin):
                 if match.end() > start:
@@ -202,6 +216,8 @@ def _triple_quoted(data: bytes) -> list[tuple[int, int]] | None:
             end = data.find(quotes, end)
             if end < 0:
                 return None
+            if data[end - 1] != _BACKSLASH:
+                break
             backslashes = 0
             while data[end - 1 - backslashes : end - backslashes] == b"\\":
                 backslashes += 1

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING
 from npuify.source.outline import Outline, Part
 from npuify.source.scopes import ComprehensionNode, FunctionNode, Scope, ScopeNode
 from npuify.source.text import Text, UnreadableText
+from npuify.words import Words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from npuify.words import Words
+    from collections.abc import Callable, Container, Iterable, Iterator
 
 _NAME_BYTES = frozenset(bytes([byte]) for byte in range(256) if byte == 95 or byte > 127 or chr(byte).isalnum())
 _WALRUS = re.compile(rb":=")
 _GLOBAL = re.compile(rb"global[ \t]+([\w \t,]+)")
 _NAMING = (ast.Name, ast.Attribute, ast.Call, ast.NamedExpr)
+_MANY = 30
+"""Names for which one search for all of them costs less than one for each."""
 _MAX_HOPS = 24
 """How many assignments and re-exports a name is followed through."""
 
@@ -35,7 +36,7 @@ class PythonSource:
     Args:
         relative: path in the project, with forward slashes.
         module: its dotted module name in the project.
-        raw: the file's bytes.
+        raw: the file's bytes, or its text where that was made already.
         words: top-level functions and classes that hold none of them, in any case, are parsed only when something asks
             for them. None parses the whole file.
 
@@ -44,19 +45,22 @@ class PythonSource:
         SyntaxError: the running Python cannot parse it (``MemoryError`` and ``RecursionError`` are turned into this).
     """
 
-    def __init__(self, relative: str, module: str, raw: bytes, words: Words | None = None) -> None:
+    def __init__(self, relative: str, module: str, raw: bytes | Text, words: Words | None = None) -> None:
         self.relative = relative
         self.module = module
-        self.text = Text(raw)
+        self.text = raw if isinstance(raw, Text) else Text(raw)
         self.data = self.text.data
         self._outline = Outline(self.data)
-        self._word_lines: dict[Words, set[int]] = {}
+        self._word_lines: dict[Words, dict[int, int]] = {}
+        self._parsed_lines: Container[int] = ()
+        """Lines that surely are in no part that was passed over."""
         self._skipped: list[Part] = []
         self.tree = self._parse_words(words) if words is not None else _parse(self.text.string)
         self.tree.is_package = relative.rpartition("/")[2] == "__init__.py"  # type: ignore[attr-defined]
-        walrus = self._lines_with(_WALRUS) if b":=" in self.data else set()
-        self.tree.walrus_lines = walrus  # type: ignore[attr-defined]
-        self.tree.global_lines = self._global_lines()  # type: ignore[attr-defined]
+        if self.tree.body or self._skipped:
+            walrus = self._lines_with(_WALRUS) if b":=" in self.data else set()
+            self.tree.walrus_lines = walrus  # type: ignore[attr-defined]
+            self.tree.global_lines = self._global_lines()  # type: ignore[attr-defined]
         self.scope = Scope(self.tree, None, module)
         for part in self._skipped:
             if not part.owner:
@@ -82,24 +86,24 @@ class PythonSource:
     # --- parsing only what is asked for ---------------------------------------------------------------------------
 
     def _parse_words(self, words: Words) -> ast.Module:
-        lines = sorted(self.lines_with_words(words))
+        lines = self._places_of(words)
         if words.words and not lines:
             return ast.Module([], [])
         cutter = self._outline
         parts = cutter.top_level()
         if not parts:
             return _parse(self.text.string)
-        starts = self.text.line_starts
-        hits = [starts[line - 1] for line in lines]
-
-        def holds(part: Part) -> bool:
-            # A hit is known by its line's start; a part begins and ends at line starts.
-            return bisect_left(hits, part.start) < bisect_left(hits, part.end)
+        # A hit is known by its line's start; a part begins and ends at line starts.
+        hits = sorted(lines.values())
 
         def passed_over(part: Part) -> Part | None:
             # What follows a part at its level stays, and what it declares global is seen.
+            first = bisect_left(hits, part.start)
+            hit = hits[first] if first < len(hits) else part.end
+            if hit == part.start:
+                return None
             body = cutter.body(part)
-            return None if holds(body) or cutter.has_global(body) else body
+            return None if hit < body.end or cutter.has_global(body) else body
 
         skipped: list[Part] = []
         emptied = set()
@@ -126,7 +130,7 @@ class PythonSource:
         except SyntaxError:
             # The file is broken, or what was cut is; the whole file decides.
             return _parse(self.text.string)
-        self._skipped = skipped
+        self._skipped, self._parsed_lines = skipped, lines
         return tree
 
     def _parse_part(self, part: Part) -> None:
@@ -188,16 +192,20 @@ class PythonSource:
 
         Only these can change what a name stands for; finding their functions means walking the tree.
         """
-        if b"global " not in self.data:
+        if not self._outline.says_global:
             return set()
+        data = self.data
         declared: dict[str, set[int]] = {}
-        for match in _GLOBAL.finditer(self.data):
-            before = self.data[self.data.rfind(b"\n", 0, match.start()) + 1 : match.start()].strip()
-            if before and before[-1:] not in b":;":
-                continue  # no statement, but the word
-            line = self.text.line_of(match.start())
-            for name in match.group(1).split(b","):
-                declared.setdefault(name.strip().decode(), set()).add(line)
+        place = data.find(b"global")
+        while place >= 0:
+            before = data[data.rfind(b"\n", 0, place) + 1 : place].strip()
+            # Else it is no statement, but the word.
+            match = _GLOBAL.match(data, place) if not before or before[-1:] in b":;" else None
+            if match is not None:
+                line = self.text.line_of(place)
+                for name in match.group(1).split(b","):
+                    declared.setdefault(name.strip().decode(), set()).add(line)
+            place = data.find(b"global", match.end() if match else place + 6)
         return {line for name, lines in declared.items() if name and self._is_bound_to_library(name) for line in lines}
 
     def _is_bound_to_library(self, name: str) -> bool:
@@ -217,7 +225,14 @@ class PythonSource:
         """The lines, from 1, on which one of these identifiers stands."""
         data, line_of, starts = self.data, self.text.line_of, self.text.line_starts
         lines: set[int] = set()
-        for name in names:
+        wanted = set(names)
+        if len(wanted) > _MANY:
+            # A file that binds thousands of names would else be searched thousands of times.
+            for place, end in Words(name.encode() for name in wanted).places(data):
+                if data[end : end + 1] not in _NAME_BYTES and data[place - 1 : place] not in _NAME_BYTES:
+                    lines.add(line_of(place))
+            return lines
+        for name in wanted:
             word = name.encode()
             place = data.find(word)
             while place >= 0:
@@ -233,21 +248,33 @@ class PythonSource:
 
     def lines_with_words(self, words: Words) -> set[int]:
         """The lines, from 1, that hold one of the words in any case, comments and prose left out."""
+        return set(self._places_of(words))
+
+    def _places_of(self, words: Words) -> dict[int, int]:
+        """The lines that hold one of the words, as :meth:`lines_with_words` says, each with the offset of its start."""
         known = self._word_lines.get(words)
         if known is not None:
             return known
-        starts = self.text.line_starts
-        is_text = self._outline.is_text
-        lines: set[int] = set()
-        low = high = 0
-        for start, _ in words.places(self.data.lower()):
+        data, is_text = self.data, self._outline.is_text
+        found: dict[int, int] = {}
+        # Most files hold few such words, so that counting lines up to them costs less than a table of all lines.
+        counts = b"\r" not in data
+        line, low, high = 1, 0, 0
+        for start, _ in words.places(self.text.lower):
             if low <= start < high or is_text(start):
                 continue
-            line = bisect_right(starts, start)
-            lines.add(line)
-            low, high = starts[line - 1], starts[line] if line < len(starts) else len(self.data)
-        self._word_lines[words] = lines
-        return lines
+            if counts:
+                begin = data.rfind(b"\n", 0, start) + 1
+                line += data.count(b"\n", low, begin)
+                high = data.find(b"\n", start) + 1 or len(data)
+                low = begin
+            else:
+                starts = self.text.line_starts
+                line = bisect_right(starts, start)
+                low, high = starts[line - 1], starts[line] if line < len(starts) else len(data)
+            found[line] = low
+        self._word_lines[words] = found
+        return found
 
     def visit(self, lines: Iterable[int], wanted: Callable[[ast.AST], None]) -> None:
         """Call ``wanted`` for every node that covers one of ``lines``, outer nodes first, in source order.
@@ -257,7 +284,7 @@ class PythonSource:
         ordered = sorted(set(lines))
         if not ordered:
             return
-        if self._skipped:
+        if self._skipped and not all(line in self._parsed_lines for line in ordered):
             for part in list(self._skipped):
                 top, bottom = self.text.line_of(part.start), self.text.line_of(part.end - 1)
                 if bisect_left(ordered, top) < bisect_right(ordered, bottom):

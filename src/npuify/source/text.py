@@ -53,13 +53,14 @@ class Text:
         encoding: the file's own encoding.
     """
 
-    __slots__ = ("_line_starts", "_string", "data", "encoding", "has_bom")
+    __slots__ = ("_line_starts", "_lower", "_string", "data", "encoding", "has_bom")
 
     def __init__(self, raw: bytes) -> None:
         self.encoding = declared_encoding(raw)
         self.has_bom = raw.startswith(codecs.BOM_UTF8)
         body = raw[len(codecs.BOM_UTF8) :] if self.has_bom else raw
         self._string: str | None = None
+        self._lower: bytes | None = None
         self._line_starts: list[int] | None = None
         if self.encoding in ("utf-8", "ascii") and body.isascii():
             # Such text cannot fail to be decoded, and few ask for it as a whole.
@@ -83,6 +84,13 @@ class Text:
         if self._string is None:
             self._string = self.data.decode("ascii")
         return self._string
+
+    @property
+    def lower(self) -> bytes:
+        """``data`` in lower case, made once: words are sought in it again and again."""
+        if self._lower is None:
+            self._lower = self.data.lower()
+        return self._lower
 
     @property
     def line_starts(self) -> list[int]:

@@ -1,0 +1,43 @@
+"""What the text beside a rule's word tells: whether the rule surely has nothing to say there.
+
+A file is parsed for the words that stand in it. Where a word is common and what the rule looks for is rare, a look at
+the text around the word is many times cheaper than parsing the function that holds it. Each of these functions gets a
+text in lower case and where a word begins and ends in it, and must be sure: True means that no finding is possible
+there. In doubt it says False.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NEAR = 200
+"""Bytes before a word that are looked at."""
+_CALLED = re.compile(rb"[\s)\\]*[(#;]")
+_COMPARED = re.compile(rb"(?:[=!]=|\b(?:is|not|in))\s*(?:[(\[{][\w\s.,]*)?\btorch\.\Z")
+_BLANK = b" \t\r\n\f\\"
+
+
+def not_called(lower: bytes, start: int, end: int) -> bool:
+    """What is named there is not called: for rules about calls by the name itself."""
+    return _CALLED.match(lower, end) is None
+
+
+def no_attribute(lower: bytes, start: int, end: int) -> bool:
+    """The word is no attribute of anything: a keyword, a plain name or a text."""
+    before = lower[max(start - _NEAR, 0) : start].rstrip(_BLANK)
+    return bool(before) and not before.endswith(b".")
+
+
+def compared(lower: bytes, start: int, end: int) -> bool:
+    """It is something of torch that is compared, or stands in a row beside ``in``: the word follows ``torch.``."""
+    return _COMPARED.search(lower, max(start - _NEAR, 0), start) is not None
+
+
+def outside_modules(lower: bytes, start: int, end: int) -> bool:
+    """The place is in no class with a ``forward``, as a file's text tells it (with one blank behind each keyword)."""
+    in_class = lower.rfind(b"class ", 0, start)
+    if in_class < 0 or b"def forward" not in lower:
+        return True
+    function = max(lower.rfind(b"\ndef ", 0, start), lower.rfind(b"\nasync def ", 0, start))
+    # A function at the margin ends the class; between quotes it would be part of a text.
+    return function > in_class and not any(lower.count(quotes, 0, function) % 2 for quotes in (b'"""', b"'''"))
