@@ -4,7 +4,8 @@
 
 Each FOLDER is one project. For every Python file that a migration changes: it still parses; a second run changes
 nothing; line ends, encoding and final newline are as before; a line that changed holds a change that is listed; and
-each NPU name that the migration brought in exists in the release aimed at. Exit code 1 if anything fails.
+each NPU name that the migration brought in exists in the release aimed at. In the portable style, each file finds the
+helper module that it imports. Exit code 1 if anything fails.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from npuify import knowledge
 from npuify.options import STYLES, Options
@@ -58,6 +59,8 @@ def check(folder: Path, options: Options) -> tuple[list[str], str]:
         again_edits = [finding for finding in again if finding.edits and finding.safety.value == "safe"]
         if again_edits:
             problems.append(f"{relative}:{again_edits[0].start.line}: a second run would apply {again_edits[0].code}")
+    if options.style == "portable":
+        problems += helpers_not_found(contents, root, work.project.plan.helper)
     codes = Counter(change.code for change in result.changes)
     left = Counter(finding.severity.value for finding in result.left)
     summary = (
@@ -66,6 +69,37 @@ def check(folder: Path, options: Options) -> tuple[list[str], str]:
         f"{spent:.1f} s CPU | " + " ".join(f"{code}:{count}" for code, count in sorted(codes.items()))
     )
     return problems, summary
+
+
+def helpers_not_found(contents: dict[str, bytes], root: Path, helper: str) -> list[str]:
+    """The files whose import of the helper module leads nowhere, judged by where Python looks."""
+
+    def is_there(relative: str) -> bool:
+        return relative in contents or (root / relative).exists()
+
+    problems = []
+    for relative, raw in contents.items():
+        if not relative.endswith(".py") or relative.rpartition("/")[2] == f"{helper}.py":
+            continue
+        folder = relative.rpartition("/")[0]
+        around = [folder, *(parent.as_posix() for parent in PurePosixPath(folder).parents)] if folder else [""]
+        around = ["" if one == "." else one for one in around]
+        for node in ast.walk(ast.parse(Text(raw).string)):
+            if isinstance(node, ast.ImportFrom):
+                module = (node.module or "").replace(".", "/")
+                if helper not in (*(alias.name for alias in node.names), module.rpartition("/")[2]):
+                    continue
+                path = module if module.rpartition("/")[2] == helper else f"{module}/{helper}"
+                bases = [around[node.level - 1]] if node.level else [*around, "src", "lib", "python"]
+            elif isinstance(node, ast.Import) and any(alias.name == helper for alias in node.names):
+                path = helper
+                # A folder of a package is searched for its own script only.
+                bases = [folder, *(one for one in around if not is_there(f"{one}/__init__.py".lstrip("/")))]
+            else:
+                continue
+            if not any(is_there(f"{base}/{path}.py".replace("//", "/").lstrip("/")) for base in bases):
+                problems.append(f"{relative}:{node.lineno}: {helper} is not where this import looks")
+    return problems
 
 
 def check_file(

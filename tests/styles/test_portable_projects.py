@@ -148,6 +148,35 @@ LAYOUTS: list[tuple[str, dict[str, str], list[str], list[list[str]]]] = [
         [["train.py"]],
     ),
     (
+        "a package with a folder named as a module of Python's",
+        {
+            "pkg/__init__.py": "",
+            "pkg/logging/__init__.py": "from .helpers import where\n",
+            "pkg/logging/helpers.py": "import logging\n" + USE,
+            "train.py": "from pkg.logging import where\n" + MAIN,
+        },
+        ["pkg/compute_device.py"],
+        [["train.py"]],
+    ),
+    (
+        "a script named as a module of Python's",
+        {"test.py": USE, "train.py": "from test import where\nimport torch\ntorch.cuda.empty_cache()\n" + MAIN},
+        ["compute_device.py"],
+        [["train.py"]],
+    ),
+    (
+        "a module of a package that can be started too",
+        {
+            "pkg/__init__.py": "",
+            "pkg/ops/__init__.py": "",
+            "pkg/ops/step.py": USE + MAIN,
+            "pkg/core.py": "from pkg.ops.step import where\n",
+            "train.py": "from pkg.core import where\n" + MAIN,
+        },
+        ["pkg/compute_device.py"],
+        [["train.py"], ["-m", "pkg.ops.step"]],
+    ),
+    (
         "a name of ours is taken",
         {"compute_device.py": "x = 1\n", "train.py": "from compute_device import x\n" + USE + MAIN},
         ["compute_device.py"],
@@ -166,6 +195,18 @@ def test_every_file_finds_the_helper(
     for command in commands:
         assert _run(tmp_path, before, *command) == SAID
         assert _run(tmp_path, out, *command) == SAID
+
+
+def test_a_script_finds_the_helper_where_only_the_package_is_installed(tmp_path: Path) -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/core.py": "answer = 1\n",
+        "scripts/run.py": "from pkg.core import answer\n" + USE + MAIN,
+    }
+    out, helpers = _migrated(tmp_path, files)
+    assert helpers == ["pkg/compute_device.py"]
+    (out / "pkg").rename(_project(tmp_path / "stand_in", {"torch/__init__.py": TORCH}) / "pkg")
+    assert _run(tmp_path, out, "scripts/run.py") == SAID
 
 
 def test_a_name_that_is_taken_is_left_alone(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -76,6 +77,11 @@ class ImportPaths:
 
     def _resolve(self, name: str, relative: str) -> tuple[str, str] | None:
         """The folder from which ``name`` leads to a file of the project, the nearest one, and that file."""
+        if name.partition(".")[0] in sys.stdlib_module_names:
+            # ``import logging`` beside a package's own ``logging`` means Python's; only a script's folder comes first.
+            folder = posixpath.dirname(relative)
+            target = None if f"{folder}/__init__.py" in self._files else self._file(folder, name)
+            return (folder, target) if target is not None else None
         for folder in _folders(relative):
             target = self._file(folder, name)
             if target is not None:
@@ -163,13 +169,19 @@ class ImportPaths:
             if relatively or (not says_own and not started):
                 below = posixpath.dirname(relative)[len(top) :].strip("/")
                 return top, "." * (1 + (below.count("/") + 1 if below else 0))
-            if says_own:
+            # What others import through its package cannot count on being started, even where it can be.
+            if says_own or self._imported_from[relative][posixpath.dirname(top)]:
                 return top, own
+        own_folder = posixpath.dirname(relative)
         if folder is None or (top and not inside):
-            folder = posixpath.dirname(relative)
-        for package in self._packages_said(relative, folder):
+            folder = own_folder
+        said = list(self._packages_said(relative, folder))
+        for package in said:
             if packages is None or posixpath.join(folder, package) in packages:
                 return posixpath.join(folder, package), package
+        if said and started and folder != own_folder and not self._says_module(relative, folder):
+            # The packages may be installed, and then the folder that they lie in is not searched.
+            return posixpath.join(folder, said[0]), said[0]
         return folder, ""
 
     def _search_folder(self, relative: str) -> str | None:
@@ -188,6 +200,12 @@ class ImportPaths:
             package = name.partition(".")[0]
             if f"{posixpath.join(folder, package)}/__init__.py" in self._files:
                 yield package
+
+
+    def _says_module(self, relative: str, folder: str) -> bool:
+        """Whether a file imports a module of the project that lies in ``folder`` itself, in no package."""
+        names = self.imports[relative].absolute
+        return any(posixpath.join(folder, f"{name}.py") in self._files for name in names if "." not in name)
 
 
 def _folders(relative: str) -> Iterator[str]:
