@@ -79,6 +79,26 @@ def test_kernels_and_packages_block(clean_result: ScanResult, finding: Finding) 
     assert judge(with_findings(clean_result, replace(package, severity=Severity.WARNING))).level is Level.REVIEW
 
 
+@pytest.mark.parametrize("file", [".github/workflows/test.yml", ".devcontainer/setup.sh", ".gitlab-ci.yml", "demo.ipynb"])
+def test_what_stands_beside_the_program_does_not_block_it(
+    clean_result: ScanResult, finding: Finding, file: str
+) -> None:
+    package = by_hand(finding, code="NPU601", name="no-form", subject="pycuda")
+    beside = replace(package, file=file)
+    scan = replace(with_findings(clean_result, beside), survey=SURVEY)
+    verdict = judge(scan)
+    assert (verdict.level, verdict.blockers, verdict.manual.count) == (Level.REVIEW, (), 1)
+    assert [one.what for one in verdict.deciding] == ["pycuda (NPU601 no-form)"]
+    assert verdict.summary == "1 place to look at; none is known to stop the program."
+    assert judge(replace(scan, findings=(beside, package))).level is Level.BLOCKED
+
+
+def test_a_project_of_notebooks_is_blocked_by_a_notebook(clean_result: ScanResult, finding: Finding) -> None:
+    package = by_hand(finding, code="NPU601", name="no-form", subject="pycuda", file="demo.ipynb")
+    only = Survey((EntryPoint("demo.ipynb", ()),))
+    assert judge(replace(with_findings(clean_result, package), survey=only)).level is Level.BLOCKED
+
+
 def test_what_decides_is_grouped_and_the_costliest_comes_first(clean_result: ScanResult, finding: Finding) -> None:
     light = by_hand(finding, severity=Severity.WARNING, subject="a")
     heavy = by_hand(finding, code="NPU501", name="flash", subject="b")

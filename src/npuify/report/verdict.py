@@ -120,16 +120,18 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
         groups[status(finding, migrated=True)].append(finding)
     manual, review, notes = groups.values()
     # Operators are told of by extension, with their kernels.
-    blocking = [one for one in manual if one.code.startswith(_BLOCKING_AREA) and one.code != NATIVE_OPERATOR]
+    beside = [one for one in manual if _is_beside(one.file, scan.survey)]
+    inside = [one for one in manual if not _is_beside(one.file, scan.survey)]
+    blocking = [one for one in inside if one.code.startswith(_BLOCKING_AREA) and one.code != NATIVE_OPERATOR]
     blockers = (*_kernels(scan.survey), *_kinds(blocking))
-    deciding = _kinds([one for one in (*manual, *review) if not one.code.startswith(_BLOCKING_AREA)])
-    level = Level.BLOCKED if blockers else Level.WORK if manual else Level.RUNS
-    if level is Level.RUNS and (review or scan.errors):
+    deciding = _kinds([*beside, *(one for one in (*inside, *review) if not one.code.startswith(_BLOCKING_AREA))])
+    level = Level.BLOCKED if blockers else Level.WORK if inside else Level.RUNS
+    if level is Level.RUNS and (manual or review or scan.errors):
         level = Level.REVIEW
     return Verdict(
         level=level,
         title=TITLES[level],
-        summary=_summary(level, len(blockers), manual, review, len(scan.errors)),
+        summary=_summary(level, len(blockers), inside, [*beside, *review], len(scan.errors)),
         blockers=blockers,
         deciding=deciding[:_MOST_DECIDING],
         operators=_operators(left),
@@ -159,6 +161,15 @@ def hours(value: Estimate) -> str:
     """ "12 hours (4 to 31)"."""
     unit = "hour" if value.likely == 1 else "hours"
     return f"{value.likely:g} {unit} ({value.low:g} to {value.high:g})"
+
+
+def _is_beside(file: str, survey: Survey) -> bool:
+    """Whether the program runs without a file: what sets up CI and editors, and notebooks where there are programs."""
+    parts = file.split("/")
+    if any(part.startswith(".") for part in parts[:-1]) or parts[-1].startswith((".gitlab-ci", "azure-pipelines")):
+        return True
+    notebooks = (".ipynb",)
+    return file.endswith(notebooks) and any(not one.file.endswith(notebooks) for one in survey.entry_points)
 
 
 def _done(result: MigrationResult) -> list[Finding]:
