@@ -77,6 +77,16 @@ EXAMPLE = {
 }
 
 
+def test_calls_are_not_denied_where_the_module_has_no_known_name(tmp_path: Path) -> None:
+    loader = "import plugins\n\nmine = plugins.get('ops', ['csrc/bind.cpp', 'csrc/add.cu'])\ny = mine.add(1)\n"
+    files: dict[str, str | bytes] = {"csrc/add.cu": ADD, "csrc/bind.cpp": BINDING, "ops.py": loader}
+    assert not any("skip the build" in way for way in _operators(tmp_path, files)["add"].ways)
+    found = npuify.scan([tmp_path], Options(cache=False, jobs=1)).findings
+    (one,) = [one for one in found if one.subject == "add"]
+    assert one.severity is Severity.WARNING
+    assert one.message.endswith("; under which name Python loads it could not be told, so that its calls were not sought")
+
+
 # --- one file ---
 
 
