@@ -72,6 +72,13 @@ def test_an_edit_beside_it_does_not_take_an_offered_edit_away() -> None:
         assert result.raw[edit.start : edit.end].decode() == edit.before == "cuda"
 
 
+def test_an_edit_that_was_made_is_not_offered_again() -> None:
+    result = migrated("import torch\nmajor, minor = torch.cuda.get_device_capability()\n")
+    assert result.raw is not None
+    assert b"or (0, 0)" in result.raw
+    assert [(finding.code, finding.edits) for finding in result.left] == [("NPU130", ())]
+
+
 def test_places_of_later_rounds_are_those_of_the_original() -> None:
     text = "import torch\nfrom torch.cuda.amp import GradScaler, autocast\nx = 1\ntorch.cuda.synchronize()\n"
     result = migrated(text)

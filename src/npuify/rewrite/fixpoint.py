@@ -123,23 +123,25 @@ def _rounds(
     else:
         raise _NotSettling(f"its edits do not settle after {MAX_ROUNDS} rounds")
     changes.sort(key=lambda change: (change.start, change.end, change.code))
-    findings = _still_offered(findings, found, text, current, offsets)
+    made = {id(finding) for finding in wanted(found, unsafe=unsafe)}
+    offered = [finding for finding in found if finding.edits and id(finding) not in made]
+    findings = _still_offered(findings, offered, text, current, offsets)
     return MigratedFile(relative, raw if changes else None, found, findings, changes, problems)
 
 
 def _still_offered(
-    left: list[Finding], found: list[Finding], before: Text, after: Text, offsets: OffsetMap
+    left: list[Finding], offered: list[Finding], before: Text, after: Text, offsets: OffsetMap
 ) -> list[Finding]:
-    """What is left, with the edits to review that the first round offered.
+    """What is left, with the edits to review that the first round ``offered``.
 
     An NPU name that was put beside such a place makes it look as if the project had treated the NPU by itself.
     """
-    offered = {(finding.start, finding.code): finding for finding in found if finding.edits}
+    firsts = {(finding.start, finding.code): finding for finding in offered}
     told = []
     for finding in left:
         place = after.offset(finding.start.line, finding.start.column)
         origin = before.position(offsets.original(place))
-        first = None if finding.edits else offered.get((Position(*origin), finding.code))
+        first = None if finding.edits else firsts.get((Position(*origin), finding.code))
         moved = () if first is None else _moved(first.edits, place - before.offset(*origin), after.data)
         told.append(
             finding if first is None or not moved else replace(first, start=finding.start, end=finding.end, edits=moved)
