@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import itertools
 import re
 import sys
 import time
@@ -93,8 +94,9 @@ def helpers_not_found(contents: dict[str, bytes], root: Path, helper: str) -> li
                 bases = [around[node.level - 1]] if node.level else [*around, "src", "lib", "python"]
             elif isinstance(node, ast.Import) and any(alias.name == helper for alias in node.names):
                 path = helper
-                # A folder of a package is searched for its own script only.
-                bases = [folder, *(one for one in around if not is_there(f"{one}/__init__.py".lstrip("/")))]
+                # A folder of a package is searched for its own script only, and none around it is.
+                outside = itertools.takewhile(lambda one: not is_there(f"{one}/__init__.py".lstrip("/")), around)
+                bases = [folder, *outside]
             else:
                 continue
             if not any(is_there(f"{base}/{path}.py".replace("//", "/").lstrip("/")) for base in bases):

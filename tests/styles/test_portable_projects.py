@@ -165,6 +165,17 @@ LAYOUTS: list[tuple[str, dict[str, str], list[str], list[list[str]]]] = [
         [["train.py"]],
     ),
     (
+        "a folder without __init__ in a package",
+        {
+            "pkg/__init__.py": "",
+            "pkg/train/start.py": "from pkg.train.patch import where\n" + MAIN,
+            "pkg/train/patch.py": USE,
+            "pkg/train/other_patch.py": USE,
+        },
+        ["pkg/compute_device.py"],
+        [["-m", "pkg.train.start"]],
+    ),
+    (
         "a module of a package that can be started too",
         {
             "pkg/__init__.py": "",

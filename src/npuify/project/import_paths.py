@@ -146,6 +146,13 @@ class ImportPaths:
             top, folder = folder, posixpath.dirname(folder)
         return top
 
+    def _package_around(self, relative: str) -> str:
+        """The package by whose name a file is imported whose own folder has no ``__init__.py``; empty where none is."""
+        own = posixpath.dirname(relative)
+        outer = next((top for folder in _folders(own) if (top := self.top_package(posixpath.join(folder, "x")))), "")
+        beside = (file for file in self._imported_from if posixpath.dirname(file) == own)
+        return outer if outer and any(self._imported_from[file][posixpath.dirname(outer)] for file in beside) else ""
+
     def home(self, relative: str, *, started: bool, packages: frozenset[str] | None = None) -> tuple[str, str]:
         """Where a module may stand so that a file can import it, and by which package name.
 
@@ -159,6 +166,9 @@ class ImportPaths:
             empty for a plain module.
         """
         top = self.top_package(relative)
+        outer = "" if top else self._package_around(relative)
+        if outer:
+            return outer, posixpath.basename(outer)
         folder = self._search_folder(relative)
         inside = folder is not None and (folder == top or folder.startswith(f"{top}/"))
         relatively = bool(self.imports[relative].relative)
