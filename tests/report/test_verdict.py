@@ -79,7 +79,9 @@ def test_kernels_and_packages_block(clean_result: ScanResult, finding: Finding) 
     assert judge(with_findings(clean_result, replace(package, severity=Severity.WARNING))).level is Level.REVIEW
 
 
-@pytest.mark.parametrize("file", [".github/workflows/test.yml", ".devcontainer/setup.sh", ".gitlab-ci.yml", "demo.ipynb"])
+@pytest.mark.parametrize(
+    "file", [".github/workflows/test.yml", ".devcontainer/setup.sh", ".gitlab-ci.yml", "demo.ipynb"]
+)
 def test_what_stands_beside_the_program_does_not_block_it(
     clean_result: ScanResult, finding: Finding, file: str
 ) -> None:

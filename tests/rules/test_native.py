@@ -84,7 +84,9 @@ def test_calls_are_not_denied_where_the_module_has_no_known_name(tmp_path: Path)
     found = npuify.scan([tmp_path], Options(cache=False, jobs=1)).findings
     (one,) = [one for one in found if one.subject == "add"]
     assert one.severity is Severity.WARNING
-    assert one.message.endswith("; under which name Python loads it could not be told, so that its calls were not sought")
+    assert one.message.endswith(
+        "; under which name Python loads it could not be told, so that its calls were not sought"
+    )
 
 
 # --- one file ---

@@ -211,7 +211,6 @@ class ImportPaths:
             if f"{posixpath.join(folder, package)}/__init__.py" in self._files:
                 yield package
 
-
     def _says_module(self, relative: str, folder: str) -> bool:
         """Whether a file imports a module of the project that lies in ``folder`` itself, in no package."""
         names = self.imports[relative].absolute
