@@ -135,8 +135,8 @@ def judge_settings(document: Document, file: OtherFile) -> None:
 
 
 _LINE_OF_SETTING = re.compile(
-    rb"^[ \t]*(?:-[ \t]+)?[\"']?(?P<key>[A-Za-z_][\w.-]*)[\"']?[ \t]*[:=][ \t]*[\"']?(?P<value>cuda(?::\d+)?|nccl)[\"']?"
-    rb"[ \t]*(?:,[ \t]*)?(?:#[^\n]*)?\r?$",
+    rb"^[ \t]*(?:-[ \t]+)?[\"']?(?P<key>[A-Za-z_][\w.-]*)[\"']?[ \t]*[:=][ \t]*"
+    rb"[\"']?(?P<value>cuda(?::\d+)?|nccl)[\"']?[ \t]*(?:,[ \t]*)?(?:#[^\n]*)?\r?$",
     re.MULTILINE | re.IGNORECASE,
 )
 
@@ -152,6 +152,7 @@ def judge_unreadable(problem: str, line: int, file: OtherFile) -> None:
     plan = file.worker.project.plan
     if plan.style == "auto" and plan.entries:
         return
+    told = f"{problem} in line {line}" if line else problem
     for match in _LINE_OF_SETTING.finditer(file.data):
         key, value = match["key"].decode(), match["value"].decode()
         backend = is_backend(value)
@@ -160,8 +161,7 @@ def judge_unreadable(problem: str, line: int, file: OtherFile) -> None:
         file.report(
             NCCL if backend else DEVICE,
             match.span("value"),
-            f"{key} seems to name {'NCCL' if backend else f'the CUDA device {value}'}; the file cannot be read: {problem}"
-            + (f" in line {line}" if line else ""),
+            f"{key} seems to name {'NCCL' if backend else f'the CUDA device {value}'}; the file cannot be read: {told}",
             severity=Severity.WARNING,
             subject="nccl" if backend else "cuda",
             advice=f"write {counterpart(value)} if a program reads this file all the same",
