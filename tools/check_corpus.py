@@ -85,7 +85,9 @@ def helpers_not_found(contents: dict[str, bytes], root: Path, helper: str) -> li
         folder = relative.rpartition("/")[0]
         around = [folder, *(parent.as_posix() for parent in PurePosixPath(folder).parents)] if folder else [""]
         around = ["" if one == "." else one for one in around]
-        for node in ast.walk(ast.parse(Text(raw).string)):
+        tree = ast.parse(Text(raw).string)
+        neighbours = _imported(tree) - {helper}
+        for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
                 module = (node.module or "").replace(".", "/")
                 if helper not in (*(alias.name for alias in node.names), module.rpartition("/")[2]):
@@ -96,12 +98,25 @@ def helpers_not_found(contents: dict[str, bytes], root: Path, helper: str) -> li
                 path = helper
                 # A folder of a package is searched for its own script only, and none around it is.
                 outside = itertools.takewhile(lambda one: not is_there(f"{one}/__init__.py".lstrip("/")), around)
-                bases = [folder, *outside]
+                # Where the file finds another module of the project, whatever it did for that, it finds this one.
+                shown = [one for one in around if any(is_there(f"{one}/{name}.py".lstrip("/")) for name in neighbours)]
+                bases = [folder, *outside, *shown]
             else:
                 continue
             if not any(is_there(f"{base}/{path}.py".replace("//", "/").lstrip("/")) for base in bases):
                 problems.append(f"{relative}:{node.lineno}: {helper} is not where this import looks")
     return problems
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    """The modules in no package that a file imports."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module)
+    return {name for name in names if "." not in name}
 
 
 def check_file(

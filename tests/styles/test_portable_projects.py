@@ -165,6 +165,30 @@ LAYOUTS: list[tuple[str, dict[str, str], list[str], list[list[str]]]] = [
         [["train.py"]],
     ),
     (
+        "a script that puts its own folder on the path, and is imported from two others",
+        {
+            "pkg/__init__.py": "",
+            "pkg/ops/names.py": "answer = 1\n",
+            "pkg/ops/run.py": "import os\nimport sys\n\nsys.path.append(os.path.dirname(__file__))\nimport names\n"
+            + USE,
+            "pkg/start.py": "from ops.run import where\n" + MAIN,
+            "train.py": "from pkg.ops.run import where\n" + MAIN,
+        },
+        ["pkg/ops/compute_device.py"],
+        [["pkg/start.py"], ["train.py"]],
+    ),
+    (
+        "a module whose neighbour has the name of another at the root",
+        {
+            "models/net.py": "from tools import answer\n" + USE,
+            "models/tools.py": "answer = 1\n",
+            "tools.py": "answer = 2\n",
+            "train.py": "from models.net import where\n" + MAIN,
+        },
+        ["compute_device.py"],
+        [["train.py"]],
+    ),
+    (
         "a folder without __init__ in a package",
         {
             "pkg/__init__.py": "",

@@ -64,6 +64,8 @@ class ImportPaths:
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self._files = frozenset(files)
         self.imports = {relative: imports_of(raw) for relative, raw in files.items()}
+        self._changes_path = frozenset(relative for relative, raw in files.items() if b"sys.path" in raw)
+        self._by_own_folder: set[str] = set()
         self._votes: dict[str, Counter[str]] = {relative: Counter() for relative in files}
         self._imported_from: dict[str, Counter[str]] = {relative: Counter() for relative in files}
         for relative, found in self.imports.items():
@@ -72,6 +74,9 @@ class ImportPaths:
                 if place is not None:
                     folder, target = place
                     self._votes[relative][folder] += 1
+                    own, *around = _folders(relative)
+                    if folder == own and not any(self._file(other, name) for other in around):
+                        self._by_own_folder.add(relative)
                     if target != relative:
                         self._imported_from[target][folder] += 1
 
@@ -166,7 +171,7 @@ class ImportPaths:
             empty for a plain module.
         """
         top = self.top_package(relative)
-        outer = "" if top else self._package_around(relative)
+        outer = "" if top or self._searches_own_folder(relative) else self._package_around(relative)
         if outer:
             return outer, posixpath.basename(outer)
         folder = self._search_folder(relative)
@@ -196,6 +201,8 @@ class ImportPaths:
 
     def _search_folder(self, relative: str) -> str | None:
         """The folder from which the file is known to import, or to be imported; None where nothing shows it."""
+        if self._searches_own_folder(relative):
+            return posixpath.dirname(relative)
         if self._imported_from[relative]:
             return self._imported_from[relative].most_common(1)[0][0]
         if self._votes[relative]:
@@ -203,6 +210,13 @@ class ImportPaths:
             votes = self._votes[relative]
             return own if votes[own] else votes.most_common(1)[0][0]
         return None
+
+    def _searches_own_folder(self, relative: str) -> bool:
+        """Whether a file imports its neighbours by their names alone, and not by chance.
+
+        In a package such a name may be that of an installed module, unless the file puts folders on the path.
+        """
+        return relative in self._by_own_folder and (not self.top_package(relative) or relative in self._changes_path)
 
     def _packages_said(self, relative: str, folder: str) -> Iterator[str]:
         """Packages of the project that a file outside of them imports already, from ``folder``."""
