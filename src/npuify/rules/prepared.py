@@ -20,10 +20,13 @@ _NPU = re.compile(rb"(?<![a-z])(?:torch_)?npu(?![a-z])|NPU(?![A-Z])|[Aa]scend|hc
 
 
 SUPPORT = re.compile(
-    rb"is_(?:torch_)?npu_available|IS_NPU(?:_AVAILABLE)?\b|hasattr\(torch, ?[\"']npu[\"']\)|class NPU_Accelerator",
+    rb"is_(?:torch_)?npu_available|(?:(?<=self\.)|(?<!\.))IS_NPU(?:_AVAILABLE)?\b|IS_NPU(?=\(\))|hasattr\(torch, ?[\"']npu[\"']\)|class NPU_Accelerator",
     re.IGNORECASE,
 )
-"""Text of a program that asks whether it runs on an NPU, as programs for several kinds of device do."""
+"""Text of a program that asks whether it runs on an NPU, as programs for several kinds of device do.
+
+``x.is_npu`` asks a tensor, which is what ``x.is_cuda`` of a program for CUDA alone becomes.
+"""
 
 
 SUPPORT_WORDS = (b"is_npu", b"is_torch_npu", b"hasattr(torch,", b"class npu_accelerator")
