@@ -20,7 +20,8 @@ _NPU = re.compile(rb"(?<![a-z])(?:torch_)?npu(?![a-z])|NPU(?![A-Z])|[Aa]scend|hc
 
 
 SUPPORT = re.compile(
-    rb"is_(?:torch_)?npu_available|(?:(?<=self\.)|(?<!\.))IS_NPU(?:_AVAILABLE)?\b|IS_NPU(?=\(\))|hasattr\(torch, ?[\"']npu[\"']\)|class NPU_Accelerator",
+    rb"is_(?:torch_)?npu_available|(?:(?<=self\.)|(?<!\.))IS_NPU(?:_AVAILABLE)?\b|IS_NPU(?=\(\))|"
+    rb"hasattr\(torch, ?[\"']npu[\"']\)|class NPU_Accelerator",
     re.IGNORECASE,
 )
 """Text of a program that asks whether it runs on an NPU, as programs for several kinds of device do.
