@@ -77,6 +77,12 @@ EXAMPLE = {
 }
 
 
+def test_calls_through_a_function_that_gives_the_module(tmp_path: Path) -> None:
+    text = "def backend():\n    import p_ops as found\n    return found\n\n\ndef run(x):\n    return backend().add(x)\n"
+    one = _operators(tmp_path, {**EXAMPLE, "p/ops.py": text})["add"]
+    assert one.calls == ("p/ops.py:7",)
+
+
 def test_calls_are_not_denied_where_the_module_has_no_known_name(tmp_path: Path) -> None:
     loader = "import plugins\n\nmine = plugins.get('ops', ['csrc/bind.cpp', 'csrc/add.cu'])\ny = mine.add(1)\n"
     files: dict[str, str | bytes] = {"csrc/add.cu": ADD, "csrc/bind.cpp": BINDING, "ops.py": loader}
