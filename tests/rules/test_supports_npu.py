@@ -36,8 +36,9 @@ def test_questions_of_tests_do_not_count(tmp_path: Path) -> None:
     assert {finding.safety for finding in found if finding.file == "train.py"} == {Safety.SAFE}
 
 
-def test_a_class_for_the_npu_in_a_file_of_its_own_counts(tmp_path: Path) -> None:
-    (tmp_path / "npu_accelerator.py").write_text("import torch\n\n\nclass NPU_Accelerator(Accelerator):\n    pass\n")
+@pytest.mark.parametrize("name", ["NPU_Accelerator", "NpuAccelerator", "NPUPlatform"])
+def test_a_class_for_the_npu_in_a_file_of_its_own_counts(tmp_path: Path, name: str) -> None:
+    (tmp_path / "npu_accelerator.py").write_text(f"import torch\n\n\nclass {name}(Base):\n    pass\n")
     (tmp_path / "train.py").write_text(PROGRAM)
     found = scan([tmp_path], Options(cache=False)).findings
     assert [finding.file for finding in found if finding.code == "NPU108"] == ["npu_accelerator.py"]
@@ -55,6 +56,7 @@ def test_a_class_for_the_npu_in_a_file_of_its_own_counts(tmp_path: Path) -> None
         ("IS_NPU = probe()", True),
         ("from config import IS_NPU_AVAILABLE", True),
         ("is_npus = 1", False),
+        ("class NPUAcceleratorTest:", False),
     ],
 )
 def test_a_question_to_a_tensor_is_none_to_the_machine(text: str, counts: bool) -> None:
