@@ -189,6 +189,18 @@ LAYOUTS: list[tuple[str, dict[str, str], list[str], list[list[str]]]] = [
         [["train.py"]],
     ),
     (
+        "a package in a folder without __init__, with such a folder in it",
+        {
+            "space/core/__init__.py": "",
+            "space/core/ops/patch.py": USE,
+            "space/core/model.py": "import torch\nfrom space.core.ops.patch import where\ntorch.cuda.empty_cache()\n",
+            "examples/run.py": "import os\nimport sys\n\nsys.path.append(os.getcwd())\nimport torch\n"
+            "from space.core.model import where\ntorch.cuda.empty_cache()\n" + MAIN,
+        },
+        ["space/core/compute_device.py"],
+        [["examples/run.py"]],
+    ),
+    (
         "a folder without __init__ in a package",
         {
             "pkg/__init__.py": "",

@@ -151,12 +151,23 @@ class ImportPaths:
             top, folder = folder, posixpath.dirname(folder)
         return top
 
-    def _package_around(self, relative: str) -> str:
-        """The package by whose name a file is imported whose own folder has no ``__init__.py``; empty where none is."""
+    def _package_around(self, relative: str) -> tuple[str, str]:
+        """The package by whose name a file is imported whose own folder has no ``__init__.py``, and that name."""
         own = posixpath.dirname(relative)
         outer = next((top for folder in _folders(own) if (top := self.top_package(posixpath.join(folder, "x")))), "")
-        beside = (file for file in self._imported_from if posixpath.dirname(file) == own)
-        return outer if outer and any(self._imported_from[file][posixpath.dirname(outer)] for file in beside) else ""
+        if outer:
+            for file in self._imported_from:
+                name = self._name_of(outer, file) if posixpath.dirname(file) == own else ""
+                if name:
+                    return outer, name
+        return "", ""
+
+    def _name_of(self, package: str, file: str) -> str:
+        """What a package's folder is called where a file in it is imported; empty where it is not, or not by it."""
+        for folder in self._imported_from[file]:
+            if not folder or package.startswith(f"{folder}/"):
+                return package[len(folder) :].strip("/").replace("/", ".")
+        return ""
 
     def home(self, relative: str, *, started: bool, packages: frozenset[str] | None = None) -> tuple[str, str]:
         """Where a module may stand so that a file can import it, and by which package name.
@@ -171,9 +182,10 @@ class ImportPaths:
             empty for a plain module.
         """
         top = self.top_package(relative)
-        outer = "" if top or self._searches_own_folder(relative) else self._package_around(relative)
-        if outer:
-            return outer, posixpath.basename(outer)
+        if not top and not self._searches_own_folder(relative):
+            outer, name = self._package_around(relative)
+            if outer:
+                return outer, name
         folder = self._search_folder(relative)
         inside = folder is not None and (folder == top or folder.startswith(f"{top}/"))
         relatively = bool(self.imports[relative].relative)
@@ -185,18 +197,19 @@ class ImportPaths:
                 below = posixpath.dirname(relative)[len(top) :].strip("/")
                 return top, "." * (1 + (below.count("/") + 1 if below else 0))
             # What others import through its package cannot count on being started, even where it can be.
-            if says_own or self._imported_from[relative][posixpath.dirname(top)]:
-                return top, own
+            if says_own or self._name_of(top, relative):
+                return top, own if says_own else self._name_of(top, relative)
         own_folder = posixpath.dirname(relative)
         if folder is None or (top and not inside):
             folder = own_folder
         said = list(self._packages_said(relative, folder))
         for package in said:
-            if packages is None or posixpath.join(folder, package) in packages:
-                return posixpath.join(folder, package), package
+            place = posixpath.join(folder, package.replace(".", "/"))
+            if packages is None or place in packages:
+                return place, package
         if said and started and folder != own_folder and not self._says_module(relative, folder):
             # The packages may be installed, and then the folder that they lie in is not searched.
-            return posixpath.join(folder, said[0]), said[0]
+            return posixpath.join(folder, said[0].replace(".", "/")), said[0]
         return folder, ""
 
     def _search_folder(self, relative: str) -> str | None:
@@ -221,9 +234,11 @@ class ImportPaths:
     def _packages_said(self, relative: str, folder: str) -> Iterator[str]:
         """Packages of the project that a file outside of them imports already, from ``folder``."""
         for name in self.imports[relative].absolute:
-            package = name.partition(".")[0]
-            if f"{posixpath.join(folder, package)}/__init__.py" in self._files:
-                yield package
+            parts = name.split(".")
+            for length in range(1, len(parts) + 1):
+                if posixpath.join(folder, *parts[:length], "__init__.py") in self._files:
+                    yield ".".join(parts[:length])
+                    break
 
     def _says_module(self, relative: str, folder: str) -> bool:
         """Whether a file imports a module of the project that lies in ``folder`` itself, in no package."""
