@@ -100,12 +100,19 @@ def helpers_not_found(contents: dict[str, bytes], root: Path, helper: str) -> li
                 outside = itertools.takewhile(lambda one: not is_there(f"{one}/__init__.py".lstrip("/")), around)
                 # Where the file finds another module of the project, whatever it did for that, it finds this one.
                 shown = [one for one in around if any(is_there(f"{one}/{name}.py".lstrip("/")) for name in neighbours)]
-                bases = [folder, *outside, *shown]
+                bases = [folder, *outside, *shown, *(one for one in around if _is_started_from(root, one, relative))]
             else:
                 continue
             if not any(is_there(f"{base}/{path}.py".replace("//", "/").lstrip("/")) for base in bases):
                 problems.append(f"{relative}:{node.lineno}: {helper} is not where this import looks")
     return problems
+
+
+def _is_started_from(root: Path, folder: str, relative: str) -> bool:
+    """Whether a file in ``folder`` imports the one at ``relative`` by its path from there, as a script there can."""
+    name = relative[len(folder) :].strip("/").removesuffix(".py").replace("/", ".").encode()
+    statement = re.compile(rb"^\s*(?:from|import)\s+" + re.escape(name) + rb"\b", re.MULTILINE)
+    return b"." in name and any(statement.search(file.read_bytes()) for file in (root / folder).glob("*.py"))
 
 
 def _imported(tree: ast.Module) -> set[str]:
