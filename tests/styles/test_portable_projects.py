@@ -201,6 +201,18 @@ LAYOUTS: list[tuple[str, dict[str, str], list[str], list[list[str]]]] = [
         [["examples/run.py"]],
     ),
     (
+        "a folder in a package that is named as a package elsewhere",
+        {
+            "pkg/__init__.py": "",
+            "pkg/json5/__init__.py": "",
+            "pkg/json5/tools/__init__.py": "",
+            "pkg/json5/tools/read.py": "try:\n    import json5.tools\nexcept ImportError:\n    pass\n" + USE,
+            "train.py": "from pkg.json5.tools.read import where\n" + MAIN,
+        },
+        ["pkg/compute_device.py"],
+        [["train.py"]],
+    ),
+    (
         "a folder without __init__ in a package",
         {
             "pkg/__init__.py": "",

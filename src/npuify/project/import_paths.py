@@ -187,7 +187,9 @@ class ImportPaths:
             if outer:
                 return outer, name
         folder = self._search_folder(relative)
-        inside = folder is not None and (folder == top or folder.startswith(f"{top}/"))
+        # A package of that name elsewhere may be meant, unless something shows that the folder is searched.
+        shown = started or relative in self._changes_path or bool(self._imported_from[relative][folder or ""])
+        inside = folder is not None and shown and (folder == top or folder.startswith(f"{top}/"))
         relatively = bool(self.imports[relative].relative)
         if top and (relatively or not inside):
             own = posixpath.basename(top)
