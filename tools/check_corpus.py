@@ -4,7 +4,8 @@
 
 Each FOLDER is one project. For every Python file that a migration changes: it still parses; a second run changes
 nothing; line ends, encoding and final newline are as before; a line that changed holds a change that is listed; and
-each NPU name that the migration brought in exists in the release aimed at. Exit code 1 if anything fails.
+each NPU name that the migration brought in exists in the release aimed at. In the portable style, each file finds the
+helper module that it imports. Exit code 1 if anything fails.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import itertools
 import re
 import sys
 import time
 import warnings
 from collections import Counter
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from npuify import knowledge
 from npuify.options import STYLES, Options
@@ -58,6 +60,8 @@ def check(folder: Path, options: Options) -> tuple[list[str], str]:
         again_edits = [finding for finding in again if finding.edits and finding.safety.value == "safe"]
         if again_edits:
             problems.append(f"{relative}:{again_edits[0].start.line}: a second run would apply {again_edits[0].code}")
+    if options.style == "portable":
+        problems += helpers_not_found(contents, root, work.project.plan.helper)
     codes = Counter(change.code for change in result.changes)
     left = Counter(finding.severity.value for finding in result.left)
     summary = (
@@ -66,6 +70,60 @@ def check(folder: Path, options: Options) -> tuple[list[str], str]:
         f"{spent:.1f} s CPU | " + " ".join(f"{code}:{count}" for code, count in sorted(codes.items()))
     )
     return problems, summary
+
+
+def helpers_not_found(contents: dict[str, bytes], root: Path, helper: str) -> list[str]:
+    """The files whose import of the helper module leads nowhere, judged by where Python looks."""
+
+    def is_there(relative: str) -> bool:
+        return relative in contents or (root / relative).exists()
+
+    problems = []
+    for relative, raw in contents.items():
+        if not relative.endswith(".py") or relative.rpartition("/")[2] == f"{helper}.py":
+            continue
+        folder = relative.rpartition("/")[0]
+        around = [folder, *(parent.as_posix() for parent in PurePosixPath(folder).parents)] if folder else [""]
+        around = ["" if one == "." else one for one in around]
+        tree = ast.parse(Text(raw).string)
+        neighbours = _imported(tree) - {helper}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                module = (node.module or "").replace(".", "/")
+                if helper not in (*(alias.name for alias in node.names), module.rpartition("/")[2]):
+                    continue
+                path = module if module.rpartition("/")[2] == helper else f"{module}/{helper}"
+                bases = [around[node.level - 1]] if node.level else [*around, "src", "lib", "python"]
+            elif isinstance(node, ast.Import) and any(alias.name == helper for alias in node.names):
+                path = helper
+                # A folder of a package is searched for its own script only, and none around it is.
+                outside = itertools.takewhile(lambda one: not is_there(f"{one}/__init__.py".lstrip("/")), around)
+                # Where the file finds another module of the project, whatever it did for that, it finds this one.
+                shown = [one for one in around if any(is_there(f"{one}/{name}.py".lstrip("/")) for name in neighbours)]
+                bases = [folder, *outside, *shown, *(one for one in around if _is_started_from(root, one, relative))]
+            else:
+                continue
+            if not any(is_there(f"{base}/{path}.py".replace("//", "/").lstrip("/")) for base in bases):
+                problems.append(f"{relative}:{node.lineno}: {helper} is not where this import looks")
+    return problems
+
+
+def _is_started_from(root: Path, folder: str, relative: str) -> bool:
+    """Whether a file in ``folder`` imports the one at ``relative`` by its path from there, as a script there can."""
+    name = relative[len(folder) :].strip("/").removesuffix(".py").replace("/", ".").encode()
+    statement = re.compile(rb"^\s*(?:from|import)\s+" + re.escape(name) + rb"\b", re.MULTILINE)
+    return b"." in name and any(statement.search(file.read_bytes()) for file in (root / folder).glob("*.py"))
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    """The modules in no package that a file imports."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module)
+    return {name for name in names if "." not in name}
 
 
 def check_file(

@@ -100,7 +100,7 @@ def test_what_the_program_does_not_need_neither_blocks_nor_stops(
     package = by_hand(finding, code="NPU620", name="no-form", subject="pycuda", file=f"{folder}/x.py")
     verdict = judge(with_findings(clean_result, package))
     assert (verdict.level, verdict.manual.count, verdict.blockers) == (Level.REVIEW, 1, ())
-    assert verdict.summary.startswith("1 place to change in tests, documentation or builds")
+    assert verdict.summary.startswith("1 place to change beside the program (tests, documentation, builds, notebooks)")
     assert [one.what for one in verdict.deciding] == ["pycuda (NPU620 no-form)"]
     both = judge(with_findings(clean_result, package, replace(package, file="pkg/x.py")))
     assert (both.level, len(both.blockers), both.deciding) == (Level.BLOCKED, 1, ())
@@ -150,6 +150,28 @@ def test_where_nothing_is_to_move_nothing_is_estimated(clean_result: ScanResult)
     assert hours(verdict.estimate) == "0 hours"
     for name in ("text", "markdown", "html", "json"):
         assert "Nothing to move was found" in render_scan(clean_result, name)
+
+
+@pytest.mark.parametrize(
+    "file", [".github/workflows/test.yml", ".devcontainer/setup.sh", ".gitlab-ci.yml", "demo.ipynb"]
+)
+def test_what_stands_beside_the_program_does_not_block_it(
+    clean_result: ScanResult, finding: Finding, file: str
+) -> None:
+    package = by_hand(finding, code="NPU620", name="no-form", subject="pycuda")
+    beside = replace(package, file=file)
+    scan = replace(with_findings(clean_result, beside), survey=SURVEY)
+    verdict = judge(scan)
+    assert (verdict.level, verdict.blockers, verdict.manual.count) == (Level.REVIEW, (), 1)
+    assert [one.what for one in verdict.deciding] == ["pycuda (NPU620 no-form)"]
+    assert verdict.summary.startswith("1 place to change beside the program")
+    assert judge(replace(scan, findings=(beside, package))).level is Level.BLOCKED
+
+
+def test_a_project_of_notebooks_is_blocked_by_a_notebook(clean_result: ScanResult, finding: Finding) -> None:
+    package = by_hand(finding, code="NPU620", name="no-form", subject="pycuda", file="demo.ipynb")
+    only = Survey((EntryPoint("demo.ipynb", ()),))
+    assert judge(replace(with_findings(clean_result, package), survey=only)).level is Level.BLOCKED
 
 
 def test_what_decides_is_grouped_and_the_costliest_comes_first(clean_result: ScanResult, finding: Finding) -> None:

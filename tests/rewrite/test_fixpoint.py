@@ -56,6 +56,29 @@ def test_changes_have_places_and_text_of_the_original() -> None:
     assert (added.code, added.start.line, added.after) == ("NPU100", 2, "import torch_npu  # noqa: F401\n")
 
 
+def test_an_edit_beside_it_does_not_take_an_offered_edit_away() -> None:
+    text = "import torch\n\n\ndef run(x, impl='cuda'):\n    # été\n    if impl == 'cuda' and x.device.type == 'cuda':\n        return x\n"
+    result = migrated(text)
+    assert result.raw is not None
+    assert b"if impl == 'cuda' and x.device.type == 'npu':" in result.raw
+    offered = [finding for finding in result.left if finding.edits]
+    assert [(finding.code, finding.safety, finding.start.line) for finding in offered] == [
+        ("NPU120", Safety.REVIEW, 4),
+        ("NPU120", Safety.REVIEW, 6),
+    ]
+    assert not any("already" in finding.message for finding in result.left)
+    for finding in offered:
+        (edit,) = finding.edits
+        assert result.raw[edit.start : edit.end].decode() == edit.before == "cuda"
+
+
+def test_an_edit_that_was_made_is_not_offered_again() -> None:
+    result = migrated("import torch\nmajor, minor = torch.cuda.get_device_capability()\n")
+    assert result.raw is not None
+    assert b"or (0, 0)" in result.raw
+    assert [(finding.code, finding.edits) for finding in result.left] == [("NPU130", ())]
+
+
 def test_places_of_later_rounds_are_those_of_the_original() -> None:
     text = "import torch\nfrom torch.cuda.amp import GradScaler, autocast\nx = 1\ntorch.cuda.synchronize()\n"
     result = migrated(text)

@@ -77,6 +77,24 @@ EXAMPLE = {
 }
 
 
+def test_calls_through_a_function_that_gives_the_module(tmp_path: Path) -> None:
+    text = "def backend():\n    import p_ops as found\n    return found\n\n\ndef run(x):\n    return backend().add(x)\n"
+    one = _operators(tmp_path, {**EXAMPLE, "p/ops.py": text})["add"]
+    assert one.calls == ("p/ops.py:7",)
+
+
+def test_calls_are_not_denied_where_the_module_has_no_known_name(tmp_path: Path) -> None:
+    loader = "import plugins\n\nmine = plugins.get('ops', ['csrc/bind.cpp', 'csrc/add.cu'])\ny = mine.add(1)\n"
+    files: dict[str, str | bytes] = {"csrc/add.cu": ADD, "csrc/bind.cpp": BINDING, "ops.py": loader}
+    assert not any("skip the build" in way for way in _operators(tmp_path, files)["add"].ways)
+    found = npuify.scan([tmp_path], Options(cache=False, jobs=1)).findings
+    (one,) = [one for one in found if one.subject == "add"]
+    assert one.severity is Severity.WARNING
+    assert one.message.endswith(
+        "; under which name Python loads it could not be told, so that its calls were not sought"
+    )
+
+
 # --- one file ---
 
 

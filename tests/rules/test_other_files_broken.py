@@ -66,6 +66,17 @@ def test_any_bytes(name: str, raw: bytes) -> None:
     check(b"cuda nccl " + raw, name)
 
 
+def test_settings_of_a_file_that_cannot_be_read_are_told() -> None:
+    raw = b"model:\n  device: cuda:0  # the first\n  name: cuda\n model: [\nrun:\n  dist_backend: 'nccl'\n"
+    result = migrate_file("train.yaml", raw, worker(), unsafe=True)
+    assert result.raw is None
+    assert [(one.code, one.start.line, one.start.column, one.edits) for one in result.left] == [
+        ("NPU731", 2, 11, ()),
+        ("NPU730", 6, 18, ()),
+    ]
+    assert all("cannot be read: not YAML: " in one.message for one in result.left)
+
+
 @pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.name)
 def test_damaged_files(path: Path) -> None:
     name = path.relative_to(DATA).as_posix().replace(".in", "", 1)

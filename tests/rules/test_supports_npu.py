@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from npuify.model import Safety
 from npuify.options import Options
+from npuify.rules.prepared import SUPPORT
 from npuify.rules.scan import scan
 
 if TYPE_CHECKING:
@@ -33,9 +36,36 @@ def test_questions_of_tests_do_not_count(tmp_path: Path) -> None:
     assert {finding.safety for finding in found if finding.file == "train.py"} == {Safety.SAFE}
 
 
-def test_a_class_for_the_npu_in_a_file_of_its_own_counts(tmp_path: Path) -> None:
-    (tmp_path / "npu_accelerator.py").write_text("import torch\n\n\nclass NPU_Accelerator(Accelerator):\n    pass\n")
+@pytest.mark.parametrize("name", ["NPU_Accelerator", "NpuAccelerator", "NPUPlatform"])
+def test_a_class_for_the_npu_in_a_file_of_its_own_counts(tmp_path: Path, name: str) -> None:
+    (tmp_path / "npu_accelerator.py").write_text(f"import torch\n\n\nclass {name}(Base):\n    pass\n")
     (tmp_path / "train.py").write_text(PROGRAM)
     found = scan([tmp_path], Options(cache=False)).findings
     assert [finding.file for finding in found if finding.code == "NPU108"] == ["npu_accelerator.py"]
     assert {finding.safety for finding in found if finding.edits} == {Safety.REVIEW}
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("if x.is_npu:", False),
+        ("ok = q.is_npu, 'cuda'", False),
+        ("if self.is_npu:", True),
+        ("if is_npu():", True),
+        ("if platform.is_npu():", True),
+        ("IS_NPU = probe()", True),
+        ("from config import IS_NPU_AVAILABLE", True),
+        ("is_npus = 1", False),
+        ("class NPUAcceleratorTest:", False),
+    ],
+)
+def test_a_question_to_a_tensor_is_none_to_the_machine(text: str, counts: bool) -> None:
+    assert (SUPPORT.search(text.encode()) is not None) == counts
+
+
+def test_what_a_migration_writes_is_no_support_of_the_projects_own(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import torch\n\n\ndef run(x):\n    return x.is_npu or x.name == 'cuda'\n")
+    (tmp_path / "other.py").write_text(PROGRAM)
+    found = scan([tmp_path], Options(cache=False)).findings
+    assert not [finding for finding in found if finding.code == "NPU108"]
+    assert {finding.safety for finding in found if finding.file == "other.py"} == {Safety.SAFE}

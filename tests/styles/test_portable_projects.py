@@ -148,6 +148,94 @@ LAYOUTS: list[tuple[str, dict[str, str], list[str], list[list[str]]]] = [
         [["train.py"]],
     ),
     (
+        "a package with a folder named as a module of Python's",
+        {
+            "pkg/__init__.py": "",
+            "pkg/logging/__init__.py": "from .helpers import where\n",
+            "pkg/logging/helpers.py": "import logging\n" + USE,
+            "train.py": "from pkg.logging import where\n" + MAIN,
+        },
+        ["pkg/compute_device.py"],
+        [["train.py"]],
+    ),
+    (
+        "a script named as a module of Python's",
+        {"test.py": USE, "train.py": "from test import where\nimport torch\ntorch.cuda.empty_cache()\n" + MAIN},
+        ["compute_device.py"],
+        [["train.py"]],
+    ),
+    (
+        "a script that puts its own folder on the path, and is imported from two others",
+        {
+            "pkg/__init__.py": "",
+            "pkg/ops/names.py": "answer = 1\n",
+            "pkg/ops/run.py": "import os\nimport sys\n\nsys.path.append(os.path.dirname(__file__))\nimport names\n"
+            + USE,
+            "pkg/start.py": "from ops.run import where\n" + MAIN,
+            "train.py": "from pkg.ops.run import where\n" + MAIN,
+        },
+        ["pkg/ops/compute_device.py"],
+        [["pkg/start.py"], ["train.py"]],
+    ),
+    (
+        "a module whose neighbour has the name of another at the root",
+        {
+            "models/net.py": "from tools import answer\n" + USE,
+            "models/tools.py": "answer = 1\n",
+            "tools.py": "answer = 2\n",
+            "train.py": "from models.net import where\n" + MAIN,
+        },
+        ["compute_device.py"],
+        [["train.py"]],
+    ),
+    (
+        "a package in a folder without __init__, with such a folder in it",
+        {
+            "space/core/__init__.py": "",
+            "space/core/ops/patch.py": USE,
+            "space/core/model.py": "import torch\nfrom space.core.ops.patch import where\ntorch.cuda.empty_cache()\n",
+            "examples/run.py": "import os\nimport sys\n\nsys.path.append(os.getcwd())\nimport torch\n"
+            "from space.core.model import where\ntorch.cuda.empty_cache()\n" + MAIN,
+        },
+        ["space/core/compute_device.py"],
+        [["examples/run.py"]],
+    ),
+    (
+        "a folder in a package that is named as a package elsewhere",
+        {
+            "pkg/__init__.py": "",
+            "pkg/json5/__init__.py": "",
+            "pkg/json5/tools/__init__.py": "",
+            "pkg/json5/tools/read.py": "try:\n    import json5.tools\nexcept ImportError:\n    pass\n" + USE,
+            "train.py": "from pkg.json5.tools.read import where\n" + MAIN,
+        },
+        ["pkg/compute_device.py"],
+        [["train.py"]],
+    ),
+    (
+        "a folder without __init__ in a package",
+        {
+            "pkg/__init__.py": "",
+            "pkg/train/start.py": "from pkg.train.patch import where\n" + MAIN,
+            "pkg/train/patch.py": USE,
+            "pkg/train/other_patch.py": USE,
+        },
+        ["pkg/compute_device.py"],
+        [["-m", "pkg.train.start"]],
+    ),
+    (
+        "a module of a package that can be started too",
+        {
+            "pkg/__init__.py": "",
+            "pkg/ops/__init__.py": "",
+            "pkg/ops/step.py": USE + MAIN,
+            "pkg/core.py": "from pkg.ops.step import where\n",
+            "train.py": "from pkg.core import where\n" + MAIN,
+        },
+        ["pkg/compute_device.py"],
+        [["train.py"], ["-m", "pkg.ops.step"]],
+    ),
+    (
         "a name of ours is taken",
         {"compute_device.py": "x = 1\n", "train.py": "from compute_device import x\n" + USE + MAIN},
         ["compute_device.py"],
@@ -166,6 +254,18 @@ def test_every_file_finds_the_helper(
     for command in commands:
         assert _run(tmp_path, before, *command) == SAID
         assert _run(tmp_path, out, *command) == SAID
+
+
+def test_a_script_finds_the_helper_where_only_the_package_is_installed(tmp_path: Path) -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/core.py": "answer = 1\n",
+        "scripts/run.py": "from pkg.core import answer\n" + USE + MAIN,
+    }
+    out, helpers = _migrated(tmp_path, files)
+    assert helpers == ["pkg/compute_device.py"]
+    (out / "pkg").rename(_project(tmp_path / "stand_in", {"torch/__init__.py": TORCH}) / "pkg")
+    assert _run(tmp_path, out, "scripts/run.py") == SAID
 
 
 def test_a_name_that_is_taken_is_left_alone(tmp_path: Path) -> None:

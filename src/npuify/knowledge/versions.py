@@ -70,6 +70,11 @@ def choose_release(requested: str | None, torch_pin: str | None) -> Release:
             for table in shipped_tables():
                 if _satisfies(release_info(table).torch, specifiers):
                     return _release(table, f"the newest release whose torch satisfies the project's torch{torch_pin}")
+            for table in shipped_tables():
+                if _admits_minor(release_info(table).torch, specifiers):
+                    return _release(
+                        table, f"the release of the minor version that the project's torch{torch_pin} means"
+                    )
             return _release(
                 newest, f"the newest stable release; none is for torch{torch_pin}, which the project asks for"
             )
@@ -87,6 +92,12 @@ def _satisfies(torch: str, specifiers: SpecifierSet) -> bool:
         return Version(pins[0].version.removesuffix(".*")).release[:2] == Version(torch).release[:2]
     except InvalidVersion:
         return False
+
+
+def _admits_minor(torch: str, specifiers: SpecifierSet) -> bool:
+    """Whether a requirement such as ``>=2.7.0,<2.7.1`` admits another patch release of the same minor version."""
+    major, minor = Version(torch).release[:2]
+    return any(specifiers.contains(f"{major}.{minor}.{patch}") for patch in range(10))
 
 
 def _requested(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -63,6 +64,8 @@ class ImportPaths:
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self._files = frozenset(files)
         self.imports = {relative: imports_of(raw) for relative, raw in files.items()}
+        self._changes_path = frozenset(relative for relative, raw in files.items() if b"sys.path" in raw)
+        self._by_own_folder: set[str] = set()
         self._votes: dict[str, Counter[str]] = {relative: Counter() for relative in files}
         self._imported_from: dict[str, Counter[str]] = {relative: Counter() for relative in files}
         for relative, found in self.imports.items():
@@ -71,11 +74,19 @@ class ImportPaths:
                 if place is not None:
                     folder, target = place
                     self._votes[relative][folder] += 1
+                    own, *around = _folders(relative)
+                    if folder == own and not any(self._file(other, name) for other in around):
+                        self._by_own_folder.add(relative)
                     if target != relative:
                         self._imported_from[target][folder] += 1
 
     def _resolve(self, name: str, relative: str) -> tuple[str, str] | None:
         """The folder from which ``name`` leads to a file of the project, the nearest one, and that file."""
+        if name.partition(".")[0] in sys.stdlib_module_names:
+            # ``import logging`` beside a package's own ``logging`` means Python's; only a script's folder comes first.
+            folder = posixpath.dirname(relative)
+            target = None if f"{folder}/__init__.py" in self._files else self._file(folder, name)
+            return (folder, target) if target is not None else None
         for folder in _folders(relative):
             target = self._file(folder, name)
             if target is not None:
@@ -140,6 +151,24 @@ class ImportPaths:
             top, folder = folder, posixpath.dirname(folder)
         return top
 
+    def _package_around(self, relative: str) -> tuple[str, str]:
+        """The package by whose name a file is imported whose own folder has no ``__init__.py``, and that name."""
+        own = posixpath.dirname(relative)
+        outer = next((top for folder in _folders(own) if (top := self.top_package(posixpath.join(folder, "x")))), "")
+        if outer:
+            for file in self._imported_from:
+                name = self._name_of(outer, file) if posixpath.dirname(file) == own else ""
+                if name:
+                    return outer, name
+        return "", ""
+
+    def _name_of(self, package: str, file: str) -> str:
+        """What a package's folder is called where a file in it is imported; empty where it is not, or not by it."""
+        for folder in self._imported_from[file]:
+            if not folder or package.startswith(f"{folder}/"):
+                return package[len(folder) :].strip("/").replace("/", ".")
+        return ""
+
     def home(self, relative: str, *, started: bool, packages: frozenset[str] | None = None) -> tuple[str, str]:
         """Where a module may stand so that a file can import it, and by which package name.
 
@@ -153,8 +182,14 @@ class ImportPaths:
             empty for a plain module.
         """
         top = self.top_package(relative)
+        if not top and not self._searches_own_folder(relative):
+            outer, name = self._package_around(relative)
+            if outer:
+                return outer, name
         folder = self._search_folder(relative)
-        inside = folder is not None and (folder == top or folder.startswith(f"{top}/"))
+        # A package of that name elsewhere may be meant, unless something shows that the folder is searched.
+        shown = started or relative in self._changes_path or bool(self._imported_from[relative][folder or ""])
+        inside = folder is not None and shown and (folder == top or folder.startswith(f"{top}/"))
         relatively = bool(self.imports[relative].relative)
         if top and (relatively or not inside):
             own = posixpath.basename(top)
@@ -163,17 +198,26 @@ class ImportPaths:
             if relatively or (not says_own and not started):
                 below = posixpath.dirname(relative)[len(top) :].strip("/")
                 return top, "." * (1 + (below.count("/") + 1 if below else 0))
-            if says_own:
-                return top, own
+            # What others import through its package cannot count on being started, even where it can be.
+            if says_own or self._name_of(top, relative):
+                return top, own if says_own else self._name_of(top, relative)
+        own_folder = posixpath.dirname(relative)
         if folder is None or (top and not inside):
-            folder = posixpath.dirname(relative)
-        for package in self._packages_said(relative, folder):
-            if packages is None or posixpath.join(folder, package) in packages:
-                return posixpath.join(folder, package), package
+            folder = own_folder
+        said = list(self._packages_said(relative, folder))
+        for package in said:
+            place = posixpath.join(folder, package.replace(".", "/"))
+            if packages is None or place in packages:
+                return place, package
+        if said and started and folder != own_folder and not self._says_module(relative, folder):
+            # The packages may be installed, and then the folder that they lie in is not searched.
+            return posixpath.join(folder, said[0].replace(".", "/")), said[0]
         return folder, ""
 
     def _search_folder(self, relative: str) -> str | None:
         """The folder from which the file is known to import, or to be imported; None where nothing shows it."""
+        if self._searches_own_folder(relative):
+            return posixpath.dirname(relative)
         if self._imported_from[relative]:
             return self._imported_from[relative].most_common(1)[0][0]
         if self._votes[relative]:
@@ -182,12 +226,26 @@ class ImportPaths:
             return own if votes[own] else votes.most_common(1)[0][0]
         return None
 
+    def _searches_own_folder(self, relative: str) -> bool:
+        """Whether a file imports its neighbours by their names alone, and not by chance.
+
+        In a package such a name may be that of an installed module, unless the file puts folders on the path.
+        """
+        return relative in self._by_own_folder and (not self.top_package(relative) or relative in self._changes_path)
+
     def _packages_said(self, relative: str, folder: str) -> Iterator[str]:
         """Packages of the project that a file outside of them imports already, from ``folder``."""
         for name in self.imports[relative].absolute:
-            package = name.partition(".")[0]
-            if f"{posixpath.join(folder, package)}/__init__.py" in self._files:
-                yield package
+            parts = name.split(".")
+            for length in range(1, len(parts) + 1):
+                if posixpath.join(folder, *parts[:length], "__init__.py") in self._files:
+                    yield ".".join(parts[:length])
+                    break
+
+    def _says_module(self, relative: str, folder: str) -> bool:
+        """Whether a file imports a module of the project that lies in ``folder`` itself, in no package."""
+        names = self.imports[relative].absolute
+        return any(posixpath.join(folder, f"{name}.py") in self._files for name in names if "." not in name)
 
 
 def _folders(relative: str) -> Iterator[str]:

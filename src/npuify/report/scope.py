@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from npuify.knowledge.dependencies import dependency
 
 if TYPE_CHECKING:
-    from npuify.model import Finding, ScanResult, Survey
+    from npuify.model import ScanResult, Survey
 
 _OTHER: Final = {
     "tensorflow": "tensorflow-gpu",
@@ -22,9 +22,7 @@ _WITH_ANY: Final = frozenset(
     "ray horovod onnxruntime triton nvidia.dali numba.cuda cupy pycuda pynvml nvtx tensorrt faiss".split()
 )
 """Packages that do not show on which framework a project stands."""
-_ASIDE: Final = frozenset(
-    (".github", ".gitlab", ".circleci", ".buildkite", "ci", "doc", "docs", "tutorials", "test", "tests", "unit_tests")
-)
+_ASIDE: Final = frozenset(("ci", "doc", "docs", "tutorials", "test", "tests", "unit_tests"))
 
 
 class Foreign(NamedTuple):
@@ -67,7 +65,16 @@ def has_nothing_to_move(scan: ScanResult) -> bool:
     return not (scan.findings or scan.errors or survey.frameworks or survey.kernels or survey.operators)
 
 
-def is_aside(finding: Finding) -> bool:
-    """Whether a place is in tests, documentation or continuous integration: the program runs without it."""
-    folders = finding.file.lower().split("/")[:-1]
-    return not _ASIDE.isdisjoint(folders)
+def is_aside(file: str, survey: Survey) -> bool:
+    """Whether the program runs without a file.
+
+    That is so of tests, documentation, what sets up continuous integration and editors, and notebooks where there are
+    programs.
+    """
+    *folders, name = file.lower().split("/")
+    if not _ASIDE.isdisjoint(folders) or any(folder.startswith(".") for folder in folders):
+        return True
+    notebooks = (".ipynb",)
+    if name.endswith(notebooks):
+        return any(not one.file.endswith(notebooks) for one in survey.entry_points)
+    return name.startswith((".gitlab-ci", "azure-pipelines"))

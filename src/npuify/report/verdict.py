@@ -125,7 +125,7 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
     manual, review, notes = groups.values()
     # Operators are told of by extension, with their kernels.
     told = [one for one in manual if one.code != NATIVE_OPERATOR]
-    stopping = [one for one in told if not is_aside(one)]
+    stopping = [one for one in told if not is_aside(one.file, scan.survey)]
     other = foreign(scan)
     framework = _foreign(other)
     rest = (*_kernels(scan.survey), *_packages(stopping))
@@ -284,7 +284,10 @@ def _summary(level: Level, counts: _Counts) -> str:
     if level is Level.REVIEW:
         parts = [_count(review, "place", "places") + " to look at"] if review else []
         if aside:
-            parts.append(_count(aside, "place", "places") + " to change in tests, documentation or builds")
+            parts.append(
+                _count(aside, "place", "places")
+                + " to change beside the program (tests, documentation, builds, notebooks)"
+            )
         parts += [_count(errors, "file", "files") + " that could not be treated"] if errors else []
         # Of kernels that are called, the blockers tell.
         parts = parts or ["CUDA code of its own that no Python was seen to call"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.model import Change, FileError, Finding, Position
+from msgspec.structs import replace
+
+from npuify.model import Change, Edit, FileError, Finding, Position
 from npuify.rewrite.edits import EditError, OffsetMap, apply_findings, wanted
 from npuify.rules.traced import proven
 from npuify.source.text import Text, UnreadableText
@@ -121,7 +123,36 @@ def _rounds(
     else:
         raise _NotSettling(f"its edits do not settle after {MAX_ROUNDS} rounds")
     changes.sort(key=lambda change: (change.start, change.end, change.code))
+    made = {id(finding) for finding in wanted(found, unsafe=unsafe)}
+    offered = [finding for finding in found if finding.edits and id(finding) not in made]
+    findings = _still_offered(findings, offered, text, current, offsets)
     return MigratedFile(relative, raw if changes else None, found, findings, changes, problems)
+
+
+def _still_offered(
+    left: list[Finding], offered: list[Finding], before: Text, after: Text, offsets: OffsetMap
+) -> list[Finding]:
+    """What is left, with the edits to review that the first round ``offered``.
+
+    An NPU name that was put beside such a place makes it look as if the project had treated the NPU by itself.
+    """
+    firsts = {(finding.start, finding.code): finding for finding in offered}
+    told = []
+    for finding in left:
+        place = after.offset(finding.start.line, finding.start.column)
+        origin = before.position(offsets.original(place))
+        first = None if finding.edits else firsts.get((Position(*origin), finding.code))
+        moved = () if first is None else _moved(first.edits, place - before.offset(*origin), after.data)
+        told.append(
+            finding if first is None or not moved else replace(first, start=finding.start, end=finding.end, edits=moved)
+        )
+    return told
+
+
+def _moved(edits: Sequence[Edit], by: int, data: bytes) -> tuple[Edit, ...]:
+    """The edits, further on in a text; none where it does not hold there what they replace."""
+    moved = tuple(Edit(edit.start + by, edit.end + by, edit.before, edit.after) for edit in edits)
+    return moved if all(data[edit.start : edit.end] == edit.before.encode() for edit in moved) else ()
 
 
 def _change(finding: Finding, text: Text, offsets: OffsetMap) -> Change:

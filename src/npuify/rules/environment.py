@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 
 _ENVIRON_METHODS = ("get", "pop", "setdefault", "setenv", "delenv", "putenv", "getenv", "unsetenv")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{3,}")
+_SET_IN_COMMAND = re.compile(r"(?:export\s+|env\s+)?([A-Z][A-Z0-9_]{3,})=")
+_SHELLS = frozenset(
+    f"{module}.{name}"
+    for module, names in {
+        "os": ("system", "popen"),
+        "subprocess": ("run", "call", "check_call", "check_output", "getoutput", "Popen"),
+    }.items()
+    for name in names
+)
 _WORDS = ("cuda_", "nccl_", "nvidia_", "cublas_", "cudnn_", "_cuda", "nvte_", "torch_allow_tf32")
 
 
@@ -40,10 +49,23 @@ def cuda_environment_variable(node: ast.Constant, file: PythonFile) -> Iterator[
         blocking = os.getenv("ASCEND_LAUNCH_BLOCKING", "0")
     """
     name = node.value
-    if not isinstance(name, str) or not _VARIABLE.fullmatch(name):
+    if not isinstance(name, str):
         return
     from npuify.knowledge.variables import fact_of, translate
 
+    if not _VARIABLE.fullmatch(name):
+        set_there = _SET_IN_COMMAND.match(name)
+        fact = fact_of(set_there.group(1)) if set_there and _runs_in_shell(node, file) else None
+        if fact is not None and fact.npu:
+            yield file.report(
+                node,
+                f"the command in this text sets {fact.cuda}; on Ascend it is {fact.npu}",
+                subject=fact.cuda,
+                evidence=fact.evidence,
+                source=fact.source,
+                advice=f"write {fact.npu} in the command",
+            )
+        return
     fact = fact_of(name)
     if fact is None:
         return
@@ -94,6 +116,25 @@ def cuda_environment_variable(node: ast.Constant, file: PythonFile) -> Iterator[
         source=fact.source,
         advice=fact.message,
     )
+
+
+def _runs_in_shell(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a text, or what it is put together to, is handed to a shell, by a name of this file too."""
+    for up in file.ancestors(node):
+        if isinstance(up, ast.Call):
+            name = file.qualname(up.func) or ""
+            if name in _SHELLS:
+                return True
+            if not (isinstance(up.func, ast.Attribute) and up.func.attr in ("format", "join", "append")):
+                return False
+        elif isinstance(up, (ast.Assign, ast.AugAssign)):
+            targets = up.targets if isinstance(up, ast.Assign) else [up.target]
+            names = b"|".join(re.escape(one.id.encode()) for one in targets if isinstance(one, ast.Name))
+            calls = rb"\b(?:system|popen|Popen|run|call|check_call|check_output|getoutput)\(\s*(?:" + names + rb")\b"
+            return bool(names) and re.search(calls, file.source.data) is not None
+        elif not isinstance(up, (ast.JoinedStr, ast.BinOp, ast.expr)):
+            return False
+    return False
 
 
 def _context(node: ast.Constant, parent: ast.AST | None, file: PythonFile) -> tuple[ast.expr | None, bool]:

@@ -53,8 +53,11 @@ class CallSearch:
             else:
                 holders = {word, *_aliases(word, lines, data), *_built(word, data)} if lines else set()
             holders |= loaded
-            for holder in holders:
-                for match in _use(holder).finditer(data):
+            patterns = [_use(holder) for holder in holders]
+            if lines and not module.startswith("torch.ops."):
+                patterns += _given(data)
+            for pattern in patterns:
+                for match in pattern.finditer(data):
                     name = names.get(match.group(1))
                     if name is not None and not _in_comment(data, match.start()):
                         found.append(((module, name), _place(relative, data, match.start())))
@@ -70,6 +73,15 @@ class CallSearch:
 @cache
 def _use(holder: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"\b" + re.escape(holder) + rb"[ \t]*\.[ \t]*(" + _NAME + rb")")
+
+
+_GIVING = re.compile(rb"^def[ \t]+(" + _NAME + rb")\(\)", re.MULTILINE)
+
+
+def _given(data: bytes) -> list[re.Pattern[bytes]]:
+    """``backend().name``, where the file has a function ``backend`` that may give the module."""
+    givers = b"|".join(_GIVING.findall(data))
+    return [re.compile(rb"\b(?:" + givers + rb")\(\)[ \t]*\.[ \t]*(" + _NAME + rb")")] if givers else []
 
 
 @cache

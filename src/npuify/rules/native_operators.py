@@ -188,7 +188,7 @@ class Operators:
             has_npu=has_npu,
             calls=calls[:_MOST_CALLS],
             equivalent=f"{equivalent}: {fact.note}" if fact and fact.note else equivalent,
-            ways=_ways(difficulty, equivalent, has_cpu=has_cpu, has_npu=has_npu, is_called=bool(calls)),
+            ways=_ways(difficulty, equivalent, has_cpu=has_cpu, has_npu=has_npu, is_called=bool(calls) or not module),
         )
 
     def _reached(self, relative: str, targets: Iterable[str]) -> tuple[dict[tuple[str, str, int], _Node], set[str]]:

@@ -85,6 +85,10 @@ def native_operators(everything: Sequence[ProjectFile], cache: ScanCache) -> tup
     return operators.all({key: tuple(sorted(places, key=_by_line)) for key, places in calls.items()})
 
 
+_NOT_CALLED: Final = "no Python of the project was seen to call it"
+_MODULE_UNKNOWN: Final = "under which name Python loads it could not be told, so that its calls were not sought"
+
+
 def findings_of(operators: Sequence[NativeOperator]) -> list[Finding]:
     """A finding for each operator that runs on a GPU."""
     return [_finding(one) for one in operators if one.difficulty != "host"]
@@ -94,10 +98,11 @@ def _finding(one: NativeOperator) -> Finding:
     name = f"{one.module}.{one.name}" if one.module else one.name
     kernels = f"{len(one.kernels)} kernel{'' if len(one.kernels) == 1 else 's'}" if one.kernels else "CUDA code"
     uses = f" ({', '.join(one.uses)})" if one.uses else ""
-    called = f"; called in {one.calls[0]}" if one.calls else "; no Python of the project was seen to call it"
+    called = f"; called in {one.calls[0]}" if one.calls else f"; {_NOT_CALLED if one.module else _MODULE_UNKNOWN}"
     if len(one.calls) > 1:
         called += f" and {len(one.calls) - 1} more places"
-    severity = Severity.ERROR if one.calls and not one.has_npu else Severity.INFO
+    may_be_called = one.calls or not one.module
+    severity = Severity.INFO if one.has_npu or not may_be_called else Severity.ERROR if one.calls else Severity.WARNING
     return Finding(
         code=RULE.code,
         name=RULE.name,

@@ -9,7 +9,7 @@ from npuify.rules.manifests import is_workflow, judge_manifest
 from npuify.rules.other_file import OtherFile
 from npuify.rules.program_options import ProgramOptions
 from npuify.rules.recipes import judge_dockerfile, judge_justfile, judge_makefile
-from npuify.rules.settings import judge_settings
+from npuify.rules.settings import judge_settings, judge_unreadable
 from npuify.rules.shell_script import judge_script
 from npuify.source.settings import UnreadableSettings, read
 
@@ -101,8 +101,9 @@ class _OtherFiles:
     def _settings(self, file: OtherFile, options: ProgramOptions) -> None:
         try:
             document = read(file.kind, file.data)
-        except UnreadableSettings:
+        except UnreadableSettings as error:
             # Templates, fragments, data: what is not of its format names nothing for sure.
+            judge_unreadable(error.message, error.line, file)
             return
         if file.kind in ("yaml", "json"):
             judge_manifest(document, file, options)

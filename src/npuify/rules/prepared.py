@@ -20,13 +20,17 @@ _NPU = re.compile(rb"(?<![a-z])(?:torch_)?npu(?![a-z])|NPU(?![A-Z])|[Aa]scend|hc
 
 
 SUPPORT = re.compile(
-    rb"is_(?:torch_)?npu_available|IS_NPU(?:_AVAILABLE)?\b|hasattr\(torch, ?[\"']npu[\"']\)|class NPU_Accelerator",
+    rb"is_(?:torch_)?npu_available|(?:(?<=self\.)|(?<!\.))IS_NPU(?:_AVAILABLE)?\b|IS_NPU(?=\(\))|"
+    rb"hasattr\(torch, ?[\"']npu[\"']\)|class NPU_?(?:Accelerator|Platform|Backend)\b",
     re.IGNORECASE,
 )
-"""Text of a program that asks whether it runs on an NPU, as programs for several kinds of device do."""
+"""Text of a program that asks whether it runs on an NPU, as programs for several kinds of device do.
+
+``x.is_npu`` asks a tensor, which is what ``x.is_cuda`` of a program for CUDA alone becomes.
+"""
 
 
-SUPPORT_WORDS = (b"is_npu", b"is_torch_npu", b"hasattr(torch,", b"class npu_accelerator")
+SUPPORT_WORDS = (b"is_npu", b"is_torch_npu", b"hasattr(torch,", b"class npu")
 """What such text begins with, in lower case."""
 
 
@@ -44,7 +48,7 @@ def supports_npu(relative: str, raw: bytes, lower: bytes, words: Words) -> bool:
         return False
     if b"cuda" not in lower:
         # A class for the NPU in a file of its own, beside those for other devices, need not speak of CUDA.
-        return b"class npu_accelerator" in lower
+        places = [place for place in places if lower.startswith(b"class", place[0])]
     return any(SUPPORT.match(raw, start) for start, _ in places)
 
 

@@ -134,6 +134,40 @@ def judge_settings(document: Document, file: OtherFile) -> None:
     _judge_variables(document, file)
 
 
+_LINE_OF_SETTING = re.compile(
+    rb"^[ \t]*(?:-[ \t]+)?[\"']?(?P<key>[A-Za-z_][\w.-]*)[\"']?[ \t]*[:=][ \t]*"
+    rb"[\"']?(?P<value>cuda(?::\d+)?|nccl)[\"']?[ \t]*(?:,[ \t]*)?(?:#[^\n]*)?\r?$",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+def judge_unreadable(problem: str, line: int, file: OtherFile) -> None:
+    """Report the lines of a file that is not of its format on which a setting seems to name a device or backend.
+
+    Args:
+        problem: why it cannot be read.
+        line: where; 0 where that cannot be told.
+        file: the file.
+    """
+    plan = file.worker.project.plan
+    if plan.style == "auto" and plan.entries:
+        return
+    told = f"{problem} in line {line}" if line else problem
+    for match in _LINE_OF_SETTING.finditer(file.data):
+        key, value = match["key"].decode(), match["value"].decode()
+        backend = is_backend(value)
+        if not counterpart(value) or not (BACKEND_WORD if backend else DEVICE_NAME).search(last_name(key)):
+            continue
+        file.report(
+            NCCL if backend else DEVICE,
+            match.span("value"),
+            f"{key} seems to name {'NCCL' if backend else f'the CUDA device {value}'}; the file cannot be read: {told}",
+            severity=Severity.WARNING,
+            subject="nccl" if backend else "cuda",
+            advice=f"write {counterpart(value)} if a program reads this file all the same",
+        )
+
+
 def _judge_name(value: Value, file: OtherFile, *, is_data: bool) -> bool:
     """Report a setting that names a device or backend.
 

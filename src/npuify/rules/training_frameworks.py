@@ -311,3 +311,44 @@ def deepspeed_operator(node: ast.Import | ast.ImportFrom | ast.Call, file: Pytho
             if f"{name}.".startswith(f"{operator}.") and "CPU" not in last and not last.endswith("Config"):
                 yield file.report(node, f"{name} has no form for the NPU in DeepSpeed", subject=name, advice=advice)
                 break
+
+
+_MMCV_PARALLEL = {"MMDataParallel": "NPUDataParallel", "MMDistributedDataParallel": "NPUDistributedDataParallel"}
+
+
+@rule(
+    "NPU325",
+    "mmcv-parallel",
+    Safety.MANUAL,
+    Severity.ERROR,
+    words=("mmdataparallel", "mmdistributeddataparallel"),
+    evidence=Evidence.PACKAGE,
+    source="open-mmlab/mmcv 1.x, mmcv/parallel/_functions.py and mmcv/device/npu; its pull request 2262",
+)
+def mmcv_parallel(node: ast.ImportFrom | ast.Attribute, file: PythonFile) -> Iterator[Finding]:
+    """mmcv 1 copies a batch to its cards by streams of CUDA; for NPUs it has classes of its own, from 1.7 on.
+
+    mmcv 2 has neither: MMEngine's models move the batch, to NPUs too.
+    """
+    if _own(("mmcv",), file) or file.says(b"mmcv.device.npu"):
+        return
+    if isinstance(node, ast.ImportFrom):
+        module = "" if node.level else node.module or ""
+        names = [alias.name for alias in node.names] if f"{module}.".startswith("mmcv.parallel.") else []
+    else:
+        name = file.qualname(node) or ""
+        names = [node.attr] if name.startswith("mmcv.parallel.") else []
+    for name in names:
+        own = _MMCV_PARALLEL.get(name)
+        if own is not None:
+            yield file.report(
+                node,
+                f"mmcv's {name} copies each batch by streams of CUDA; the one for NPUs is mmcv.device.npu.{own}",
+                subject=f"mmcv.parallel.{name}",
+                advice=f"with mmcv from 1.7 on, below 2: from mmcv.device.npu import {own}, "
+                + (
+                    "which drives one NPU, device_ids=[its number]"
+                    if own == "NPUDataParallel"
+                    else "with the same arguments and one process for each NPU"
+                ),
+            )

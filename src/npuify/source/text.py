@@ -113,6 +113,12 @@ class Text:
         start = self.line_starts[line - 1]
         return line, len(self.data[start:offset].decode("utf-8", "replace")) + 1
 
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a place as :meth:`position` gives it; what lies beyond the line's end counts as its end."""
+        start = self.line_starts[line - 1]
+        end = self.line_starts[line] if line < len(self.line_starts) else len(self.data)
+        return start + len(self.data[start:end].decode("utf-8", "replace")[: column - 1].encode())
+
     @property
     def newline(self) -> str:
         """The line end that the file uses first, ``\\n`` where it has none."""
