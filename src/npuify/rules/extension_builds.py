@@ -10,7 +10,14 @@ from typing import NamedTuple
 _SETUP = frozenset(("CUDAExtension", "CppExtension", "NpuExtension", "Extension", "SyclExtension"))
 AT_RUN_TIME = frozenset(("load", "load_inline"))
 """Functions of torch that build an extension while the program runs."""
-_MAY_BUILD = re.compile(rb"Extension\b|cpp_extension|make_cuda_ext|make_onnxruntime")
+_WORDS = (
+    b"cpp_extension",
+    b"make_cuda_ext",
+    b"make_onnxruntime",
+    *(name.encode() for name in sorted(_SETUP - {"Extension"})),
+)
+_MADE = re.compile(rb"Extension[ \t]*(?:\\\s*)?(?:[(;#\r\n]|\Z)")
+"""The plain word stands in many a comment: it has to be called, or given another name."""
 
 
 class Build(NamedTuple):
@@ -37,7 +44,7 @@ def builds_in(relative: str, data: bytes) -> list[Build]:
     from npuify.rules.op_builders import builders_in, may_have_builders
 
     has_builders = may_have_builders(data)
-    if not _MAY_BUILD.search(data) and not has_builders:
+    if not has_builders and not any(word in data for word in _WORDS) and not _MADE.search(data):
         return []
     try:
         with warnings.catch_warnings():
