@@ -187,6 +187,19 @@ def test_builds(code: str, module: str, sources: tuple[str, ...]) -> None:
     assert (build.module, build.sources) == (module, sources)
 
 
+@pytest.mark.parametrize(
+    "code", ["Extension ('a', ['x.c'])", "make = Extension\nmake('a', ['x.c'])", "Extension \\\n('a', ['x.c'])"]
+)
+def test_builds_without_torch(code: str) -> None:
+    (build,) = builds_in("setup.py", f"from setuptools import Extension, setup\n{code}".encode())
+    assert (build.module, build.sources) == ("a", ("x.c",))
+
+
+def test_a_word_in_a_comment_is_not_parsed_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("npuify.rules.extension_builds.ast.parse", lambda *_: pytest.fail("was parsed"))
+    assert builds_in("a.py", b'"""An Extension of the model, by Extensions."""\n# the Extension is told\n') == []
+
+
 @pytest.mark.parametrize("code", ["import cpp_extension\nload('x')", "Extension(", "json.load(sources=3)"])
 def test_what_builds_nothing(code: str) -> None:
     assert builds_in("a.py", code.encode()) == []
