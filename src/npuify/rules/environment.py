@@ -26,6 +26,7 @@ _SHELLS = frozenset(
     }.items()
     for name in names
 )
+_SHELL_NAMES = "|".join(sorted(name.rpartition(".")[2] for name in _SHELLS)).encode()
 _WORDS = ("cuda_", "nccl_", "nvidia_", "cublas_", "cudnn_", "_cuda", "nvte_", "torch_allow_tf32")
 
 
@@ -130,7 +131,7 @@ def _runs_in_shell(node: ast.expr, file: PythonFile) -> bool:
         elif isinstance(up, (ast.Assign, ast.AugAssign)):
             targets = up.targets if isinstance(up, ast.Assign) else [up.target]
             names = b"|".join(re.escape(one.id.encode()) for one in targets if isinstance(one, ast.Name))
-            calls = rb"\b(?:system|popen|Popen|run|call|check_call|check_output|getoutput)\(\s*(?:" + names + rb")\b"
+            calls = rb"\b(?:" + _SHELL_NAMES + rb")\(\s*(?:" + names + rb")\b"
             return bool(names) and re.search(calls, file.source.data) is not None
         elif not isinstance(up, (ast.JoinedStr, ast.BinOp, ast.expr)):
             return False

@@ -44,11 +44,17 @@ def release_table(torch_npu: str) -> dict[str, Any]:
 
 
 @cache
+def _own(name: str) -> dict[str, Any]:
+    """The rows of one of the simulator's own files of facts."""
+    path = Path(__file__).resolve().parent / "data" / f"{name}.json"
+    rows: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    rows.pop("_about")
+    return rows
+
+
 def release_facts() -> dict[str, Any]:
     """What differs between releases and is in none of their tables; each row names the releases ``in`` it."""
-    path = Path(__file__).resolve().parent / "data" / "releases.json"
-    facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return facts
+    return _own("releases")
 
 
 def kernels_by_key(torch_npu: str) -> dict[str, list[str]]:
@@ -69,12 +75,11 @@ def soc(name: str) -> dict[str, Any]:
     Raises:
         ValueError: it is not known.
     """
-    path = Path(__file__).resolve().parent / "data" / "socs.json"
-    rows: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-    rows.pop("_about")
+    rows = _own("socs")
     if name not in rows:
         raise ValueError(f"npuify cannot simulate a chip called {name}; it knows {', '.join(rows)}")
-    return rows[name]
+    found: dict[str, Any] = rows[name]
+    return found
 
 
 def release_for(torch: str, wanted: str = "") -> str:

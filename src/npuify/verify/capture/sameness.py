@@ -134,8 +134,10 @@ def _elsewhere(tensor: Any) -> bool:
     return _is_plain(tensor) and tensor.device.type != "cpu"
 
 
-def _is_half(name: str, dtype: torch.dtype | None) -> bool:
-    return name in _REAL and (dtype or torch.get_default_dtype()) in (torch.float16, torch.bfloat16)
+def _half(name: str, dtype: torch.dtype | None) -> torch.dtype | None:
+    """The type of half precision in which a function draws real numbers; None where it does not."""
+    dtype = dtype or torch.get_default_dtype()
+    return dtype if name in _REAL and dtype in (torch.float16, torch.bfloat16) else None
 
 
 def _random_from_cpu() -> None:
@@ -147,6 +149,15 @@ def _random_from_cpu() -> None:
     def with_generator(kwargs: dict[str, Any]) -> dict[str, Any]:
         return {**kwargs, "generator": _on_cpu(kwargs["generator"])} if kwargs.get("generator") is not None else kwargs
 
+    def drawn_on_cpu(
+        original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], device: Any, half: Any
+    ) -> Any:
+        """What ``original`` draws on the CPU, on ``device``; ``half``: the type it is rounded to, None for none."""
+        wanted = kwargs.pop("requires_grad", False)
+        drawn_as = {} if half is None else {"dtype": torch.float32}
+        value = original(*args, **with_generator({**kwargs, **drawn_as})).to(device, half)
+        return value.requires_grad_() if wanted else value
+
     def factory(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def made(*args: Any, **kwargs: Any) -> Any:
@@ -157,33 +168,23 @@ def _random_from_cpu() -> None:
             if device is None:
                 device = torch.get_default_device() if hasattr(torch, "get_default_device") else torch.device("cpu")
             device = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
-            dtype = kwargs.get("dtype") or torch.get_default_dtype()
-            half = _is_half(original.__name__, dtype)
-            if device.type == "meta" or kwargs.get("out") is not None or (device.type == "cpu" and not half):
+            half = _half(original.__name__, kwargs.get("dtype"))
+            if device.type == "meta" or kwargs.get("out") is not None or (device.type == "cpu" and half is None):
                 return original(*args, **kwargs)
-            wanted = kwargs.pop("requires_grad", False)
             kwargs.pop("pin_memory", None)
-            drawn_as = {"dtype": torch.float32} if half else {}
-            value = original(*args, **with_generator({**kwargs, **drawn_as, "device": "cpu"}))
-            value = value.to(device, dtype) if half else value.to(device)
-            return value.requires_grad_() if wanted else value
+            return drawn_on_cpu(original, args, {**kwargs, "device": "cpu"}, device, half)
 
         return made
 
     def like(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def made(tensor: Any, *args: Any, **kwargs: Any) -> Any:
-            dtype = kwargs.get("dtype") or tensor.dtype
-            half = _is_half(original.__name__, dtype)
-            if not (_elsewhere(tensor) or (half and _is_plain(tensor))):
+            half = _half(original.__name__, kwargs.get("dtype") or tensor.dtype)
+            if not (_elsewhere(tensor) or (half is not None and _is_plain(tensor))):
                 return original(tensor, *args, **kwargs)
             device = kwargs.pop("device", None) or tensor.device
-            wanted = kwargs.pop("requires_grad", False)
             empty = torch.empty(tensor.shape, dtype=tensor.dtype)
-            drawn_as = {"dtype": torch.float32} if half else {}
-            value = original(empty, *args, **with_generator({**kwargs, **drawn_as}))
-            value = value.to(device, dtype) if half else value.to(device)
-            return value.requires_grad_() if wanted else value
+            return drawn_on_cpu(original, (empty, *args), kwargs, device, half)
 
         return made
 
@@ -205,14 +206,14 @@ def _random_from_cpu() -> None:
     def in_place(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def filled(tensor: Any, *args: Any, **kwargs: Any) -> Any:
-            half = _is_half(original.__name__, getattr(tensor, "dtype", None))
-            if not (_elsewhere(tensor) or (half and _is_plain(tensor))):
+            half = _half(original.__name__, getattr(tensor, "dtype", None))
+            if not (_elsewhere(tensor) or (half is not None and _is_plain(tensor))):
                 return original(tensor, *args, **kwargs)
 
             def here(value: Any) -> Any:
                 return value.cpu() if isinstance(value, torch.Tensor) else value
 
-            drawn = torch.empty(tensor.shape, dtype=torch.float32 if half else tensor.dtype)
+            drawn = torch.empty(tensor.shape, dtype=tensor.dtype if half is None else torch.float32)
             moved = {name: here(value) for name, value in with_generator(kwargs).items()}
             original(drawn, *map(here, args), **moved)
             return tensor.copy_(drawn)

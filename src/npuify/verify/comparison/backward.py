@@ -186,11 +186,7 @@ class Backward:
         if a.tensor is None or owner is None or owner.start not in self._given or not a.tensor.norm:
             return 1.0
         terms = self._given[owner.start].norms[0]
-        widths = [
-            (tensor.norm or 0.0) / math.sqrt(tensor.count)
-            for tensor in owner.inputs
-            if tensor.count and is_floating(tensor.dtype)
-        ]
+        widths = [tensor.size for tensor in owner.inputs if tensor.count and is_floating(tensor.dtype)]
         if a.name.endswith("weight") and widths and len(a.tensor.shape) > 1:
             terms *= max(widths) * math.sqrt(a.tensor.count / a.tensor.shape[0])
         return max(1.0, terms / (a.tensor.norm / abs(scale)))
@@ -218,8 +214,7 @@ class Backward:
         """Whether the gradient is what rounding leaves of terms that cancel, such as that of a key's bias."""
         if a.tensor is None or owner is None or metrics.problem:
             return False
-        widths = [(tensor.norm or 0.0) / math.sqrt(max(tensor.count, 1)) for tensor in owner.inputs]
-        width = max(max(widths, default=1.0), 1e-30)
+        width = max(max((tensor.size for tensor in owner.inputs), default=1.0), 1e-30)
         if owner.start in self._given:
             given = self._given[owner.start]
             terms = given.norms[0] * math.sqrt(_rows(given.shapes[0])) * (width if a.name.endswith("weight") else 1.0)

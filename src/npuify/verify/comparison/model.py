@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,11 @@ class Tensor:
     """Tells its values from those of others."""
     load: Callable[[], np.ndarray[Any, Any] | None] | None = None
     """Gives the values that were kept, as float64 or integers; None where there are none."""
+
+    @property
+    def size(self) -> float:
+        """The root mean square of its values."""
+        return (self.norm or 0.0) / math.sqrt(max(self.count, 1))
 
 
 @dataclass(frozen=True)

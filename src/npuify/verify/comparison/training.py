@@ -354,7 +354,7 @@ def buffers(pairs: Pairs, meter: Meter, forward: Forward) -> list[Difference]:
         frame = forward.frames.get(call.start)
         if frame is not None:
             given[key] = max(given.get(key, 0.0), frame.before)
-        sizes[key] = max([sizes.get(key, 0.0), *(_size(one) for one in call.inputs if is_floating(one.dtype))])
+        sizes[key] = max([sizes.get(key, 0.0), *(one.size for one in call.inputs if is_floating(one.dtype))])
     before: dict[str, float] = {}
     found: list[Difference] = []
     told: set[str] = set()
@@ -366,7 +366,7 @@ def buffers(pairs: Pairs, meter: Meter, forward: Forward) -> list[Difference]:
         # A mean is as much more wrong than its terms as it is smaller: behind another norm it is rounding alone.
         cancelling = 1.0
         if a.tensor.low is not None and a.tensor.high is not None and a.tensor.low < 0 < a.tensor.high:
-            cancelling = max(1.0, sizes.get((step, module), 0.0) / (_size(a.tensor) or 1.0))
+            cancelling = max(1.0, sizes.get((step, module), 0.0) / (a.tensor.size or 1.0))
         known = max(before.get(name, 0.0), given.get((step, module), 0.0) * cancelling)
         rounding = metrics.norm_error <= limit_of(metrics) * cancelling
         if when == "after" and module not in told and not rounding and is_fault(metrics, known):
@@ -389,11 +389,6 @@ def buffers(pairs: Pairs, meter: Meter, forward: Forward) -> list[Difference]:
         if math.isfinite(metrics.norm_error):
             before[name] = max(before.get(name, 0.0), metrics.norm_error)
     return found
-
-
-def _size(tensor: Tensor) -> float:
-    """The root mean square of its values."""
-    return (tensor.norm or 0.0) / math.sqrt(max(tensor.count, 1))
 
 
 def _moved(before: tuple[Tensor, Tensor], after: tuple[Tensor, Tensor]) -> tuple[float, float] | None:
