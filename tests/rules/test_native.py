@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +18,7 @@ from npuify.model import NativeOperator, Safety, Severity
 from npuify.options import Options
 from npuify.report import render_scan
 from npuify.report.verdict import Level, judge
+from npuify.rules import native_survey
 from npuify.rules.extension_builds import builds_in
 from npuify.rules.native_calls import CallSearch
 from npuify.source.native import read_native
@@ -361,25 +364,53 @@ def test_projects_without_kernels_have_no_operators(tmp_path: Path) -> None:
     )
 
 
-def test_a_second_scan_takes_what_it_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-    import time
-
-    from npuify.source import native
-
-    monkeypatch.setenv("NPUIFY_CACHE_DIR", str(tmp_path / "cache"))
-    project = _project(tmp_path / "p", EXAMPLE)
+def _aged(project: Path) -> Path:
+    """Files that are older than what a cache distrusts, with times of change that differ where what they hold does."""
     for path in project.rglob("*"):
-        os.utime(path, (time.time() - 100,) * 2)
+        if path.is_file():
+            os.utime(path, (0, 1_000_000_000 + crc32(path.read_bytes()) % 500_000_000))
+    return project
+
+
+@pytest.mark.parametrize("files", [EXAMPLE, {"a.py": "import torch\n", "tool.cu": "int main() {}\n"}])
+def test_a_second_scan_takes_what_it_knows(
+    files: dict[str, str | bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NPUIFY_CACHE_DIR", str(tmp_path / "cache"))
+    project = _aged(_project(tmp_path / "p", files))
     first = npuify.scan([project], Options(jobs=1))
 
-    def fail(data: bytes) -> None:
-        raise AssertionError("read again")
+    def fail(location: str) -> bytes:
+        raise AssertionError(f"read again: {location}")
 
-    monkeypatch.setattr(native, "read_native", fail)
+    monkeypatch.setattr(native_survey, "_bytes", fail)
     second = npuify.scan([project], Options(jobs=1))
     assert second.survey == first.survey
     assert second.findings == first.findings
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"model.py": "import torch\n"},
+        {"more.py": "import p_ops\np_ops.add(x)\n"},
+        {"csrc/bind.cpp": BINDING.replace(b'"add_fast"', b'"other"')},
+        {"csrc/bind.cpp": b"int main() {}\n"},
+        {"setup.py": SETUP.replace("p_ops", "q_ops")},
+        {"setup.py": "from setuptools import setup\nsetup()\n"},
+    ],
+)
+def test_a_change_shows_in_what_a_cached_scan_says_of_operators(
+    changed: dict[str, str | bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NPUIFY_CACHE_DIR", str(tmp_path / "cache"))
+    project = _aged(_project(tmp_path / "p", {**EXAMPLE, "p/later.py": "import p_ops\np_ops.other(x)\n"}))
+    before = npuify.scan([project], Options(jobs=1))
+    _aged(_project(project, changed))
+    for _ in range(2):
+        cached = npuify.scan([project], Options(jobs=1))
+        assert cached == npuify.scan([project], Options(jobs=1, cache=False))
+    assert cached.survey != before.survey
 
 
 # --- tables ---

@@ -19,6 +19,7 @@ import msgspec
 
 from npuify.model import FileError, Finding  # noqa: TC001 - msgspec reads the annotations
 from npuify.project.traces import Trace
+from npuify.rules.extension_builds import Build  # noqa: TC001 - msgspec reads the annotations
 from npuify.source.native_file import NativeFile  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
@@ -41,6 +42,14 @@ class Outcome(msgspec.Struct, array_like=True):
     depends: list[tuple[str, Stamp]]
 
 
+class Extensions(msgspec.Struct, array_like=True):
+    """What a Python file has to do with the project's own extensions."""
+
+    builds: list[Build]
+    calls: list[tuple[tuple[str, str], str]] = []
+    """Module and name of each operator that it calls, and where."""
+
+
 class Entry(msgspec.Struct, array_like=True):
     """What is known of one file. ``outcome`` is None where the rules were not asked."""
 
@@ -52,11 +61,17 @@ class Entry(msgspec.Struct, array_like=True):
     outcome: Outcome | None = None
     native: NativeFile | None = None
     """What a file of C++ or CUDA holds."""
+    may_bind: bool | None = None
+    """Whether a file of C++ or CUDA can hand anything to Python; None where that was not asked."""
+    extensions: Extensions | None = None
+    """Of a Python file, where the project has extensions."""
 
 
 class _Stored(msgspec.Struct, array_like=True):
     rules: str
     context: str
+    sought: str
+    """Digest of the operators whose calls were sought."""
     files: dict[str, Entry]
 
 
@@ -85,8 +100,10 @@ class ScanCache:
         chosen = (*selection.select, "-", *selection.ignore, "-", selection.wishes.digest(), style)
         self._rules = _digest([_own_code(), sys.version, torch_npu, *chosen]) if enabled else ""
         self._context = ""
+        self._sought = ""
         self._known = self._read()
         self._new: dict[str, Entry] = {}
+        self._extensions: dict[str, Extensions] = {}
         self._started = time.time_ns()
 
     def _read(self) -> dict[str, Entry]:
@@ -98,7 +115,7 @@ class ScanCache:
             return {}
         if stored.rules != self._rules:
             return {}
-        self._context = stored.context
+        self._context, self._sought = stored.context, stored.sought
         return stored.files
 
     def entry(self, relative: str, now: Stamp) -> Entry | None:
@@ -110,6 +127,33 @@ class ScanCache:
         """Keep an entry for the next scan."""
         if self._started - entry.stamp[0] > _TOO_NEW:
             self._new[relative] = entry
+
+    def builds(self, relative: str, now: Stamp | None) -> list[Build] | None:
+        """The extensions that a Python file with this stamp builds; None where that is not known."""
+        known = self.entry(relative, now) if now is not None else None
+        if known is None or known.extensions is None:
+            return None
+        self._extensions[relative] = known.extensions
+        return known.extensions.builds
+
+    def learn_builds(self, relative: str, builds: list[Build]) -> None:
+        """Keep which extensions a Python file builds."""
+        self._extensions[relative] = Extensions(builds)
+
+    def seek(self, sought: Iterable[str]) -> bool:
+        """Say whose calls are sought; whether those that :meth:`calls` gives are calls of the same."""
+        now = _digest(sought)
+        same, self._sought = now == self._sought, now
+        return same
+
+    def calls(self, relative: str, now: Stamp | None) -> list[tuple[tuple[str, str], str]] | None:
+        """The calls of the project's own operators in a Python file with this stamp; None where they are not known."""
+        known = self.entry(relative, now) if now is not None else None
+        return known.extensions.calls if known is not None and known.extensions is not None else None
+
+    def learn_calls(self, relative: str, calls: list[tuple[tuple[str, str], str]]) -> None:
+        """Keep the calls in a Python file whose builds are known."""
+        self._extensions[relative].calls = calls
 
     def settle(self, files: Iterable[str], own_cuda: Iterable[str]) -> None:
         """Say what the project holds; outcomes of a project that held something else are forgotten."""
@@ -139,7 +183,10 @@ class ScanCache:
         """Write the cache; failing to is no error, the next scan is only slower."""
         if self._file is None:
             return
-        data = msgspec.msgpack.encode(_Stored(self._rules, self._context, self._new))
+        for relative, extensions in self._extensions.items():
+            if relative in self._new:
+                self._new[relative].extensions = extensions
+        data = msgspec.msgpack.encode(_Stored(self._rules, self._context, self._sought, self._new))
         with contextlib.suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True)
             handle, temporary = tempfile.mkstemp(dir=self._file.parent, prefix="scan-")

@@ -32,6 +32,10 @@ class CallSearch:
         loaded = {loader for module in self._by_module for loader in self._loaders.get(module, ())}
         self.words = tuple(sorted({*self._words.values(), *loaded}))
         """One of these stands in every file that calls an operator."""
+        named = [f"{module}.{name}" for module, found in self._by_module.items() for name in found.values()]
+        loading = [f"{loader.decode()}()={module}" for module, found in self._loaders.items() for loader in found]
+        self.told = (*sorted(named), *sorted(loading))
+        """What is sought, as texts: a search for the same finds the same."""
 
     def places(self, relative: str, data: bytes) -> list[tuple[tuple[str, str], str]]:
         """The operators that a file calls, each with a place as ``file:line``."""

@@ -10,11 +10,11 @@ from npuify.rules.cache import Entry, stamp
 from npuify.rules.inline_code import DIFFICULTIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from npuify.model import NativeOperator
     from npuify.project import ProjectFile
-    from npuify.rules.cache import ScanCache
+    from npuify.rules.cache import ScanCache, Stamp
     from npuify.rules.extension_builds import Build
     from npuify.source.native_file import NativeFile
 
@@ -48,19 +48,21 @@ RULE = list_rule(
 )
 
 
-def native_operators(everything: Sequence[ProjectFile], cache: ScanCache) -> tuple[NativeOperator, ...]:
+def native_operators(
+    everything: Sequence[ProjectFile], cache: ScanCache, stamps: Mapping[str, Stamp | None]
+) -> tuple[NativeOperator, ...]:
     """What the project's own C++ and CUDA code hands to Python.
 
     Args:
         everything: the project's files, those of the kinds ``cuda``, ``native`` and ``python`` among them.
         cache: holds what is known of files that have not changed.
+        stamps: those of the project's Python files, by relative path.
     """
     native = [file for file in everything if file.kind in ("cuda", "native")]
     python = [file for file in everything if file.kind == "python"]
     if not native or not (any(file.kind == "cuda" for file in native) or _builds_extensions(python)):
         return ()
     # Most projects have none, and should not wait for what reads them.
-    from npuify.rules.extension_builds import builds_in
     from npuify.rules.native_calls import CallSearch
     from npuify.rules.native_operators import Operators
 
@@ -69,20 +71,32 @@ def native_operators(everything: Sequence[ProjectFile], cache: ScanCache) -> tup
     read = {file.relative: found for file in native if (found := _read(file, cache)) is not None}
     if not any(file.bindings for file in read.values()):
         return ()
-    builds: list[Build] = []
-    for file in python:
-        data = _bytes(file.location)
-        if b"xtension" in data or b"OpBuilder" in data:
-            builds += builds_in(file.relative, data)
+    builds = [build for file in python for build in _builds(file, cache, stamps.get(file.relative))]
     operators = Operators(read, builds)
     search = CallSearch(operators.names(), {build.loader: build.module for build in builds if build.loader})
     calls: dict[tuple[str, str], set[str]] = {}
+    same = cache.seek(search.told)
     for file in python:
-        data = _bytes(file.location)
-        if any(word in data for word in search.words):
-            for key, place in search.places(file.relative, data):
-                calls.setdefault(key, set()).add(place)
+        known = cache.calls(file.relative, stamps.get(file.relative)) if same else None
+        if known is None:
+            data = _bytes(file.location)
+            known = search.places(file.relative, data) if any(word in data for word in search.words) else []
+            cache.learn_calls(file.relative, known)
+        for key, place in known:
+            calls.setdefault(key, set()).add(place)
     return operators.all({key: tuple(sorted(places, key=_by_line)) for key, places in calls.items()})
+
+
+def _builds(file: ProjectFile, cache: ScanCache, now: Stamp | None) -> list[Build]:
+    known = cache.builds(file.relative, now)
+    if known is not None:
+        return known
+    from npuify.rules.extension_builds import builds_in
+
+    data = _bytes(file.location)
+    found = builds_in(file.relative, data) if b"xtension" in data or b"OpBuilder" in data else []
+    cache.learn_builds(file.relative, found)
+    return found
 
 
 _NOT_CALLED: Final = "no Python of the project was seen to call it"
@@ -133,7 +147,8 @@ def _read(file: ProjectFile, cache: ScanCache) -> NativeFile | None:
     if known is None or known.native is None:
         from npuify.source.native import read_native
 
-        known = Entry(now, False, False, native=read_native(_bytes(file.location)))
+        native = read_native(_bytes(file.location))
+        known = Entry(now, False, False, native=native, may_bind=bool(native.bindings))
     cache.remember(file.relative, known)
     return known.native
 
@@ -142,10 +157,13 @@ def _may_bind(file: ProjectFile, cache: ScanCache) -> bool:
     """Whether a file can hand anything to Python; where none does, none needs to be read closely."""
     now = stamp(file.location)
     known = cache.entry(file.relative, now) if now is not None else None
-    if known is not None and known.native is not None:
-        return bool(known.native.bindings)
-    data = _bytes(file.location)
-    return b"PYBIND11_MODULE" in data or b"TORCH_LIBRARY" in data
+    if known is None or known.may_bind is None:
+        data = _bytes(file.location)
+        may = b"PYBIND11_MODULE" in data or b"TORCH_LIBRARY" in data
+        known = Entry(now or (0, len(data)), False, False, may_bind=may)
+    if now is not None:
+        cache.remember(file.relative, known)
+    return bool(known.may_bind)
 
 
 def _bytes(location: str) -> bytes:

@@ -183,7 +183,8 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
         release = msgspec.structs.replace(release, reason=f"{release.reason}; for {product.title}")
     style = f"{options.style} {options.place_on_npu}"
     cache = ScanCache(root, selection, f"{release.torch_npu} {soc}", enabled=options.cache, style=style)
-    operators = native_operators(everything, cache)
+    stamps = {file.relative: stamp(file.location) for file in files}
+    operators = native_operators(everything, cache, stamps)
     selection = _with_operators(selection, operators)
     rules = RuleSet(selection, options.style, placing=options.place_on_npu, soc=soc)
     packages = import_names()
@@ -193,7 +194,7 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     traces: dict[str, Trace] = {}
     total = 0
     for file in files:
-        now = stamp(file.location)
+        now = stamps[file.relative]
         if now is not None and now[1] > _LARGEST.get(file.kind, now[1]):
             continue
         entry = cache.entry(file.relative, now) if now is not None else None
