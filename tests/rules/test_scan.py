@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from npuify.model import Evidence, NpuifyError, Safety, Severity
+from npuify.model import Evidence, FileError, NpuifyError, Safety, Severity
 from npuify.options import Options
 from npuify.rules import base, worker
+from npuify.rules import scan as whole_scan
+from npuify.rules.processes import Processes
 from npuify.rules.scan import scan
 
 if TYPE_CHECKING:
@@ -158,43 +160,67 @@ def worker_of() -> worker.Worker:
     return make()
 
 
-def test_processes_give_what_one_process_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("first_looks", [1, 1000])
+def test_processes_give_what_one_process_gives(
+    first_looks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = {
         f"pkg/m{n}.py": GOOD + f"x = {n}\nfrom pkg.own import Own\nOwn().cuda()\nelse\n" * (n % 2) for n in range(6)
     }
     own = "import torch\nclass Own:\n    def cuda(self): pass\nx.cuda()\n"
-    one = scanned(tmp_path, {**files, "pkg/own.py": own})
-    monkeypatch.setattr(worker, "_WORTH_A_PROCESS", 1)
+    files |= {"pkg/own.py": own, "binary.py": "\0", "run.sh": "CUDA_VISIBLE_DEVICES=0 python a.py\n"}
+    one = scanned(tmp_path, files)
+    monkeypatch.setattr(whole_scan, "WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(whole_scan, "FIRST_LOOKS", first_looks)
     seen: list[tuple[int, int]] = []
     two = scan([tmp_path], msgspec.structs.replace(OPTIONS, jobs=2), progress=lambda *step: seen.append(step))
     assert two == one
     assert len(one.findings) > 6
-    assert len(one.errors) == 3
+    assert len(one.errors) == 4
     assert seen == [(n + 1, len(seen)) for n in range(len(seen))]
 
 
-def name_of(own: worker.Worker, candidate: worker.Candidate) -> str:
+def name_of(candidate: worker.Candidate) -> str:
     """A task whose process dies of some files, as a fault in a parser's C code would make it."""
     if "deadly" in candidate.relative:
         os._exit(9)
     return candidate.relative
 
 
-def test_a_file_that_kills_its_process_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "_WORTH_A_PROCESS", 1)
+def test_a_file_that_kills_its_process_costs_only_itself() -> None:
     names = [f"{'deadly' if n in (3, 8) else 'file'}{n}.py" for n in range(12)]
-    seen: list[int] = []
-    found = worker.each_file(
-        name_of,
-        worker_of(),
-        [worker.Candidate(name, name) for name in names],
-        2,
-        lambda done, _: seen.append(done),
-        lost=lambda error: f"{error.file}: {error.message}",
-    )
     dead = {name: f"{name}: the process that looked at it died" for name in names if "deadly" in name}
-    assert found == [dead.get(name, name) for name in names]
-    assert seen == list(range(1, len(names) + 1))
+    with Processes(2) as processes:
+        for names_now in (names, [name for name in names if name not in dead]):
+            seen: list[int] = []
+            found = processes.each(
+                name_of,
+                [worker.Candidate(name, name) for name in names_now],
+                worth=1,
+                lost=lambda error: f"{error.file}: {error.message}",
+                progress=lambda done, _, seen=seen: seen.append(done),
+            )
+            assert found == [dead.get(name, name) for name in names_now]
+            assert seen == list(range(1, len(names_now) + 1))
+
+
+def where(candidate: worker.Candidate) -> int:
+    return os.getpid()
+
+
+def test_processes_are_started_for_enough_work_and_kept() -> None:
+    files = [worker.Candidate(f"{n}.py", "") for n in range(40)]
+
+    def lose(error: FileError) -> int:
+        raise AssertionError(error)
+
+    with Processes(2) as processes:
+        assert set(processes.each(where, files, worth=21, lost=lose)) == {os.getpid()}
+        processes.expect(where, 40, worth=20)
+        first = set(processes.each(where, files, worth=20, lost=lose))
+        second = set(processes.each(where, files[:2], worth=20, lost=lose))
+    assert os.getpid() not in first | second
+    assert len(first | second) <= 2
 
 
 def test_what_makes_a_file_worth_looking_at_does_not_depend_on_the_selection(tmp_path: Path) -> None:

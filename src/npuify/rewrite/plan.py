@@ -15,11 +15,12 @@ from npuify.rules.helper_modules import used_helpers
 from npuify.rules.line_ends import NORMALIZED, normalized
 from npuify.rules.line_ends import RULE as LINE_ENDS
 from npuify.rules.options import DEVICE, NCCL, NOT_TAKEN
+from npuify.rules.processes import Processes
 from npuify.rules.program_options import ProgramOptions
 from npuify.rules.scan import prepare
 from npuify.rules.styles import helper
 from npuify.rules.traced import left_over
-from npuify.rules.worker import Worker, each_file
+from npuify.rules.worker import WORTH_A_PROCESS, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,13 +44,14 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
     Returns:
         The result, its ``diff`` filled in, and the new content of each file that changes, by relative path.
     """
-    work = prepare([source], options)
-    worker = Worker(work.release.torch_npu, work.selection, work.project, work.rules)
-    trace = None
-    if options.from_trace:
-        trace = read_trace(Path(options.from_trace), work.root, [file.relative for file in work.files])
-    task = partial(_migrate_one, unsafe=options.unsafe, traced=trace.places if trace else {})
-    done = each_file(task, worker, work.candidates, options.jobs, progress, lost=_lost)
+    with Processes(options.jobs) as processes:
+        work = prepare([source], options, processes)
+        worker = Worker(work.release.torch_npu, work.selection, work.project, work.rules)
+        trace = None
+        if options.from_trace:
+            trace = read_trace(Path(options.from_trace), work.root, [file.relative for file in work.files])
+        task = partial(_migrate_one, worker, unsafe=options.unsafe, traced=trace.places if trace else {})
+        done = processes.each(task, work.candidates, worth=WORTH_A_PROCESS, lost=_lost, progress=progress)
     done = sorted(done, key=lambda item: item.relative)
     contents = {item.relative: item.raw for item in done if item.raw is not None}
     done = [_judged_anew(item, worker, contents) for item in done]

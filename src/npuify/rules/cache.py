@@ -118,7 +118,7 @@ class ScanCache:
         self._context, self._sought = stored.context, stored.sought
         return stored.files
 
-    def entry(self, relative: str, now: Stamp) -> Entry | None:
+    def entry(self, relative: str, now: Stamp | None) -> Entry | None:
         """What is known of a file that has this stamp."""
         known = self._known.get(relative)
         return known if known is not None and known.stamp == now else None
@@ -130,7 +130,7 @@ class ScanCache:
 
     def builds(self, relative: str, now: Stamp | None) -> list[Build] | None:
         """The extensions that a Python file with this stamp builds; None where that is not known."""
-        known = self.entry(relative, now) if now is not None else None
+        known = self.entry(relative, now)
         if known is None or known.extensions is None:
             return None
         self._extensions[relative] = known.extensions
@@ -148,7 +148,7 @@ class ScanCache:
 
     def calls(self, relative: str, now: Stamp | None) -> list[tuple[tuple[str, str], str]] | None:
         """The calls of the project's own operators in a Python file with this stamp; None where they are not known."""
-        known = self.entry(relative, now) if now is not None else None
+        known = self.entry(relative, now)
         return known.extensions.calls if known is not None and known.extensions is not None else None
 
     def learn_calls(self, relative: str, calls: list[tuple[tuple[str, str], str]]) -> None:

@@ -156,7 +156,7 @@ def _read(file: ProjectFile, cache: ScanCache) -> NativeFile | None:
 def _may_bind(file: ProjectFile, cache: ScanCache) -> bool:
     """Whether a file can hand anything to Python; where none does, none needs to be read closely."""
     now = stamp(file.location)
-    known = cache.entry(file.relative, now) if now is not None else None
+    known = cache.entry(file.relative, now)
     if known is None or known.may_bind is None:
         data = _bytes(file.location)
         may = b"PYBIND11_MODULE" in data or b"TORCH_LIBRARY" in data

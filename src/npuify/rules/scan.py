@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,25 +14,22 @@ from npuify.options import check_style
 from npuify.project import common_root, find_files, torch_requirement
 from npuify.project.included import included_requirements
 from npuify.project.survey import KINDS, survey
-from npuify.project.traces import Trace, trace
 from npuify.rules.analyse import RuleSet
 from npuify.rules.analysers import analysers_for, kinds
 from npuify.rules.base import Selection
-from npuify.rules.cache import Entry, Outcome, ScanCache, Stamp, stamp
-from npuify.rules.cpu_fallback import may_concern as fallback_may_concern
-from npuify.rules.custom import may_concern as custom_may_concern
+from npuify.rules.cache import Outcome, ScanCache, stamp
+from npuify.rules.first_look import WORTH_A_PROCESS as FIRST_LOOKS
+from npuify.rules.first_look import FirstLook, Seen, Unseen
 from npuify.rules.native_survey import RULE as NATIVE
 from npuify.rules.native_survey import findings_of, native_operators
-from npuify.rules.packages import import_names
-from npuify.rules.prepared import supports_npu
-from npuify.rules.project_index import ProjectIndex, may_define_cuda
-from npuify.rules.stand_ins import may_concern as stand_in_may_concern
+from npuify.rules.processes import Processes
+from npuify.rules.project_index import ProjectIndex
 from npuify.rules.styles import StylePlan
 from npuify.rules.styles.project import plan_style
 from npuify.rules.third_party import RULE as THIRD_PARTY
 from npuify.rules.third_party import Package, third_party_findings
 from npuify.rules.wishes import Wishes
-from npuify.rules.worker import Candidate, Worker, each_file
+from npuify.rules.worker import WORTH_A_PROCESS, Candidate, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,6 +37,8 @@ if TYPE_CHECKING:
     from npuify.model import NativeOperator
     from npuify.options import Options
     from npuify.project import ProjectFile
+    from npuify.project.traces import Trace
+    from npuify.rules.cache import Stamp
 
     Progress = Callable[[int, int], None]
 
@@ -82,8 +82,9 @@ def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None =
     collecting = gc.isenabled()
     gc.disable()
     try:
-        work = prepare(paths, options)
-        outcomes = _outcomes(work, options.jobs, progress)
+        with Processes(options.jobs) as processes:
+            work = prepare(paths, options, processes)
+            outcomes = _outcomes(work, processes, progress)
     finally:
         if collecting:
             if not gc.get_freeze_count():
@@ -110,7 +111,7 @@ def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None =
     )
 
 
-def _outcomes(work: Work, jobs: int, progress: Progress | None) -> list[Outcome]:
+def _outcomes(work: Work, processes: Processes, progress: Progress | None) -> list[Outcome]:
     """What the rules find in each candidate, from the cache where it is known."""
     known = {candidate.relative: work.cache.outcome(candidate.relative) for candidate in work.candidates}
     fresh = [candidate for candidate in work.candidates if known[candidate.relative] is None]
@@ -122,7 +123,8 @@ def _outcomes(work: Work, jobs: int, progress: Progress | None) -> list[Outcome]
             lost.append(error.file)
             return Outcome([], [error], [])
 
-        found = each_file(_analyse, worker, fresh, jobs, progress, lost=lose)
+        task = partial(_analyse, worker)
+        found = processes.each(task, fresh, worth=WORTH_A_PROCESS, lost=lose, progress=progress)
         for candidate, outcome in zip(fresh, found, strict=True):
             known[candidate.relative] = outcome
             if candidate.relative not in lost:
@@ -162,8 +164,8 @@ def checked_selection(options: Options) -> Selection:
     return selection
 
 
-def prepare(paths: Sequence[Path], options: Options) -> Work:
-    """Find and read the files of ``paths``; see :func:`scan`."""
+def prepare(paths: Sequence[Path], options: Options, processes: Processes | None = None) -> Work:
+    """Find and read the files of ``paths``; see :func:`scan`. Without ``processes`` this one does it all."""
     from npuify import knowledge
 
     check_style(options.style)
@@ -184,57 +186,39 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     style = f"{options.style} {options.place_on_npu}"
     cache = ScanCache(root, selection, f"{release.torch_npu} {soc}", enabled=options.cache, style=style)
     stamps = {file.relative: stamp(file.location) for file in files}
+    read = [file for file in files if not _is_data(file, stamps[file.relative])]
+    unseen = [file for file in read if cache.entry(file.relative, stamps[file.relative]) is None]
+    processes = processes or Processes(1)
+    processes.expect(FirstLook, len(unseen), worth=FIRST_LOOKS)
     operators = native_operators(everything, cache, stamps)
     selection = _with_operators(selection, operators)
     rules = RuleSet(selection, options.style, placing=options.place_on_npu, soc=soc)
-    packages = import_names()
+    look = FirstLook(selection, options.style, options.place_on_npu, soc, rules)
+    looks = processes.each(
+        look,
+        [Unseen(file.relative, file.location, file.kind, stamps[file.relative]) for file in unseen],
+        worth=FIRST_LOOKS,
+        lost=lambda error: Seen(error=error),
+    )
+    shown = {file.relative: seen for file, seen in zip(unseen, looks, strict=True)}
     candidates: list[Candidate] = []
     own_cuda: dict[str, Stamp] = {}
     supporting: list[str] = []
     traces: dict[str, Trace] = {}
     total = 0
-    for file in files:
+    for file in read:
         now = stamps[file.relative]
-        if now is not None and now[1] > _LARGEST.get(file.kind, now[1]):
-            continue
-        entry = cache.entry(file.relative, now) if now is not None else None
-        hits = None
+        seen = shown.get(file.relative) or Seen(cache.entry(file.relative, now))
+        if seen.error is not None:
+            errors.append(seen.error)
+        entry = seen.entry
         if entry is None:
-            try:
-                with open(file.location, "rb") as stream:  # noqa: PTH123 - the scan's inner loop
-                    raw = stream.read()
-            except OSError as error:
-                errors.append(FileError(file.relative, f"cannot be read: {error.strerror or error}"))
-                continue
-            if file.kind == "python" and b"\0" in raw[:1024]:
-                errors.append(_not_python(file.relative, raw))
-                continue
-            lower = raw.lower()
-            others = analysers_for(file.relative, file.kind)
-            seen = Trace()
-            if file.kind in ("python", "notebook"):
-                seen = trace(lower, rules.imports, notebook=file.kind == "notebook")
-            python = file.kind == "python" and (
-                rules.may_concern(lower) or any(name.partition(".")[0] in packages for name, _ in seen.imports)
-            )
-            asked = file.kind in ("python", "notebook") and _asked_for(selection.wishes, raw)
-            hits = rules.words.hits(lower) if python else None
-            concerns = python or asked or any(analyser.may_concern(lower) for analyser in others)
-            if concerns and b"\0" in raw[:1024] and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-                errors.append(FileError(file.relative, "is not text; it was not looked at"))
-                continue
-            entry = Entry(
-                now or (0, len(raw)),
-                concerns,
-                python and may_define_cuda(raw, lower, rules.own_cuda),
-                file.kind == "python" and supports_npu(file.relative, raw, lower, rules.support),
-                seen,
-            )
+            continue
         cache.remember(file.relative, entry)
         traces[file.relative] = entry.trace
         total += entry.stamp[1]
         if entry.concerns or entry.supports_npu:
-            candidates.append(Candidate(file.relative, file.location, file.kind, now, hits))
+            candidates.append(Candidate(file.relative, file.location, file.kind, now, seen.hits))
             if entry.own_cuda:
                 own_cuda[file.relative] = entry.stamp
             if entry.supports_npu:
@@ -273,16 +257,8 @@ def prepare(paths: Sequence[Path], options: Options) -> Work:
     )
 
 
-_WIDE = ((b"\xff\xfe\0\0", "UTF-32"), (b"\0\0\xfe\xff", "UTF-32"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
-
-
-def _not_python(relative: str, raw: bytes) -> FileError:
-    """What to say of a Python file that holds zero bytes, which Python itself refuses."""
-    for mark, encoding in _WIDE:
-        if raw.startswith(mark):
-            message = f"is {encoding} text, which Python cannot run; it was not looked at"
-            return FileError(relative, message, advice="save it as UTF-8")
-    return FileError(relative, "is not text; it was not looked at")
+def _is_data(file: ProjectFile, now: Stamp | None) -> bool:
+    return now is not None and now[1] > _LARGEST.get(file.kind, now[1])
 
 
 def _third_party(files: Sequence[ProjectFile], options: Options) -> list[Finding]:
@@ -311,15 +287,6 @@ def _with_operators(selection: Selection, operators: Sequence[NativeOperator]) -
         )
     )
     return selection._replace(wishes=msgspec.structs.replace(selection.wishes, cpu_operators=names))
-
-
-def _asked_for(wishes: Wishes, raw: bytes) -> bool:
-    """Whether a file can hold anything that the user asked for beyond the rules."""
-    if wishes.custom and custom_may_concern(wishes.custom, raw):
-        return True
-    if wishes.cpu_fallback and fallback_may_concern(raw, wishes.cpu_operators):
-        return True
-    return wishes.replace_unsupported and stand_in_may_concern(raw)
 
 
 def _files(

@@ -1,14 +1,10 @@
-"""Analyse files one after the other, in this process or in several."""
+"""Analyse one file: show it to the rules and analysers that it concerns."""
 
 from __future__ import annotations
 
 import ast
-import contextlib
 import os
-import signal
-import threading
-import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.model import FileError, Finding
 from npuify.project.kinds import kind_of_path
@@ -23,12 +19,13 @@ from npuify.rules.unparsed import RULE as UNPARSED
 from npuify.rules.unparsed import search_tokens
 from npuify.rules.wishes import NOTHING
 from npuify.source.python import PythonSource
+from npuify.source.quiet import quiet
 from npuify.source.suppressions import suppressed_codes
 from npuify.source.text import Text, UnreadableText
 
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from npuify.knowledge import ReleaseTable
     from npuify.rules.base import Selection
@@ -36,16 +33,10 @@ if TYPE_CHECKING:
     from npuify.rules.program_options import ProgramOptions
     from npuify.rules.project_index import ProjectIndex
 
-    Progress = Callable[[int, int], None]
-
-Outcome = TypeVar("Outcome")
-
 _HEAD = 1000
 """Bytes of a Python file that tell whether an analyser of other kinds of files is to see it as well."""
-_WORTH_A_PROCESS = 150
-"""Files to parse for each further process: starting one costs about as much as parsing this many."""
-_MOST_DEATHS = 20
-"""Processes that may die, each with the file that it looks at, before the run is given up."""
+WORTH_A_PROCESS = 150
+"""Files to analyse that take about as long as starting a process does."""
 
 
 class Candidate(NamedTuple):
@@ -88,6 +79,9 @@ class Worker:
         """What an analyser could not treat in the file at hand, beside what it found."""
         self.program_options: ProgramOptions | None = None
         """The options that the project's programs declare, once a launcher was looked at."""
+
+    def __reduce__(self) -> tuple[type[Worker], tuple[str, Selection, ProjectIndex]]:
+        return Worker, (self.torch_npu, self.selection, self.project)
 
     def findings(self, candidate: Candidate) -> tuple[list[Finding], list[FileError]]:
         """The findings of one file; a failure of any kind becomes an error of that file."""
@@ -211,25 +205,6 @@ class Worker:
             return [], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
 
 
-@contextlib.contextmanager
-def _all_quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-_NOTHING = contextlib.nullcontext()
-
-
-def quiet() -> contextlib.AbstractContextManager[None]:
-    """Without what Python warns of while it parses.
-
-    Costs nothing inside another one: setting filters up for each file by itself would take as long as its search.
-    """
-    first = warnings.filters[0][:3] if warnings.filters else None
-    return _NOTHING if first == ("ignore", None, Warning) else _all_quiet()
-
-
 def parses(data: bytes) -> bool:
     """Whether UTF-8 text is Python that the running Python can parse."""
     with quiet():
@@ -238,138 +213,3 @@ def parses(data: bytes) -> bool:
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             return False
     return True
-
-
-def each_file(
-    task: Callable[[Worker, Candidate], Outcome],
-    worker: Worker,
-    candidates: Sequence[Candidate],
-    jobs: int,
-    progress: Progress | None,
-    *,
-    lost: Callable[[FileError], Outcome],
-) -> list[Outcome]:
-    """The outcomes of ``task`` for all files, in their order.
-
-    Args:
-        task: a function of a module, so that other processes can be told of it.
-        worker: does the work where one process is enough; the others make their own like it.
-        candidates: the files.
-        jobs: processes to use; 0 means one a core. Never more than the work is worth.
-        progress: called with the number of files done and of files to do.
-        lost: the outcome of a file with which the process that looked at it died.
-    """
-    count = _processes(jobs, len(candidates))
-    if count > 1:
-        return _in_processes(task, worker, candidates, count, progress, lost)
-    outcomes = []
-    with quiet():
-        for done, candidate in enumerate(candidates, start=1):
-            outcomes.append(task(worker, candidate))
-            if progress is not None:
-                progress(done, len(candidates))
-    return outcomes
-
-
-def _processes(jobs: int, files: int) -> int:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(jobs or cores, max(1, files // _WORTH_A_PROCESS))
-
-
-def _in_processes(
-    task: Callable[[Worker, Candidate], Outcome],
-    worker: Worker,
-    candidates: Sequence[Candidate],
-    count: int,
-    progress: Progress | None,
-    lost: Callable[[FileError], Outcome],
-) -> list[Outcome]:
-    from concurrent.futures.process import BrokenProcessPool
-
-    outcomes: list[Outcome] = []
-    deaths = 0
-
-    def told() -> None:
-        if progress is not None:
-            progress(len(outcomes), len(candidates))
-
-    while len(outcomes) < len(candidates):
-        waiting = candidates[len(outcomes) :]
-        try:
-            for outcome in _shared_out(task, worker, waiting, count):
-                outcomes.append(outcome)
-                told()
-        except BrokenProcessPool:
-            if deaths and len(outcomes) < len(candidates):
-                # One process took the files in their order, so it died of this one.
-                outcomes.append(lost(_died_of(candidates[len(outcomes)])))
-                told()
-            deaths += 1
-            if deaths > _MOST_DEATHS:
-                raise
-            count = 1
-    return outcomes
-
-
-def _shared_out(
-    task: Callable[[Worker, Candidate], Outcome], worker: Worker, candidates: Sequence[Candidate], count: int
-) -> Iterator[Outcome]:
-    """The outcomes in the order of the files, from ``count`` processes."""
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
-    executor = ProcessPoolExecutor(
-        count,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_start,
-        initargs=(task, worker.torch_npu, worker.selection, worker.project),
-    )
-    try:
-        chunk = max(1, min(32, len(candidates) // (count * 4))) if count > 1 else 1
-        with _interrupts_held():
-            running = executor.map(_call, candidates, chunksize=chunk)
-        yield from running
-    except BaseException:
-        executor.shutdown(wait=False, cancel_futures=True)
-        raise
-    executor.shutdown()
-
-
-def _died_of(candidate: Candidate) -> FileError:
-    return FileError(
-        candidate.relative,
-        "the process that looked at it died",
-        advice="it was left as it is; if memory did not run out, please report this as a defect of npuify",
-    )
-
-
-@contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Ctrl-C waits while processes start: they inherit that, and print no traceback of their own."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-_task: Any = None
-_worker: Any = None
-
-
-def _start(task: Any, torch_npu: str, selection: Selection, project: ProjectIndex) -> None:
-    global _task, _worker
-    import gc
-
-    # The parent decides what Ctrl-C means; a worker that dies of it would print a traceback of its own.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.disable()
-    warnings.simplefilter("ignore")
-    _task, _worker = task, Worker(torch_npu, selection, project)
-
-
-def _call(candidate: Candidate) -> Any:
-    return _task(_worker, candidate)
