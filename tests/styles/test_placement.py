@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 import npuify
 from npuify.options import Options
+from npuify.rules import placement, worker
 
 from ..rules.harness import findings, output
 
@@ -507,3 +510,39 @@ def test_of_two_expressions_that_end_together_the_inner_one_is_moved_first() -> 
     )
     after = output(text, place=True)
     assert "y = (x.pow(2) + 0.2 * torch.rand(x.size()).to(device)).to(device)\n" in after
+
+
+def test_a_library_is_not_followed_through_all_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "MOST_CONNECTED", 3)
+    lone = {"lone.py": HEAD + PROGRAMS["plain"]}
+    result = _placed(_written(tmp_path, {**PROJECT, **lone}))
+    assert result.changed_files == ("lone.py",)
+    assert "made-on-cpu-in-a-module" not in {item.name for item in result.changes}
+    said = [item for item in result.left if item.code == "NPU125"]
+    assert [item.file for item in said] == ["engine/loop.py"]
+    assert "connect it with more than 3 files" in said[0].message
+
+
+def test_a_cached_scan_follows_what_other_files_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NPUIFY_CACHE_DIR", str(tmp_path / "cache"))
+    project = _written(tmp_path / "project", PROJECT)
+    cached = Options(jobs=1, place_on_npu=True)
+
+    def aged(seconds: int) -> None:
+        for path in project.rglob("*.py"):
+            if path.stat().st_mtime > 1_750_000_000:
+                os.utime(path, (1_700_000_000 + seconds,) * 2)
+
+    def findings(options: Options) -> list[tuple[str, str, int]]:
+        return [(one.file, one.message, len(one.edits)) for one in npuify.scan([project], options).findings]
+
+    aged(0)
+    before = findings(cached)
+    monkeypatch.setattr(worker.Worker, "findings", None)
+    assert findings(cached) == before
+    monkeypatch.undo()
+    monkeypatch.setenv("NPUIFY_CACHE_DIR", str(tmp_path / "cache"))
+    placing = (project / "models.py").read_text(encoding="utf-8") + "\nDEVICE = 'cuda:0'\n"
+    (project / "models.py").write_text(placing, encoding="utf-8")
+    aged(60)
+    assert findings(cached) == findings(msgspec.structs.replace(cached, cache=False)) != before

@@ -113,6 +113,22 @@ class ImportPaths:
                     pending.append(target)
         return frozenset(seen)
 
+    def connected(self) -> dict[str, int]:
+        """For each file, how many of the project's files imports connect with it, either way; itself counts."""
+        leader = {relative: relative for relative in self.imports}
+
+        def first(relative: str) -> str:
+            while leader[relative] != relative:
+                leader[relative] = leader[leader[relative]]
+                relative = leader[relative]
+            return relative
+
+        for relative in self.imports:
+            for target in self._targets(relative):
+                leader[first(target)] = first(relative)
+        sizes = Counter(first(relative) for relative in leader)
+        return {relative: sizes[first(relative)] for relative in leader}
+
     def _targets(self, relative: str) -> Iterator[str]:
         found = self.imports.get(relative)
         if found is None:

@@ -11,6 +11,7 @@ from npuify.rules.attention_calls import plan_of
 from npuify.rules.attention_forms import FLASH_WORDS
 from npuify.rules.base import rule
 from npuify.rules.prepared import prepared_for_npu
+from npuify.rules.project_index import EVERY_FILE
 from npuify.rules.styles.branches import never_on_npu
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def _may_go(names: list[tuple[str, str]], file: PythonFile) -> bool:
     bound = [name.encode() for name, _ in names]
     pattern = re.compile(rb"\b(?:" + b"|".join(re.escape(name) for name in bound) + rb")\b")
     importing = re.compile(rb"\bimport\b[^\n]*\b" + re.escape(own) + rb"\b|\bfrom\b[^\n]*\b" + re.escape(own) + rb"\b")
-    file.project.looked_at.update(file.project.modules.values())
+    file.project.looked_at.add(EVERY_FILE)
     project = file.project
     for other in sorted({other for word in (*bound, b"import *") for other in project.files_with(word)} - {relative}):
         try:

@@ -23,7 +23,7 @@ from npuify.rules.extension_builds import Build  # noqa: TC001 - msgspec reads t
 from npuify.source.native_file import NativeFile  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from npuify.rules.base import Selection
 
@@ -95,7 +95,6 @@ class ScanCache:
     """
 
     def __init__(self, root: Path, selection: Selection, torch_npu: str, *, enabled: bool, style: str = "") -> None:
-        self.root = root
         self._file = _folder() / f"{hashlib.sha256(str(root).encode()).hexdigest()[:24]}.msgpack" if enabled else None
         chosen = (*selection.select, "-", *selection.ignore, "-", selection.wishes.digest(), style)
         self._rules = _digest([_own_code(), sys.version, torch_npu, *chosen]) if enabled else ""
@@ -163,13 +162,13 @@ class ScanCache:
                 entry.outcome = None
         self._context = context
 
-    def outcome(self, relative: str) -> Outcome | None:
-        """What the rules found in a file, where that still holds."""
+    def outcome(self, relative: str, stamp_now: Callable[[str], Stamp | None]) -> Outcome | None:
+        """What the rules found in a file, where that still holds: ``stamp_now`` gives the stamp of a file now."""
         entry = self._new.get(relative)
         if entry is None or entry.outcome is None:
             return None
         for other, then in entry.outcome.depends:
-            if stamp(str(self.root / other)) != then:
+            if stamp_now(other) != then:
                 return None
         return entry.outcome
 

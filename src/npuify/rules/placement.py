@@ -10,7 +10,7 @@ from npuify.model import Evidence, Safety, Severity
 from npuify.rules.apex_uses import indentation, line_after
 from npuify.rules.base import rule
 from npuify.rules.placement_flow import Flow, Unproven
-from npuify.rules.placement_links import Group, links_of
+from npuify.rules.placement_links import MOST_CONNECTED, Group, links_of
 from npuify.rules.placement_plan import CONSTRUCTORS, PlacementPlan, layers_made_elsewhere
 from npuify.rules.style_imports import put_import
 
@@ -31,6 +31,7 @@ _PLACES_ITSELF: Final = re.compile(
     re.MULTILINE,
 )
 _TEXT: Final = re.compile(rb"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''", re.DOTALL)
+_TRAINS: Final = b".backward("
 _SOURCE: Final = "semantics of torch: Module.to moves in place, Tensor.to gives a tensor on the device"
 
 
@@ -102,6 +103,17 @@ def not_placed_on_device(node: ast.Module, file: PythonFile) -> Iterator[Finding
         return
     if file.source.name_target("torch", file.source.scope) != "torch":
         return
+    if _is_of_a_library(file):
+        at = file.source.data.find(_TRAINS)
+        if at >= 0:
+            yield file.report(
+                (at, at + len(_TRAINS)),
+                "the program names no device, and was not placed on one: imports connect it with more than "
+                f"{MOST_CONNECTED} files",
+                subject="torch.Tensor.to",
+                advice=_BY_HAND,
+            )
+        return
     group = _group(file)
     own = group.plans.get(file.source.relative)
     if group.problem is not None:
@@ -129,6 +141,10 @@ def not_placed_on_device(node: ast.Module, file: PythonFile) -> Iterator[Finding
         subject="torch.Tensor.to",
         needs_torch_npu=file.project.plan.style == "npu",
     )
+
+
+def _is_of_a_library(file: PythonFile) -> bool:
+    return links_of(file).connections(file.source.relative) > MOST_CONNECTED
 
 
 def _group(file: PythonFile) -> Group:
@@ -317,7 +333,7 @@ def made_on_cpu_in_a_module(node: ast.Module, file: PythonFile) -> Iterator[Find
     """
     if file.source.relative not in file.project.plan.placed or not may_be_placed(file.source.data):
         return
-    if _group(file).problem is not None:
+    if _is_of_a_library(file) or _group(file).problem is not None:
         return  # NPU125 says why the program stays where it is
     for call, device in layers_made_elsewhere(Flow(file)):
         edit = None

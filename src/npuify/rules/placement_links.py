@@ -7,11 +7,13 @@ a group are placed on the device, or none of them is.
 from __future__ import annotations
 
 import ast
+import contextlib
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.project.import_paths import ImportPaths
 from npuify.rules.placement_flow import Flow, Unproven, returns
 from npuify.rules.placement_plan import PlacementPlan
-from npuify.rules.project_index import is_test
+from npuify.rules.project_index import EVERY_FILE, is_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 _MAX_ROUNDS = 16
 _MAX_FILES = 200
 """Files of one group; a program made of more is not looked at as a whole."""
+
+MOST_CONNECTED = 500
+"""Files that imports connect; among more, who calls whom is not sought: that takes minutes, and finds a library."""
 
 
 class Group(NamedTuple):
@@ -41,6 +46,7 @@ class Links:
         self._release = release
         self._flows: dict[str, Flow | None] = {}
         self._groups: dict[str, Group] = {}
+        self._connections: dict[str, int] | None = None
 
     def flow(self, relative: str) -> Flow | None:
         """What the names of a file are bound to; None where it cannot be parsed."""
@@ -79,13 +85,25 @@ class Links:
 
     # --- groups ---
 
+    def connections(self, relative: str) -> int:
+        """How many files imports connect with a file, tests left out."""
+        self._project.looked_at.add(EVERY_FILE)
+        if self._connections is None:
+            texts = {}
+            for other in self._project.modules.values():
+                if not is_test(other):
+                    with contextlib.suppress(OSError):
+                        texts[other] = (self._project.root / other).read_bytes()
+            self._connections = ImportPaths(texts).connected()
+        return self._connections.get(relative, 1)
+
     def group(self, relative: str) -> Group | None:
         """The group that a file belongs to; None where the file cannot be parsed."""
         if relative not in self._groups:
             flow = self.flow(relative)
             if flow is None:
                 return None
-            self._project.looked_at.update(self._project.modules.values())
+            self._project.looked_at.add(EVERY_FILE)
             files = self._connected(flow)
             group = self._planned(files)
             self._groups |= dict.fromkeys(files, group)

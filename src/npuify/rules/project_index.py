@@ -54,6 +54,8 @@ def may_define_cuda(raw: bytes, lower: bytes, words: Words | None = None) -> boo
 
 _TENSOR_BASES = ("torch.Tensor", "torch.nn.Module", "torch.nn.Parameter")
 _MAX_HOPS = 16
+EVERY_FILE = "*"
+"""Stands for all of a project's modules among the files that were looked at."""
 _TESTS = frozenset(("test", "tests", "testing", "unit_tests"))
 _SOURCE_FOLDERS = frozenset(("src", "python", "lib"))
 _OWN_NAMES = frozenset(("cuda", "is_cuda"))
@@ -119,7 +121,7 @@ class ProjectIndex:
         self._own_set = frozenset(own_cuda_files)
         self.modules = {module_name(relative): relative for relative in files}
         self.looked_at: set[str] = set()
-        """Files that were loaded since this was last emptied."""
+        """Files that were loaded since this was last emptied; ``EVERY_FILE`` where what they all hold counts."""
         self._own_cuda: tuple[OwnCuda, ...] | None = None
         self._load = lru_cache(maxsize=48)(self._load_uncached)
         self._suffixes: dict[str, str] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,7 +24,7 @@ from npuify.rules.first_look import FirstLook, Seen, Unseen
 from npuify.rules.native_survey import RULE as NATIVE
 from npuify.rules.native_survey import findings_of, native_operators
 from npuify.rules.processes import Processes
-from npuify.rules.project_index import ProjectIndex
+from npuify.rules.project_index import EVERY_FILE, ProjectIndex
 from npuify.rules.styles import StylePlan
 from npuify.rules.styles.project import plan_style
 from npuify.rules.third_party import RULE as THIRD_PARTY
@@ -113,7 +114,8 @@ def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None =
 
 def _outcomes(work: Work, processes: Processes, progress: Progress | None) -> list[Outcome]:
     """What the rules find in each candidate, from the cache where it is known."""
-    known = {candidate.relative: work.cache.outcome(candidate.relative) for candidate in work.candidates}
+    stamp_now = _Stamps(work.project)
+    known = {candidate.relative: work.cache.outcome(candidate.relative, stamp_now) for candidate in work.candidates}
     fresh = [candidate for candidate in work.candidates if known[candidate.relative] is None]
     if fresh:
         worker = Worker(work.release.torch_npu, work.selection, work.project, work.rules)
@@ -123,7 +125,7 @@ def _outcomes(work: Work, processes: Processes, progress: Progress | None) -> li
             lost.append(error.file)
             return Outcome([], [error], [])
 
-        task = partial(_analyse, worker)
+        task = partial(_analyse, worker, stamp_now)
         found = processes.each(task, fresh, worth=WORTH_A_PROCESS, lost=lose, progress=progress)
         for candidate, outcome in zip(fresh, found, strict=True):
             known[candidate.relative] = outcome
@@ -133,12 +135,35 @@ def _outcomes(work: Work, processes: Processes, progress: Progress | None) -> li
     return [outcome for outcome in known.values() if outcome is not None]
 
 
-def _analyse(worker: Worker, candidate: Candidate) -> Outcome:
+class _Stamps:
+    """The stamps of a project's files, asked for once. That of ``EVERY_FILE`` differs where one of a module does."""
+
+    def __init__(self, project: ProjectIndex) -> None:
+        self._project = project
+        self._known: dict[str, Stamp | None] = {}
+
+    def __reduce__(self) -> tuple[type[_Stamps], tuple[ProjectIndex]]:
+        return _Stamps, (self._project,)
+
+    def __call__(self, relative: str) -> Stamp | None:
+        if relative not in self._known:
+            self._known[relative] = self._of_all() if relative == EVERY_FILE else stamp(self._location(relative))
+        return self._known[relative]
+
+    def _location(self, relative: str) -> str:
+        return f"{self._project.root}/{relative}"
+
+    def _of_all(self) -> Stamp:
+        modules = sorted(self._project.modules.values())
+        text = " ".join(f"{relative} {stamp(self._location(relative))}" for relative in modules)
+        return int.from_bytes(sha256(text.encode("utf-8", "surrogateescape")).digest()[:7], "big"), len(modules)
+
+
+def _analyse(worker: Worker, stamp_now: _Stamps, candidate: Candidate) -> Outcome:
     worker.project.looked_at.clear()
     findings, errors = worker.findings(candidate)
-    depends = []
-    for relative in sorted(worker.project.looked_at - {candidate.relative}):
-        depends.append((relative, stamp(str(worker.project.root / relative)) or (0, 0)))
+    looked_at = sorted(worker.project.looked_at - {candidate.relative})
+    depends = [(relative, stamp_now(relative) or (0, 0)) for relative in looked_at]
     return Outcome(findings, errors, depends)
 
 
