@@ -118,6 +118,8 @@ _PORT_HOURS: Final = (1.0, 8.0)
 """For one file that imports a framework that npuify has no rules for."""
 _MOST_PORTED: Final = 60
 _UNREAD_MINUTES: Final = (5.0, 30.0)
+_TOLD_ALONE: Final = 6.0
+"""Minutes from which on an area has a line of its own."""
 _ENDS: Final = (0.5, 2.0)
 """The range of the minutes for findings."""
 
@@ -137,9 +139,9 @@ def minutes(findings: Iterable[Finding], *, done: Iterable[Finding] = ()) -> dic
     return total
 
 
-def first_place(finding: Finding) -> float:
-    """Minutes for the first place of a finding's kind."""
-    return _kind(finding.code, finding.safety if finding.edits else Safety.MANUAL, finding.severity, 1)
+def cost(finding: Finding, places: int) -> float:
+    """Likely minutes for so many places of a finding's kind."""
+    return _kind(finding.code, finding.safety if finding.edits else Safety.MANUAL, finding.severity, places)
 
 
 def _kind(code: str, safety: Safety, severity: Severity, count: int) -> float:
@@ -164,24 +166,33 @@ def estimate(scan: ScanResult, left: Iterable[Finding], done: Iterable[Finding])
     if has_nothing_to_move(scan):
         return Estimate(0, 0, 0, (), HOW)
     parts = list(_FIXED)
-    starts = min(max(len(scan.survey.entry_points), 1), _MOST_STARTS)
-    parts.append(_counted("Try each start", starts, "entry point", "entry points", _START_MINUTES, 1 / 60))
+    starts = max(len(scan.survey.entry_points), 1)
+    parts.append(
+        _counted("Try each start", starts, _MOST_STARTS, "entry point", "entry points", _START_MINUTES, 1 / 60)
+    )
     done = list(done)
     reading = sum(minutes((), done=done).values()) / 60
     if done:
         parts.append(_ranged("Read the edits", reading, f"{len(done)} edited places, {_READ.first:g} minutes a rule"))
     others = [finding for finding in left if finding.code != NATIVE_OPERATOR]
-    for name, spent in sorted(minutes(others).items(), key=lambda item: -item[1]):
-        parts.append(_ranged(name, spent / 60, "what is left to a person in this area"))
+    areas = sorted(minutes(others).items(), key=lambda item: -item[1])
+    parts += [
+        _ranged(name, spent / 60, "what is left to a person in this area")
+        for name, spent in areas
+        if spent >= _TOLD_ALONE
+    ]
+    if small := [(name, spent) for name, spent in areas if spent < _TOLD_ALONE]:
+        together = sum(spent for _, spent in small) / 60
+        names = ", ".join(name if not at else name[:1].lower() + name[1:] for at, (name, _) in enumerate(small))
+        parts.append(_ranged("Other areas", together, f"a few minutes each: {names}"))
     other = foreign(scan)
     if other is not None:
-        files = min(other.files, _MOST_PORTED)
-        parts.append(
-            _counted(f"Port from {other.name}", files, "file that imports it", "files that import it", _PORT_HOURS, 1)
-        )
+        one, many = "file that imports it", "files that import it"
+        parts.append(_counted(f"Port from {other.name}", other.files, _MOST_PORTED, one, many, _PORT_HOURS, 1))
     parts += _kernels(scan)
     if scan.errors:
-        parts.append(_counted("Files not treated", len(scan.errors), "file", "files", _UNREAD_MINUTES, 1 / 60))
+        errors = len(scan.errors)
+        parts.append(_counted("Files not treated", errors, errors, "file", "files", _UNREAD_MINUTES, 1 / 60))
     low, high = sum(part.low for part in parts), sum(part.high for part in parts)
     # Where the ends lie far apart, the middle of their ratio is nearer the truth than the middle of their sum.
     return Estimate(_rounded(low), _rounded((low * high) ** 0.5), _rounded(high), tuple(parts), HOW)
@@ -191,27 +202,26 @@ def _kernels(scan: ScanResult) -> list[Part]:
     """The project's own operators, each by its difficulty; or its CUDA files, where no operator is known."""
     called = [one for one in scan.survey.operators if one.calls and one.difficulty != "host"]
     if not called:
-        count = min(len(scan.survey.kernels), _MOST_KERNELS)
-        return (
-            [_counted("CUDA kernels", count, "CUDA source file", "CUDA source files", _KERNEL_HOURS, 1)]
-            if count
-            else []
-        )
+        count = len(scan.survey.kernels)
+        one, many = "CUDA source file", "CUDA source files"
+        return [_counted("CUDA kernels", count, _MOST_KERNELS, one, many, _KERNEL_HOURS, 1)] if count else []
     kinds = Counter("with an equivalent" if one.equivalent or one.has_npu else one.difficulty for one in called)
     parts = []
     for kind, (low, high) in _OPERATOR_HOURS.items():
         if kinds[kind]:
-            counted = min(kinds[kind], _MOST_OPERATORS)
             name = f"CUDA operators, {kind}"
             one, many = "operator that Python calls", "operators that Python calls"
-            parts.append(_counted(name, counted, one, many, (low, high), 1))
+            parts.append(_counted(name, kinds[kind], _MOST_OPERATORS, one, many, (low, high), 1))
     return parts
 
 
-def _counted(name: str, count: int, one: str, many: str, ends: tuple[float, float], unit: float) -> Part:
+def _counted(name: str, count: int, most: int, one: str, many: str, ends: tuple[float, float], unit: float) -> Part:
     rate = "minutes" if unit < 1 else "hours"
     basis = f"{count} {one if count == 1 else many}, {ends[0]:g} to {ends[1]:g} {rate} each"
-    return Part(name, round(count * ends[0] * unit, 2), round(count * ends[1] * unit, 2), basis)
+    if count > most:
+        basis += f"; no more than {most} are counted"
+    paid = min(count, most)
+    return Part(name, round(paid * ends[0] * unit, 2), round(paid * ends[1] * unit, 2), basis)
 
 
 def _ranged(name: str, hours: float, basis: str) -> Part:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from npuify.model import FileError, Release, Survey
+    from npuify.report.effort import Estimate
     from npuify.report.verdict import Blocker, Place, Verdict
 
 _FILES_CHARTED: Final = 16
@@ -80,9 +81,16 @@ def _header(project: str, result: ScanResult | MigrationResult, verdict: Verdict
         f'<div class="hero l-{level.value}"><div class="badge" aria-hidden="true">{_ICONS[level]}</div><div>'
         f'<p class="project"><bdi>{escaped(shortened(project, 120))}</bdi></p>'
         f"<h1>{escaped(verdict.title)}</h1><p>{escaped(verdict.summary)}</p></div>"
-        f'<div class="hours"><b>{verdict.estimate.likely:g}</b><span>hours, '
-        f"{verdict.estimate.low:g} to {verdict.estimate.high:g}</span>"
-        "<small>a judgement, not a measurement</small></div></div></header><main>"
+        f"{_hours(verdict.estimate)}</div></header><main>"
+    )
+
+
+def _hours(estimate: Estimate) -> str:
+    if not estimate.high:
+        return ""
+    return (
+        f'<div class="hours"><b>{estimate.likely:g}</b><span>{"hour" if estimate.likely == 1 else "hours"}, '
+        f"{estimate.low:g} to {estimate.high:g}</span><small>a judgement, not a measurement</small></div>"
     )
 
 
@@ -166,6 +174,8 @@ def _charts(table: Sequence[Mapping[str, Any]], verdict: Verdict) -> str:
         chart = stacked(files[:_FILES_CHARTED], STATUSES, "Places by file", "file")
         cards.append(f'<div class="card"><h2>By file</h2>{chart}{rest}</div>')
     estimate = verdict.estimate
+    if not estimate.parts:
+        return ""
     how = "".join(f"<p>{escaped(text)}</p>" for text in estimate.how)
     parts = "".join(
         f"<tr><td>{escaped(part.name)}</td><td class='n'>{part.low:.1f}</td><td class='n'>{part.high:.1f}</td>"
