@@ -106,7 +106,7 @@ def test_text_of_a_scan(scan_result: ScanResult) -> None:
         "    First run on one card: 1.0 to 6.0 h (start it, mend what only a run shows)\n"
         "    Acceptance: 2.0 to 12.0 h (compare losses and results with those of the GPU)\n"
         "    Try each start: 0.1 to 0.5 h (1 entry point, 5 to 30 minutes each)\n"
-        "    Read the edits: 0.0 to 0.1 h (1 edited places, 2 minutes a rule)\n"
+        "    Read the edits: 0.0 to 0.1 h (1 edited place, 2 minutes a rule)\n"
         "    Devices and names: 0.3 to 1.2 h (what is left to a person in this area)\n"
         "    Files not treated: 0.1 to 0.5 h (1 file, 5 to 30 minutes each)\n"
     )

@@ -207,6 +207,9 @@ def test_what_the_program_runs_without_is_told_last(clean_result: ScanResult, fi
     verdict = judge(with_findings(clean_result, heavy, light))
     assert [one.what for one in verdict.deciding] == ["a (NPU101 cuda-name)", "b (NPU501 flash)"]
     package = by_hand(finding, code="NPU607", name="no-form", subject="pycuda")
+    assert "  By hand: 2 places in 2 files (NPU501, NPU607): train.py:3, tests/a.py:3\n" in render_scan(
+        with_findings(clean_result, package, heavy)
+    )
     blocked = judge(with_findings(clean_result, package, heavy)).summary
     assert blocked.endswith("; 1 in tests, documentation, builds, notebooks.")
 

@@ -29,6 +29,7 @@ from npuify.model import Safety, Severity
 from npuify.report.areas import area
 from npuify.report.kernels import NATIVE_OPERATOR
 from npuify.report.scope import foreign, has_nothing_to_move
+from npuify.report.summary import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -173,7 +174,9 @@ def estimate(scan: ScanResult, left: Iterable[Finding], done: Iterable[Finding])
     done = list(done)
     reading = sum(minutes((), done=done).values()) / 60
     if done:
-        parts.append(_ranged("Read the edits", reading, f"{len(done)} edited places, {_READ.first:g} minutes a rule"))
+        parts.append(
+            _ranged("Read the edits", reading, f"{counted(len(done), 'edited place')}, {_READ.first:g} minutes a rule")
+        )
     others = [finding for finding in left if finding.code != NATIVE_OPERATOR]
     areas = sorted(minutes(others).items(), key=lambda item: -item[1])
     parts += [

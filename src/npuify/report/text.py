@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, MigrationResult, Safety, ScanResult, Severity
 from npuify.report.places import Places
+from npuify.report.scope import is_aside
 from npuify.report.summary import Summary, counted, in_order, severities_in_words, summarise
 from npuify.report.verdict import Level, by_status, hours, judge
 from npuify.report.visible import file_name, in_one_line
@@ -14,7 +15,7 @@ from npuify.report.visible import file_name, in_one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from npuify.model import FileError, Finding
+    from npuify.model import FileError, Finding, Survey
     from npuify.report.verdict import Group, Verdict
 
 Line = list[tuple[str, str]]
@@ -187,7 +188,7 @@ def _verdict(verdict: Verdict) -> Iterator[Line]:
         yield [(f"  and by {len(verdict.blockers) - _SHOWN} more", "bold red")]
     for title, group in (("By hand: ", verdict.manual), ("To review: ", verdict.review)):
         if group.count:
-            yield [(f"  {title}", "bold"), (_group(group), "")]
+            yield [(f"  {title}", "bold"), (_group(group, verdict.survey), "")]
     starts = [point.file for point in verdict.survey.entry_points]
     if starts:
         yield [("  Starts with ", "dim"), (_some(starts), "")]
@@ -207,10 +208,11 @@ def _verdict(verdict: Verdict) -> Iterator[Line]:
         yield [(f"    {part.name}: {part.low:.1f} to {part.high:.1f} h ({part.basis})", "dim")]
 
 
-def _group(group: Group) -> str:
-    """How many places, by code and with the first of them."""
+def _group(group: Group, survey: Survey) -> str:
+    """How many places, by code and with the first of them: those of the program before tests and the like."""
     codes = [code for code, _ in sorted(group.by_code.items(), key=lambda item: (-item[1], item[0]))]
-    places = [f"{place.file}:{place.line}" for place in group.places]
+    ordered = sorted(group.places, key=lambda place: is_aside(place.file, survey))
+    places = [f"{place.file}:{place.line}" for place in ordered]
     where = f"{counted(group.count, 'place')} in {counted(group.files, 'file')}"
     return f"{where} ({_some(codes)}): {_some(places)}"
 
