@@ -97,12 +97,14 @@ def narrowed(lines: Sequence[tuple[str, str]], width: int, *, column: int = 0) -
             shown.append(_around(lines[at][1], column, width))
             at += 1
             continue
-        removed, added = ([text for kind, text in lines[at:end] if kind == sign] for sign in "-+")
-        parting = [_parting(*pair) if max(map(len, pair)) > width else 0 for pair in zip(removed, added, strict=False)]
+        # Short lines between them, such as an import that was added, take no part in which belong together.
+        removed, added = ([text for kind, text in lines[at:end] if kind == sign and len(text) > width] for sign in "-+")
+        parting = [_parting(*pair) for pair in zip(removed, added, strict=False)]
         seen: Counter[str] = Counter()
         for kind, text in lines[at:end]:
-            shown.append(_around(text, parting[seen[kind]] if seen[kind] < len(parting) else 0, width))
-            seen[kind] += 1
+            place = parting[seen[kind]] if len(text) > width and seen[kind] < len(parting) else 0
+            seen[kind] += len(text) > width
+            shown.append(_around(text, place, width))
         at = end
     return shown
 
