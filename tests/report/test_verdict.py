@@ -270,6 +270,15 @@ def test_further_places_of_one_kind_cost_less_than_places_of_other_kinds(finding
     assert apart == pytest.approx(10 * alone)
 
 
+def test_a_package_without_a_form_is_one_decision(finding: Finding) -> None:
+    def cost(*subjects: str) -> float:
+        return sum(minutes([by_hand(finding, code="NPU620", subject=one) for one in subjects]).values())
+
+    one = cost("engine.a")
+    assert one < cost("engine.a", "engine.b.c", "engine") < 1.2 * one
+    assert cost("engine.a", "other.a") == pytest.approx(2 * one)
+
+
 def test_worse_findings_and_work_by_hand_cost_more(finding: Finding) -> None:
     def cost(one: Finding) -> float:
         return sum(minutes([one]).values())

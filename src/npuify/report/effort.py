@@ -5,9 +5,10 @@ The hours are a sum of fixed parts and of parts for what was found:
 * **Fixed**: setting up the environment, the first run on one card, and comparing the result with that of the GPU. They
   are due even where not one line has to change, unless there is nothing that a GPU would run.
 * **For each start**: each script that is started has to be tried once; no more than ``_MOST_STARTS`` are counted.
-* **For each kind of finding**: findings of one code, safety, severity and subject are one decision. The first place
-  costs the most; each further place costs a fraction, because the same decision is only repeated. Edits that npuify
-  makes cost the minutes of reading them in a diff.
+* **For each kind of finding**: findings of one code, safety, severity and subject are one decision; so are all of one
+  package that Ascend does not have. The first place costs the most, and more in areas where the way is hard to find;
+  each further place costs a fraction, because the same decision is only repeated. Edits that npuify makes cost the
+  minutes of reading them in a diff.
 * **For each operator** of the project's own CUDA code that its Python calls: to be replaced by an equivalent where one
   is known, else to be written again, by what its kernels use. Where no operator is known: for each CUDA source file.
 * **For each file that imports another framework than torch**, where the project stands on that: to be ported by hand.
@@ -28,6 +29,7 @@ import msgspec
 from npuify.model import Safety, Severity
 from npuify.report.areas import area
 from npuify.report.kernels import NATIVE_OPERATOR
+from npuify.report.packages import decision
 from npuify.report.scope import foreign, has_nothing_to_move
 from npuify.report.summary import counted
 
@@ -91,7 +93,7 @@ _REVIEW: Final = _Rate(12, 1)
 _BY_HAND: Final = {Severity.ERROR: _Rate(60, 6), Severity.WARNING: _Rate(25, 2), Severity.INFO: _Rate(2, 0.1)}
 
 _HARDER: Final = {"3": 1.5, "4": 1.5, "5": 3.0, "6": 4.0}
-"""What work by hand costs more in these areas: several cards, operators, attention kernels, packages."""
+"""What the first place of work by hand costs more in these areas: several cards, operators, attention, packages."""
 _CODES: Final = {"NPU102": 1.5, "NPU302": 0.5}
 """Codes that differ from their area: a name that is missing wants another way; a name of NCCL is mostly a word."""
 
@@ -130,7 +132,7 @@ def minutes(findings: Iterable[Finding], *, done: Iterable[Finding] = ()) -> dic
     places: Counter[tuple[str, Safety, Severity, str]] = Counter()
     for finding in findings:
         safety = finding.safety if finding.edits else Safety.MANUAL
-        places[finding.code, safety, finding.severity, finding.subject] += 1
+        places[finding.code, safety, finding.severity, decision(finding)] += 1
     for finding in done:
         # All edits of one rule are read in one go, whatever name each is about.
         places[finding.code, Safety.SAFE, Severity.INFO, ""] += 1
@@ -153,7 +155,8 @@ def _kind(code: str, safety: Safety, severity: Severity, count: int) -> float:
         rate = _REVIEW
     elif severity is not Severity.INFO:
         factor = _CODES.get(code, _HARDER.get(code.removeprefix("NPU")[:1], 1.0))
-    return factor * (rate.first + (count - 1) * rate.further)
+    # What makes an area harder is to find the way; to go it again is not.
+    return factor * rate.first + (count - 1) * rate.further
 
 
 def estimate(scan: ScanResult, left: Iterable[Finding], done: Iterable[Finding]) -> Estimate:

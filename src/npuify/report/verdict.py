@@ -12,6 +12,7 @@ import msgspec
 from npuify.model import MigrationResult, Safety, ScanResult, Severity, Survey
 from npuify.report.effort import Estimate, cost, estimate
 from npuify.report.kernels import NATIVE_OPERATOR, kernel_groups
+from npuify.report.packages import WITHOUT_FORM, package
 from npuify.report.scope import foreign, has_nothing_to_move, is_aside, names_no_device
 
 if TYPE_CHECKING:
@@ -101,8 +102,6 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 _MOST_DECIDING: Final = 10
-_WITHOUT_FORM: Final = frozenset(("NPU607", "NPU608", "NPU620", "NPU632", "NPU640"))
-"""Packages, extensions and kernels that Ascend does not have. The rest of 6xx says what to ask for instead."""
 _SUPPORTED_ALREADY: Final = "NPU108"
 _OPERATORS: Final = frozenset(
     ("NPU410", "NPU411", "NPU414", "NPU417", "NPU418", "NPU420", "NPU421", "NPU422", "NPU504", "NPU510")
@@ -234,13 +233,13 @@ def _kernels(survey: Survey) -> tuple[Blocker, ...]:
 
 def _packages(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
     """What has no form for Ascend, one entry a package, wherever it is asked for, imported or used."""
-    return _kinds(one for one in findings if one.code in _WITHOUT_FORM)
+    return _kinds(one for one in findings if one.code in WITHOUT_FORM)
 
 
 def _deciding(findings: Sequence[Finding], stopping: Iterable[Finding], survey: Survey) -> tuple[Blocker, ...]:
     """What costs most, without the packages that block; what the program runs without comes last."""
-    blocking = {_package(one) for one in stopping if one.code in _WITHOUT_FORM}
-    waiting = [one for one in findings if one.code not in _WITHOUT_FORM or _package(one) not in blocking]
+    blocking = {package(one) for one in stopping if one.code in WITHOUT_FORM}
+    waiting = [one for one in findings if one.code not in WITHOUT_FORM or package(one) not in blocking]
     sides: dict[bool, list[Finding]] = {False: [], True: []}
     for one in waiting:
         sides[is_aside(one.file, survey)].append(one)
@@ -249,17 +248,12 @@ def _deciding(findings: Sequence[Finding], stopping: Iterable[Finding], survey: 
     return (*program, *(one for one in _kinds(sides[True]) if one.what not in known))
 
 
-def _package(finding: Finding) -> str:
-    """The package that a finding is about, as its import and its requirement both name it."""
-    return re.split(r"[ .]", finding.subject, maxsplit=1)[0].replace("-", "_").lower()
-
-
 def _kinds(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
     """One entry for all findings of one package without a form, or of one code and subject; the costliest first."""
     groups: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:
-        package = finding.code in _WITHOUT_FORM and _package(finding)
-        key = ("", "", package) if package else (finding.code, finding.name, finding.subject)
+        whole = finding.code in WITHOUT_FORM and package(finding)
+        key = ("", "", whole) if whole else (finding.code, finding.name, finding.subject)
         groups.setdefault(key, []).append(finding)
     costly = sorted(groups.items(), key=lambda item: (-_minutes(item[1]), item[0]))
     return tuple(_kind(group) for _, group in costly)
