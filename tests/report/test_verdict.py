@@ -195,6 +195,11 @@ def test_what_costs_most_counts_its_places_and_names_a_package_once(clean_result
         "engine (NPU620 no-form)",
         "a (NPU102 missing)",
     ]
+    private = [by_hand(finding, code="NPU620", name="no-form", subject=f"torch._C._{one}") for one in "ab"]
+    assert [said.what for said in judge(with_findings(clean_result, *private)).blockers] == [
+        "torch._C._a (NPU620 no-form)",
+        "torch._C._b (NPU620 no-form)",
+    ]
     asked = by_hand(finding, code="NPU608", name="needs-work", subject="Engine", file="requirements.txt")
     verdict = judge(with_findings(clean_result, asked, *parts))
     assert [said.what for said in verdict.blockers] == ["Engine (NPU608 needs-work)"]

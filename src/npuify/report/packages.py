@@ -15,7 +15,12 @@ _IMPORTED: Final = frozenset(("NPU505",))
 
 
 def package(finding: Finding) -> str:
-    """The package that a finding is about, as its import and its requirement both name it."""
+    """The package that a finding is about, as its import and its requirement both name it.
+
+    Of torch, which runs on an NPU, it is the one name that does not.
+    """
+    if finding.subject.startswith("torch."):
+        return finding.subject
     return re.split(r"[ .]", finding.subject, maxsplit=1)[0].replace("-", "_").lower()
 
 
