@@ -20,14 +20,19 @@ from npuify.handover.record import read_record
 from npuify.options import Options
 from npuify.report import render_scan
 from npuify.simulator.trace.render import render as trace_page
+from npuify.verify.comparison.render import render as comparison_page
+from npuify.verify.comparison.result import Comparison, Difference, LossPair, Point, Side
 from npuify.verify.loss.page import render_html as loss_page
 from npuify.verify.loss.run import compare_losses
 from npuify.verify.profile.page import render_html as profile_page
 from npuify.verify.profile.run import read_profile
+from npuify.verify.steps.model import Status, StepResult, Where
+from npuify.verify.steps.page import render_html as acceptance_page
 
 from ..doctor.machines import load
 from ..simulator.trace import test_verdict as trace
 from ..verify.profile import profiles
+from ..verify.steps.test_steps import report as acceptance
 
 if TYPE_CHECKING:
     from .driver import Browser
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
 OPTIONS = Options(cache=False, jobs=1)
 PWN = "window.pwned=1"
 MARKUP = f"</script></style></title><script>{PWN}</script><img src=x onerror={PWN}>]]>\u202e\u200b&#x202e;\"'`$"
+FOLDER = "x" if os.name == "nt" else f"<svg onload={PWN}>"
 NAMES = (
     f"<img src=x onerror={PWN}>.py",
     f'"onmouseover="{PWN}" x=".py',
@@ -47,7 +53,7 @@ NAMES = (
     "gnp\u202eyp.py",
     "zero\u200bwidth\ufeff.py",
     "new\nline\x1b[31m.py",
-    os.fsdecode(b"bytes\xff\xfe.py"),
+    "bytes\udcff\udcfe.py",
     "a" * 200 + ".py",
 )
 CODE = f"""import torch
@@ -61,7 +67,7 @@ y = "{PWN}" if torch.cuda.nccl.version() else '<svg onload={PWN}>'
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project whose names and texts are markup, scripts, bytes that are no text, and a line of a megabyte."""
-    root = tmp_path_factory.mktemp("x") / f"<svg onload={PWN}>"
+    root = tmp_path_factory.mktemp("x") / FOLDER
     root.mkdir()
     for name in NAMES:
         try:
@@ -75,6 +81,45 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "requirements.txt").write_text(f"torch==2.7.1  # {PWN}\nflash-attn  # <script>{PWN}</script>\n")
     (root / "README.md").write_text(f"    python long.py --x '<img src=x onerror={PWN}>'\n")
     return root
+
+
+def compared() -> Comparison:
+    """A comparison of two captures whose modules have hostile names."""
+    side = Side(MARKUP, "npuify", "cpu", MARKUP, "2.13.0", "", False, 1, 2, 40, 0, 0, (MARKUP,))
+    points = tuple(
+        Point(
+            at,
+            f"{MARKUP}.{at}",
+            at // 20,
+            "train",
+            direction,
+            0.0,
+            10.0 ** (at / 8 - 7),
+            1e-5,
+            0.99,
+            1.0,
+            0.1,
+            2.0,
+            0.5,
+        )
+        for at in range(40)
+        for direction in ("forward", "backward")
+    )
+    first = Difference(kind="forward", severity="error", name=MARKUP, message=MARKUP, at=20, place=MARKUP, where=MARKUP)
+    return Comparison(
+        agrees=False,
+        verdict=MARKUP,
+        a=side,
+        b=side,
+        first=first,
+        differences=(first, msgspec.structs.replace(first, severity="warning")),
+        points=points,  # type: ignore[arg-type]
+        losses=(LossPair(0, 0, 1.0, 1.1, 0.1),),
+        remarks=(MARKUP,),
+        matched=40,
+        unmatched=(0, 0),
+        worst=1.0,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -101,13 +146,16 @@ def pages(project: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     made["diagnose"] = diagnosis_page(npuify.diagnose([log]))
     for name, factor in (("a", 1.0), ("b", 1.1)):
         rows = "".join(f"{step},{factor * (3 - step / 100)}\n" for step in range(200))
-        (folder / f"{name}<svg onload={PWN}>.csv").write_text(f"step,loss\n{rows}")
-    made["loss"] = loss_page(compare_losses(*(folder / f"{name}<svg onload={PWN}>.csv" for name in "ab")))
+        (folder / f"{name}{FOLDER}.csv").write_text(f"step,loss\n{rows}")
+    made["loss"] = loss_page(compare_losses(*(folder / f"{name}{FOLDER}.csv" for name in "ab")))
     kernels = [profiles.kernel(MARKUP, "AI_CORE", 10), profiles.kernel("A" * 300, "AI_CORE", 20)]
     profile = profiles.torch_npu(folder, [(300.0, 100.0, 700.0)] * 80, kernels, trace=profiles.host_trace())
     made["profile"] = profile_page(read_profile(profile))
     traced = trace.result(trace.row(f"other::{MARKUP}", file=f"/{MARKUP}.py"), notes=[MARKUP])
     made["trace"] = trace_page(msgspec.structs.replace(traced, script=MARKUP), "html")
+    made["compare"] = comparison_page(compared(), "html")
+    step = StepResult("forward", MARKUP, Status.FAILED, Where.SIMULATION, MARKUP, (MARKUP,), MARKUP, (MARKUP,))
+    made["steps"] = acceptance_page(acceptance(step))
     found = {}
     for name, text in made.items():
         found[name] = folder / f"{name}.html"
@@ -115,7 +163,19 @@ def pages(project: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     return found
 
 
-PAGES = ("migrate", "scan", "nothing", "checklist", "doctor", "diagnose", "loss", "profile", "trace")
+PAGES = (
+    "migrate",
+    "scan",
+    "nothing",
+    "checklist",
+    "doctor",
+    "diagnose",
+    "loss",
+    "profile",
+    "trace",
+    "compare",
+    "steps",
+)
 EVERYTHING = """
 for (const one of document.querySelectorAll("details")) one.open = true;
 for (const one of document.querySelectorAll("tr.row")) one.click();

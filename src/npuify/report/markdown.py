@@ -127,7 +127,7 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
                 yield f"  - What to do: {_text(one.advice)}"
         yield ""
     if verdict.deciding:
-        yield from ("What else costs most:", "")
+        yield from ("What else costs most:" if verdict.blockers else "What costs most:", "")
         yield from (f"- {_text(one.what)}: {_text(one.why)} {_where(one.places)}" for one in verdict.deciding)
         yield ""
     if verdict.operators:
