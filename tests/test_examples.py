@@ -16,6 +16,7 @@ import pytest
 
 import npuify
 from npuify.options import Options
+from npuify.report import render_scan
 
 if TYPE_CHECKING:
     from npuify.model import MigrationResult
@@ -281,6 +282,14 @@ def test_the_diff_in_the_readme_is_real(page: str) -> None:
     assert len(changed) > 10
     missing = [line for line in changed if line not in real.splitlines()]
     assert missing == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "README.zh-CN.md"])
+def test_the_verdict_in_the_readme_is_real(page: str) -> None:
+    text = (EXAMPLES.parent / page).read_text(encoding="utf-8")
+    shown = next(part for part in text.split("```text\n")[1:] if part.startswith("Verdict: ")).split("```")[0]
+    real = render_scan(npuify.scan([EXAMPLES / "image_classification"], Options(jobs=1, cache=False)))
+    assert real.endswith(shown)
 
 
 @pytest.fixture(scope="module")

@@ -202,6 +202,10 @@ def test_frameworks_with_the_versions_that_are_asked_for(tmp_path: Path) -> None
 def test_a_project_is_not_its_own_framework(tmp_path: Path) -> None:
     result = surveyed(tmp_path, {"timm/__init__.py": "", "run.py": "import timm\nimport torch\n"})
     assert [one.name for one in result.frameworks] == ["torch"]
+    namespace = surveyed(tmp_path / "n", {"megatron/core/__init__.py": "", "run.py": "import megatron.core, torch\n"})
+    assert [one.name for one in namespace.frameworks] == ["torch"]
+    folder = surveyed(tmp_path / "f", {"timm/train.py": "import timm\nimport torch\n"})
+    assert [one.name for one in folder.frameworks] == ["timm", "torch"]
 
 
 def test_kernels_of_the_project(tmp_path: Path) -> None:

@@ -11,7 +11,21 @@ import jsonschema
 import msgspec
 import pytest
 
-from npuify.model import Change, Edit, FileError, Finding, MigrationResult, NpuifyError, Position, Safety, ScanResult
+from npuify.model import (
+    Change,
+    Edit,
+    EntryPoint,
+    FileError,
+    Finding,
+    Framework,
+    Mention,
+    MigrationResult,
+    NpuifyError,
+    Position,
+    Safety,
+    ScanResult,
+    Survey,
+)
 from npuify.report import FORMATS, json_schema, render_migration, render_scan, report_files
 from npuify.report.summary import nothing_left, summarise
 
@@ -78,22 +92,37 @@ def test_text_of_a_scan(scan_result: ScanResult) -> None:
         "\n"
         "Found 3 places in 2 of 12 files: 1 error, 1 warning, 1 note.\n"
         "  NPU101  cuda-name                1  error    safe edit\n"
-        "  NPU131  device-property          1  warning  by hand\n"
-        "  NPU140  cuda-backend-switch      1  info     edit to review\n"
-        "1 can be edited safely (npuify migrate); 1 can be edited after a look (--unsafe); 1 needs a person.\n"
+        "  NPU131  device-property          1  warning  to review\n"
+        "  NPU140  cuda-backend-switch      1  info     to review\n"
+        "1 can be edited safely (npuify migrate); 2 are to be looked at.\n"
+        "For what is to be looked at, an edit is offered (--unsafe).\n"
         "Not treated as it should have been: 1 file (see above).\n"
         "Aimed at torch_npu 2.7.1 (torch 2.7.1, CANN 8.3.RC1): requirements.txt line 3 pins torch==2.7.1.\n"
         "Verdict: needs review. 2 places to look at and 1 file that could not be treated; "
         "none is known to stop the program.\n"
-        "  Estimate 10 hours (4 to 25) for one person: "
-        "a judgement, not a measurement; --format html says how it is made.\n"
+        "  To review: 2 places in 2 files (NPU131, NPU140): pkg/gate, 100%.py:7, train.py:1\n"
+        "  Estimate 10 hours (4 to 25) for one person: a judgement, not a measurement; the sum of:\n"
+        "    Environment: 1.0 to 6.0 h (driver, CANN, torch and torch_npu of one matching set)\n"
+        "    First run on one card: 1.0 to 6.0 h (start it, mend what only a run shows)\n"
+        "    Acceptance: 2.0 to 12.0 h (compare losses and results with those of the GPU)\n"
+        "    Try each start: 0.1 to 0.5 h (1 entry point, 5 to 30 minutes each)\n"
+        "    Read the edits: 0.0 to 0.1 h (1 edited place, 2 minutes a rule)\n"
+        "    Devices and names: 0.3 to 1.2 h (what is left to a person in this area)\n"
+        "    Files not treated: 0.1 to 0.5 h (1 file, 5 to 30 minutes each)\n"
     )
+
+
+def test_a_code_says_how_many_of_its_places_are_whose(scan_result: ScanResult, finding: Finding) -> None:
+    missing = replace(finding, safety=Safety.MANUAL, edits=())
+    result = replace(scan_result, findings=(finding, finding, missing))
+    assert "  NPU101  cuda-name      3  error    2 safe edit, 1 by hand\n" in render_scan(result)
+    assert "| NPU101 | cuda-name | 3 | error | 2 npuify, 1 a person |" in render_scan(result, "markdown")
 
 
 def test_text_of_a_scan_that_found_nothing(clean_result: ScanResult) -> None:
     first, _, verdict, _ = render_scan(clean_result).splitlines()
     assert first == "Found nothing to do in 12 files."
-    assert verdict.startswith("Verdict: runs after migration. ")
+    assert verdict.startswith("Verdict: nothing to move. ")
 
 
 def test_text_of_a_migration(migration_result: MigrationResult, tmp_path: Path) -> None:
@@ -313,7 +342,7 @@ def test_report_lists_everything_left_as_a_checklist_by_file(migration_result: M
     assert page.index("### `pkg/gate, 100%.py`") < page.index("### `train.py`")
     assert (
         "- [ ] line 7: **warning** NPU131 `device-property`: the gate now chooses: `False`, "
-        "\\<always\\> \\| \\*maybe\\* *(assumed, not confirmed)*\n  What to do: look at \\[it\\]\n"
+        "\\<always\\> \\| \\*maybe\\* *(assumed, not confirmed)*\n  - What to do: look at \\[it\\]\n"
     ) in page
     assert "| NPU101 | cuda-name | 1 | 1 | torch.cuda.Event is torch.npu.Event on the NPU |" in page
     assert "**torch_npu 2.7.1**, with torch 2.7.1 and CANN 8.3.RC1." in page
@@ -326,7 +355,7 @@ def test_markdown_of_a_scan(scan_result: ScanResult) -> None:
     assert page.count("- [ ] ") == 3
     todo, _, by_itself = page.partition("## What npuify changes by itself")
     assert "NPU131" in todo
-    assert "- line 3: **error** NPU101" in by_itself
+    assert "- line 3: NPU101 `cuda-name`: torch.cuda.Event is torch.npu.Event on the NPU: `cuda` → `npu`" in by_itself
 
 
 def test_what_breaks_nothing_is_not_to_be_ticked_off(scan_result: ScanResult) -> None:
@@ -334,7 +363,67 @@ def test_what_breaks_nothing_is_not_to_be_ticked_off(scan_result: ScanResult) ->
     page = render_scan(replace(scan_result, findings=(note,), errors=()), "markdown")
     assert "- [ ] " not in page
     assert "Nothing to do was found." in page.partition("## Worth knowing")[0]
-    assert "- line 1: **info** NPU140" in page.partition("## Worth knowing")[2]
+    assert "- line 1: NPU140" in page.partition("## Worth knowing")[2]
+
+
+def test_places_of_one_file_that_need_nothing_are_told_together(scan_result: ScanResult) -> None:
+    note = replace(scan_result.findings[1], edits=(), safety=Safety.MANUAL, advice="leave it")
+    notes = tuple(replace(note, start=Position(line, 1)) for line in (4, 9, 9))
+    page = render_scan(replace(scan_result, findings=notes, errors=()), "markdown")
+    assert "- lines 4, 9: NPU140 `cuda-backend-switch`: has no effect\n  - What to do: leave it\n" in page
+
+
+MARKUP = (
+    "a | b",
+    "`a|b` and ``",
+    "```<b>`",
+    "``<script>alert(1)</script>``",
+    "x `<i>` y `a\\|b` <u> &lt; &#x202e; $x$",
+    "a\\|b",
+    "a\\",
+    "`",
+    "``",
+    "[l](javascript:alert(1)) ![i](x) <http://x> https://x/",
+    "# - [ ] 1. > ~~x~~ ***",
+)
+
+
+@pytest.mark.parametrize("word", MARKUP)
+def test_markdown_shows_the_text_of_a_project_as_it_is(scan_result: ScanResult, word: str) -> None:
+    from markdown_it import MarkdownIt
+
+    finding = replace(scan_result.findings[0], file=word, message=word, advice=word, name=word, subject=word)
+    survey = Survey(
+        (EntryPoint(word, (Mention("launcher", word, 1, word),)),), (Framework(word, 1, "a.py:1", word, word),)
+    )
+    result = replace(
+        scan_result, root=word, findings=(finding,), errors=(FileError(word, word, 1, word),), survey=survey
+    )
+    plain = replace(
+        scan_result,
+        root="w",
+        findings=(replace(finding, file="w", message="w", advice="w", name="w", subject="w"),),
+        errors=(FileError("w", "w", 1, "w"),),
+        survey=Survey(
+            (EntryPoint("w", (Mention("launcher", "w", 1, "w"),)),), (Framework("w", 1, "a.py:1", "w", "w"),)
+        ),
+    )
+    markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    inline = ("code_inline", "text", "text_special", "strong_open", "strong_close", "em_open", "em_close", "softbreak")
+    shapes = []
+    for one in (result, plain):
+        tokens = markdown.parse(render_scan(one, "markdown"))
+        kinds = {child.type for token in tokens for child in token.children or ()}
+        assert kinds <= set(inline)
+        shapes.append([token.type for token in tokens])
+    assert shapes[0] == shapes[1]
+    for kind in ("file", "message"):
+        shown = word.replace("`", "") if kind == "message" else word
+        texts = [
+            "".join(child.content for child in token.children or ())
+            for token in markdown.parse(render_scan(result, "markdown"))
+        ]
+        assert any(shown in text.replace("`", "") if kind == "message" else shown in text for text in texts)
 
 
 def test_the_project_has_a_name_where_it_is_the_working_folder(scan_result: ScanResult, tmp_path: Path) -> None:

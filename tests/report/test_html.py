@@ -36,7 +36,7 @@ from npuify.model import (
 from npuify.options import Options
 from npuify.report import render_migration, render_scan, report_files
 from npuify.report.html.charts import Bar, proportions, ranges, stacked
-from npuify.report.html.diffs import block_at, parse, patched
+from npuify.report.html.diffs import block_at, narrowed, parse, patched
 from npuify.report.html.escape import embedded, escaped
 from npuify.report.visible import visible
 
@@ -172,9 +172,9 @@ def test_what_cannot_be_seen_is_shown(text: str, expected: str) -> None:
 def test_huge_names_are_shortened_where_they_would_fill_the_page() -> None:
     result = hostile_result("x" * 20_000)
     page = Page(render_migration(result, "html"))
-    labels = ["".join(texts) for tag, texts in page.texts.items() if tag == "text"]
-    assert labels and max(map(len, page.texts["text"])) < 60
+    assert max(map(len, page.texts["bdi"])) < 130
     assert max(map(len, page.texts["code"])) < 300
+    assert max(len(value) for _, name, value in page.attributes if name == "title") < 400
 
 
 # --- a page that is alone --------------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ def test_code_of_a_file_that_has_changed_is_not_shown_as_an_edit(scan_result: Sc
 
 def test_nothing_found(clean_result: ScanResult) -> None:
     page = Page(render_scan(clean_result, "html"))
-    assert page.texts["h1"] == ["Runs after migration"]
+    assert page.texts["h1"] == ["Nothing to move"]
     assert page.data()["rows"] == []
 
 
@@ -289,13 +289,28 @@ def test_a_diff_is_applied_only_to_the_file_that_it_was_made_for() -> None:
     assert patched(["a", "other", "-- a/trap"], hunks) is None
 
 
+def test_of_a_very_long_line_the_part_that_differs_is_shown() -> None:
+    long = "x" * 100_000
+    before, after = (f"{long}{word}{long}" for word in ("cuda", "npu"))
+    texts = narrowed([(" ", long), ("-", before), ("+", "import torch_npu"), ("+", after)], 300)
+    assert texts[2] == "import torch_npu"
+    assert "cuda" in texts[1] and "npu" in texts[3]
+    assert all(len(text) <= 302 for text in texts)
+    (around,) = narrowed([(" ", before)], 300, column=100_000)
+    assert "cuda" in around and around.startswith("…") and around.endswith("…")
+    assert narrowed([("+", long)], 300) == [long[:300] + "…"]
+
+
 def test_charts_without_numbers_and_with_large_ones() -> None:
-    assert stacked([], ("migrated",), "t", "area").startswith("<svg")
+    assert stacked([], ("migrated",), "t", "area").startswith("<ul")
     assert proportions({"migrated": 0}, "t") == ""
-    assert ranges((), "t").startswith("<svg")
+    assert ranges((), "t").startswith("<ul")
     chart = stacked([Bar("a", {"manual": 1_000_000}), Bar("b", {"note": 1})], ("manual", "note"), "t", "area")
-    widths = [float(width) for width in re.findall(r'class="s-\w+" x="[\d.]+" y="\d+" width="([\d.]+)"', chart)]
-    assert len(widths) == 2 and widths[0] > 250 and 0 < widths[1] < 3
+    widths = [float(width) for width in re.findall(r'class="s-\w+" x="[\d.]+" width="([\d.]+)"', chart)]
+    assert len(widths) == 2 and widths[0] > 900 and 0 < widths[1] < 10
+    full = stacked([Bar("a", dict.fromkeys("abcd", 1))], "abcd", "t", "area")
+    ends = [float(x) + float(width) for x, width in re.findall(r'x="([\d.]+)" width="([\d.]+)"', full)]
+    assert max(ends) <= 1000
 
 
 def test_an_edit_is_shown_with_all_lines_that_it_touches(scan_result: ScanResult) -> None:

@@ -6,6 +6,8 @@ import csv
 import io
 from pathlib import Path
 
+import msgspec
+
 import npuify
 from npuify.model import (
     Change,
@@ -148,3 +150,18 @@ def test_of_a_real_migration(tmp_path: Path) -> None:
     result = npuify.migrate(tmp_path, None, Options(cache=False, jobs=1), mode="diff")
     rows = _tables(result)["change_list.csv"][1:]
     assert [row[3] for row in rows] == ["INSERT", "MODIFY"]
+
+
+def test_texts_of_a_project_neither_hide_nor_begin_a_line_of_the_log() -> None:
+    name, text = "a\n2026 [INFO] b\x1b[31m.py", "is\u202e torch\nnew"
+    change = Change(name, "NPU101", "n", Position(1, 1), Position(1, 2), text, "x", text)
+    result = msgspec.structs.replace(_result(_finding("NPU102", text), changes=(change,)), scan=_result().scan)
+    scan = msgspec.structs.replace(result.scan, errors=(FileError(name, text, 3),))
+    files = vendor_files(msgspec.structs.replace(result, scan=scan))
+    for data in files.values():
+        assert {char for char in data.decode() if not char.isprintable()} <= set("\r\n")
+    log = files[LOG].decode().splitlines()
+    assert sum("⟨U+000A⟩2026 [INFO] b⟨U+001B⟩[31m.py:" in line for line in log) == 2
+    assert len(log) == 2 + 1 + len([one for one in files if one.endswith(".csv")]) + 1
+    (row,) = list(csv.reader(io.StringIO(files["change_list.csv"].decode(), newline="")))[1:]
+    assert row[4] == "change is⟨U+202E⟩ torch new to x: is⟨U+202E⟩ torch new"

@@ -182,6 +182,56 @@ def test_what_decides_is_grouped_and_the_costliest_comes_first(clean_result: Sca
     assert [place.line for place in verdict.deciding[0].places] == [3, 8]
 
 
+def test_what_costs_most_counts_its_places_and_names_a_package_once(clean_result: ScanResult, finding: Finding) -> None:
+    one = by_hand(finding, code="NPU102", name="missing", subject="a")
+    many = [by_hand(finding, name="many", subject="b", start=Position(line, 1)) for line in range(1, 40)]
+    parts = [
+        by_hand(finding, code="NPU620", name="no-form", subject=f"engine.{part}", severity=Severity.WARNING)
+        for part in ("layers.Norm", "fp8", "layers.Linear")
+    ]
+    verdict = judge(with_findings(clean_result, one, *many, *parts))
+    assert [said.what for said in verdict.deciding] == [
+        "b (NPU101 many)",
+        "engine (NPU620 no-form)",
+        "a (NPU102 missing)",
+    ]
+    private = [by_hand(finding, code="NPU620", name="no-form", subject=f"torch._C._{one}") for one in "ab"]
+    assert [said.what for said in judge(with_findings(clean_result, *private)).blockers] == [
+        "torch._C._a (NPU620 no-form)",
+        "torch._C._b (NPU620 no-form)",
+    ]
+    asked = by_hand(finding, code="NPU608", name="needs-work", subject="Engine", file="requirements.txt")
+    verdict = judge(with_findings(clean_result, asked, *parts))
+    assert [said.what for said in verdict.blockers] == ["Engine (NPU608 needs-work)"]
+    assert verdict.deciding == ()
+
+
+def test_what_the_program_runs_without_is_told_last(clean_result: ScanResult, finding: Finding) -> None:
+    heavy = by_hand(finding, code="NPU501", name="flash", subject="b", file="tests/a.py")
+    light = by_hand(finding, severity=Severity.WARNING, subject="a")
+    verdict = judge(with_findings(clean_result, heavy, light))
+    assert [one.what for one in verdict.deciding] == ["a (NPU101 cuda-name)", "b (NPU501 flash)"]
+    package = by_hand(finding, code="NPU607", name="no-form", subject="pycuda")
+    assert "  By hand: 2 places in 2 files (NPU501, NPU607): train.py:3, tests/a.py:3\n" in render_scan(
+        with_findings(clean_result, package, heavy)
+    )
+    blocked = judge(with_findings(clean_result, package, heavy)).summary
+    assert blocked.endswith("; 1 in tests, documentation, builds, notebooks.")
+
+
+def test_a_program_that_names_no_device_is_told_that_it_computes_on_the_cpu(
+    clean_result: ScanResult, finding: Finding
+) -> None:
+    torch = Framework("torch", 1, "train.py:1")
+    plain = replace(clean_result, survey=Survey(frameworks=(torch,)))
+    verdict = judge(plain)
+    assert verdict.level is Level.RUNS
+    assert verdict.summary.startswith("No place names a GPU") and "--place-on-npu" in verdict.summary
+    lightning = Survey(frameworks=(torch, Framework("lightning", 1, "train.py:2")))
+    for other in (with_findings(plain, finding), replace(plain, survey=lightning), replace(plain, survey=SURVEY)):
+        assert "--place-on-npu" not in judge(other).summary
+
+
 def test_operators_are_listed_whatever_they_break(clean_result: ScanResult, finding: Finding) -> None:
     slow = by_hand(finding, code="NPU414", severity=Severity.INFO, subject="torch.det", message="runs on the CPU")
     other = by_hand(finding, code="NPU417", severity=Severity.INFO, subject="torchvision.ops.nms")
@@ -225,6 +275,15 @@ def test_further_places_of_one_kind_cost_less_than_places_of_other_kinds(finding
     assert apart == pytest.approx(10 * alone)
 
 
+def test_a_package_without_a_form_is_one_decision(finding: Finding) -> None:
+    def cost(*subjects: str) -> float:
+        return sum(minutes([by_hand(finding, code="NPU620", subject=one) for one in subjects]).values())
+
+    one = cost("engine.a")
+    assert one < cost("engine.a", "engine.b.c", "engine") < 1.2 * one
+    assert cost("engine.a", "other.a") == pytest.approx(2 * one)
+
+
 def test_worse_findings_and_work_by_hand_cost_more(finding: Finding) -> None:
     def cost(one: Finding) -> float:
         return sum(minutes([one]).values())
@@ -246,6 +305,22 @@ def test_parts_add_up_to_the_ends(scan_result: ScanResult, finding: Finding) -> 
     assert all(0 <= part.low <= part.high for part in value.parts)
 
 
+def test_what_is_not_counted_in_full_is_said(clean_result: ScanResult) -> None:
+    points = tuple(EntryPoint(f"{number}.py", ()) for number in range(30))
+    survey = replace(SURVEY, entry_points=points)
+    (part,) = (one for one in estimate(replace(clean_result, survey=survey), (), ()).parts if "start" in one.name)
+    assert part.basis == "30 entry points, 5 to 30 minutes each; no more than 12 are counted"
+    assert (part.low, part.high) == (1, 6)
+
+
+def test_areas_of_a_few_minutes_share_a_line(clean_result: ScanResult, finding: Finding) -> None:
+    notes = [by_hand(finding, code=code, severity=Severity.INFO) for code in ("NPU401", "NPU801")]
+    left = [by_hand(finding), *notes]
+    parts = {part.name: part.basis for part in estimate(with_findings(clean_result, *left), left, ()).parts}
+    assert "Devices and names" in parts
+    assert parts["Other areas"] == "a few minutes each: Operators and types, training practice"
+
+
 def test_every_area_of_a_code_has_a_name() -> None:
     assert [area(f"NPU{digit}01") for digit in range(1, 10)].count("Other") == 0
     assert area("NPU001") == area("X1") == "Other"
@@ -260,7 +335,9 @@ def test_it_is_told_in_every_format_that_a_person_reads(
     scan = replace(clean_result, survey=replace(SURVEY, kernels=("csrc/a.cu",)))
     text = render_scan(scan)
     assert "Verdict: blocked. " in text
-    assert "  Blocked by 1 CUDA source file of the project (csrc/a.cu)\n" in text
+    assert (
+        "  Blocked by 1 CUDA source file of the project (csrc/a.cu)\n    Find out which of them your use needs." in text
+    )
     assert "  Starts with train.py\n" in text
     assert "  Stands on torch >=2.0, triton\n" in text
     page = render_scan(scan, "markdown")

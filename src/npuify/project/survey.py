@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from npuify.model import Survey
@@ -37,7 +38,11 @@ def survey(files: Sequence[ProjectFile], traces: Mapping[str, Trace]) -> Survey:
 def _is_own(package: str, files: Mapping[str, Trace]) -> bool:
     """Whether the project itself is this package: a project imports itself more than anything else."""
     folder = package.replace(".", "/")
-    return f"{folder}/__init__.py" in files or f"src/{folder}/__init__.py" in files
+    if f"{folder}/__init__.py" in files or f"src/{folder}/__init__.py" in files:
+        return True
+    # A namespace package has no __init__.py itself; its parts have.
+    own = re.compile(rf"(?:src/)?{re.escape(folder)}/\w+/__init__\.py")
+    return any(map(own.fullmatch, files))
 
 
 def _asks(file: ProjectFile) -> bool:

@@ -5,9 +5,10 @@ The hours are a sum of fixed parts and of parts for what was found:
 * **Fixed**: setting up the environment, the first run on one card, and comparing the result with that of the GPU. They
   are due even where not one line has to change, unless there is nothing that a GPU would run.
 * **For each start**: each script that is started has to be tried once; no more than ``_MOST_STARTS`` are counted.
-* **For each kind of finding**: findings of one code, safety, severity and subject are one decision. The first place
-  costs the most; each further place costs a fraction, because the same decision is only repeated. Edits that npuify
-  makes cost the minutes of reading them in a diff.
+* **For each kind of finding**: findings of one code, safety, severity and subject are one decision; so are all of one
+  package that Ascend does not have. The first place costs the most, and more in areas where the way is hard to find;
+  each further place costs a fraction, because the same decision is only repeated. Edits that npuify makes cost the
+  minutes of reading them in a diff.
 * **For each operator** of the project's own CUDA code that its Python calls: to be replaced by an equivalent where one
   is known, else to be written again, by what its kernels use. Where no operator is known: for each CUDA source file.
 * **For each file that imports another framework than torch**, where the project stands on that: to be ported by hand.
@@ -28,7 +29,9 @@ import msgspec
 from npuify.model import Safety, Severity
 from npuify.report.areas import area
 from npuify.report.kernels import NATIVE_OPERATOR
+from npuify.report.packages import decision
 from npuify.report.scope import foreign, has_nothing_to_move
+from npuify.report.summary import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,7 +93,7 @@ _REVIEW: Final = _Rate(12, 1)
 _BY_HAND: Final = {Severity.ERROR: _Rate(60, 6), Severity.WARNING: _Rate(25, 2), Severity.INFO: _Rate(2, 0.1)}
 
 _HARDER: Final = {"3": 1.5, "4": 1.5, "5": 3.0, "6": 4.0}
-"""What work by hand costs more in these areas: several cards, operators, attention kernels, packages."""
+"""What the first place of work by hand costs more in these areas: several cards, operators, attention, packages."""
 _CODES: Final = {"NPU102": 1.5, "NPU302": 0.5}
 """Codes that differ from their area: a name that is missing wants another way; a name of NCCL is mostly a word."""
 
@@ -118,6 +121,8 @@ _PORT_HOURS: Final = (1.0, 8.0)
 """For one file that imports a framework that npuify has no rules for."""
 _MOST_PORTED: Final = 60
 _UNREAD_MINUTES: Final = (5.0, 30.0)
+_TOLD_ALONE: Final = 6.0
+"""Minutes from which on an area has a line of its own."""
 _ENDS: Final = (0.5, 2.0)
 """The range of the minutes for findings."""
 
@@ -127,7 +132,7 @@ def minutes(findings: Iterable[Finding], *, done: Iterable[Finding] = ()) -> dic
     places: Counter[tuple[str, Safety, Severity, str]] = Counter()
     for finding in findings:
         safety = finding.safety if finding.edits else Safety.MANUAL
-        places[finding.code, safety, finding.severity, finding.subject] += 1
+        places[finding.code, safety, finding.severity, decision(finding)] += 1
     for finding in done:
         # All edits of one rule are read in one go, whatever name each is about.
         places[finding.code, Safety.SAFE, Severity.INFO, ""] += 1
@@ -137,9 +142,9 @@ def minutes(findings: Iterable[Finding], *, done: Iterable[Finding] = ()) -> dic
     return total
 
 
-def first_place(finding: Finding) -> float:
-    """Minutes for the first place of a finding's kind."""
-    return _kind(finding.code, finding.safety if finding.edits else Safety.MANUAL, finding.severity, 1)
+def cost(finding: Finding, places: int) -> float:
+    """Likely minutes for so many places of a finding's kind."""
+    return _kind(finding.code, finding.safety if finding.edits else Safety.MANUAL, finding.severity, places)
 
 
 def _kind(code: str, safety: Safety, severity: Severity, count: int) -> float:
@@ -150,7 +155,8 @@ def _kind(code: str, safety: Safety, severity: Severity, count: int) -> float:
         rate = _REVIEW
     elif severity is not Severity.INFO:
         factor = _CODES.get(code, _HARDER.get(code.removeprefix("NPU")[:1], 1.0))
-    return factor * (rate.first + (count - 1) * rate.further)
+    # What makes an area harder is to find the way; to go it again is not.
+    return factor * rate.first + (count - 1) * rate.further
 
 
 def estimate(scan: ScanResult, left: Iterable[Finding], done: Iterable[Finding]) -> Estimate:
@@ -164,24 +170,35 @@ def estimate(scan: ScanResult, left: Iterable[Finding], done: Iterable[Finding])
     if has_nothing_to_move(scan):
         return Estimate(0, 0, 0, (), HOW)
     parts = list(_FIXED)
-    starts = min(max(len(scan.survey.entry_points), 1), _MOST_STARTS)
-    parts.append(_counted("Try each start", starts, "entry point", "entry points", _START_MINUTES, 1 / 60))
+    starts = max(len(scan.survey.entry_points), 1)
+    parts.append(
+        _counted("Try each start", starts, _MOST_STARTS, "entry point", "entry points", _START_MINUTES, 1 / 60)
+    )
     done = list(done)
     reading = sum(minutes((), done=done).values()) / 60
     if done:
-        parts.append(_ranged("Read the edits", reading, f"{len(done)} edited places, {_READ.first:g} minutes a rule"))
+        parts.append(
+            _ranged("Read the edits", reading, f"{counted(len(done), 'edited place')}, {_READ.first:g} minutes a rule")
+        )
     others = [finding for finding in left if finding.code != NATIVE_OPERATOR]
-    for name, spent in sorted(minutes(others).items(), key=lambda item: -item[1]):
-        parts.append(_ranged(name, spent / 60, "what is left to a person in this area"))
+    areas = sorted(minutes(others).items(), key=lambda item: -item[1])
+    parts += [
+        _ranged(name, spent / 60, "what is left to a person in this area")
+        for name, spent in areas
+        if spent >= _TOLD_ALONE
+    ]
+    if small := [(name, spent) for name, spent in areas if spent < _TOLD_ALONE]:
+        together = sum(spent for _, spent in small) / 60
+        names = ", ".join(name if not at else name[:1].lower() + name[1:] for at, (name, _) in enumerate(small))
+        parts.append(_ranged("Other areas", together, f"a few minutes each: {names}"))
     other = foreign(scan)
     if other is not None:
-        files = min(other.files, _MOST_PORTED)
-        parts.append(
-            _counted(f"Port from {other.name}", files, "file that imports it", "files that import it", _PORT_HOURS, 1)
-        )
+        one, many = "file that imports it", "files that import it"
+        parts.append(_counted(f"Port from {other.name}", other.files, _MOST_PORTED, one, many, _PORT_HOURS, 1))
     parts += _kernels(scan)
     if scan.errors:
-        parts.append(_counted("Files not treated", len(scan.errors), "file", "files", _UNREAD_MINUTES, 1 / 60))
+        errors = len(scan.errors)
+        parts.append(_counted("Files not treated", errors, errors, "file", "files", _UNREAD_MINUTES, 1 / 60))
     low, high = sum(part.low for part in parts), sum(part.high for part in parts)
     # Where the ends lie far apart, the middle of their ratio is nearer the truth than the middle of their sum.
     return Estimate(_rounded(low), _rounded((low * high) ** 0.5), _rounded(high), tuple(parts), HOW)
@@ -191,27 +208,26 @@ def _kernels(scan: ScanResult) -> list[Part]:
     """The project's own operators, each by its difficulty; or its CUDA files, where no operator is known."""
     called = [one for one in scan.survey.operators if one.calls and one.difficulty != "host"]
     if not called:
-        count = min(len(scan.survey.kernels), _MOST_KERNELS)
-        return (
-            [_counted("CUDA kernels", count, "CUDA source file", "CUDA source files", _KERNEL_HOURS, 1)]
-            if count
-            else []
-        )
+        count = len(scan.survey.kernels)
+        one, many = "CUDA source file", "CUDA source files"
+        return [_counted("CUDA kernels", count, _MOST_KERNELS, one, many, _KERNEL_HOURS, 1)] if count else []
     kinds = Counter("with an equivalent" if one.equivalent or one.has_npu else one.difficulty for one in called)
     parts = []
     for kind, (low, high) in _OPERATOR_HOURS.items():
         if kinds[kind]:
-            counted = min(kinds[kind], _MOST_OPERATORS)
             name = f"CUDA operators, {kind}"
             one, many = "operator that Python calls", "operators that Python calls"
-            parts.append(_counted(name, counted, one, many, (low, high), 1))
+            parts.append(_counted(name, kinds[kind], _MOST_OPERATORS, one, many, (low, high), 1))
     return parts
 
 
-def _counted(name: str, count: int, one: str, many: str, ends: tuple[float, float], unit: float) -> Part:
+def _counted(name: str, count: int, most: int, one: str, many: str, ends: tuple[float, float], unit: float) -> Part:
     rate = "minutes" if unit < 1 else "hours"
     basis = f"{count} {one if count == 1 else many}, {ends[0]:g} to {ends[1]:g} {rate} each"
-    return Part(name, round(count * ends[0] * unit, 2), round(count * ends[1] * unit, 2), basis)
+    if count > most:
+        basis += f"; no more than {most} are counted"
+    paid = min(count, most)
+    return Part(name, round(paid * ends[0] * unit, 2), round(paid * ends[1] * unit, 2), basis)
 
 
 def _ranged(name: str, hours: float, basis: str) -> Part:

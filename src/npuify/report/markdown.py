@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, MigrationResult, Safety, ScanResult
 from npuify.report.summary import counted, in_order, summarise
-from npuify.report.verdict import hours, judge, status
+from npuify.report.verdict import by_status, hours, judge, status
 from npuify.report.visible import in_one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from npuify.model import Change, FileError, Finding
     from npuify.report.summary import Summary
@@ -25,6 +25,7 @@ _EDITS = {
     Safety.REVIEW: "review: right in the usual case; look at it, then apply with `--unsafe`",
     Safety.MANUAL: "by hand",
 }
+_ACTS = {"migrated": "npuify", "review": "a person reviews", "manual": "a person", "note": "nobody has to"}
 
 
 def render(result: ScanResult | MigrationResult) -> str:
@@ -45,7 +46,7 @@ def _scan(result: ScanResult) -> Iterator[str]:
     yield from _verdict(judge(result), "npuify will change")
     yield from _release(result)
     yield from ("## What was found", "")
-    yield from _by_code(summary)
+    yield from _by_code(summary, result.findings, migrated=False)
     yield from _checklist(result.findings, nothing="Nothing to do was found.", migrated=False)
     yield from _errors(result.errors)
     yield from _limits(result.findings, migrated=False)
@@ -57,7 +58,7 @@ def _migration(result: MigrationResult) -> Iterator[str]:
     yield from ("# npuify: report of the migration", "")
     yield from _numbers(
         ("Source", _folder(scan.root)),
-        *([("Migrated copy", _code(result.destination))] if result.destination not in {"", scan.root} else []),
+        *([("Migrated copy", _code_cell(result.destination))] if result.destination not in {"", scan.root} else []),
         ("Files seen", str(summary.files_seen)),
         ("Files changed", str(len(result.changed_files))),
         ("Edits", str(len(result.changes))),
@@ -73,7 +74,7 @@ def _migration(result: MigrationResult) -> Iterator[str]:
             "Lines are those of the migrated files. `npuify explain CODE` (or a CUDA name) tells more about an entry.",
             "",
         )
-        yield from _by_code(summary)
+        yield from _by_code(summary, result.left, migrated=True)
     yield from _checklist(result.left, nothing="Nothing that npuify knows of.", migrated=True)
     yield from _errors(scan.errors)
     yield from _limits(result.left, migrated=True)
@@ -88,7 +89,7 @@ def _numbers(*rows: tuple[str, str]) -> Iterator[str]:
 def _folder(root: str) -> str:
     """A folder as it was given; where that was ``.`` or ``..``, its name."""
     path = Path(root)
-    return _code(root if path.name not in ("", "..") else path.resolve().name or root)
+    return _code_cell(root if path.name not in ("", "..") else path.resolve().name or root)
 
 
 def _severities(summary: Summary, before: str = "") -> tuple[tuple[str, str], ...]:
@@ -123,26 +124,28 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
             box = "" if one.places[0].line else "[ ] "
             yield f"- {box}**{_text(one.what)}**: {_text(one.why)} {_where(one.places)}"
             if one.advice:
-                yield f"  What to do: {_text(one.advice)}"
+                yield f"  - What to do: {_text(one.advice)}"
         yield ""
     if verdict.deciding:
-        yield from ("What else costs most:", "")
+        yield from ("What else costs most:" if verdict.blockers else "What costs most:", "")
         yield from (f"- {_text(one.what)}: {_text(one.why)} {_where(one.places)}" for one in verdict.deciding)
         yield ""
     if verdict.operators:
         yield from ("Operators that decide how fast it runs, or whether:", "")
         yield from (f"- {_text(one.what)}: {_text(one.why)} {_where(one.places)}" for one in verdict.operators)
         yield ""
-    yield from ("| who acts | places | files | codes |", "|---|---:|---:|---|")
-    yield _group_row(migrated, verdict.migrated)
-    yield _group_row("a person reviews", verdict.review)
-    yield _group_row("a person must change", verdict.manual)
-    yield ""
-    yield from ("| part of the estimate | hours, low | high | counted |", "|---|---:|---:|---|")
-    for part in verdict.estimate.parts:
-        yield f"| {_cell(part.name)} | {part.low:.1f} | {part.high:.1f} | {_cell(part.basis)} |"
-    yield ""
-    yield from (_text(" ".join(verdict.estimate.how)), "")
+    if any(group.count for group in (verdict.migrated, verdict.review, verdict.manual)):
+        yield from ("| who acts | places | files | codes |", "|---|---:|---:|---|")
+        yield _group_row(migrated, verdict.migrated)
+        yield _group_row("a person reviews", verdict.review)
+        yield _group_row("a person must change", verdict.manual)
+        yield ""
+    if verdict.estimate.parts:
+        yield from ("| part of the estimate | hours, low | high | counted |", "|---|---:|---:|---|")
+        for part in verdict.estimate.parts:
+            yield f"| {_cell(part.name)} | {part.low:.1f} | {part.high:.1f} | {_cell(part.basis)} |"
+        yield ""
+        yield from (_text(" ".join(verdict.estimate.how)), "")
     yield from _survey(verdict)
 
 
@@ -152,13 +155,13 @@ def _survey(verdict: Verdict) -> Iterator[str]:
         yield from ("### What is started", "", "| file | how that is known |", "|---|---|")
         for point in survey.entry_points:
             first = point.mentions[0]
-            said = f", {_code(first.text)}" if first.text else ""
-            yield f"| {_code(point.file)} | {first.kind}, {_code(f'{first.file}:{first.line}')}{said} |"
+            said = f", {_code_cell(first.text)}" if first.text else ""
+            yield f"| {_code_cell(point.file)} | {first.kind}, {_code_cell(f'{first.file}:{first.line}')}{said} |"
         yield ""
     if survey.frameworks:
         yield from ("### What it stands on", "", "| package | asked for | files that import it |", "|---|---|---:|")
         for one in survey.frameworks:
-            asked = f"{_code(one.version)} in {_code(one.required_by)}" if one.version else "not said"
+            asked = f"{_code_cell(one.version)} in {_code_cell(one.required_by)}" if one.version else "not said"
             cuda = " (published for CUDA)" if one.cuda_only else ""
             yield f"| {_cell(one.name)}{cuda} | {asked} | {one.files} |"
         yield ""
@@ -176,12 +179,15 @@ def _where(places: Sequence[Place]) -> str:
     return f"({', '.join(named)}{more})" if named else ""
 
 
-def _by_code(summary: Summary) -> Iterator[str]:
+def _by_code(summary: Summary, findings: Sequence[Finding], *, migrated: bool) -> Iterator[str]:
     if not summary.by_code:
         return
-    yield from ("| code | name | places | severity | edit |", "|---|---|---:|---|---|")
+    acting = by_status(findings, migrated=migrated)
+    yield from ("| code | name | places | severity | who acts |", "|---|---|---:|---|---|")
     for one in summary.by_code:
-        yield f"| {one.code} | {_cell(one.name)} | {one.count} | {one.severity.value} | {_EDITS[one.safety]} |"
+        counts = acting[one.code]
+        words = [f"{counts[key]} {word}" if len(counts) > 1 else word for key, word in _ACTS.items() if counts[key]]
+        yield f"| {one.code} | {_cell(one.name)} | {one.count} | {one.severity.value} | {', '.join(words)} |"
     yield ""
 
 
@@ -200,14 +206,14 @@ def _changes(changes: Sequence[Change]) -> Iterator[str]:
     yield ""
     yield from ("| file | edits |", "|---|---:|")
     for file, count in sorted(Counter(change.file for change in changes).items()):
-        yield f"| {_code(file)} | {count} |"
+        yield f"| {_code_cell(file)} | {count} |"
     yield ""
 
 
 def _example(changes: Sequence[Change]) -> str:
     """What is said most often of these changes."""
     ((message, _),) = Counter(change.message for change in changes).most_common(1)
-    return _text(_shortened(message, 120))
+    return _text(_shortened(message, 120), code=_code_cell)
 
 
 def _checklist(findings: Sequence[Finding], *, nothing: str, migrated: bool) -> Iterator[str]:
@@ -216,33 +222,55 @@ def _checklist(findings: Sequence[Finding], *, nothing: str, migrated: bool) -> 
     for finding in sorted(findings, key=lambda one: (one.file, one.start)):
         groups.setdefault(status(finding, migrated=migrated), []).append(finding)
     acting = sorted(groups.get("manual", []) + groups.get("review", []), key=lambda one: (one.file, one.start))
-    if not acting:
+    if acting:
+        if not migrated:
+            yield from ("## What a person has to do", "")
+        yield from (f"{_sentence(counted(len(acting), 'place'))} to tick off.", "")
+        yield from _ticked(acting)
+    else:
         yield from (nothing, "")
-    yield from _listed(acting, "- [ ] ")
     if "migrated" in groups:
         yield from ("## What npuify changes by itself", "", "With `npuify migrate`, which shows each edit.", "")
-        yield from _listed(groups["migrated"], "- ")
+        yield from _listed(groups["migrated"])
     if "note" in groups:
         yield from ("## Worth knowing", "", "Nothing breaks where these are left as they are.", "")
-        yield from _listed(groups["note"], "- ")
+        yield from _listed(groups["note"])
 
 
-def _listed(findings: Sequence[Finding], mark: str) -> Iterator[str]:
+def _ticked(findings: Sequence[Finding]) -> Iterator[str]:
+    """One box for each place."""
     for file, group in groupby(findings, key=lambda one: one.file):
         yield from (f"### {_code(file)}", "")
-        for finding in group:
-            known = ""
-            if finding.evidence in {Evidence.ASSUMED, Evidence.REPORTED}:
-                known = f" *({finding.evidence.value}, not confirmed)*"
-            yield (
-                f"{mark}line {finding.start.line}: **{finding.severity.value}** {finding.code} "
-                f"{_code(finding.name)}: {_text(finding.message)}{known}"
-            )
-            if finding.advice:
-                yield f"  What to do: {_text(finding.advice)}"
-            if finding.edits:
-                yield f"  An edit is offered ({_EDITS[finding.safety]}): {_offered(finding)}"
+        for one in group:
+            what = f"**{one.severity.value}** {one.code} {_code(one.name)}"
+            yield f"- [ ] line {one.start.line}: {what}: {_text(one.message)}{_sure(one)}"
+            if one.advice:
+                yield f"  - What to do: {_text(one.advice)}"
+            if one.edits:
+                yield f"  - An edit is offered ({_EDITS[one.safety]}): {_offered(one)}"
         yield ""
+
+
+def _listed(findings: Sequence[Finding]) -> Iterator[str]:
+    """One item for all places of a file of which the same is to be said."""
+    for file, group in groupby(findings, key=lambda one: one.file):
+        yield from (f"### {_code(file)}", "")
+        lines: dict[tuple[str, str], list[int]] = {}
+        for one in group:
+            edit = f": {_offered(one)}" if one.edits else ""
+            said = f"{one.code} {_code(one.name)}: {_text(one.message)}{_sure(one)}{edit}"
+            lines.setdefault((said, one.advice), []).append(one.start.line)
+        for (said, advice), numbers in lines.items():
+            where = ", ".join(map(str, dict.fromkeys(numbers)))
+            yield f"- line{'' if len(set(numbers)) == 1 else 's'} {where}: {said}"
+            if advice:
+                yield f"  - What to do: {_text(advice)}"
+        yield ""
+
+
+def _sure(finding: Finding) -> str:
+    unsure = finding.evidence in {Evidence.ASSUMED, Evidence.REPORTED}
+    return f" *({finding.evidence.value}, not confirmed)*" if unsure else ""
 
 
 def _offered(finding: Finding) -> str:
@@ -260,7 +288,7 @@ def _errors(errors: Sequence[FileError]) -> Iterator[str]:
         line = f" line {error.line}" if error.line else ""
         yield f"- [ ] {_code(error.file)}{line}: {_text(error.message)}"
         if error.advice:
-            yield f"  What to do: {_text(error.advice)}"
+            yield f"  - What to do: {_text(error.advice)}"
     yield ""
 
 
@@ -290,23 +318,35 @@ def _shortened(text: str, limit: int = 60) -> str:
 
 
 def _code(text: str) -> str:
-    """``text`` as inline code, also inside a table and also where it holds backticks."""
-    text = in_one_line(text).replace("|", "\\|")
+    """``text`` as inline code, also where it holds backticks. Not for a table's cell: see :func:`_code_cell`."""
+    text = in_one_line(text)
+    if not text:
+        return ""
     ticks = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{ticks}{pad}{text}{pad}{ticks}"
 
 
-def _text(text: str) -> str:
+def _code_cell(text: str) -> str:
+    """``text`` as inline code of a table's cell, where a pipe would end the cell even inside code.
+
+    Renderers do not agree on what a backslash before an escaped pipe means; such text is written without being code.
+    """
+    return _escaped(in_one_line(text)).replace("\\|", "&#124;") if "\\|" in text else _code(text).replace("|", "\\|")
+
+
+def _text(text: str, *, code: Callable[[str], str] = _code) -> str:
     """Prose on one line: what is between backticks stays code, elsewhere nothing is taken for markup."""
     pieces = in_one_line(text).split("`")
-    if len(pieces) % 2 == 0:
+    # Backticks side by side would join into longer marks, which end where nobody meant it.
+    if len(pieces) % 2 == 0 or not all(pieces[1:-1]):
         return _escaped("`".join(pieces))
-    return "".join(f"`{piece}`" if number % 2 else _escaped(piece) for number, piece in enumerate(pieces))
+    return "".join(code(piece) if number % 2 else _escaped(piece) for number, piece in enumerate(pieces))
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"([\\`*_<>\[\]|#~])", r"\\\1", text)
+    # "$" begins a formula and "&" an entity where a page is shown by a code host.
+    return re.sub(r"([\\`*_<>\[\]|#~$&])", r"\\\1", text)
 
 
 def _cell(text: str) -> str:

@@ -23,6 +23,13 @@ _WITH_ANY: Final = frozenset(
 )
 """Packages that do not show on which framework a project stands."""
 _ASIDE: Final = frozenset(("ci", "doc", "docs", "tutorials", "test", "tests", "unit_tests"))
+_DEVICE_CODES: Final = ("NPU1", "NPU2", "NPU3", "NPU5", "NPU7")
+"""Codes of findings that a program without a device has not."""
+_CHOOSE_DEVICES: Final = frozenset(
+    "accelerate colossalai composer deepspeed diffusers fairseq lightning mmengine pytorch_lightning ray sglang "
+    "torch_npu torchtitan torchtune transformers trl vllm".split()
+)
+"""Packages that put a model on a device, or give a setting for it, without the program's naming one."""
 
 
 class Foreign(NamedTuple):
@@ -78,3 +85,13 @@ def is_aside(file: str, survey: Survey) -> bool:
     if name.endswith(notebooks):
         return any(not one.file.endswith(notebooks) for one in survey.entry_points)
     return name.startswith((".gitlab-ci", "azure-pipelines"))
+
+
+def names_no_device(scan: ScanResult) -> bool:
+    """Whether a project that imports torch names no GPU or NPU, and none of its frameworks chooses a device for it."""
+    survey: Survey = scan.survey
+    names = {one.name for one in survey.frameworks}
+    if "torch" not in names or names & _CHOOSE_DEVICES or any(one.cuda_only for one in survey.frameworks):
+        return False
+    named = any(one.code.startswith(_DEVICE_CODES) for one in scan.findings)
+    return not (named or scan.errors or survey.kernels or survey.operators)

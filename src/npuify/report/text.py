@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, MigrationResult, Safety, ScanResult, Severity
 from npuify.report.places import Places
+from npuify.report.scope import is_aside
 from npuify.report.summary import Summary, counted, in_order, severities_in_words, summarise
-from npuify.report.verdict import Level, hours, judge
+from npuify.report.verdict import Level, by_status, hours, judge
 from npuify.report.visible import file_name, in_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from npuify.model import FileError, Finding
-    from npuify.report.verdict import Verdict
+    from npuify.model import FileError, Finding, Survey
+    from npuify.report.verdict import Group, Verdict
 
 Line = list[tuple[str, str]]
 """Pieces of one line, each with a style that rich knows (or none)."""
@@ -23,6 +24,8 @@ Line = list[tuple[str, str]]
 _COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _EDITS = {Safety.SAFE: "safe edit", Safety.REVIEW: "edit to review", Safety.MANUAL: "by hand"}
 _LEVELS = {Level.RUNS: "bold green", Level.REVIEW: "bold yellow", Level.WORK: "bold yellow", Level.BLOCKED: "bold red"}
+_ACTS = {"migrated": "safe edit", "review": "to review", "manual": "by hand", "note": "note"}
+"""Who acts on a finding, and how."""
 _SHOWN = 5
 """Blockers, entry points and frameworks that are named; the other formats name all."""
 _UNCERTAIN = {Evidence.ASSUMED, Evidence.REPORTED}
@@ -51,8 +54,8 @@ def _scan(result: ScanResult) -> Iterator[Line]:
     else:
         where = f" in {summary.files_with_findings} of {seen}: {severities_in_words(summary)}."
         yield [(f"Found {counted(summary.findings, 'place')}", "bold"), (where, "")]
-        yield from _table(summary)
-        yield from _what_edits_do(summary)
+        yield from _table(summary, result.findings, migrated=False)
+        yield from _what_edits_do(result.findings)
     yield from _unread(result.errors)
     yield _aim(result)
     yield from _verdict(judge(result))
@@ -87,7 +90,7 @@ def _migration(result: MigrationResult) -> Iterator[Line]:
             (f"Left to do: {counted(summary.findings, 'place')}", "bold"),
             (f" in {counted(summary.files_with_findings, 'file')}: {severities_in_words(summary)}.", ""),
         ]
-        yield from _table(summary)
+        yield from _table(summary, result.left, migrated=True)
         if not result.destination:
             yield [("  Their lines are those of the migrated files.", "dim")]
     else:
@@ -124,27 +127,36 @@ def _errors(errors: Sequence[FileError], places: Places) -> Iterator[Line]:
             yield [(f"    {in_one_line(error.advice)}", "dim")]
 
 
-def _table(summary: Summary) -> Iterator[Line]:
+def _table(summary: Summary, findings: Sequence[Finding], *, migrated: bool) -> Iterator[Line]:
     width = max(len(one.name) for one in summary.by_code)
+    acting = by_status(findings, migrated=migrated)
     for one in summary.by_code:
+        counts = acting[one.code]
+        words = [f"{counts[key]} {word}" if len(counts) > 1 else word for key, word in _ACTS.items() if counts[key]]
         yield [
             (f"  {one.code}  ", "magenta"),
             (f"{one.name.ljust(width)}  {one.count:>5}  ", ""),
             (one.severity.value.ljust(7), _COLOURS[one.severity]),
-            (f"  {_EDITS[one.safety]}", "dim"),
+            (f"  {', '.join(words)}", "dim"),
         ]
 
 
-def _what_edits_do(summary: Summary) -> Iterator[Line]:
-    safe, review, manual = (summary.by_safety[safety.value] for safety in Safety)
+def _what_edits_do(findings: Sequence[Finding]) -> Iterator[Line]:
+    counts: Counter[str] = sum(by_status(findings, migrated=False).values(), Counter())
+    offered = sum(one.safety is Safety.REVIEW and bool(one.edits) for one in findings)
     parts = []
-    if safe:
-        parts.append(f"{safe} can be edited safely (npuify migrate)")
-    if review:
-        parts.append(f"{review} can be edited after a look (--unsafe)")
-    if manual:
-        parts.append(f"{manual} {'needs' if manual == 1 else 'need'} a person")
+    if counts["migrated"]:
+        parts.append(f"{counts['migrated']} can be edited safely (npuify migrate)")
+    if counts["review"]:
+        parts.append(f"{counts['review']} {'is' if counts['review'] == 1 else 'are'} to be looked at")
+    if counts["manual"]:
+        parts.append(f"{counts['manual']} {'needs' if counts['manual'] == 1 else 'need'} a person")
+    if counts["note"]:
+        parts.append(f"{counts['note']} {'is' if counts['note'] == 1 else 'are'} worth knowing")
     yield [("; ".join(parts) + ".", "")]
+    if offered:
+        edits = "an edit is" if offered == 1 else f"{offered} edits are"
+        yield [(f"For what is to be looked at, {edits} offered (--unsafe).", "")]
 
 
 def _unread(errors: Sequence[FileError]) -> Iterator[Line]:
@@ -170,6 +182,13 @@ def _verdict(verdict: Verdict) -> Iterator[Line]:
         where = f"{first.file}:{first.line}" if first.line else first.file
         more = ", …" if len(blocker.places) > 1 else ""
         yield [("  Blocked by ", "bold red"), (in_one_line(f"{blocker.what} ({where}{more})"), "")]
+        if blocker.advice:
+            yield [(f"    {in_one_line(blocker.advice)}", "dim")]
+    if len(verdict.blockers) > _SHOWN:
+        yield [(f"  and by {len(verdict.blockers) - _SHOWN} more", "bold red")]
+    for title, group in (("By hand: ", verdict.manual), ("To review: ", verdict.review)):
+        if group.count:
+            yield [(f"  {title}", "bold"), (_group(group, verdict.survey), "")]
     starts = [point.file for point in verdict.survey.entry_points]
     if starts:
         yield [("  Starts with ", "dim"), (_some(starts), "")]
@@ -179,11 +198,23 @@ def _verdict(verdict: Verdict) -> Iterator[Line]:
     operators = [one.what for one in verdict.operators]
     if operators:
         yield [("  Operators that decide: ", "dim"), (in_one_line(_some(operators)), "")]
+    parts = verdict.estimate.parts
     yield [
         ("  Estimate ", "dim"),
         (hours(verdict.estimate), "bold"),
-        (" for one person: a judgement, not a measurement; --format html says how it is made.", ""),
+        (" for one person: a judgement, not a measurement" + ("; the sum of:" if parts else "."), ""),
     ]
+    for part in parts:
+        yield [(f"    {part.name}: {part.low:.1f} to {part.high:.1f} h ({part.basis})", "dim")]
+
+
+def _group(group: Group, survey: Survey) -> str:
+    """How many places, by code and with the first of them: those of the program before tests and the like."""
+    codes = [code for code, _ in sorted(group.by_code.items(), key=lambda item: (-item[1], item[0]))]
+    ordered = sorted(group.places, key=lambda place: is_aside(place.file, survey))
+    places = [f"{place.file}:{place.line}" for place in ordered]
+    where = f"{counted(group.count, 'place')} in {counted(group.files, 'file')}"
+    return f"{where} ({_some(codes)}): {_some(places)}"
 
 
 def _some(names: Sequence[str]) -> str:

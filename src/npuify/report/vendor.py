@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.model import MigrationResult
 from npuify.report.changes import defused
+from npuify.report.visible import file_name, in_one_line
 from npuify.rules.questions import answers
 
 if TYPE_CHECKING:
@@ -60,16 +61,12 @@ def _table(columns: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> byte
     writer = csv.writer(stream)
     writer.writerow(columns)
     for row in rows:
-        writer.writerow([defused(_one_line(cell)) if isinstance(cell, str) else cell for cell in row])
+        writer.writerow([defused(in_one_line(cell)) if isinstance(cell, str) else cell for cell in row])
     return stream.getvalue().encode("utf-8", "backslashreplace")
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _change(change: Change) -> tuple[object, ...]:
-    before, after = _one_line(change.before), _one_line(change.after)
+    before, after = in_one_line(change.before), in_one_line(change.after)
     if not before:
         kind, what = "INSERT", f"insert {after}"
     elif not after:
@@ -99,9 +96,12 @@ def _affinity(findings: Iterable[Finding]) -> Iterator[tuple[object, ...]]:
 def _log(result: ScanResult | MigrationResult, scan: ScanResult, counts: dict[str, int]) -> dict[str, bytes]:
     now = time.strftime("%Y-%m-%d %H:%M:%S")
     lines = [f"{now} [INFO] Aimed at torch_npu {scan.release.torch_npu}: {scan.release.reason}"]
-    lines += [f"{now} [WARNING] {error.file}:{error.line}: {_one_line(error.message)}" for error in scan.errors]
+    lines += [
+        f"{now} [WARNING] {file_name(error.file)}:{error.line}: {in_one_line(error.message)}" for error in scan.errors
+    ]
     for change in result.changes if isinstance(result, MigrationResult) else ():
-        lines.append(f"{now} [INFO] {change.file}:{change.start.line}: {change.code} {_one_line(change.message)}")
+        place = f"{file_name(change.file)}:{change.start.line}"
+        lines.append(f"{now} [INFO] {place}: {change.code} {in_one_line(change.message)}")
     lines += [f"{now} [INFO] {name}: {count} rows" for name, count in counts.items()]
     lines.append(f"{now} [INFO] {scan.files_seen} files looked at")
     parts = [b""]

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from npuify.model import MigrationResult, Safety, ScanResult, Severity, Survey
-from npuify.report.effort import Estimate, estimate, first_place
+from npuify.report.effort import Estimate, cost, estimate
 from npuify.report.kernels import NATIVE_OPERATOR, kernel_groups
-from npuify.report.scope import foreign, has_nothing_to_move, is_aside
+from npuify.report.packages import WITHOUT_FORM, package
+from npuify.report.scope import foreign, has_nothing_to_move, is_aside, names_no_device
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,6 +41,14 @@ TITLES: Final = {
     Level.WORK: "Needs work",
     Level.BLOCKED: "Blocked",
 }
+
+
+_NOTHING: Final = "Nothing to move"
+"""The title where no verdict is called for."""
+_ON_THE_CPU: Final = (
+    "No place names a GPU: a program that names no device computes on the CPU, and npuify migrate --place-on-npu gives "
+    "its model, data and losses an NPU."
+)
 
 
 class Place(msgspec.Struct, frozen=True, order=True):
@@ -93,8 +102,6 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 _MOST_DECIDING: Final = 10
-_WITHOUT_FORM: Final = frozenset(("NPU607", "NPU608", "NPU620", "NPU632", "NPU640"))
-"""Packages, extensions and kernels that Ascend does not have. The rest of 6xx says what to ask for instead."""
 _SUPPORTED_ALREADY: Final = "NPU108"
 _OPERATORS: Final = frozenset(
     ("NPU410", "NPU411", "NPU414", "NPU417", "NPU418", "NPU420", "NPU421", "NPU422", "NPU504", "NPU510")
@@ -130,24 +137,27 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
     framework = _foreign(other)
     rest = (*_kernels(scan.survey), *_packages(stopping))
     blockers = rest if other is None or other.has_form else (*framework, *rest)
-    blocking = {one.subject for one in stopping if one.code in _WITHOUT_FORM}
-    deciding = _kinds(one for one in (*told, *review) if one.code not in _WITHOUT_FORM or one.subject not in blocking)
+    deciding = _deciding([*told, *review], stopping, scan.survey)
     if other is not None and other.has_form:
         deciding = (*framework, *deciding)
     level = Level.BLOCKED if blockers else Level.WORK if stopping or other else Level.RUNS
     if level is Level.RUNS and (manual or review or scan.errors or scan.survey.kernels):
         level = Level.REVIEW
+    title = TITLES[level]
     if has_nothing_to_move(scan):
+        title = _NOTHING
         summary = "Nothing to move was found: no file imports PyTorch or another framework that npuify knows."
     else:
         counts = _Counts(len(blockers), len(stopping), len(told) - len(stopping), len(review), len(scan.errors))
         summary = _summary(level, counts) if other is None or rest or stopping else ""
         if other is not None:
             summary = f"{_foreign_summary(other)} {summary}".rstrip()
+        elif names_no_device(scan):
+            summary = f"{_ON_THE_CPU} {summary}"
         summary += _supported_already(left)
     return Verdict(
         level=level,
-        title=TITLES[level],
+        title=title,
         summary=summary,
         blockers=blockers,
         deciding=deciding[:_MOST_DECIDING],
@@ -172,6 +182,14 @@ def status(finding: Finding, *, migrated: bool) -> str:
     if finding.severity is Severity.ERROR and finding.safety is not Safety.REVIEW:
         return "manual"
     return "note" if finding.severity is Severity.INFO and not finding.edits else "review"
+
+
+def by_status(findings: Iterable[Finding], *, migrated: bool) -> dict[str, Counter[str]]:
+    """Of each code, how many of its findings are whose to act on, as :func:`status` tells it."""
+    counts: dict[str, Counter[str]] = {}
+    for one in findings:
+        counts.setdefault(one.code, Counter())[status(one, migrated=migrated)] += 1
+    return counts
 
 
 def hours(value: Estimate) -> str:
@@ -215,35 +233,45 @@ def _kernels(survey: Survey) -> tuple[Blocker, ...]:
 
 def _packages(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
     """What has no form for Ascend, one entry a package, wherever it is asked for, imported or used."""
-    by_package: dict[str, Blocker] = {}
-    for one in _kinds(one for one in findings if one.code in _WITHOUT_FORM):
-        package = re.split(r"[ .]", one.what, maxsplit=1)[0]
-        key = package.replace("-", "_").lower()
-        if key in by_package:
-            first = by_package[key]
-            places = tuple(sorted({*first.places, *one.places}))
-            # "apex", not the one part of it that comes first.
-            what = re.sub(r"^[^ ]+", re.split(r"[ .]", first.what, maxsplit=1)[0], first.what)
-            one = Blocker(what, first.why, first.advice, places)
-        by_package[key] = one
-    return tuple(by_package.values())
+    return _kinds(one for one in findings if one.code in WITHOUT_FORM)
+
+
+def _deciding(findings: Sequence[Finding], stopping: Iterable[Finding], survey: Survey) -> tuple[Blocker, ...]:
+    """What costs most, without the packages that block; what the program runs without comes last."""
+    blocking = {package(one) for one in stopping if one.code in WITHOUT_FORM}
+    waiting = [one for one in findings if one.code not in WITHOUT_FORM or package(one) not in blocking]
+    sides: dict[bool, list[Finding]] = {False: [], True: []}
+    for one in waiting:
+        sides[is_aside(one.file, survey)].append(one)
+    program = _kinds(sides[False])
+    known = {one.what for one in program}
+    return (*program, *(one for one in _kinds(sides[True]) if one.what not in known))
 
 
 def _kinds(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
-    """One entry for all findings of one code and subject, the costliest first."""
+    """One entry for all findings of one package without a form, or of one code and subject; the costliest first."""
     groups: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:
-        groups.setdefault((finding.code, finding.name, finding.subject), []).append(finding)
-    costly = sorted(groups.items(), key=lambda item: (-first_place(item[1][0]), -len(item[1]), item[0]))
-    return tuple(
-        Blocker(
-            f"{subject or name} ({code} {name})" if subject else f"{code} {name}",
-            group[0].message,
-            group[0].advice,
-            _places(group),
-        )
-        for (code, name, subject), group in costly
-    )
+        whole = finding.code in WITHOUT_FORM and package(finding)
+        key = ("", "", whole) if whole else (finding.code, finding.name, finding.subject)
+        groups.setdefault(key, []).append(finding)
+    costly = sorted(groups.items(), key=lambda item: (-_minutes(item[1]), item[0]))
+    return tuple(_kind(group) for _, group in costly)
+
+
+def _kind(group: Sequence[Finding]) -> Blocker:
+    # The one that is costliest to begin with says most of the package.
+    first = min(group, key=lambda one: (-cost(one, 1), one.code))
+    subject = first.subject
+    if len({one.subject for one in group}) > 1:
+        # "apex", not the one part of it that comes first.
+        subject = re.split(r"[ .]", subject, maxsplit=1)[0]
+    what = f"{subject} ({first.code} {first.name})" if subject else f"{first.code} {first.name}"
+    return Blocker(what, first.message, first.advice, _places(group))
+
+
+def _minutes(group: Sequence[Finding]) -> float:
+    return cost(max(group, key=lambda one: cost(one, 1)), len(group))
 
 
 def _operators(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
@@ -267,6 +295,9 @@ class _Counts(NamedTuple):
     errors: int
 
 
+_BESIDE: Final = "tests, documentation, builds, notebooks"
+
+
 def _summary(level: Level, counts: _Counts) -> str:
     blockers, manual, aside, review, errors = counts
     if level is Level.BLOCKED:
@@ -276,6 +307,7 @@ def _summary(level: Level, counts: _Counts) -> str:
         )
         text = f"{_count(blockers, one, many)} cannot run before it is written or replaced"
         rest = f"; {_count(manual, 'place needs', 'places need')} a person besides" if manual else ""
+        rest += f"; {aside} in {_BESIDE}" if aside else ""
         return f"{text}{rest}."
     if level is Level.WORK:
         rest = f", and {review} to look at" if review else ""
@@ -284,10 +316,7 @@ def _summary(level: Level, counts: _Counts) -> str:
     if level is Level.REVIEW:
         parts = [_count(review, "place", "places") + " to look at"] if review else []
         if aside:
-            parts.append(
-                _count(aside, "place", "places")
-                + " to change beside the program (tests, documentation, builds, notebooks)"
-            )
+            parts.append(_count(aside, "place", "places") + f" to change beside the program ({_BESIDE})")
         parts += [_count(errors, "file", "files") + " that could not be treated"] if errors else []
         # Of kernels that are called, the blockers tell.
         parts = parts or ["CUDA code of its own that no Python was seen to call"]

@@ -1,4 +1,8 @@
-"""Charts as SVG: stacked bars of places, and ranges of hours. Colours are those of the page's style sheet."""
+"""Charts of places and hours: rows of a label, a drawn bar and a number. Colours are those of the page's style sheet.
+
+Only the bar is drawn (as SVG, stretched to the room there is); label and number are text of the page, so that they stay
+readable on a small screen, and a row that filters is a button.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,11 @@ if TYPE_CHECKING:
 
     from npuify.report.effort import Part
 
-_WIDTH: Final = 560
-_ROW: Final = 28
-_LABEL: Final = 230
-_VALUE: Final = 44
-_NAMED: Final = 30
+_FULL: Final = 1000.0
+"""Width of the drawing in its own units."""
+_THIN: Final = 6.0
+"""The least width of a part that is not nothing."""
+_NAMED: Final = 34
 """Characters of a label that fit beside a bar."""
 
 
@@ -36,46 +40,40 @@ def stacked(bars: Sequence[Bar], statuses: Sequence[str], title: str, kind: str)
         kind: what a click on a bar filters by ("area", "file").
     """
     most = max((sum(bar.counts.values()) for bar in bars), default=0) or 1
-    room = _WIDTH - _LABEL - _VALUE
+    room = _FULL - _THIN * len(statuses)
     rows = []
-    for number, bar in enumerate(bars):
-        y, x, total = number * _ROW, float(_LABEL), sum(bar.counts.values())
-        parts = []
+    for bar in bars:
+        x, parts = 0.0, []
         for status in statuses:
-            count = bar.counts.get(status, 0)
-            if count:
-                width = max(room * count / most, 1.5)
-                parts.append(
-                    f'<rect class="s-{status}" x="{x:.1f}" y="{y + 6}" width="{width:.1f}" height="16" rx="2"/>'
-                )
-                x += width + 1
+            if count := bar.counts.get(status, 0):
+                width = max(room * count / most, _THIN)
+                parts.append(f'<rect class="s-{status}" x="{x:.1f}" width="{width - 2:.1f}" height="16"/>')
+                x += width
         told = ", ".join(f"{bar.counts[status]} {status}" for status in statuses if bar.counts.get(status))
         rows.append(
-            f'<g class="bar" data-kind="{escaped(kind)}" data-value="{escaped(bar.filter or bar.label)}" '
-            f'tabindex="0" role="button"><title>{escaped(bar.label)}: {escaped(told)}</title>'
-            f'<rect class="hit" x="0" y="{y}" width="{_WIDTH}" height="{_ROW}"/>'
-            f'<text class="label" x="{_LABEL - 10}" y="{y + 18}">{escaped(_named(bar.label))}</text>'
-            f'{"".join(parts)}<text class="value" x="{x + 5:.1f}" y="{y + 18}">{total}</text></g>'
+            f'<li><button type="button" class="bar" data-kind="{escaped(kind)}" '
+            f'data-value="{escaped(bar.filter or bar.label)}" title="{escaped(shortened(bar.label, 300))}: '
+            f'{escaped(told)}">{_label(bar.label)}{_drawn("".join(parts))}'
+            f'<span class="value">{sum(bar.counts.values())}</span></button></li>'
         )
-    return _svg(len(bars) * _ROW, title, "".join(rows))
+    return _chart(rows, title)
 
 
 def ranges(parts: Sequence[Part], title: str) -> str:
     """A line from the low to the high end of each part, in hours."""
     most = max((part.high for part in parts), default=0) or 1
-    room = _WIDTH - _LABEL - _VALUE - 40
     rows = []
-    for number, part in enumerate(parts):
-        y = number * _ROW
-        start, end = (_LABEL + room * value / most for value in (part.low, part.high))
-        rows.append(
-            f"<g><title>{escaped(part.name)}: {_hours(part.low)} to {_hours(part.high)} hours ({escaped(part.basis)})"
-            f'</title><text class="label" x="{_LABEL - 10}" y="{y + 18}">{escaped(_named(part.name))}</text>'
-            f'<line class="track" x1="{_LABEL}" x2="{_LABEL + room}" y1="{y + 14}" y2="{y + 14}"/>'
-            f'<rect class="range" x="{start:.1f}" y="{y + 8}" width="{max(end - start, 3):.1f}" height="12" rx="6"/>'
-            f'<text class="value" x="{end + 7:.1f}" y="{y + 18}">{_hours(part.low)}–{_hours(part.high)} h</text></g>'
+    for part in parts:
+        start, end = ((_FULL - _THIN) * value / most for value in (part.low, part.high))
+        drawn = (
+            '<rect class="track" y="7" width="1000" height="2"/>'
+            f'<rect class="range" x="{start:.1f}" y="2" width="{max(end - start, _THIN):.1f}" height="12"/>'
         )
-    return _svg(len(parts) * _ROW, title, "".join(rows))
+        rows.append(
+            f'<li class="bar" title="{escaped(part.basis)}">{_label(part.name)}{_drawn(drawn)}'
+            f'<span class="value">{_hours(part.low)}–{_hours(part.high)} h</span></li>'
+        )
+    return _chart(rows, title)
 
 
 def proportions(counts: Mapping[str, int], title: str) -> str:
@@ -98,18 +96,18 @@ def proportions(counts: Mapping[str, int], title: str) -> str:
     )
 
 
-def _svg(height: int, title: str, content: str) -> str:
-    return (
-        f'<svg class="chart" viewBox="0 0 {_WIDTH} {max(height, 1)}" role="img" aria-label="{escaped(title)}">'
-        f"{content}</svg>"
-    )
+def _chart(rows: Sequence[str], title: str) -> str:
+    return f'<ul class="chart" aria-label="{escaped(title)}">{"".join(rows)}</ul>'
 
 
-def _named(label: str) -> str:
-    """``label`` as far as it fits; of a path, the end."""
-    if "/" in label and len(label) > _NAMED:
-        return "…" + label[1 - _NAMED :]
-    return shortened(label, _NAMED)
+def _drawn(content: str) -> str:
+    return f'<svg viewBox="0 0 1000 16" preserveAspectRatio="none" aria-hidden="true">{content}</svg>'
+
+
+def _label(text: str) -> str:
+    """``text`` as far as it fits; of a path, the end."""
+    named = "…" + text[1 - _NAMED :] if "/" in text and len(text) > _NAMED else shortened(text, _NAMED)
+    return f'<span class="label"><bdi>{escaped(named)}</bdi></span>'
 
 
 def _hours(value: float) -> str:

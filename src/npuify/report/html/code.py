@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from npuify.model import MigrationResult, ScanResult
-from npuify.report.html.diffs import block_at, parse, patched
+from npuify.report.html.diffs import block_at, narrowed, parse, patched
 from npuify.source.text import Text, UnreadableText
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from npuify.model import Change, Edit, Finding
     from npuify.report.html.diffs import Line
@@ -38,7 +38,7 @@ class Code:
     def of_change(self, change: Change) -> Shown:
         """The lines that a change removed and added."""
         block = block_at(self.diffs.get(change.file, []), change.start.line)
-        return _clipped((one.kind, one.old or one.new, one.text) for one in block)
+        return _clipped([(one.kind, one.old or one.new, one.text) for one in block])
 
     def of_finding(self, finding: Finding) -> Shown:
         """What an offered edit would do; where there is none, the lines of the finding with those around it."""
@@ -48,7 +48,8 @@ class Code:
             if shown:
                 return _clipped(shown)
         first, last = max(finding.start.line - 1, 1), min(finding.end.line + 1, len(self._lines))
-        return _clipped((" ", number, self._lines[number - 1]) for number in range(first, last + 1))
+        around = [(" ", number, self._lines[number - 1]) for number in range(first, last + 1)]
+        return _clipped(around, column=finding.start.column - 1)
 
     def _open(self, file: str) -> None:
         if file == self._file:
@@ -93,11 +94,8 @@ def _edited(text: Text, edits: Sequence[Edit]) -> list[tuple[str, int, str]]:
     return shown
 
 
-def _clipped(lines: Iterable[tuple[str, int, str]]) -> Shown:
-    shown: Shown = []
-    for kind, number, text in lines:
-        if len(shown) == _MOST_LINES:
-            return [*shown, (" ", 0, "…")]
-        plain = text.rstrip("\r")
-        shown.append((kind, number, plain if len(plain) <= _WIDEST else plain[:_WIDEST] + "…"))
-    return shown
+def _clipped(lines: Sequence[tuple[str, int, str]], *, column: int = 0) -> Shown:
+    """As many lines as a person reads here, and of a long one the part that matters."""
+    texts = narrowed([(kind, text.rstrip("\r")) for kind, _, text in lines], _WIDEST, column=column)
+    shown = [(kind, number, text) for (kind, number, _), text in zip(lines, texts, strict=True)]
+    return shown if len(shown) <= _MOST_LINES else [*shown[:_MOST_LINES], (" ", 0, "…")]

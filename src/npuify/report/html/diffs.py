@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _HEAD: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
@@ -75,3 +79,43 @@ def patched(lines: list[str], hunks: list[list[Line]]) -> list[str] | None:
             if one.kind != "-":
                 result.append(one.text)
     return result + lines[at:]
+
+
+def narrowed(lines: Sequence[tuple[str, str]], width: int, *, column: int = 0) -> list[str]:
+    """The texts of ``lines``, each of which is a kind and a text; of one longer than ``width``, the part that matters.
+
+    That is where a removed line and the added one in its place part; of a line that stays, the part around ``column``
+    (in characters, from 0).
+    """
+    shown: list[str] = []
+    at = 0
+    while at < len(lines):
+        end = at
+        while end < len(lines) and lines[end][0] != " ":
+            end += 1
+        if end == at:
+            shown.append(_around(lines[at][1], column, width))
+            at += 1
+            continue
+        # Short lines between them, such as an import that was added, take no part in which belong together.
+        removed, added = ([text for kind, text in lines[at:end] if kind == sign and len(text) > width] for sign in "-+")
+        parting = [_parting(*pair) for pair in zip(removed, added, strict=False)]
+        seen: Counter[str] = Counter()
+        for kind, text in lines[at:end]:
+            place = parting[seen[kind]] if len(text) > width and seen[kind] < len(parting) else 0
+            seen[kind] += len(text) > width
+            shown.append(_around(text, place, width))
+        at = end
+    return shown
+
+
+def _parting(one: str, other: str) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
+def _around(text: str, column: int, width: int) -> str:
+    if len(text) <= width:
+        return text
+    start = max(0, min(column - width // 3, len(text) - width))
+    return ("…" if start else "") + text[start : start + width] + ("…" if start + width < len(text) else "")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from npuify.model import FileError, Release, Survey
+    from npuify.report.effort import Estimate
     from npuify.report.verdict import Blocker, Place, Verdict
 
 _FILES_CHARTED: Final = 16
@@ -74,15 +75,22 @@ def _header(project: str, result: ScanResult | MigrationResult, verdict: Verdict
         what = "Migration" if result.destination else "Migration, nothing written"
     level = verdict.level
     return (
-        f'<header class="top"><div class="bar"><span class="brand">npuify</span>'
+        f'<header class="top"><div class="bar-top"><span class="brand">npuify</span>'
         f'<span class="dim">{what} · {counted(scan.files_seen, "file")}</span>'
-        '<button id="theme" type="button" title="Light or dark">◐</button></div>'
+        '<button id="theme" type="button" title="Light or dark" aria-label="Light or dark">◐</button></div>'
         f'<div class="hero l-{level.value}"><div class="badge" aria-hidden="true">{_ICONS[level]}</div><div>'
         f'<p class="project"><bdi>{escaped(shortened(project, 120))}</bdi></p>'
         f"<h1>{escaped(verdict.title)}</h1><p>{escaped(verdict.summary)}</p></div>"
-        f'<div class="hours"><b>{verdict.estimate.likely:g}</b><span>hours, '
-        f"{verdict.estimate.low:g} to {verdict.estimate.high:g}</span>"
-        "<small>a judgement, not a measurement</small></div></div></header><main>"
+        f"{_hours(verdict.estimate)}</div></header><main>"
+    )
+
+
+def _hours(estimate: Estimate) -> str:
+    if not estimate.high:
+        return ""
+    return (
+        f'<div class="hours"><b>{estimate.likely:g}</b><span>{"hour" if estimate.likely == 1 else "hours"}, '
+        f"{estimate.low:g} to {estimate.high:g}</span><small>a judgement, not a measurement</small></div>"
     )
 
 
@@ -166,6 +174,8 @@ def _charts(table: Sequence[Mapping[str, Any]], verdict: Verdict) -> str:
         chart = stacked(files[:_FILES_CHARTED], STATUSES, "Places by file", "file")
         cards.append(f'<div class="card"><h2>By file</h2>{chart}{rest}</div>')
     estimate = verdict.estimate
+    if not estimate.parts:
+        return ""
     how = "".join(f"<p>{escaped(text)}</p>" for text in estimate.how)
     parts = "".join(
         f"<tr><td>{escaped(part.name)}</td><td class='n'>{part.low:.1f}</td><td class='n'>{part.high:.1f}</td>"
@@ -230,8 +240,9 @@ def _survey(survey: Survey) -> str:
             f'<div class="scroll"><table class="fixed"><tbody>{body}</tbody></table></div></div>'
         )
     if survey.frameworks:
+        cuda = " <span class='chip'>CUDA</span>"
         body = "".join(
-            f"<tr><td><b>{escaped(one.name)}</b>{' <span class=chip>CUDA</span>' if one.cuda_only else ''}</td><td>"
+            f"<tr><td><b>{escaped(shortened(one.name, 60))}</b>{cuda if one.cuda_only else ''}</td><td>"
             + (
                 f"<code>{escaped(shortened(one.version, 60))}</code> <span class='dim'>"
                 f"{escaped(shortened(one.required_by, 60))}</span>"
@@ -258,7 +269,7 @@ def _table(table: Sequence[Mapping[str, Any]]) -> str:
         for key, word in zip(STATUSES, ("edited by npuify", "to review", "by hand", "notes"), strict=True)
     )
     return (
-        f'<section class="card" id="findings"><h2>Findings <small id="count">{len(table)}</small></h2>'
+        f'<section class="card" id="findings"><h2>Findings <small id="count" role="status">{len(table)}</small></h2>'
         '<div class="filters">'
         '<input id="q" type="search" placeholder="Search file, code, message…" aria-label="Search">'
         f'<select id="status" aria-label="Who acts"><option value="">Anyone</option>{statuses}</select>'
@@ -266,11 +277,18 @@ def _table(table: Sequence[Mapping[str, Any]]) -> str:
         f'<select id="area" aria-label="Area"><option value="">All areas</option>{options}</select>'
         '<select id="file" aria-label="File"><option value="">All files</option></select>'
         '<button id="clear" type="button">Clear</button></div>'
-        '<div class="scroll-x"><table class="findings"><thead><tr><th>who</th><th>severity</th><th>code</th>'
-        '<th>place</th><th>what</th></tr></thead><tbody id="rows"></tbody></table></div>'
+        f'<table class="findings"><thead><tr>{_sortable()}</tr></thead><tbody id="rows"></tbody></table>'
         '<button id="more" type="button" hidden>Show more</button>'
         "<noscript><p>The table needs its small script; the other formats of npuify hold the same as text.</p>"
         "</noscript></section>"
+    )
+
+
+def _sortable() -> str:
+    columns = {"status": "who", "severity": "severity", "code": "code", "place": "place", "message": "what"}
+    return "".join(
+        f'<th scope="col"><button type="button" data-sort="{key}" title="Sort by this">{word}</button></th>'
+        for key, word in columns.items()
     )
 
 

@@ -6,17 +6,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 from npuify.model import ScanResult, Severity
 from npuify.report.areas import area
+from npuify.report.html.diffs import narrowed
 from npuify.report.verdict import status
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from npuify.model import Finding, MigrationResult
     from npuify.report.html.code import Code
+    from npuify.report.html.diffs import Line
 
 STATUSES: Final = ("migrated", "review", "manual", "note")
 """In the order in which they are drawn."""
 
 _LARGEST_DIFF: Final = 20_000_000
 """Characters. Beyond it the page would not open; changes.csv and the files themselves hold the same."""
+
+_WIDEST: Final = 1000
+"""Characters of a line that are shown in a diff: minified code has lines of a megabyte."""
 
 
 def rows(result: ScanResult | MigrationResult, code: Code) -> list[dict[str, Any]]:
@@ -58,7 +65,8 @@ def diffs(code: Code) -> list[dict[str, Any]]:
     for file, hunks in code.diffs.items():
         added = sum(line.kind == "+" for hunk in hunks for line in hunk)
         removed = sum(line.kind == "-" for hunk in hunks for line in hunk)
-        size += sum(len(line.text) for hunk in hunks for line in hunk)
+        shown = [_shown(hunk) for hunk in hunks]
+        size += sum(len(line[3]) for hunk in shown for line in hunk)
         if size > _LARGEST_DIFF:
             return []
         files.append(
@@ -66,10 +74,15 @@ def diffs(code: Code) -> list[dict[str, Any]]:
                 "file": file,
                 "added": added,
                 "removed": removed,
-                "hunks": [[(line.kind, line.old, line.new, line.text.rstrip("\r")) for line in hunk] for hunk in hunks],
+                "hunks": shown,
             }
         )
     return files
+
+
+def _shown(hunk: Sequence[Line]) -> list[tuple[str, int, int, str]]:
+    texts = narrowed([(line.kind, line.text.rstrip("\r")) for line in hunk], _WIDEST)
+    return [(line.kind, line.old, line.new, text) for line, text in zip(hunk, texts, strict=True)]
 
 
 def _row(finding: Finding, code: Code) -> dict[str, Any]:

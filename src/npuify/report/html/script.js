@@ -4,6 +4,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const words = { migrated: data.migrated ? "edited" : "edit", review: "review", manual: "by hand", note: "note" };
   const PAGE = 100;
+  const PRINTED = 1000;
   const LONGEST = 120;
   const byId = (id) => document.getElementById(id);
 
@@ -41,30 +42,41 @@
   // --- the table
   const body = byId("rows");
   const controls = ["q", "status", "severity", "area", "file"];
+  const actors = ["manual", "review", "migrated", "note"];
+  const severities = ["error", "warning", "info"];
+  const text = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+  const place = (a, b) => text(a.file, b.file) || a.line - b.line;
+  const orders = {
+    status: (a, b) => actors.indexOf(a.status) - actors.indexOf(b.status),
+    severity: (a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity),
+    code: (a, b) => text(a.code, b.code),
+    place,
+    message: (a, b) => text(a.message, b.message),
+  };
   let matching = [];
   let shown = 0;
+  let sorted = "status";
+  let backwards = false;
 
   function row(one) {
     const file = one.file.length > LONGEST ? "…" + one.file.slice(1 - LONGEST) : one.file;
-    const place = element("code", "place", element("bdi", "", file + ":" + one.line));
+    const opener = element("button", "place", element("bdi", "", file + ":" + one.line));
+    opener.type = "button";
+    opener.ariaExpanded = "false";
     const line = element("tr", "row",
       element("td", "", element("span", "chip " + one.status, words[one.status])),
       element("td", "dim", one.severity),
       element("td", "", element("code", "", one.code)),
-      element("td", "", place),
+      element("td", "", opener),
       element("td", "", prose(one.message)));
-    line.tabIndex = 0;
-    const toggle = () => {
+    line.addEventListener("click", () => {
+      // Text that is being selected, to be copied, is no click.
+      if (!getSelection().isCollapsed) return;
       const next = line.nextElementSibling;
-      if (next && next.classList.contains("detail")) next.remove();
+      const open = Boolean(next && next.classList.contains("detail"));
+      if (open) next.remove();
       else line.after(detail(one));
-    };
-    line.addEventListener("click", toggle);
-    line.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" || event.key === " ") {
-        event.preventDefault();
-        toggle();
-      }
+      opener.ariaExpanded = String(!open);
     });
     return line;
   }
@@ -80,10 +92,12 @@
   }
 
   function more() {
-    body.append(...matching.slice(shown, shown + PAGE).map(row));
+    const made = matching.slice(shown, shown + PAGE).map(row);
+    body.append(...made);
     shown = Math.min(shown + PAGE, matching.length);
     byId("more").hidden = shown >= matching.length;
     byId("more").textContent = "Show more (" + (matching.length - shown) + " left)";
+    return made;
   }
 
   function filter() {
@@ -97,40 +111,64 @@
       sought.every((word) => one.sought.includes(word)));
     byId("count").textContent =
       matching.length === data.rows.length ? String(matching.length) : matching.length + " of " + data.rows.length;
+    for (const one of document.querySelectorAll("[data-kind]")) {
+      one.ariaPressed = String(wanted[one.dataset.kind] === one.dataset.value);
+    }
     body.replaceChildren();
     shown = 0;
-    more();
+    if (matching.length) more();
+    else {
+      const nothing = element("td", "dim", "Nothing fits these filters.");
+      nothing.colSpan = 5;
+      body.append(element("tr", "", nothing));
+      byId("more").hidden = true;
+    }
+  }
+
+  function sort() {
+    const order = orders[sorted];
+    data.rows.sort((a, b) => (backwards ? -order(a, b) : order(a, b)) || orders.severity(a, b) || place(a, b));
+    for (const one of document.querySelectorAll("[data-sort]")) {
+      one.parentElement.ariaSort = one.dataset.sort !== sorted ? null : backwards ? "descending" : "ascending";
+    }
+    filter();
   }
 
   if (body) {
-    const weight = { manual: 0, review: 1, migrated: 2, note: 3 };
     for (const one of data.rows) {
       one.sought = [one.file, one.code, one.name, one.message, one.area].join(" ").toLowerCase();
     }
-    data.rows.sort((a, b) => weight[a.status] - weight[b.status]);
     for (const name of [...new Set(data.rows.map((one) => one.file))].sort()) {
       const option = element("option", "", name.length > 60 ? "…" + name.slice(-59) : name);
       option.value = name;
       byId("file").append(option);
     }
     for (const id of controls) byId(id).addEventListener("input", filter);
-    byId("more").addEventListener("click", more);
+    byId("more").addEventListener("click", () => more()[0].querySelector("button").focus());
     byId("clear").addEventListener("click", () => {
       for (const id of controls) byId(id).value = "";
       filter();
     });
-    const choose = (chosen) => {
-      for (const id of controls) byId(id).value = id === chosen.dataset.kind ? chosen.dataset.value : "";
-      filter();
-      byId("findings").scrollIntoView({ behavior: "smooth" });
-    };
     for (const one of document.querySelectorAll("[data-kind]")) {
-      one.addEventListener("click", () => choose(one));
-      one.addEventListener("keydown", (event) => {
-        if (event.key === "Enter" && one.tagName !== "BUTTON") choose(one);
+      one.addEventListener("click", () => {
+        const chosen = one.ariaPressed === "true" ? "" : one.dataset.value;
+        for (const id of controls) byId(id).value = id === one.dataset.kind ? chosen : "";
+        filter();
+        const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+        if (chosen) byId("findings").scrollIntoView({ behavior: still ? "auto" : "smooth" });
       });
     }
-    filter();
+    for (const one of document.querySelectorAll("[data-sort]")) {
+      one.addEventListener("click", () => {
+        backwards = sorted === one.dataset.sort && !backwards;
+        sorted = one.dataset.sort;
+        sort();
+      });
+    }
+    addEventListener("beforeprint", () => {
+      while (shown < matching.length && shown < PRINTED) more();
+    });
+    sort();
   }
 
   // --- the changes
@@ -151,9 +189,14 @@
       });
       holder.append(made);
     }
+    const all = byId("open-all");
+    const say = () => { all.textContent = [...holder.children].every((made) => made.open) ? "Close all" : "Open all"; };
+    holder.addEventListener("toggle", say, true);
     if (data.diffs.length <= 3) for (const made of holder.children) made.open = true;
-    byId("open-all").addEventListener("click", () => {
-      for (const made of holder.children) made.open = true;
+    all.addEventListener("click", () => {
+      const open = all.textContent === "Open all";
+      for (const made of holder.children) made.open = open;
     });
+    say();
   }
 })();

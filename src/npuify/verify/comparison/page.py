@@ -109,9 +109,9 @@ def _plot(points: Sequence[Point], direction: str, first: Difference | None) -> 
     }[direction]
     return (
         f'<h2>{words[0]}</h2><p class="dim">Relative error of {words[1]}; dashed: the limit; large dots: it came out '
-        f'at least ten times as wrong as it went in.</p><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'at least ten times as wrong as it went in.</p><figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
         f'aria-label="{words[0]}">{grid}{marks}<polyline class="limit" points="{limit}"/>'
-        f'<polyline class="curve" points="{line}"/>{dots}</svg>'
+        f'<polyline class="curve" points="{line}"/>{dots}</svg></figure>'
     )
 
 

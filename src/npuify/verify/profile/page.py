@@ -60,7 +60,8 @@ def render_html(report: ProfileReport) -> str:
         for one in report.advice
     )
     cpu = "".join(
-        f'<tr><td>{escaped(one.name)}</td><td class="number">{one.count}</td><td>{escaped(one.evidence)}</td></tr>'
+        f'<tr><td><code>{escaped(one.name)}</code></td><td class="number">{one.count}</td>'
+        f"<td>{escaped(one.evidence)}</td></tr>"
         for one in report.fallbacks
     )
     unjudged = ", ".join(f"{one.id} (lacks {', '.join(one.lacks)})" for one in report.unjudged)
@@ -84,7 +85,7 @@ def render_html(report: ProfileReport) -> str:
 
 def _table(rows: Sequence[Operator]) -> str:
     body = "".join(
-        f'<tr><td>{escaped(one.name)}</td><td>{escaped(one.core)}</td><td class="number">{one.count}</td>'
+        f'<tr><td><code>{escaped(one.name)}</code></td><td>{escaped(one.core)}</td><td class="number">{one.count}</td>'
         f'<td class="number">{one.time / 1000:.2f}</td><td class="number">{one.share:.1%}</td></tr>'
         for one in rows
     )
@@ -122,5 +123,5 @@ def _bars(steps: Sequence[Step]) -> str:
     more = f"; the first {_STEPS} of {len(steps)} are drawn" if len(steps) > _STEPS else ""
     return (
         f'<p class="dim">{legend if known else "the whole step; how it is divided is not known"}{more}</p>'
-        f'<svg viewBox="0 0 900 165" role="img" aria-label="time of each step">{"".join(parts_)}</svg>'
+        f'<figure><svg viewBox="0 0 900 165" role="img" aria-label="time of each step">{"".join(parts_)}</svg></figure>'
     )
