@@ -140,6 +140,8 @@ class EnvironmentFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """How the value changes; empty: it stays as it is."""
     products: str = ""
     """Hardware generations or releases that it holds for; empty: all."""
+    also: tuple[str, ...] = ()
+    """Further variables of which the same is true; each becomes a row of its own."""
 
 
 class PackageFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
