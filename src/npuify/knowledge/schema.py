@@ -192,4 +192,6 @@ class ReleaseInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pythons: tuple[str, ...]
     evidence: Evidence
     source: str
+    ended: str = ""
+    """The day on which the vendor's support ended, as ``2025-12-30``; empty where it goes on, or is not known."""
     has_table: bool = False
