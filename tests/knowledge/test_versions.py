@@ -73,7 +73,20 @@ def test_pinned(pin: str, torch: str) -> None:
     assert "project" in chosen.reason
 
 
-@pytest.mark.parametrize("pin", [None, "", ">=1.8", ">2", "!=2.5.0", "==1.13.1", "<2.0", "not a version"])
+@pytest.mark.parametrize("pin", ["==1.13.1", "==1.7.0+cu110", "<2.0", "<2.1", "~=1.12", "<=1.9", ">=1.7,<1.10", "==2.0.1"])
+def test_an_older_torch_goes_to_the_lowest_release_that_is_supported(pin: str) -> None:
+    chosen = choose_release(None, pin)
+    assert chosen.torch == "2.6.0"
+    assert "lowest release that the vendor still supports" in chosen.reason
+    assert pin in chosen.reason
+
+
+def test_the_end_of_the_vendors_support_is_told() -> None:
+    assert "support for it ended on 2025-12-30" in choose_release("2.1", None).reason
+    assert "ended" not in choose_release("2.7", None).reason
+
+
+@pytest.mark.parametrize("pin", [None, "", ">=1.8", ">2", "!=2.5.0", "==99.0", ">=3,<4", "not a version"])
 def test_not_pinned_to_a_shipped_one(pin: str | None) -> None:
     chosen = choose_release(None, pin)
     assert chosen.torch_npu == NEWEST

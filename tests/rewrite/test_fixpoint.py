@@ -13,7 +13,7 @@ from npuify.rewrite.fixpoint import migrate_file
 from npuify.rules import base
 from npuify.rules.worker import parses
 
-from ..rules.harness import migrated, worker
+from ..rules.harness import findings, migrated, worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -175,3 +175,56 @@ def test_position_of_an_untouched_file() -> None:
     result = migrated("x = 1\n")
     assert result == (result.relative, None, [], [], [], [])
     assert Position(1, 1) < Position(1, 2)
+
+
+COLLATE = """\
+import torch
+from torch.utils.data import DataLoader
+def collate(batch):
+    return torch.stack(batch).cuda()
+def load(data):
+    return DataLoader(data, num_workers=4, collate_fn=collate)
+"""
+
+
+@pytest.mark.parametrize("style", ["npu", "portable", "auto"])
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (
+            "NPU311",
+            "import torch\nimport torch.distributed as dist\ndist.init_process_group('nccl')\ntorch.cuda.set_device(n)\n",
+        ),
+        (
+            "NPU312",
+            "import os\nimport torch\nrank = int(os.environ['RANK'])\na = torch.device('cuda', rank)\n",
+        ),
+        ("NPU312", "import os\nimport torch\nrank = int(os.environ['RANK'])\na = torch.device(f'cuda:{rank}')\n"),
+        ("NPU312", "import torch\nimport torch.distributed as dist\nx = torch.ones(1).cuda(dist.get_rank())\n"),
+        (
+            "NPU320",
+            "import pytorch_lightning as pl\nimport torch\nt = pl.Trainer(accelerator='cuda')\nx = torch.ones(1).cuda()\n",
+        ),
+        ("NPU815", "import torch\ntorch.cuda.manual_seed(0)\nx = torch.ones(1).cuda()\n"),
+        ("NPU131", "import torch\nn = torch.cuda.get_device_properties(0).multi_processor_count\n"),
+        (
+            "NPU803",
+            COLLATE,
+        ),
+    ],
+)
+def test_what_nobody_mended_is_left_in_every_style(code: str, text: str, style: str) -> None:
+    """A new spelling of the device must not hide what the code does with it."""
+    done = migrated(text, style=style)
+    assert [finding.code for finding in done.left].count(code) == 1
+    place = next(finding for finding in done.left if finding.code == code)
+    new = done.raw.decode() if done.raw is not None else text
+    line = new.splitlines()[place.start.line - 1]
+    assert any(word in line for word in ("init_process", "device", "cuda", "npu", "manual_seed", "DataLoader", "(rank"))
+
+
+def test_what_an_edit_mends_is_not_left() -> None:
+    text = "import torch\nimport apex\nnorm = apex.normalization.FusedLayerNorm(64)\nx = torch.ones(1).cuda()\n"
+    assert "NPU620" in [finding.code for finding in findings(text)]
+    for style in ("npu", "portable", "auto"):
+        assert "NPU620" not in [finding.code for finding in migrated(text, style=style, unsafe=True).left]

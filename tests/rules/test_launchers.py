@@ -189,6 +189,36 @@ class TestVariables:
         assert "ASCEND_RT_VISIBLE_DEVICES=0,1\necho $ASCEND" in output(text, unsafe=True, name="run.sh")
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "NCCL_P2P_NET_CHUNKSIZE",
+        "NCCL_IGNORE_DISABLED_P2P",
+        "NCCL_GRAPH_MIXING_SUPPORT",
+        "NCCL_IB_PCI_RELAXED_ORDERING",
+        "NCCL_TREE_THRESHOLD",
+        "NCCL_LAUNCH_MODE",
+        "TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK",
+    ],
+)
+def test_a_rare_variable_of_nccl_is_told_of(name: str) -> None:
+    text = f"export {name}=1\ntorchrun train.py\n"
+    (found,) = findings(text, name="run.sh")
+    assert (found.code, found.subject, found.edits) == ("NPU703", name, ())
+    (found,) = findings(f'import os\nos.environ["{name}"] = "1"\n')
+    assert (found.code, found.subject, found.edits) == ("NPU701", name, ())
+
+
+def test_a_flight_recorders_pipe_has_a_name_on_ascend() -> None:
+    text = "TORCH_NCCL_DEBUG_INFO_PIPE_FILE=/tmp/pipe TORCH_NCCL_TRACE_CPP_STACK=1 python t.py\n"
+    assert output(text, name="run.sh") == text.replace("NCCL", "HCCL")
+
+
+@pytest.mark.parametrize("name", ["NCCL_ROOT", "NCCL_VERSION", "NCCL_BACKEND", "NCCL_HOME"])
+def test_what_no_nccl_reads_is_passed_over(name: str) -> None:
+    assert not findings(f"export {name}=x\npython train.py\n", name="run.sh")
+
+
 def test_a_variable_of_a_container_stays_a_string() -> None:
     """Kubernetes refuses a number for it."""
     text = "kind: Pod\nspec:\n  containers:\n    - env:\n        - name: NCCL_DEBUG\n          value: INFO\n"

@@ -10,6 +10,7 @@ from npuify.rules.kernels import _BEHIND
 
 from .harness import RELEASE, codes, findings, worker
 
+IN_FORWARD = "import torch\nclass M(torch.nn.Module):\n    def forward(self, x, mask, lens: torch.Tensor, n):\n"
 FIRES = {
     "NPU410": [
         'import torch\nt = torch.tensor([1.0], dtype=torch.float64, device="cuda")\n',
@@ -30,6 +31,17 @@ FIRES = {
             "import torch\nclass M(torch.nn.Module):\n    def forward(self, x, lens):\n"
             "        return x.repeat_interleave(lens, dim=0)\n"
         ),
+        IN_FORWARD + "        return torch.where(mask)\n",
+        IN_FORWARD + "        i, j = torch.where(\n            x > 0\n        )\n        return i\n",
+        IN_FORWARD + "        return torch.where((x > f(0, 1)),)\n",
+        IN_FORWARD + "        return torch.argwhere(x)\n",
+        IN_FORWARD + "        return torch.repeat_interleave(x, torch.tensor([1, 2]), dim=0)\n",
+        IN_FORWARD + "        return torch.repeat_interleave(x, lens, 0)\n",
+        IN_FORWARD + "        return x.repeat_interleave(torch.ones(3).long(), 0)\n",
+        IN_FORWARD + "        return torch.repeat_interleave(lens)\n",
+        IN_FORWARD + "        return x.repeat_interleave(repeats=lens[1:] - lens[:-1])\n",
+        IN_FORWARD + "        counts = torch.bincount(x)\n        return x.repeat_interleave(counts)\n",
+        IN_FORWARD + "        return torch.repeat_interleave(x, seq_lens)\n",
     ],
     "NPU413": [
         (
@@ -125,6 +137,16 @@ SILENT = {
             "        return np.nonzero(x)\n"
         ),
         "import torch\nclass M(torch.nn.Module):\n    def forward(self, x, frame):\n        return frame.nonzero()\n",
+        IN_FORWARD + "        return torch.where(mask, x, 0)\n",
+        IN_FORWARD + "        return torch.where(\n            mask,\n            x,\n            lens,\n        )\n",
+        "import numpy as np\n" + IN_FORWARD + "        return np.where(mask)\n",
+        IN_FORWARD + "        return torch.where(*pair)\n",
+        IN_FORWARD + "        return torch.repeat_interleave(x, x.size(0), dim=0)\n",
+        IN_FORWARD + "        return x.repeat_interleave(self.heads // self.groups, dim=1)\n",
+        IN_FORWARD + "        return x.repeat_interleave(math.ceil(n), 1)\n",
+        IN_FORWARD + "        return x.repeat_interleave(len(lens), 0)\n",
+        IN_FORWARD + "        return x.repeat_interleave(x.shape[1] - 1, 0)\n",
+        "import torch\ndef prepare(mask):\n    return torch.where(mask)\n",
     ],
     "NPU413": [
         "import torch\nclass M(nn.Module):\n    def forward(self, x, mask):\n        return x[mask]\nM().cuda()\n",

@@ -33,6 +33,21 @@ TORCH = "torch==2.14.0 torch-npu==2.14.0"
             "pip install tqdm --extra-index-url https://wheels.example/whl/cpu\n",
         ),
         ('bash -c "pip install torch && make"\n', f'bash -c "pip install {TORCH} && make"\n'),
+        ("pip --no-cache-dir install torch\n", f"pip --no-cache-dir install {TORCH}\n"),
+        ("uv add torch tqdm\n", f"uv add {TORCH} tqdm\n"),
+        (
+            "uv add 'torch>=2.0' deepspeed==0.9.5 --dev\n",
+            "uv add 'torch==2.14.0' torch-npu==2.14.0 \"deepspeed>=0.12.6\" --dev\n",
+        ),
+        ("uv --quiet add xformers rich\n", "uv --quiet add rich\n"),
+        ("poetry add torch@^2.1 onnxruntime-gpu@1.16.0\n", f"poetry add {TORCH} onnxruntime-cann\n"),
+        ('poetry add "torch@latest" rich@13.0\n', 'poetry add "torch==2.14.0" torch-npu==2.14.0 rich@13.0\n'),
+        ("poetry add --group dev xformers@0.0.22 black\n", "poetry add --group dev black\n"),
+        ("pipenv install torch==2.1.0 nvidia-cudnn-cu12\n", f"pipenv install {TORCH}\n"),
+        ("pdm add torch\n", f"pdm add {TORCH}\n"),
+        ("conda create -y -n x python=3.8\n", "conda create -y -n x python=3.10\n"),
+        ('conda create -n x "python=3.7" numpy\n', 'conda create -n x "python=3.10" numpy\n'),
+        ("mamba install -c conda-forge rich cudnn\n", "mamba install -c conda-forge rich\n"),
     ],
 )
 @pytest.mark.parametrize(("name", "head"), [("install.sh", ""), ("Dockerfile", "FROM ubuntu\nRUN ")])
@@ -51,6 +66,11 @@ def test_edited(before: str, after: str, name: str, head: str) -> None:
         # The pair is made by two lines.
         "pip install torch==2.1.0\npip install torch-npu==2.1.0.post17\n",
         "pip install -e .\npip install ./torch\n",
+        "pip install --no-binary flash-attn --upgrade-strategy eager tqdm\n",
+        "uv sync --extra cuda\nuv lock\nuv run --with torch train.py\npoetry install\npipenv install\npoetry add rich\n",
+        "poetry add git+https://github.com/me/torch-tools.git@master\n",
+        "conda install cmake ninja\nconda activate torch\nconda create -n torch python=3.10\nconda remove xformers\n",
+        "conda env create -f environment.yml\nconda install -c pytorch -n xformers rich\n",
     ],
 )
 def test_left_alone(text: str) -> None:
@@ -112,10 +132,30 @@ def test_torch_of_conda_is_left_to_a_person(line: str) -> None:
     assert "torch-npu" in found.advice
 
 
+def test_what_stands_beside_condas_torch_is_left_to_a_person_as_well() -> None:
+    line = "conda install pytorch==1.12.1 torchvision==0.13.1 cudatoolkit=11.3 xformers -c pytorch -c xformers\n"
+    assert output(line, unsafe=True, name="install.sh") == line
+    found = [(one.code, one.safety) for one in findings(line, name="install.sh")]
+    assert found == [("NPU601", Safety.MANUAL), ("NPU607", Safety.MANUAL)]
+
+
+def test_conda_is_never_left_with_nothing_to_install() -> None:
+    line = "conda install -y -c nvidia cuda-nvcc=12.1 cudnn\n"
+    assert output(line, unsafe=True, name="install.sh") == line
+    assert [one.code for one in findings(line, name="install.sh")] == ["NPU607", "NPU607"]
+
+
+def test_a_python_that_the_shell_fills_in_is_not_judged() -> None:
+    assert not findings("conda create -n x python=$PYTHON\n", name="install.sh")
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "pip install \xff\n",
+        "conda install \xff 'torch\n",
+        "poetry add torch@ @1.2\n",
+        "uv add torch@\n",
         "pip install 'torch\n",
         "pip install torch[\\\n",
         "pip install \\",
@@ -139,6 +179,9 @@ LISTS = [
     ('["pip", "install", "torch"', '["pip", "install", "torch"'),
     ('["pip", "install", "torch==${X}"]', '["pip", "install", "torch==${X}"]'),
     ('["pip", "install", "nvidia-cudnn-cu12"]', '["pip", "install", "nvidia-cudnn-cu12"]'),
+    ('["pip", "install", "torch==2.1.0"]', '["pip", "install", "torch==2.14.0", "torch-npu==2.14.0"]'),
+    ('["uv", "add", "torch", "tqdm"]', '["uv", "add", "torch==2.14.0", "torch-npu==2.14.0", "tqdm"]'),
+    ('["poetry", "add", "-n", "rich", "xformers"]', '["poetry", "add", "-n", "rich"]'),
     ('["bash", "-c", "pip install torch"]', f'["bash", "-c", "pip install {TORCH}"]'),
 ]
 

@@ -55,6 +55,7 @@ FIRES = {
     "NPU805": [
         "for epoch in range(3):\n    scheduler.step()\n    for x in loader:\n        optimizer.step()\n",
         "for x in loader:\n    lr_scheduler.step()\n    loss.backward()\n    optimizer.step()\n",
+        "for x in loader:\n    sched.step()\n    scaler.scale(loss).backward()\n    scaler.step(opt)\n",
     ],
     "NPU806": [
         "sampler = DistributedSampler(train_set)\nfor epoch in range(3):\n    pass\n",

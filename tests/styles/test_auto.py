@@ -226,3 +226,13 @@ def test_every_release_says_what_it_reaches(release: str) -> None:
         "torch.amp.GradScaler",
     ):
         assert not table.transfer_reaches(name), name
+
+
+@pytest.mark.parametrize("name", ["flash_attn", "xformers.ops"])
+def test_a_call_that_the_program_does_without_stays(name: str) -> None:
+    """Where the import fails the program has another way, so that the call is never reached on an NPU."""
+    call = "flash_attn_func" if name == "flash_attn" else "memory_efficient_attention"
+    guarded = f"try:\n    from {name} import {call}\nexcept ImportError:\n    {call} = None\n"
+    use = f"import torch\ndef f(q, k, v):\n    return {call}(q, k, v) if {call} else q\n"
+    assert output(guarded + use, style="auto", unsafe=True).endswith(guarded + use)
+    assert "npu_fusion_attention" in output(f"from {name} import {call}\n" + use, style="auto", unsafe=True)

@@ -12,7 +12,7 @@ from npuify.options import Options
 from npuify.rewrite.plan import plan
 from npuify.rules.styles import helper
 
-from ..rules.harness import output
+from ..rules.harness import migrated, output
 from .stand_in import Name, machine
 
 if TYPE_CHECKING:
@@ -252,3 +252,16 @@ def test_apex_amp_on_cuda_and_autocast_on_an_npu(kind: str) -> None:
             "exit",
             "optimizer.step()",
         ]
+
+
+def test_an_import_of_apex_without_a_use_goes_on_every_device() -> None:
+    text = "import torch\nfrom apex.parallel import SyncBatchNorm\nx = torch.ones(1)\n"
+    assert output(text, style="portable", unsafe=True) == text.replace("from apex.parallel import SyncBatchNorm\n", "")
+
+
+def test_variables_of_both_libraries_side_by_side_leave_nothing_to_say() -> None:
+    text = 'import os\nimport torch\nos.environ["NCCL_SOCKET_IFNAME"] = "eth0"\nx = torch.ones(1)\n'
+    done = migrated(text, style="portable")
+    assert b'os.environ["HCCL_SOCKET_IFNAME"] = "eth0"' in (done.raw or b"")
+    assert b'os.environ["NCCL_SOCKET_IFNAME"] = "eth0"' in (done.raw or b"")
+    assert not done.left

@@ -8,7 +8,7 @@ from npuify import knowledge
 from npuify.rules.styles import helper
 
 from ..rules.harness import RELEASE, findings, output
-from .stand_in import values
+from .stand_in import machine, values
 
 HELPER = helper.text().decode()
 TABLE = knowledge.load(RELEASE)
@@ -116,6 +116,21 @@ def test_strings_on_an_npu_name_the_npu() -> None:
 def test_the_helper_takes_numbers_devices_and_nothing(kind: str, index: object, device: object) -> None:
     code = f"import compute_device\nv = compute_device.get({index!r})\n"
     assert values(code, kind, HELPER) == {"v": device}
+
+
+@pytest.mark.parametrize(("cards", "device"), [(0, "cuda"), (8, "npu")])
+def test_importing_the_helper_does_not_start_the_runtime(cards: int, device: str) -> None:
+    """It would read ASCEND_RT_VISIBLE_DEVICES then, and a program that sets it afterwards would get card 0."""
+    with machine("npu") as modules:
+
+        def starts() -> bool:
+            raise AssertionError("the runtime is started")
+
+        modules["torch"].npu.is_available = starts
+        modules["torch"].npu.device_count = lambda: cards
+        space: dict[str, object] = {}
+        exec(compile(HELPER, "compute_device.py", "exec"), space)
+    assert space["type"] == device
 
 
 # --- torch.accelerator ------------------------------------------------------------------------------------------------

@@ -236,6 +236,28 @@ LAYOUTS: list[tuple[str, dict[str, str], list[str], list[list[str]]]] = [
         [["train.py"], ["-m", "pkg.ops.step"]],
     ),
     (
+        "a folder that a script puts on the path, though it looks like a package",
+        {
+            "core/__init__.py": "",
+            "core/corr.py": USE,
+            "core/raft.py": "import torch\nfrom corr import where\ntorch.cuda.empty_cache()\n",
+            "train.py": "import sys\nsys.path.append('core')\nfrom raft import where\n" + MAIN,
+        },
+        ["core/compute_device.py"],
+        [["train.py"]],
+    ),
+    (
+        "a package beside which a script puts a folder on the path",
+        {
+            "pkg/__init__.py": "",
+            "pkg/core.py": USE,
+            "pkg/tools.py": "from pkg.core import where\nimport torch\ntorch.cuda.empty_cache()\n",
+            "train.py": "import sys\nsys.path.append('./pkg')\nfrom pkg.tools import where\n" + MAIN,
+        },
+        ["pkg/compute_device.py"],
+        [["train.py"]],
+    ),
+    (
         "a name of ours is taken",
         {"compute_device.py": "x = 1\n", "train.py": "from compute_device import x\n" + USE + MAIN},
         ["compute_device.py"],

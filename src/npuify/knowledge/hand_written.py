@@ -73,13 +73,14 @@ def meanings() -> Mapping[str, tuple[Meaning, ...]]:
 
 @cache
 def environment() -> Mapping[str, EnvironmentFact]:
-    """The rows of ``environment.toml`` by variable."""
+    """The rows of ``environment.toml`` by variable; a row for several stands there for each of them."""
     path = DATA / "environment.toml"
     found: dict[str, EnvironmentFact] = {}
     for row in read_rows(path, "variable", EnvironmentFact):
-        if row.cuda in found:
-            raise NpuifyError(f"two rows for {row.cuda}", file=str(path))
-        found[row.cuda] = row
+        for name in (row.cuda, *row.also):
+            if name in found:
+                raise NpuifyError(f"two rows for {name}", file=str(path))
+            found[name] = msgspec.structs.replace(row, cuda=name, also=())
     return found
 
 

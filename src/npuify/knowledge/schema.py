@@ -140,6 +140,8 @@ class EnvironmentFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """How the value changes; empty: it stays as it is."""
     products: str = ""
     """Hardware generations or releases that it holds for; empty: all."""
+    also: tuple[str, ...] = ()
+    """Further variables of which the same is true; each becomes a row of its own."""
 
 
 class PackageFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -190,4 +192,6 @@ class ReleaseInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pythons: tuple[str, ...]
     evidence: Evidence
     source: str
+    ended: str = ""
+    """The day on which the vendor's support ended, as ``2025-12-30``; empty where it goes on, or is not known."""
     has_table: bool = False

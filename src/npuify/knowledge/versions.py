@@ -50,7 +50,9 @@ def choose_release(requested: str | None, torch_pin: str | None) -> Release:
     Args:
         requested: what the user asked for: ``2.7``, ``2.7.1`` or ``2.7.1.post11``; it wins over everything.
         torch_pin: the project's requirement of torch, for example ``==2.1.0`` or ``>=2.0,<2.4``. It decides only
-            if it bounds the version from above; otherwise the newest stable release is taken.
+            if it bounds the version from above; otherwise the newest stable release is taken. A project whose torch is
+            older than that of every release has to change it in any case: it is moved to the lowest release that the
+            vendor still supports, which is the smallest step that will be mended.
 
     Raises:
         NpuifyError: no table is shipped for what was requested.
@@ -75,10 +77,30 @@ def choose_release(requested: str | None, torch_pin: str | None) -> Release:
                     return _release(
                         table, f"the release of the minor version that the project's torch{torch_pin} means"
                     )
+            if _is_older(specifiers):
+                lowest = next((table for table in reversed(shipped_tables()) if not release_info(table).ended), newest)
+                return _release(
+                    lowest,
+                    f"the lowest release that the vendor still supports; the project asks for torch{torch_pin}, "
+                    "for which there is none",
+                )
             return _release(
                 newest, f"the newest stable release; none is for torch{torch_pin}, which the project asks for"
             )
     return _release(newest, "the newest stable release; the project does not pin torch")
+
+
+def _is_older(specifiers: SpecifierSet) -> bool:
+    """Whether a requirement of torch ends below the torch of the first release."""
+    first = min(Version(release_info(table).torch) for table in shipped_tables())
+    for one in specifiers:
+        try:
+            bound = Version(one.version.removesuffix(".*"))
+        except InvalidVersion:
+            continue
+        if (one.operator in ("==", "===", "~=", "<=") and bound < first) or (one.operator == "<" and bound <= first):
+            return True
+    return False
 
 
 def _satisfies(torch: str, specifiers: SpecifierSet) -> bool:
@@ -133,6 +155,8 @@ def release_info(table: str) -> ReleaseInfo:
 
 def _release(table: str, reason: str) -> Release:
     info = release_info(table)
+    if info.ended:
+        reason += f"; the vendor's support for it ended on {info.ended}"
     return Release(torch_npu=table, torch=info.torch, cann=info.cann, reason=reason)
 
 

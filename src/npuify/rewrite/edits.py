@@ -100,23 +100,38 @@ def apply_edits(data: bytes, edits: Iterable[Edit]) -> bytes:
 
 
 class OffsetMap:
-    """Where an offset of an edited text stood in the text before any round of edits."""
+    """Where an offset of an edited text stood in the text before any round of edits, and the other way round."""
 
     def __init__(self) -> None:
         self._rounds: list[tuple[list[int], list[int]]] = []
+        self._edits: list[list[tuple[int, int, int]]] = []
 
     def add(self, edits: Iterable[Edit]) -> None:
         """Remember one round of edits, given with offsets into the text of that round."""
         ends, shifts = [0], [0]
         shift = 0
-        for edit in edits:
+        made = list(edits)
+        for edit in made:
             shift += len(edit.after.encode("utf-8", "surrogatepass")) - (edit.end - edit.start)
             ends.append(edit.end + shift)
             shifts.append(shift)
         self._rounds.append((ends, shifts))
+        self._edits.append([(edit.start, edit.end, shift) for edit, shift in zip(made, shifts[1:], strict=True)])
 
     def original(self, offset: int) -> int:
         """The offset in the first text; for new text, an offset at the edit that brought it."""
         for ends, shifts in reversed(self._rounds):
             offset = max(0, offset - shifts[bisect_right(ends, offset) - 1])
+        return offset
+
+    def edited(self, offset: int) -> int:
+        """The offset in the edited text; for what an edit replaced, that of what it put there."""
+        for edits in self._edits:
+            shift = 0
+            for start, end, after in edits:
+                if offset < max(start, end):  # what is put in before a place moves it
+                    offset = min(offset, start)
+                    break
+                shift = after
+            offset += shift
         return offset

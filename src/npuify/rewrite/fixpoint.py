@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -126,6 +126,8 @@ def _rounds(
     made = {id(finding) for finding in wanted(found, unsafe=unsafe)}
     offered = [finding for finding in found if finding.edits and id(finding) not in made]
     findings = _still_offered(findings, offered, text, current, offsets)
+    if relative.endswith((".py", ".pyi", ".ipynb")):
+        findings = _with_hidden(findings, found, changes, text, current, offsets)
     return MigratedFile(relative, raw if changes else None, found, findings, changes, problems)
 
 
@@ -147,6 +149,41 @@ def _still_offered(
             finding if first is None or not moved else replace(first, start=finding.start, end=finding.end, edits=moved)
         )
     return told
+
+
+_RENAMES: Final = frozenset(
+    "NPU100 NPU101 NPU103 NPU105 NPU106 NPU107 NPU110 NPU111 NPU113 NPU115 NPU118 NPU119 NPU120 NPU301 NPU302".split()
+)
+"""Rules whose edits say a device or a back end otherwise, or import what that takes: what the code does stays."""
+
+
+def _with_hidden(
+    left: list[Finding], found: list[Finding], changes: list[Change], before: Text, after: Text, offsets: OffsetMap
+) -> list[Finding]:
+    """What is left, with what the first round found and nobody mended, but which is not known again by its new names.
+
+    That a global rank numbers the card is no less true of ``torch.device(compute_device.type, rank)``.
+    """
+    seen = {
+        (finding.code, before.position(offsets.original(after.offset(finding.start.line, finding.start.column)))[0])
+        for finding in left
+    }
+    hidden = []
+    for finding in found:
+        mended = {change.code for change in changes if _meet(change, finding)}
+        if finding.edits or (finding.code, finding.start.line) in seen or mended - _RENAMES or finding.code in mended:
+            continue
+        first = [one for one in found if one.code == finding.code and not one.edits]
+        if sum(one.code == finding.code for one in left) >= len(first):
+            continue  # what is said once a file is said of another place now
+        start = offsets.edited(before.offset(finding.start.line, finding.start.column))
+        end = max(start, offsets.edited(before.offset(finding.end.line, finding.end.column)))
+        hidden.append(replace(finding, start=Position(*after.position(start)), end=Position(*after.position(end))))
+    return sorted([*left, *hidden], key=lambda one: (one.start, one.end, one.code)) if hidden else left
+
+
+def _meet(change: Change, finding: Finding) -> bool:
+    return change.start.line <= finding.end.line and finding.start.line <= change.end.line
 
 
 def _moved(edits: Sequence[Edit], by: int, data: bytes) -> tuple[Edit, ...]:

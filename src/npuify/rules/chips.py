@@ -19,6 +19,7 @@ from npuify.rules.project_index import is_test
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from npuify.knowledge import Product
     from npuify.model import Finding
     from npuify.rules.context import PythonFile
 
@@ -33,6 +34,11 @@ def _once(code: str, file: PythonFile) -> bool:
         return False
     file.remember(code, True)
     return True
+
+
+def without_fused_attention(product: Product | None) -> bool:
+    """Whether a chip was named, and one of the older ones, which have neither fused attention nor binary kernels."""
+    return product is not None and not product.fused_attention
 
 
 _KEYWORD = re.compile(rb"\s*=[\s(]*true\b")
@@ -193,7 +199,7 @@ def overflow_saturates(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     Severity.WARNING,
     words=("scaled_dot_product_attention",),
     names=("torch.nn.functional.scaled_dot_product_attention",),
-    chip=lambda product: product is not None and not product.fused_attention,
+    chip=without_fused_attention,
     evidence=Evidence.DOCUMENTED,
     source="op-plugin: ScaledDotProductAttentionKernelNpuOpApi.cpp asks for SoC 220 or newer",
 )

@@ -209,6 +209,9 @@ class PythonFile:
         """Whether code that names both devices is as the project's style writes it, so that nothing is left to say."""
         plan = self.project.plan
         if plan.style == "portable":
+            if self.rule.code == "NPU701":
+                # Both variables are set, one statement after the other.
+                return any(edit.after.strip("\"'").encode() in self.source.data for edit in edits)
             statement = next((up for up in (node, *self.ancestors(node)) if isinstance(up, ast.stmt)), node)
             return f"{plan.helper}." in self.code(statement)
         if plan.style == "auto":

@@ -54,7 +54,14 @@ def data_parallel(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     yield file.report(node, message, subject="torch.nn.DataParallel", advice=_STEPS)
 
 
-_SET_DEVICE = ("torch.cuda.set_device", "torch.npu.set_device", "torch_npu.npu.set_device")
+_SET_DEVICE = frozenset(
+    ("torch.cuda.set_device", "torch.npu.set_device", "torch_npu.npu.set_device", "torch.accelerator.set_device_index")
+)
+
+
+def _is_set_device(name: str | None, file: PythonFile) -> bool:
+    """Whether a function chooses the process's card, in any of the styles' spellings."""
+    return name in _SET_DEVICE or name == f"{file.project.plan.helper}.api.set_device"
 
 
 @rule(
@@ -77,9 +84,9 @@ def set_device_after_init(node: ast.Call, file: PythonFile) -> Iterator[Finding]
     ):
         return
     statements, index = _place(node, file)
-    if any(_sets_device(statement) for statement in statements[:index]):
+    if any(_sets_device(statement, file) for statement in statements[:index]):
         return
-    late = next((statement for statement in statements[index + 1 :] if _sets_device(statement)), None)
+    late = next((statement for statement in statements[index + 1 :] if _sets_device(statement, file)), None)
     if late is None or any(keyword.arg == "device_id" for keyword in node.keywords):
         return
     between = statements[index + 1 : statements.index(late)]
@@ -105,9 +112,9 @@ def _place(node: ast.AST, file: PythonFile) -> tuple[list[ast.stmt], int]:
     return [], 0
 
 
-def _sets_device(statement: ast.stmt) -> bool:
+def _sets_device(statement: ast.stmt, file: PythonFile) -> bool:
     call = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(call, ast.Call) and dotted_text(call.func) in _SET_DEVICE
+    return isinstance(call, ast.Call) and _is_set_device(dotted_text(call.func), file)
 
 
 def _needs_group(statement: ast.stmt) -> bool:
@@ -126,6 +133,10 @@ def _defines(statement: ast.stmt, late: ast.stmt) -> bool:
     )
 
 
+_OWNERS = ("", "self.", "args.", "dist.get_")
+"""What stands before ``rank`` where it may be the rank among all machines."""
+
+
 @rule(
     "NPU312",
     "global-rank-as-device",
@@ -133,15 +144,13 @@ def _defines(statement: ast.stmt, late: ast.stmt) -> bool:
     Severity.WARNING,
     words=(
         "set_device(",
+        "set_device_index(",
         "device_ids=[",
-        "cuda(rank",
-        "to(rank",
         ":{rank}",
-        "device(rank",
-        '"cuda", rank',
-        "'cuda', rank",
-        *(f"{before}{owner}.rank" for owner in ("self", "args") for before in ("cuda(", "to(", ":{", "device(")),
-        *(f"{quote}cuda{quote}, {owner}.rank" for owner in ("self", "args") for quote in "\"'"),
+        ".type, rank",
+        *(f"{before}({owner}rank" for before in ("cuda", "npu", "to", "device") for owner in _OWNERS),
+        *(f"{quote}{device}{quote}, {owner}rank" for device in ("cuda", "npu") for owner in _OWNERS for quote in "\"'"),
+        *(f"{before}{owner}.rank" for owner in ("self", "args") for before in (":{", ".type, ")),
     ),
     evidence=Evidence.REPORTED,
     source="users' reports: error 107001, invalid device ID, on the second machine",
@@ -152,10 +161,10 @@ def global_rank_as_device(node: ast.Call, file: PythonFile) -> Iterator[Finding]
     That works on one machine. On the second one the ranks start at 8, and there is no card 8.
     """
     name = file.qualname(node.func) or dotted_text(node.func)
-    if name in _SET_DEVICE or name == "torch.cuda.device":
+    if _is_set_device(name, file) or name in ("torch.cuda.device", "torch.npu.device"):
         given = node.args[0] if len(node.args) == 1 else None
     elif (name == "torch.device" and node.args) or (
-        isinstance(node.func, ast.Attribute) and node.func.attr in ("cuda", "to") and len(node.args) == 1
+        isinstance(node.func, ast.Attribute) and node.func.attr in ("cuda", "npu", "to") and len(node.args) == 1
     ):
         given = _index_of(node.args)
     else:
@@ -175,9 +184,10 @@ def _index_of(arguments: list[ast.expr]) -> ast.expr | None:
     """The number of the card in ``("cuda", n)``, ``(f"cuda:{n}",)`` or ``(n,)``."""
     first = arguments[0]
     if isinstance(first, ast.JoinedStr):
-        parts = first.values
-        text = parts[0].value if len(parts) == 2 and isinstance(parts[0], ast.Constant) else ""
-        return parts[1].value if text in ("cuda:", "npu:") and isinstance(parts[1], ast.FormattedValue) else None
+        *before, last = first.values
+        text = before[-1].value if before and isinstance(before[-1], ast.Constant) else ""
+        named = text in ("cuda:", "npu:") if len(before) == 1 else text == ":" and len(before) == 2
+        return last.value if named and isinstance(last, ast.FormattedValue) else None
     return arguments[-1] if isinstance(arguments[-1], (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else None
 
 

@@ -10,6 +10,7 @@ from npuify.model import Safety, Severity
 from npuify.rules.base import rule
 from npuify.rules.device_use import Use, device_table_entry, looked_up_by_device, use_of
 from npuify.rules.names import replace_in_literal
+from npuify.rules.training_frameworks import asked_of_lightning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +71,7 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
     if shape is None:
         return
     parent = file.parent(node)
-    if isinstance(parent, (ast.Expr, ast.JoinedStr)):
+    if isinstance(parent, (ast.Expr, ast.JoinedStr)) or asked_of_lightning(parent, file):
         return
     use = use_of(node, file)
     if use is Use.OTHER or device_table_entry(node, file):

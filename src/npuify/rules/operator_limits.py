@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.base import rule
+from npuify.rules.chips import without_fused_attention
 from npuify.rules.context import argument
 from npuify.rules.operators import imports_torch, in_module_class, keyword_of
 from npuify.source.types import TENSOR, infer
@@ -213,7 +214,7 @@ def float32_precision_is_hf32(node: ast.Call, file: PythonFile) -> Iterator[Find
     Severity.WARNING,
     words=("dataloader(",),
     needs_cuda=True,
-    chip=lambda product: product is not None and not product.fused_attention,
+    chip=without_fused_attention,
     evidence=Evidence.DOCUMENTED,
     source="op-plugin: torch_npu.npu.set_compile_mode; on the first-generation 910 and the 310P jit_compile is on",
 )

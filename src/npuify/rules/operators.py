@@ -153,12 +153,43 @@ def complex_in_forward(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
 
 _DYNAMIC = {
     "nonzero": "a mask and torch.where, where the places themselves are not needed",
+    "argwhere": "a mask and torch.where, where the places themselves are not needed",
+    "where": "torch.where with three arguments, where the places themselves are not needed",
     "unique": "it before the step, on the CPU, where the values are known there",
     "unique_consecutive": "it before the step, on the CPU, where the values are known there",
     "masked_select": "a product with the mask, and divide by the mask's sum",
     "repeat_interleave": "output_size=, so that the size need not be fetched",
 }
 _TENSOR_ONLY = frozenset(("masked_select", "repeat_interleave", "unique_consecutive"))
+_BY_NUMBER = re.compile(rb"\s*\(\s*(?:repeats\s*=\s*)?\d+\s*[,)]")
+_FAR = 2000
+"""Bytes of a call's arguments that are looked at."""
+
+
+def _shape_known(lower: bytes, start: int, end: int) -> bool:
+    """Whether the text beside a word of NPU412 says that no shape depends on data there; see ``npuify.rules.hits``."""
+    word = lower[start:end]
+    if word == b"repeat_interleave" and _BY_NUMBER.match(lower, end):
+        return True
+    return (word == b"torch.where" and _has_choices(lower, end)) or outside_modules(lower, start, end)
+
+
+def _has_choices(lower: bytes, end: int) -> bool:
+    """Whether ``torch.where`` is given more than a mask, as the text behind its name tells."""
+    depth = 0
+    for at in range(end, min(end + _FAR, len(lower))):
+        sign = lower[at : at + 1]
+        if sign in b"([{":
+            depth += 1
+        elif sign in b")]}":
+            depth -= 1
+            if depth < 1:
+                break
+        elif sign == b"," and depth == 1:
+            return lower[at + 1 : at + _FAR].lstrip()[:1] not in (b")", b"#")
+        elif sign in b"\"'#":
+            break  # what stands in a text or a comment is no argument
+    return False
 
 
 @rule(
@@ -169,12 +200,13 @@ _TENSOR_ONLY = frozenset(("masked_select", "repeat_interleave", "unique_consecut
     words=(
         "torch.nonzero",
         "nonzero(as_tuple",
+        "torch.argwhere",
+        "torch.where",
         "torch.unique",
         "masked_select",
-        "torch.repeat_interleave",
-        "repeat_interleave(len",
+        "repeat_interleave",
     ),
-    idle=outside_modules,
+    idle=_shape_known,
     evidence=Evidence.DOCUMENTED,
     source="PyTorch documents that these wait for the device; msprof-analyze's rule for synchronising operators",
 )
@@ -199,7 +231,9 @@ def shape_from_data(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
         torch_only = word in _TENSOR_ONLY or keyword_of(node, "as_tuple") is not None
         if not torch_only and infer(function.value, file.source, file.scope(node)) != TENSOR:
             return
-    if word == "repeat_interleave" and _fixed_repeats(node, method):
+    if word == "repeat_interleave" and not _repeats_from_data(node, method, file):
+        return
+    if word == "where" and not _mask_alone(node):
         return
     yield file.report(
         node,
@@ -209,20 +243,39 @@ def shape_from_data(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     )
 
 
-def _fixed_repeats(node: ast.Call, method: bool) -> bool:
-    """Whether ``repeat_interleave`` has the same count for all elements, as far as can be seen, or is told the size."""
+def _mask_alone(node: ast.Call) -> bool:
+    """Whether ``torch.where`` gets a condition and nothing to choose from, which makes it ``nonzero``."""
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    return len(given) == 1 and not isinstance(given[0], ast.Starred)
+
+
+_COUNTS = re.compile(r"(?:^|_)(?:lens|lengths|seqlens|counts)(?:_|$)|(?:lens|lengths|counts)$")
+"""What tensors of counts are called in programs, where no type is to be seen."""
+_OF_A_SHAPE = frozenset(("size", "numel", "dim", "item"))
+
+
+def _repeats_from_data(node: ast.Call, method: bool, file: PythonFile) -> bool:
+    """Whether ``repeat_interleave`` gets its counts from a tensor, as far as can be seen, and is not told their sum."""
     if keyword_of(node, "output_size") is not None:
-        return True
+        return False
     repeats = argument(node, 0 if method else 1, "repeats")
     if repeats is None:
+        return not method and len(node.args) == 1 and not node.keywords
+    return _counts(repeats, file)
+
+
+def _counts(node: ast.expr, file: PythonFile) -> bool:
+    """Whether an expression surely is a tensor: by its type, or by the name for a tensor of counts."""
+    if isinstance(node, ast.Name) and _COUNTS.search(node.id):
+        return True
+    if isinstance(node, ast.BinOp):
+        return _counts(node.left, file) or _counts(node.right, file)
+    if isinstance(node, ast.Subscript):
+        # One element of a list is a number; a part of it is none.
+        return isinstance(node.slice, ast.Slice) and _counts(node.value, file)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _OF_A_SHAPE:
         return False
-    # A name may be a number; only what is evidently a tensor depends on data.
-    if isinstance(repeats, ast.Call):
-        word = repeats.func.attr if isinstance(repeats.func, ast.Attribute) else ""
-        return word in ("size", "numel", "dim", "item", "")
-    if isinstance(repeats, ast.Name):
-        return not any(part in repeats.id for part in ("lens", "lengths", "counts"))
-    return True
+    return infer(node, file.source, file.scope(node)) == TENSOR
 
 
 @rule(

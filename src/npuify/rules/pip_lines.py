@@ -1,4 +1,4 @@
-"""``pip install`` lines of scripts, Dockerfiles and notebooks: the rules for requirements, in a shell's quotes."""
+"""What lines of scripts, Dockerfiles and notebooks install: the rules for requirements, in a shell's quotes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from npuify.model import Edit, Position, Safety, Severity
 from npuify.rules.dependencies import judge
 from npuify.rules.dependency_file import DependencyFile
 from npuify.rules.torch_set import COMPANION, INDEX, TORCH
-from npuify.source.pip_command import as_argument, pip_commands, pip_words
-from npuify.source.requirements import pip
+from npuify.source.pip_command import as_argument, conda_command, pip_commands, pip_words
+from npuify.source.requirements import Document, Spot, pip
+from npuify.source.requirements.conda import conda_entry
 from npuify.source.shell import UNKNOWN
 from npuify.source.text import Text, UnreadableText
 
@@ -122,23 +123,75 @@ def _for_workflow(finding: Finding, file: OtherFile) -> Finding:
     )
 
 
-def judge_conda_line(command: Command, file: OtherFile) -> None:
-    """Report conda's own torch, and its CUDA, where a command installs them."""
+_OF_TORCH = re.compile(r"pytorch|pytorch-cuda|pytorch-gpu|pytorch-nightly|cudatoolkit|torchvision|torchaudio")
+"""What conda installs together with its own torch."""
+_CONDA_OPTIONS = frozenset(
+    ("-n", "--name", "-p", "--prefix", "-c", "--channel", "--file", "-f", "--solver", "--platform")
+)
+"""Options of conda whose value is a word of its own."""
+
+
+def judge_conda_line(command: Command, data: bytes, file: OtherFile) -> None:
+    """Report what becomes of the packages that conda installs; its own torch is left to a person.
+
+    Args:
+        command: any command.
+        data: the text in which it stands.
+        file: gets the findings.
+    """
     values = [word.value for word in command.words]
     if command.name not in ("conda", "mamba", "micromamba") or not {"install", "create"} & set(values[1:3]):
         return
-    for word in command.words[2:]:
-        if re.match(r"(?:[\w-]+::)?(?:pytorch|pytorch-cuda|pytorch-gpu|cudatoolkit)(?:[=<>~!].*)?$", word.value):
-            file.report(
-                TORCH,
-                (word.start, word.end),
-                f"conda has no torch-npu for {word.value.replace(UNKNOWN, '…')}; "
-                f"torch-npu {file.release.torch_npu} is made for the torch {file.release.torch} that pip installs",
-                subject="torch",
-                advice=f"pip install torch=={file.release.torch} torch-npu=={file.release.torch_npu}, "
-                "and nothing of CUDA",
+    words = [
+        word
+        for before, word in zip(command.words[1:], command.words[2:], strict=False)
+        if before.value not in _CONDA_OPTIONS
+        and re.match(r"[\w.:/-]*\w", word.value)
+        and not word.value.startswith("-")
+        and word.value not in ("install", "create")
+    ]
+    found = conda_command(data, command.start, command.end, [(word.start, word.end) for word in words])
+    text = found.text.decode("latin-1")
+    entries = []
+    for word in words:
+        first, last = word.start - command.start, word.end - command.start
+        quotes = 1 if text[first : first + 1] in ("'", '"') else 0
+        entry = conda_entry(text, first + quotes, last - quotes)
+        if entry is not None and UNKNOWN not in word.value.partition("=")[0]:
+            is_known = UNKNOWN not in word.value
+            entries.append(
+                entry._replace(
+                    specifier=entry.specifier if is_known else None,
+                    version_span=entry.version_span if is_known else None,
+                    removal=Spot(first, last, ""),
+                )
             )
-            return
+    torch = next((entry for entry in entries if _OF_TORCH.fullmatch(entry.name)), None)
+    if torch is not None:
+        shown = words[entries.index(torch)] if len(words) == len(entries) else None
+        file.report(
+            TORCH,
+            (command.start + torch.start, command.start + torch.end),
+            f"conda has no torch-npu for {shown.value.replace(UNKNOWN, '…') if shown else torch.name}; "
+            f"torch-npu {file.release.torch_npu} is made for the torch {file.release.torch} that pip installs",
+            subject="torch",
+            advice=f"pip install torch=={file.release.torch} torch-npu=={file.release.torch_npu}, and nothing of CUDA",
+        )
+    others = [entry for entry in entries if not _OF_TORCH.fullmatch(entry.name)]
+    if not others:
+        return
+    try:
+        listed = Text(found.text)
+    except UnreadableText:
+        return
+    requirements = DependencyFile(file.relative, listed, Document(text, others), file.release)
+    placed = []
+    for finding in judge(requirements):
+        one = _for_workflow(_placed(finding, found, data, file), file)
+        # Who writes the line anew for torch looks at the rest of it as well.
+        placed.append(one if torch is None else structs.replace(one, edits=(), safety=Safety.MANUAL))
+    for one in _leaving_something(placed, found):
+        file.add(one)
 
 
 def _judged(command: PipCommand, file: OtherFile) -> Iterator[Finding]:
@@ -194,7 +247,7 @@ def _argument_edits(finding: Finding, command: PipCommand, data: bytes, file: Ot
                 continue
         if start == end:
             # What is added comes after the argument before it, not after the blanks that follow.
-            between = b' \t\r\n",' if command.is_words else None
+            between = b' \t\r\n",]' if command.is_words else None
             start = end = max(
                 (last for _, last in command.arguments if last <= start and not data[last:start].strip(between)),
                 default=start,
@@ -209,10 +262,10 @@ def _argument_edits(finding: Finding, command: PipCommand, data: bytes, file: Ot
         new, more, at = "", [], first
         for start, end, after in changes:
             here, *others = after.split("\n")
-            new += data[at:start].decode("utf-8", "replace") + here
+            new += _seen(command, data, at, start) + here
             more += [item.strip() for item in others if item.strip()]
             at = end
-        rest = data[at:last].decode("utf-8", "replace")
+        rest = _seen(command, data, at, last)
         is_quoted = data[first : first + 1] in (b"'", b'"')
         if command.is_words:
             edits.append(
@@ -225,6 +278,13 @@ def _argument_edits(finding: Finding, command: PipCommand, data: bytes, file: Ot
             continue
         edits.append((first, last, (new + rest if is_quoted else as_argument(new + rest)) + added))
     return edits
+
+
+def _seen(command: PipCommand, data: bytes, start: int, end: int) -> str:
+    """A part of an argument that is changed; what was blanked, such as a version as Poetry writes it, goes with it."""
+    shown = command.text[start - command.start : end - command.start]
+    kept = bytes(byte for byte, seen in zip(data[start:end], shown, strict=True) if seen not in b" " or byte in b"\"' ")
+    return kept.decode("utf-8", "replace")
 
 
 def _by_variable(written: str, new: str, start: int, added: str, file: OtherFile) -> list[Replacement | None]:

@@ -62,7 +62,7 @@ def judge_script(
         if command.name in ("echo", "printf") and not command.is_redirected:
             continue
         judge_pip_lines(data, command.start, command.end, file)
-        judge_conda_line(command, file)
+        judge_conda_line(command, data, file)
         program = options.program([word.value for word in command.words], folder)
         programs[program] = None
         lists.append((command.words, program))

@@ -242,7 +242,7 @@ def _scaled(statements: list[ast.stmt], own: ast.stmt | None) -> bool:
     "scheduler-before-optimizer",
     Safety.MANUAL,
     Severity.WARNING,
-    words=("scheduler.step()",),
+    words=("scheduler.step()", "sched.step()"),
     needs_cuda=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} of torch.optim: since 1.1 the scheduler steps after the optimiser",
@@ -251,7 +251,7 @@ def scheduler_before_optimizer(node: ast.Call, file: PythonFile) -> Iterator[Fin
     """A loop steps the learning-rate scheduler first and the optimiser later, so that the first rate is skipped."""
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "step" or node.args or node.keywords:
         return
-    if "scheduler" not in (dotted_text(node.func.value) or "").lower() or not imports_torch(file):
+    if "sched" not in (dotted_text(node.func.value) or "").lower() or not imports_torch(file):
         return
     statements, own, holder = _body(node, file)
     if own is None or not isinstance(own, ast.Expr) or not isinstance(holder, _LOOPS):
@@ -275,7 +275,7 @@ def _steps_optimizer(statement: ast.stmt) -> bool:
         name == "step"
         and isinstance(call.func, ast.Attribute)
         and any(part in (dotted_text(call.func.value) or "").lower() for part in ("optim", "scaler"))
-        and "scheduler" not in (dotted_text(call.func.value) or "").lower()
+        and "sched" not in (dotted_text(call.func.value) or "").lower()
         for name, call in _calls(statement)
     )
 

@@ -35,6 +35,17 @@ def _own(packages: tuple[str, ...], file: PythonFile) -> bool:
     return any(package in file.project.packages or package in file.project.modules for package in packages)
 
 
+def asked_of_lightning(node: ast.AST | None, file: PythonFile) -> str:
+    """The name of Lightning's class that gets ``accelerator=`` or ``gpus=``; empty for any other argument."""
+    if not isinstance(node, ast.keyword) or node.arg not in ("accelerator", "gpus") or not file.says(b"lightning"):
+        return ""
+    call = _call_of(node, file)
+    name = (file.qualname(call.func) or "") if call is not None else ""
+    if name.partition(".")[0] not in _LIGHTNING or name.rpartition(".")[2] not in ("Trainer", "Fabric"):
+        return ""
+    return "" if _own(_LIGHTNING, file) else name
+
+
 @rule(
     "NPU320",
     "lightning-accelerator",
@@ -50,13 +61,8 @@ def lightning_accelerator(node: ast.keyword, file: PythonFile) -> Iterator[Findi
 
     With ``accelerator="auto"`` it takes the CPU and says nothing.
     """
-    if node.arg not in ("accelerator", "gpus") or not file.says(b"lightning"):
-        return
-    call = _call_of(node, file)
-    name = (file.qualname(call.func) or "") if call is not None else ""
-    if name.partition(".")[0] not in _LIGHTNING or name.rpartition(".")[2] not in ("Trainer", "Fabric"):
-        return
-    if _own(_LIGHTNING, file):
+    name = asked_of_lightning(node, file)
+    if not name:
         return
     value = node.value.value if isinstance(node.value, ast.Constant) else None
     if node.arg == "gpus":

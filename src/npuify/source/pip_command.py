@@ -1,4 +1,7 @@
-"""``pip install …`` in a command line, read as a file of requirements whose offsets are those of the command."""
+"""``pip install …`` in a command line, read as a file of requirements whose offsets are those of the command.
+
+So are the commands of uv, Poetry, PDM, Rye and pipenv that add requirements to a project, and conda's.
+"""
 
 from __future__ import annotations
 
@@ -6,39 +9,30 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+_OPTIONS = rb"(?:[ \t]+-[\w=./:-]+)*[ \t]+"
 _INSTALL = re.compile(
-    rb"\b(?:uv[ \t]+)?pip[\d.]*[ \t]+install[ \t]+"
-    rb"(?P<arguments>(?:\"[^\"\r\n]*\"|'[^'\r\n]*'|\\\r?\n|[^;&|#\r\n\"'\\])+)"
+    rb"\b(?:(?:(?:uv[ \t]+)?pip[\d.]*|pipenv)%binstall|(?P<adds>uv|poetry|pdm|rye)%badd)[ \t]+"
+    rb"(?P<arguments>(?:\"[^\"\r\n]*\"|'[^'\r\n]*'|\\\r?\n|[^;&|#\r\n\"'\\])+)" % (_OPTIONS, _OPTIONS)
 )
 _ARGUMENT = re.compile(rb"\"[^\"]*\"|'[^']*'|[^\s\"'\\]+(?:\"[^\"]*\"|'[^']*')?")
 _WITH_VALUE = frozenset(
     (
-        b"-f",
-        b"--find-links",
-        b"-i",
-        b"--index-url",
-        b"--extra-index-url",
-        b"-r",
-        b"--requirement",
-        b"-c",
-        b"--constraint",
-        b"-t",
-        b"--target",
-        b"--prefix",
-        b"--platform",
-        b"--python-version",
-        b"--root",
-        b"--src",
-        b"--progress-bar",
-        b"--timeout",
-        b"--trusted-host",
-        b"-e",
-        b"--editable",
-        b"--torch-backend",
-    )
+        b"-f --find-links -i --index-url --extra-index-url --index --default-index -r --requirement --requirements -c "
+        b"--constraint --constraints -t --target --prefix --platform --python-version --root --src --progress-bar "
+        b"--timeout --default-timeout --retries --proxy --cert --client-cert --trusted-host -e --editable "
+        b"--torch-backend --no-binary --only-binary --no-binary-package --no-build-isolation-package --abi "
+        b"--implementation --upgrade-strategy --cache-dir --log --report --exists-action -C --config-settings "
+        b"--config-setting --global-option --install-option --build-option --use-feature --use-deprecated "
+        b"--keyring-provider --index-strategy --prerelease --resolution --link-mode --exclude-newer --upgrade-package "
+        b"-P --reinstall-package --refresh-package -p --python --group -G --extras -E --optional --extra --source "
+        b"--package --project --directory --tag --rev --branch --bounds --marker -m --categories"
+    ).split()
 )
+"""Options of pip, uv, Poetry, PDM and pipenv whose value is a word of its own."""
+_BY_AT = re.compile(rb"(?<=[\w\]])@[^\s\"'@:/]+")
+"""A version as Poetry's command line takes it: ``torch@^2.1``, ``torch@latest``."""
 _SPECIAL = re.compile(r"[<>;&|*!$()\s]")
 
 
@@ -48,7 +42,7 @@ class PipCommand(NamedTuple):
     start: int
     """Where its arguments begin."""
     text: bytes
-    """The arguments as a file of requirements, of the same length."""
+    """The arguments as a file of requirements, of the same length; blank is what no such file may hold."""
     arguments: tuple[tuple[int, int], ...]
     """Spans of the requirements, quotes included, counted as ``start`` is."""
     is_words: bool = False
@@ -66,7 +60,10 @@ def pip_commands(text: bytes, start: int, end: int) -> Iterator[PipCommand]:
             begin, stop = argument.start() - first, argument.end() - first
             word = argument.group()
             quoted = word[:1] in (b'"', b"'")
-            out[begin:stop] = b" " + word[1:-1] + b" " if quoted else word
+            plain = b" " + word[1:-1] + b" " if quoted else word
+            if match["adds"] and b"://" not in word:
+                plain = _BY_AT.sub(lambda found: b" " * len(found.group()), plain)
+            out[begin:stop] = plain
             if not value_of and begin:
                 out[begin - 1 : begin] = b"\n"
             if not word.startswith(b"-") and value_of in (b"", b"-e", b"--editable"):
@@ -75,7 +72,10 @@ def pip_commands(text: bytes, start: int, end: int) -> Iterator[PipCommand]:
         yield PipCommand(first, bytes(out), tuple(spans))
 
 
-_WORDS_INSTALL = re.compile(rb'"pip[\d.]*"\s*,\s*"install"\s*,')
+_WORDS_INSTALL = re.compile(
+    rb'"(?:(?:pip[\d.]*|pipenv)"(?:\s*,\s*"-[^"\s]*")*\s*,\s*"install'
+    rb'|(?:uv|poetry|pdm|rye)"(?:\s*,\s*"-[^"\s]*")*\s*,\s*"add)"\s*,'
+)
 _JSON_WORDS = re.compile(rb"\[\s*(?:\"[^\"\\\s]*\"\s*,?\s*)+\]\s*\Z")
 
 
@@ -89,6 +89,16 @@ def pip_words(text: bytes, start: int, end: int) -> Iterator[PipCommand]:
     head = re.sub(rb"\s", b" ", plain[start : install.end()])
     for command in pip_commands(plain[:start] + head + plain[install.end() :].replace(b"\n", b" "), start, end):
         yield command._replace(is_words=True)
+
+
+def conda_command(text: bytes, start: int, end: int, arguments: Iterable[tuple[int, int]]) -> PipCommand:
+    """A command of conda's that installs ``arguments``, given by their spans; all else is blank."""
+    out = bytearray(b" " * (end - start))
+    kept = []
+    for first, last in arguments:
+        out[first - start : last - start] = text[first:last]
+        kept.append((first, last))
+    return PipCommand(start, bytes(out), tuple(kept))
 
 
 def as_argument(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.model import Severity
 from npuify.rules.device_use import is_device_expression, is_device_table
+from npuify.rules.styles.branches import has_own_way_without
 from npuify.rules.styles.portable_strings import table_entry
 from npuify.rules.styles.spelling import literal
 from npuify.source.types import assigned_with_scopes
@@ -385,6 +386,13 @@ def _profiler(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
     return None if draft.edits and file.release.transfer_reaches("torch.profiler.ProfilerActivity.CUDA") else draft
 
 
+def _attention(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
+    """Nothing to do where the program goes on without the library by itself: the call is never reached on an NPU."""
+    if draft.edits and isinstance(node, ast.Call) and has_own_way_without(node.func, file):
+        return None
+    return draft
+
+
 FORMS: Final[dict[str, Form]] = {
     "NPU101": _reached,
     "NPU102": _missing,
@@ -407,6 +415,9 @@ FORMS: Final[dict[str, Form]] = {
     "NPU303": _nccl_class,
     "NPU304": _nccl_class,
     "NPU401": _scripted,
+    "NPU501": _attention,
+    "NPU502": _attention,
+    "NPU503": _attention,
 }
 KEPT: Final = frozenset(
     (
@@ -429,9 +440,6 @@ KEPT: Final = frozenset(
         "NPU321",
         "NPU322",
         "NPU324",
-        "NPU501",
-        "NPU502",
-        "NPU503",
         "NPU505",
         "NPU631",
         "NPU650",

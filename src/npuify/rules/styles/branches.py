@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.rules.apex_uses import ends_its_line, indentation
+from npuify.rules.import_guards import has_fallback
 from npuify.rules.styles.spelling import helper
 
 if TYPE_CHECKING:
@@ -113,4 +114,17 @@ def in_several_lines_of_text(node: ast.AST) -> bool:
     """Whether a string of ``node`` goes over several lines, so that no blanks may be put before them."""
     return any(
         isinstance(item, (ast.Constant, ast.JoinedStr)) and item.lineno != item.end_lineno for item in ast.walk(node)
+    )
+
+
+def has_own_way_without(function: ast.expr, file: PythonFile) -> bool:
+    """Whether the program goes on where the import of what it calls fails, as it does on Ascend."""
+    while isinstance(function, ast.Attribute):
+        function = function.value
+    name = function.id if isinstance(function, ast.Name) else ""
+    return any(
+        isinstance(item, (ast.Import, ast.ImportFrom))
+        and any((alias.asname or alias.name.partition(".")[0]) == name for alias in item.names)
+        and has_fallback(item, file)
+        for item in file.nodes_on_lines_with(name)
     )

@@ -10,6 +10,8 @@ MARK: Final = b"npuify: ignore-file - the helper of `npuify migrate --style port
 NAMES: Final = ("compute_device", "torch_compute_device", "npuify_device")
 """Names for the module, in the order in which they are tried."""
 
+# That device_count() asks the driver, and is_available() the runtime, stands in torch_npu/npu/__init__.py of 2.14.0 (in
+# 2.1.0.post17 both ask the driver); that the runtime reads the variable once, when it starts, in CANN's runtime.cc.
 TEXT: Final = '''\
 # {mark}
 """The device that this project computes on: an Ascend NPU where torch_npu finds one, else CUDA.
@@ -24,7 +26,8 @@ try:
 except ImportError:
     torch_npu = None
 
-type = "npu" if hasattr(torch, "npu") and torch.npu.is_available() else "cuda"  # noqa: A001
+# is_available() would start the runtime, which reads ASCEND_RT_VISIBLE_DEVICES once: a program may still set it.
+type = "npu" if hasattr(torch, "npu") and torch.npu.device_count() else "cuda"  # noqa: A001
 """The type of the device, as torch.device takes it."""
 
 api = getattr(torch, type)

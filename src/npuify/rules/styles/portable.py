@@ -58,18 +58,14 @@ FORMS: Final[dict[str, Form]] = {
     "NPU503": portable_branches.attention,
     "NPU701": portable_strings.environment_variable,
 }
-SAME: Final = frozenset(
-    ("NPU118", "NPU125", "NPU126", "NPU127", "NPU130", "NPU131", "NPU313", "NPU505", "NPU631", "NPU650", "NPU751")
-)
+SAME: Final = frozenset("NPU118 NPU125 NPU126 NPU127 NPU130 NPU131 NPU215 NPU313 NPU505 NPU631 NPU650 NPU751".split())
 """Rules whose edits are right whatever the device is; 650 and 751 are made only where the user asks for them, and give
 CUDA the same numbers by another way."""
-_APEX: Final = "apex stays for CUDA; on an NPU it has to be replaced, and the finding says by what"
 _PACKAGE: Final = "CUDA machines need it as it is; ask for the NPU's set of packages in a file of its own"
 REFUSED: Final[dict[str, str]] = {
     "NPU100": "the helper module imports torch_npu where it is there",
     "NPU114": "the handle belongs to one runtime; what takes it needs a branch for each",
     "NPU117": "CUDA keeps its kernel; register one for PrivateUse1 beside it",
-    "NPU215": _APEX,
     "NPU321": "Ray counts GPUs and NPUs as two resources; choose the argument when the program starts",
     "NPU322": "the adaptor patches torch.cuda; import it where torch_npu is found only",
     "NPU324": "the value is one for the NPU only; choose it by {helper}.type",

@@ -11,8 +11,15 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.rules.apex_forms import canonical
 from npuify.rules.apex_uses import bound_names, ends_its_line, indentation
-from npuify.rules.import_guards import has_fallback
-from npuify.rules.styles.branches import branch, choice, edited, in_several_lines_of_text, never_on_npu, only_on_npu
+from npuify.rules.styles.branches import (
+    branch,
+    choice,
+    edited,
+    has_own_way_without,
+    in_several_lines_of_text,
+    never_on_npu,
+    only_on_npu,
+)
 from npuify.rules.styles.spelling import helper, in_formatted_string
 
 if TYPE_CHECKING:
@@ -31,23 +38,10 @@ def attention(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str
         return _ODD
     if in_several_lines_of_text(node):
         return "an argument is a text of several lines"
-    if _has_own_way_without(node.func, file):
+    if has_own_way_without(node.func, file):
         return None
     npu = draft.edits[0].after.replace("torch_npu.", f"{helper(file)}.torch_npu.", 1)
     return [file.replace(node, npu if only_on_npu(node, file) else choice(npu, node, file))]
-
-
-def _has_own_way_without(function: ast.expr, file: PythonFile) -> bool:
-    """Whether the program goes on where the import of what it calls fails, as it does on Ascend."""
-    while isinstance(function, ast.Attribute):
-        function = function.value
-    name = function.id if isinstance(function, ast.Name) else ""
-    return any(
-        isinstance(item, (ast.Import, ast.ImportFrom))
-        and any((alias.asname or alias.name.partition(".")[0]) == name for alias in item.names)
-        and has_fallback(item, file)
-        for item in file.nodes_on_lines_with(name)
-    )
 
 
 def apex(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:

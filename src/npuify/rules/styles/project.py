@@ -110,8 +110,13 @@ def _portable(
         for relative, (folder, package) in places.items()
         if package and folder == paths.top_package(relative) and (_says_cuda(code[relative]) or folder in kept)
     )
+    searched = _searched_packages(code, paths)
     for relative in code:
-        folder, package = paths.home(relative, started=relative in started, packages=packages)
+        top = paths.top_package(relative)
+        if top in searched:
+            folder, package = top, ""
+        else:
+            folder, package = paths.home(relative, started=relative in started, packages=packages)
         homes[relative] = Home(posixpath.join(folder, f"{helper}.py"), package)
     return StylePlan(
         style="portable",
@@ -122,6 +127,38 @@ def _portable(
         helper=helper,
         homes=homes,
     )
+
+
+_PUT_ON_PATH: Final = re.compile(rb"^[^#\n]*\bsys\.path\b[^\n]*", re.MULTILINE)
+_QUOTED: Final = re.compile(rb"[\"']([\w./-]+)[\"']")
+
+
+def _searched_packages(code: Mapping[str, bytes], paths: ImportPaths) -> frozenset[str]:
+    """Packages that no file imports as such: a program puts their folder on the path and takes modules out of it.
+
+    ``sys.path.append("core")`` and ``from raft import RAFT``. A relative import in such a module fails, whatever
+    ``__init__.py`` lies beside it.
+    """
+    named = {
+        text.decode().strip("./")
+        for raw in code.values()
+        if b"sys.path" in raw
+        for line in _PUT_ON_PATH.findall(raw)
+        for text in _QUOTED.findall(line)
+    }
+    tops = {paths.top_package(relative) for relative in code} - {""}
+    found = set()
+    for top in tops:
+        if not any(top == name or top.endswith(f"/{name}") for name in named if name):
+            continue
+        own = posixpath.basename(top)
+        inside = {relative for relative in code if relative.startswith(f"{top}/")}
+        said = {name for one in paths.imports.values() for name in one.absolute}
+        as_package = any(name == own or name.startswith(f"{own}.") for name in said)
+        by_name = any(f"{top}/{name}.py" in inside for name in said if "." not in name)
+        if by_name and not as_package and not any(paths.imports[relative].relative for relative in inside):
+            found.add(top)
+    return frozenset(found)
 
 
 def _helper_name(code: Mapping[str, bytes], written: Mapping[str, bytes]) -> str:

@@ -58,7 +58,7 @@ def read(text: str) -> Document:
             entry = parse(text, start + (editable.end() if editable else 0), end)
         else:
             indent, gap = match["indent"], match["gap"]
-            entry = _conda(text, start, end)
+            entry = conda_entry(text, start, end)
         last_end = line.end()
         group = "pip" if in_pip else "conda"
         siblings[group] = siblings.get(group, 0) + 1
@@ -110,7 +110,11 @@ def _items(text: str) -> Iterator[tuple[re.Match[str], bool]]:
         yield line, pip_depth >= 0
 
 
-def _conda(text: str, start: int, end: int) -> Entry | None:
+def conda_entry(text: str, start: int, end: int) -> Entry | None:
+    """The package that ``text[start:end]`` asks conda for; None where that is none.
+
+    The entry knows nothing of its surroundings yet.
+    """
     match = _CONDA.match(text[start:end])
     if match is None:
         return None
