@@ -1,11 +1,11 @@
-"""Train public CUDA projects on the CPU as they are, and on simulated NPUs after ``npuify migrate``; compare the losses.
+"""Train public CUDA projects on the CPU, and after ``npuify migrate`` on simulated NPUs; compare the losses.
 
     python -m tools.public_projects CORPUS --work FOLDER [--only NAME]… [--style portable] [--write]
 
 CORPUS holds the projects that projects.toml names, each as a folder. The Python that runs this needs what the projects
 import: ``python -m tools.public_projects.environment --into FOLDER`` makes such an environment. Each program is copied,
-given made-up data, fitted to a short run by the row's ``shorten`` (before it is migrated, and shown in the table), run on
-the CPU, migrated, and run under ``npuify simulate --cpu-random``. Compared are:
+given made-up data, fitted to a short run by the row's ``shorten`` (before it is migrated; the table says so), run on the
+CPU, migrated, and run under ``npuify simulate --cpu-random``. Compared are:
 
 - in all digits, the numbers on which each process calls ``backward``: within 1e-5 of the CPU's;
 - the printed lines that tell how training goes.
@@ -36,7 +36,7 @@ BEGIN, END = "<!-- projects: begin (tools/public_projects) -->", "<!-- projects:
 def table(programs: list[dict[str, Any]], results: dict[str, dict[str, Any]]) -> str:
     """The kept results as a Markdown table, in the order of projects.toml."""
     lines = [
-        "| program | style | processes | losses, largest difference | printed lines that are the same | what was needed |",
+        "| program | style | processes | losses, largest difference | printed lines alike | what was needed |",
         "|---|---|---|---|---|---|",
     ]
     for program in programs:
@@ -91,7 +91,9 @@ def main() -> int:
     """Returns 1 if anything failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path)
-    parser.add_argument("--work", type=Path, required=True, help="folder for the copies; those of a program are replaced")
+    parser.add_argument(
+        "--work", type=Path, required=True, help="folder for the copies; those of a program are replaced"
+    )
     parser.add_argument("--only", action="append", default=[], help="programs whose name holds this text")
     parser.add_argument("--style", choices=("npu", "portable", "auto"), default="npu")
     parser.add_argument("--write", action="store_true", help="keep the results, and put them into docs/simulation.md")

@@ -98,6 +98,10 @@ def picture_folders_and_autoencoder(folder: Path) -> None:
     torch.manual_seed(7)
     four = ["DownEncoderBlock2D"] * 4, ["UpDecoderBlock2D"] * 4, [8] * 4
     made = AutoencoderKL(
-        down_block_types=four[0], up_block_types=four[1], block_out_channels=four[2], latent_channels=4, norm_num_groups=4
+        down_block_types=four[0],
+        up_block_types=four[1],
+        block_out_channels=four[2],
+        latent_channels=4,
+        norm_num_groups=4,
     )
     made.save_pretrained(folder / "stabilityai" / "sd-vae-ft-ema")

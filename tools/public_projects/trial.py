@@ -104,7 +104,13 @@ def prepare(trial: Trial) -> None:
 
 def environment(trial: Trial) -> dict[str, str]:
     """One thread, so that both sides add in the same order; what the program's row asks for; stand-ins where named."""
-    made = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore", "TRIAL_SEED": "20"}
+    made = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "PYTHONWARNINGS": "ignore",
+        "TRIAL_SEED": "20",
+    }
     made.update(trial.program.get("variables", {}))
     path = [str(ROOT / "src")]
     if trial.program.get("stand_ins"):
@@ -179,7 +185,11 @@ def _command(program: dict[str, Any], script: list[str], processes: int, *, simu
         return [*(simulate if simulated else []), str(found), "-n", str(processes), sys.executable, *script]
     if launcher == "torchrun" or processes > 1:
         options = ["--standalone", f"--nproc_per_node={processes}", *script]
-        return [*simulate, "torchrun", *options] if simulated else [sys.executable, "-m", "torch.distributed.run", *options]
+        return (
+            [*simulate, "torchrun", *options]
+            if simulated
+            else [sys.executable, "-m", "torch.distributed.run", *options]
+        )
     return [*simulate, *script] if simulated else [sys.executable, *script]
 
 

@@ -28,5 +28,7 @@ def group_of(name: str) -> Any:
     from torch.distributed import distributed_c10d
 
     if name not in _groups:
-        raise RuntimeError(f"no communicator is called {name!r}; get_hccl_comm_name tells its name (simulated by npuify)")
+        raise RuntimeError(
+            f"no communicator is called {name!r}; get_hccl_comm_name tells its name (simulated by npuify)"
+        )
     return distributed_c10d._resolve_process_group(_groups[name])

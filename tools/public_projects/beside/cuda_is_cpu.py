@@ -16,7 +16,9 @@ def apply(torch, count):
     def place(args, kwargs):
         """Arguments of ``to``, whose first may be the number of a device."""
         args = tuple("cpu" if type(one) is int and at == 0 else meant(one) for at, one in enumerate(args))
-        return args, {name: "cpu" if name == "device" and type(one) is int else meant(one) for name, one in kwargs.items()}
+        return args, {
+            name: "cpu" if name == "device" and type(one) is int else meant(one) for name, one in kwargs.items()
+        }
 
     class OnCPU(TorchFunctionMode):
         def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -34,7 +36,9 @@ def apply(torch, count):
     OnCPU().__enter__()
 
     module_to = torch.nn.Module.to
-    torch.nn.Module.to = lambda self, *args, **kwargs: module_to(self, *place(args, kwargs)[0], **place(args, kwargs)[1])
+    torch.nn.Module.to = lambda self, *args, **kwargs: module_to(
+        self, *place(args, kwargs)[0], **place(args, kwargs)[1]
+    )
     torch.nn.Module.cuda = lambda self, device=None: self
     torch.Tensor.pin_memory = lambda self, device=None: self  # also in a loader's thread, where no mode is active
 
@@ -43,7 +47,9 @@ def apply(torch, count):
     cuda.is_available = lambda: True
     cuda.device_count = lambda: count
     cuda.current_device = lambda: current[0]
-    cuda.set_device = lambda device: current.__setitem__(0, torch.device(device).index if type(device) is not int else device)
+    cuda.set_device = lambda device: current.__setitem__(
+        0, torch.device(device).index if type(device) is not int else device
+    )
     cuda.get_device_name = lambda device=None: "CPU"
     cuda.is_bf16_supported = lambda including_emulation=True: True
     for name in ("synchronize", "empty_cache", "reset_peak_memory_stats", "manual_seed", "manual_seed_all"):
@@ -91,6 +97,3 @@ def _autocast_off(autocast):
             super().__init__(device_type, *args, **kwargs)
 
     return Autocast
-
-
-

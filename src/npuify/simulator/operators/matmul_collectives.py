@@ -38,7 +38,9 @@ def _checked(
     name: str, x1: torch.Tensor, x2: torch.Tensor, comm_turn: int, comm_mode: str | None, reduce_op: str = "sum"
 ) -> None:
     require(x2.dim() == 2 and x1.shape[-1] == x2.shape[0], name, "x1 and x2 do not fit for a product")
-    require(x1.dtype is x2.dtype and x1.is_floating_point(), name, "only products of one floating-point type are simulated")
+    require(
+        x1.dtype is x2.dtype and x1.is_floating_point(), name, "only products of one floating-point type are simulated"
+    )
     require(reduce_op == "sum", name, f"reduce_op is {reduce_op}; it supports sum")
     require(comm_turn == 0, name, f"comm_turn is {comm_turn}; it supports 0")
     require(comm_mode in (None, "ai_cpu", "aiv"), name, f"comm_mode is {comm_mode}; it supports ai_cpu and aiv")
