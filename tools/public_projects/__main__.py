@@ -4,8 +4,8 @@
 
 CORPUS holds the projects that projects.toml names, each as a folder. The Python that runs this needs what the projects
 import: ``python -m tools.public_projects.environment --into FOLDER`` makes such an environment. Each program is copied,
-given made-up data, fitted to a short run by the row's ``shorten`` (before it is migrated; the table says so), run on the
-CPU, migrated, and run under ``npuify simulate --cpu-random``. Compared are:
+given made-up data, fitted to a short run by the row's ``shorten`` (before it is migrated; the table says so), run on
+the CPU, migrated, and run under ``npuify simulate --cpu-random``. Compared are:
 
 - in all digits, the numbers on which each process calls ``backward``: within 1e-5 of the CPU's;
 - the printed lines that tell how training goes.

@@ -1,6 +1,6 @@
 """A Python environment with what the public projects import, on a machine without CUDA.
 
-    python -m tools.public_projects.environment --into FOLDER [--torch torch==2.13.0] [--torchvision torchvision==0.28.0]
+    python -m tools.public_projects.environment --into FOLDER
 
 The package index has torchvision for CUDA only, whose operators do not load where PyTorch is for the CPU. The libraries
 that it wants are made in the manner of :mod:`tools.torch_without_cuda`, and loaded when Python starts.
@@ -11,8 +11,9 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
+
+import tomllib
 
 from tools.real_torch_npu.machine import _python_files
 from tools.real_torch_npu.stand_ins import build_runtime, build_stand_ins, find_lack
@@ -35,8 +36,7 @@ PACKAGES = (
     "mpi4py",
     "mpich",
 )
-"""Without torchvision, which would bring a PyTorch for CUDA. timm is the last that has the names which Swin-Transformer and
-mae import."""
+"""Without torchvision, which would bring a PyTorch for CUDA. This timm still has what Swin-Transformer and mae import."""
 
 
 def make(folder: Path, torch: str, torchvision: str) -> Path:
@@ -67,7 +67,7 @@ def _libraries(packages: Path) -> None:
     folders = (packages / "torch" / "lib", packages / "torchvision.libs", made)
     lack = find_lack(roots, folders=folders, providers=(*_python_files(), runtime))
     libraries = [str(runtime), *(str(path) for path in build_stand_ins(lack, runtime, made))]
-    line = f"import ctypes; [ctypes.CDLL(one) for one in {libraries!r}]\n"
+    line = f"import ctypes; list(map(ctypes.CDLL, {libraries!r}))\n"
     (packages / "torchvision_stand_ins.pth").write_text(line, encoding="utf-8")
 
 

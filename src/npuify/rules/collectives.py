@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _API_LIST = "torch_npu's list of supported APIs, torch.distributed (torch 2.7 to 2.11)"
 _WITHOUT_AVERAGE = ("2.2.0.",)
-"""Releases whose ProcessGroupHCCL refuses AVG; the others that there is a table of add up, then divide (branch v2.2.0 of
-Ascend/pytorch; against it v2.1.0 of December 2025, v2.3.1 and all later ones)."""
+"""Releases whose ProcessGroupHCCL refuses AVG; the others that there is a table of add up, then divide (branch v2.2.0
+of Ascend/pytorch; against it v2.1.0 of December 2025, v2.3.1 and all later ones)."""
 _OTHERS = {
     "AVG": "reduce with ReduceOp.SUM, then divide by the number of processes",
     "PREMUL_SUM": "multiply first, then reduce with ReduceOp.SUM",

@@ -24,8 +24,8 @@ def command(arguments: Sequence[str], python: str, module: bool = False) -> list
     """What to run for ``npuify simulate ARGUMENTS``.
 
     A file that ends in .py, ``-m``, or ``-`` (the program comes from the standard input), is run by ``python``;
-    ``torchrun`` and ``python`` are those of that same Python; anything else is a command to be found on the path, such as a shell
-    script's interpreter.
+    ``torchrun`` and ``python`` are those of that same Python; anything else is a command to be found on the path,
+    such as a shell script's interpreter.
 
     Raises:
         NpuifyError: there is nothing to run, no such file or command, or an option that there is not.
