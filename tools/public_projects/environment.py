@@ -36,7 +36,7 @@ PACKAGES = (
     "mpi4py",
     "mpich",
 )
-"""Without torchvision, which would bring a PyTorch for CUDA. This timm still has what Swin-Transformer and mae import."""
+"""Without torchvision, which would bring a PyTorch for CUDA. This timm still has what Swin-Transformer and mae use."""
 
 
 def make(folder: Path, torch: str, torchvision: str) -> Path:
@@ -64,7 +64,7 @@ def _libraries(packages: Path) -> None:
     made.mkdir(exist_ok=True)
     runtime = build_runtime(made)
     roots = sorted((packages / "torchvision").glob("*.so"))
-    folders = (packages / "torch" / "lib", packages / "torchvision.libs", made)
+    folders = (packages / "torch" / "lib", packages / "torchvision.libs")
     lack = find_lack(roots, folders=folders, providers=(*_python_files(), runtime))
     libraries = [str(runtime), *(str(path) for path in build_stand_ins(lack, runtime, made))]
     line = f"import ctypes; list(map(ctypes.CDLL, {libraries!r}))\n"
