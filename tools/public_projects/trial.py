@@ -159,6 +159,8 @@ def run(trial: Trial, name: str, processes: int) -> tuple[list[list[float]], str
     for folder in program.get("folders", ()):
         (home / folder).mkdir(exist_ok=True)
     losses = trial.work / f"losses-{here}"
+    for old in trial.work.glob(f"losses-{here}.*"):
+        old.unlink()
     environ = {**environment(trial), "TRIAL_LOSSES": str(losses)}
     path = [str(BESIDE), *environ["PYTHONPATH"].split(os.pathsep)]
     path += [str(trial.work / here / folder) for folder in program.get("path", ())]
