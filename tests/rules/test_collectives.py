@@ -35,7 +35,7 @@ FIRES = [
         "NPU312",
         HEAD + "args.rank = int(os.environ['RANK'])\ntorch.cuda.set_device(args.rank)\nf(args.rank, args.rank == 0)\n",
     ),
-    ("NPU315", HEAD + "dist.all_reduce(x, op=dist.ReduceOp.AVG)\n"),
+    ("NPU315", HEAD + "dist.all_reduce(x, op=dist.ReduceOp.BAND)\n"),
     ("NPU315", HEAD + "from torch.distributed import ReduceOp\ndist.all_reduce(x, ReduceOp.BOR)\n"),
     ("NPU316", HEAD + "dist.all_to_all_single(out, x)\n"),
     ("NPU316", HEAD + "dist.all_gather_into_tensor(out, x)\n"),
@@ -101,14 +101,15 @@ SILENT = [
     ("NPU312", HEAD + "rank = dist.get_rank()\nx.to(dtype)\n"),
     ("NPU312", HEAD + "rank = dist.get_rank() % 8\nd = torch.device(f'cuda:{rank}')\n"),
     ("NPU315", HEAD + "dist.all_reduce(x, op=dist.ReduceOp.SUM)\n"),
-    ("NPU315", HEAD + "if op == dist.ReduceOp.AVG:\n    pass\n"),
-    ("NPU315", HEAD + "t = {'avg': dist.ReduceOp.AVG}\n"),
-    ("NPU315", "from other import ReduceOp\nx = ReduceOp.AVG\n"),
+    ("NPU315", HEAD + "dist.all_reduce(x, op=dist.ReduceOp.AVG)\n"),
+    ("NPU315", HEAD + "if op == dist.ReduceOp.BAND:\n    pass\n"),
+    ("NPU315", HEAD + "t = {'and': dist.ReduceOp.BAND}\n"),
+    ("NPU315", "from other import ReduceOp\nx = ReduceOp.BAND\n"),
     ("NPU316", HEAD + "dist.all_reduce(x)\n"),
     ("NPU316", HEAD + "comm.all_to_all_single(out, x)\n"),
     ("NPU317", HEAD + "dist.init_process_group('nccl')\n"),
     ("NPU317", HEAD + "g = dist.new_group(backend='gloo', timeout=timedelta(days=9))\n"),
-    ("NPU315", HEAD + "if op == ReduceOp.AVG:\n    op = dist.ReduceOp.AVG\n"),
+    ("NPU315", HEAD + "if op == ReduceOp.BOR:\n    op = dist.ReduceOp.BOR\n"),
     ("NPU318", RPC + "o = rpc.TensorPipeRpcBackendOptions(num_worker_threads=8)\n"),
     ("NPU318", HEAD + "os.set_devices([1])\n"),
     ("NPU320", LIGHTNING + "t = pl.Trainer(accelerator='cpu')\n"),
@@ -149,6 +150,16 @@ def test_fires(code: str, text: str) -> None:
 @pytest.mark.parametrize(("code", "text"), SILENT)
 def test_silent(code: str, text: str) -> None:
     assert code not in codes(text)
+
+
+def test_averages_are_refused_by_the_releases_for_one_pytorch_only() -> None:
+    text = HEAD + "dist.all_reduce(x, op=dist.ReduceOp.AVG)\n"
+    refused = [
+        release
+        for release in ("2.1.0.post17", "2.2.0.post2", "2.3.1.post6")
+        if "NPU315" in codes(text, release=release)
+    ]
+    assert refused == ["2.2.0.post2"]
 
 
 def test_a_collective_is_named_once_a_file() -> None:

@@ -98,6 +98,47 @@ for op, wanted in {"SUM": [5, 10], "AVG": [2.5, 5], "MAX": [3, 6], "MIN": [2, 4]
         scatter(mine, given)
         assert torch.equal(mine, whole.chunk(2)[rank]) and given.tolist() == before, (op, mine)
 
+for op in (dist.ReduceOp.BAND, dist.ReduceOp.BOR, dist.ReduceOp.BXOR):
+    for reduce in (
+        lambda: dist.all_reduce(torch.ones(2, dtype=torch.int32).npu(), op),
+        lambda: dist.reduce_scatter_tensor(torch.empty(1).npu(), torch.ones(2).npu(), op),
+    ):
+        try:
+            reduce()
+        except RuntimeError as error:
+            assert "Cannot use ReduceOp.B" in str(error) and "with HCCL" in str(error), error
+        else:
+            raise AssertionError(f"{op} was done")
+
+# products of matrices with a collective, which name the communicator
+def name_of(group):
+    return group._get_backend(torch.device("npu")).get_hccl_comm_name(dist.get_rank(group))
+hcom, other = name_of(dist.group.WORLD), name_of(dist.new_group([0, 1]))
+names = [None, None]
+dist.all_gather_object(names, (hcom, other))
+assert hcom != other and names == [(hcom, other)] * 2, names
+assert isinstance(dist.group.WORLD._get_backend(torch.device("npu")), torch_npu._C._distributed_c10d.ProcessGroupHCCL)
+rows, square = torch.randn(2, 3, generator=torch.Generator().manual_seed(rank)), torch.arange(12.0).view(3, 4)
+both = [torch.randn(2, 3, generator=torch.Generator().manual_seed(of)) for of in (0, 1)]
+summed = both[0] @ square + both[1] @ square
+for group in (hcom, other):
+    close = torch.testing.assert_close
+    close(torch_npu.npu_mm_all_reduce_base(rows.npu(), square.npu(), group).cpu(), summed)
+    bias = torch_npu.npu_mm_all_reduce_base(rows.npu()[None], square.npu(), group, bias=torch.ones(4).npu())
+    close(bias.cpu(), summed[None] + 2)
+    close(torch_npu.npu_mm_reduce_scatter_base(rows.npu(), square.npu(), group, 2).cpu(), summed[rank : rank + 1])
+    product, gathered = torch_npu.npu_all_gather_base_mm(rows.npu(), square.npu(), group, 2)
+    close(gathered.cpu(), torch.cat(both))
+    close(product.cpu(), torch.cat(both) @ square)
+for wrong in (lambda: name_of(dist.group.WORLD)[:-1], lambda: "none"):
+    try:
+        torch_npu.npu_mm_all_reduce_base(rows.npu(), square.npu(), wrong())
+    except RuntimeError as error:
+        assert "no communicator is called" in str(error), error
+    else:
+        raise AssertionError("a communicator that there is not was used")
+print("fused")
+
 # normalisation over all processes' samples
 torch.manual_seed(1)
 plain = nn.Sequential(nn.Linear(8, 4), nn.BatchNorm1d(4))

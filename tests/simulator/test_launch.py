@@ -70,9 +70,46 @@ def test_commands(tmp_path: Path) -> None:
     assert launch.command(["pkg.mod", "x"], "py", module=True) == ["py", "-m", "pkg.mod", "x"]
     assert launch.command(["torchrun", "--nproc_per_node=2", "t.py"], "py")[:3] == ["py", "-m", "torch.distributed.run"]
     assert launch.command(["python", "-c", "1"], "py") == ["py", "-c", "1"]
+    assert launch.command(["-", "x"], "py") == ["py", "-", "x"], "the program comes from the standard input"
     for wrong in ([], ["missing.py"], ["no-such-command-anywhere"]):
         with pytest.raises(NpuifyError):
             launch.command(wrong, "py")
+    with pytest.raises(NpuifyError, match="npuify simulate has no option --bogus"):
+        launch.command(["--bogus", str(script)], "py")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("SOC", "Nope", "NPUIFY_SIMULATE_SOC: npuify cannot simulate a chip called Nope; it knows Ascend910A"),
+        ("TORCH_NPU", "9", "NPUIFY_SIMULATE_TORCH_NPU: npuify knows no torch_npu 9; it knows 2.1"),
+        ("DEVICES", "x", "NPUIFY_SIMULATE_DEVICES=x is not a number from 1 to 64"),
+        ("DEVICES", "65", "NPUIFY_SIMULATE_DEVICES=65 is not a number from 1 to 64"),
+        ("MEMORY", "8GiB", "NPUIFY_SIMULATE_MEMORY=8GiB is not a number"),
+        ("POLICY", "maybe", "NPUIFY_SIMULATE_POLICY=maybe is none of off, warn, error"),
+        ("ENGINE", "gpu", "NPUIFY_SIMULATE_ENGINE=gpu is none of auto, native, python"),
+    ],
+)
+def test_a_variable_that_is_wrong_is_told_in_one_line(name: str, value: str, said: str) -> None:
+    environ = launch.environment(Settings(), dict(os.environ)) | {f"NPUIFY_SIMULATE_{name}": value}
+    command = [sys.executable, "-c", "import torch, torch_npu"]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"npuify: {said}") and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_the_launcher_of_torch_npu_needs_no_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    from npuify.simulator.api import npu_run
+
+    seen = []
+    monkeypatch.setattr(npu_run.torchrun, "run", seen.append)
+    npu_run._main(["--nproc_per_node", "2", "a file.py"])
+    npu_run._main(["--master_port", "1234", "a file.py"])
+    assert [(one.rdzv_backend, one.rdzv_endpoint) for one in seen] == [
+        ("static", "127.0.0.1:29500"),
+        ("static", "127.0.0.1:1234"),
+    ]
 
 
 def test_the_release_that_stands_beside_a_torch() -> None:

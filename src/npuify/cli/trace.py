@@ -51,6 +51,7 @@ def trace(
             metavar="VERSION", help="The torch_npu release to compare with; default: that of the installed torch."
         ),
     ] = "",
+    soc: Annotated[str, typer.Option(help="The chip, such as Ascend910B1 or Ascend910A.")] = "Ascend910B1",
     transfer: Annotated[
         bool | None,
         typer.Option(
@@ -88,6 +89,7 @@ def trace(
         arguments,
         module=module is not None,
         torch_npu=torch_npu,
+        soc=soc,
         steps=steps,
         compute_limit=_bytes(compute_limit),
         transfer=transfer,

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
 
 _API_LIST = "torch_npu's list of supported APIs, torch.distributed (torch 2.7 to 2.11)"
+_WITHOUT_AVERAGE = ("2.2.0.",)
+"""Releases whose ProcessGroupHCCL refuses AVG; the others that there is a table of add up, then divide (branch v2.2.0
+of Ascend/pytorch; against it v2.1.0 of December 2025, v2.3.1 and all later ones)."""
 _OTHERS = {
     "AVG": "reduce with ReduceOp.SUM, then divide by the number of processes",
     "PREMUL_SUM": "multiply first, then reduce with ReduceOp.SUM",
@@ -35,12 +38,15 @@ _OTHERS = {
     source="ProcessGroupHCCL's table of reductions; its message 'Cannot use ReduceOp … with HCCL' in the package",
 )
 def reduction_without_hccl(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
-    """HCCL reduces by sum, product, minimum and maximum only: averages and bitwise reductions raise.
+    """HCCL reduces by sum, product, minimum and maximum only: bitwise reductions raise.
 
+    torch_npu makes an average of a sum, except in its releases for PyTorch 2.2.
     A comparison with such a reduction, or a table of them, is not reported.
     """
     name = file.qualname(node) or ""
     if node.attr not in _OTHERS or not name.startswith("torch.distributed.") or "ReduceOp." not in name:
+        return
+    if node.attr == "AVG" and not file.release.torch_npu.startswith(_WITHOUT_AVERAGE):
         return
     if isinstance(file.parent(node), (ast.Compare, ast.Dict, ast.List, ast.Tuple, ast.Set)):
         return

@@ -43,8 +43,13 @@ class _Loader(importlib.abc.Loader):
                 else:
                     os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = before
             from npuify.simulator import package
+            from npuify.simulator.settings import WrongSettingError
 
-            package.build(module)
+            try:
+                package.build(module)
+            except WrongSettingError as error:
+                # torch hides what its backends raise behind a long story of its own; this goes through it.
+                raise SystemExit(f"npuify: {error}") from error
         elif module.__name__ == TRANSFER:
             from npuify.simulator import transfer
 
@@ -102,7 +107,10 @@ class _Distribution(importlib.metadata.Distribution):
         from npuify.simulator import tables
 
         wanted = os.environ.get("NPUIFY_SIMULATE_TORCH_NPU", "")
-        self._version = tables.release_for(_torch_version(), wanted)
+        try:
+            self._version = tables.release_for(_torch_version(), wanted)
+        except ValueError as error:
+            raise SystemExit(f"npuify: NPUIFY_SIMULATE_TORCH_NPU: {error}") from error
 
     def read_text(self, filename: str) -> str | None:
         """METADATA and entry points; None for other files."""

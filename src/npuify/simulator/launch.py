@@ -23,17 +23,23 @@ HOME = Path(__file__).resolve().parent.parent.parent
 def command(arguments: Sequence[str], python: str, module: bool = False) -> list[str]:
     """What to run for ``npuify simulate ARGUMENTS``.
 
-    A file that ends in .py, or ``-m``, is run by ``python``; ``torchrun`` and ``python`` are those of that same Python;
-    anything else is a command to be found on the path, such as a shell script's interpreter.
+    A file that ends in .py, ``-m``, or ``-`` (the program comes from the standard input), is run by ``python``;
+    ``torchrun`` and ``python`` are those of that same Python; anything else is a command to be found on the path,
+    such as a shell script's interpreter.
 
     Raises:
-        NpuifyError: there is nothing to run, or no such file or command.
+        NpuifyError: there is nothing to run, no such file or command, or an option that there is not.
     """
     if not arguments:
         raise NpuifyError(
             "nothing to run", advice="for example: npuify simulate train.py, or npuify simulate torchrun train.py"
         )
     first, *rest = arguments
+    if first.startswith("-") and first != "-":
+        raise NpuifyError(
+            f"npuify simulate has no option {first}",
+            advice="options come before the program, the program's own after it; see npuify simulate --help",
+        )
     if module:
         return [python, "-m", first, *rest]
     name = Path(first).name
@@ -41,6 +47,8 @@ def command(arguments: Sequence[str], python: str, module: bool = False) -> list
         return [python, "-m", "torch.distributed.run", *rest]
     if name in ("python", "python3"):
         return [python, *rest]
+    if first == "-":
+        return [python, *arguments]
     if Path(first).is_file() and (first.endswith(".py") or not os.access(first, os.X_OK)):
         return [python, first, *rest]
     if first.endswith(".py"):

@@ -11,14 +11,15 @@ from typing import Any
 import torch
 
 from npuify.simulator import registry, state, tables
-from npuify.simulator.settings import Settings, from_environment
+from npuify.simulator.settings import PREFIX, Settings, WrongSettingError, from_environment
 
 
 def start(settings: Settings | None = None) -> None:
     """Make ``npu`` a device of this process. A second call does nothing.
 
     Raises:
-        ValueError: the settings name a release or a chip that is not known.
+        WrongSettingError: the settings name a chip that is not known, or no machine at all.
+        ValueError: they name a release that is not known.
         RuntimeError: there is another accelerator, or the device cannot be had; the message says what to do.
     """
     if state.started():
@@ -26,7 +27,10 @@ def start(settings: Settings | None = None) -> None:
     settings = settings or from_environment()
     state.release = tables.release_for(str(torch.__version__), settings.torch_npu)
     state.table = tables.release_table(state.release)
-    state.soc = tables.soc(settings.soc)
+    try:
+        state.soc = tables.soc(settings.soc)
+    except ValueError as error:
+        raise WrongSettingError(f"{PREFIX}_SOC: {error}") from error
     state.settings = settings
     _hide_cuda()
     device = _engine(settings)

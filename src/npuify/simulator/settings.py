@@ -10,6 +10,10 @@ POLICIES = ("off", "warn", "error")
 ENGINES = ("auto", "native", "python")
 
 
+class WrongSettingError(ValueError):
+    """A variable of the environment asks for a machine that cannot be simulated; the message names it."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """One simulated machine."""
@@ -47,17 +51,36 @@ class Settings:
 
 
 def from_environment() -> Settings:
-    """The settings that a parent ``npuify simulate`` left; defaults for what it did not."""
+    """The settings that a parent ``npuify simulate`` left; defaults for what it did not.
+
+    Raises:
+        WrongSettingError: one of them was changed into something that no machine can be made of.
+    """
     get = os.environ.get
     default = Settings()
-    policy = get(f"{PREFIX}_POLICY", "") or default.policy
     return Settings(
-        devices=int(get(f"{PREFIX}_DEVICES", "") or default.devices),
-        memory=int(get(f"{PREFIX}_MEMORY", "") or default.memory),
+        devices=_number("DEVICES", default.devices, 64),
+        memory=_number("MEMORY", default.memory),
         torch_npu=get(f"{PREFIX}_TORCH_NPU", ""),
         soc=get(f"{PREFIX}_SOC", "") or default.soc,
-        policy=policy,
+        policy=_one_of("POLICY", default.policy, POLICIES),
         cpu_random=bool(get(f"{PREFIX}_CPU_RANDOM", "")),
-        engine=get(f"{PREFIX}_ENGINE", "") or default.engine,
+        engine=_one_of("ENGINE", default.engine, ENGINES),
         cache=get(f"{PREFIX}_CACHE", ""),
     )
+
+
+def _number(name: str, default: int, most: int = 1 << 62) -> int:
+    given = os.environ.get(f"{PREFIX}_{name}", "")
+    if not given:
+        return default
+    if not given.isdecimal() or not 1 <= int(given) <= most:
+        raise WrongSettingError(f"{PREFIX}_{name}={given} is not a number from 1 to {most}")
+    return int(given)
+
+
+def _one_of(name: str, default: str, known: tuple[str, ...]) -> str:
+    given = os.environ.get(f"{PREFIX}_{name}", "") or default
+    if given not in known:
+        raise WrongSettingError(f"{PREFIX}_{name}={given} is none of {', '.join(known)}")
+    return given

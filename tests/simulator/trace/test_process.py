@@ -83,10 +83,17 @@ def test_a_program_that_fails_is_told_at_its_line(tmp_path: Path) -> None:
     done = run(tmp_path, "train.py")
     assert done.returncode == 1
     assert "The program failed: train.py:3: RuntimeError" in done.stdout
+    assert done.stdout.startswith("train.py: until it failed (no step of an optimizer), held against torch_npu ")
+    assert "fake_tensor.py" not in done.stderr, "torch's own story of shapes that do not fit"
 
 
 def test_wrong_use(tmp_path: Path) -> None:
-    for arguments, message in (((), "nothing to trace"), (("none.py",), "no such file: none.py")):
+    for arguments, message in (
+        ((), "nothing to trace"),
+        (("none.py",), "no such file: none.py"),
+        (("--bogus", "none.py"), "npuify trace has no option --bogus"),
+        (("--soc", "Ascend1", __file__), "cannot simulate a chip called Ascend1"),
+    ):
         done = run(tmp_path, *arguments)
         assert done.returncode == 2 and message in done.stderr, done.stderr
     assert "fallback" in run(tmp_path, "--help").stdout
@@ -119,3 +126,10 @@ def test_a_migrated_program_runs_on_fake_memory_of_the_simulated_device(tmp_path
     assert calls["npu::npu_rms_norm", "forward"]["support"] == "kernel"
     assert any(name.startswith("aten::_foreach") for name, _ in calls), "the optimizer joins parameters, as on an NPU"
     assert calls["aten::gelu", "forward"]["inputs"] == ["bfloat16[4, 8]"]
+    done = run(tmp_path, "--format", "json", "--soc", "Ascend910A", "--fail-on", "unsupported", "train.py")
+    assert done.returncode == 1, done.stdout + done.stderr
+    document = json.loads(done.stdout)
+    assert document["soc"] == "Ascend910A"
+    told = {call["name"]: (call["support"], call["message"][:22]) for call in document["calls"]}
+    assert told["aten::addmm"] == ("type", "bfloat16 on Ascend910A")
+    assert told["aten::mean"][0] == "kernel"

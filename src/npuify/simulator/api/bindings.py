@@ -148,7 +148,14 @@ _Options.__name__, _Options.__qualname__ = "Options", "ProcessGroupHCCL.Options"
 _Options.__module__ = "torch_npu._C._distributed_c10d"
 
 
-class _ProcessGroupHCCL:
+class _OfBackends(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        from npuify.simulator.api.distributed import HcclBackend
+
+        return isinstance(instance, HcclBackend)
+
+
+class _ProcessGroupHCCL(metaclass=_OfBackends):
     """The class of the backend hccl. Groups are made by ``torch.distributed``; here gloo's class does their work."""
 
     Options = _Options

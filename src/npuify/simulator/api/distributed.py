@@ -2,15 +2,45 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from npuify.simulator import state
+from npuify.simulator import communicators, state
 
 _kept: list[Any] = []
 """Groups live as long as the process: their threads may outlast the last reference that Python has."""
+
+
+class HcclBackend(dist.ProcessGroupGloo if dist.is_available() and dist.is_gloo_available() else object):  # type: ignore[misc]
+    """What ``group._get_backend(torch.device("npu"))`` gives."""
+
+    _communicator = ""
+
+    def get_hccl_comm_name(self, rankid: int, *args: Any, init_comm: bool = True, **kwargs: Any) -> str:
+        """The name of the group's communicator, the same on all its processes, which fused operators take as ``hcom``.
+
+        Source: Ascend/pytorch, torch_npu/csrc/distributed, Init.cpp and ProcessGroupHCCL.cpp.
+
+        Args:
+            rankid: this process's rank; the real one warns where its device is not the current one.
+            init_comm: the real one makes the communicator where there is none yet; here there always is one.
+
+        Raises:
+            RuntimeError: the rank is negative.
+        """
+        if rankid < 0:
+            raise RuntimeError(f"Invalid rank {rankid} (simulated by npuify)")
+        of_rank, current = rankid % state.settings.devices, torch.npu.current_device()
+        if of_rank != current:
+            warnings.warn(
+                f"The indexFromRank {of_rank}is not equal indexFromCurDevice {current} , which might be normal if the "
+                "number of devices on your collective communication server is inconsistent. (simulated by npuify)",
+                stacklevel=2,
+            )
+        return self._communicator
 
 
 def is_available() -> bool:
@@ -60,7 +90,8 @@ def _bundles() -> None:
 def _create(options: Any, backend_options: Any) -> Any:
     """One group's backend, and its twin for CPU tensors that the device hands the work to."""
     store, rank, size = options.store, options.group_rank, options.group_size
-    backend = dist.ProcessGroupGloo(store, rank, size, timeout=options.timeout)
+    backend = HcclBackend(store, rank, size, timeout=options.timeout)
+    backend._communicator = communicators.learn(options.group_id)
     twin = _new_group(dist.PrefixStore("twin", store), rank, size)
     twin._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.GLOO, backend)
     if hasattr(twin, "_set_default_backend"):

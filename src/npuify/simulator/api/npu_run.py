@@ -27,7 +27,8 @@ def _main(args: Sequence[str] | None = None) -> None:
     # The real one forces "parallel", and meets at the master's address as "static" does.
     parsed.rdzv_backend = "static"
     if not parsed.rdzv_endpoint:
-        parsed.rdzv_endpoint = f"{parsed.master_addr}:{parsed.master_port}"
+        # From torch 2.13 on torchrun picks a port itself where none is given; "static" needs one.
+        parsed.rdzv_endpoint = f"{parsed.master_addr}:{parsed.master_port or 29500}"
     print("npuify: torch_npu_run is simulated with torchrun's own meeting point", file=sys.stderr)
     torchrun.run(parsed)
 

@@ -129,14 +129,32 @@ IValue wrap_work(IValue work, Pairs pairs) {
   return IValue(std::move(made));
 }
 
-#if NPUIFY_TORCH < 209
-// Up to torch 2.8 gloo adds up in reduce_scatter, whatever was asked for; up to 2.7 it knows no average, and no
-// reduce_scatter of lists. FSDP averages by reduce_scatter_tensor: gradients would be too large by the number of processes.
 namespace {
 
 c10d::ReduceOp operation_of(const IValue& value) {
   return *value.toCustomClass<c10d::ReduceOp>();
 }
+
+} // namespace
+
+// Gloo combines bits, HCCL does not (Ascend/pytorch, ProcessGroupHCCL.cpp, unsupportedOp).
+void check_reduction(const std::string& name, size_t count, const std::vector<c10::IValue>& stack) {
+  const bool reduces = name == "c10d::allreduce_" || name == "c10d::allreduce_coalesced_" || name == "c10d::reduce_";
+  if (!reduces && name.rfind("c10d::reduce_scatter_", 0) != 0 && name != "c10d::_reduce_scatter_base_") {
+    return;
+  }
+  const auto op = operation_of(stack[stack.size() - count + (reduces ? 2 : 3)]);
+  const char* bits = op == c10d::ReduceOp::BAND ? "BAND"
+      : op == c10d::ReduceOp::BOR               ? "BOR"
+      : op == c10d::ReduceOp::BXOR              ? "BXOR"
+                                                : nullptr;
+  TORCH_CHECK(bits == nullptr, "Cannot use ReduceOp.", bits, " with HCCL (simulated by npuify)");
+}
+
+#if NPUIFY_TORCH < 209
+// Up to torch 2.8 gloo adds up in reduce_scatter, whatever was asked for; up to 2.7 it knows no average, and no
+// reduce_scatter of lists. FSDP averages by reduce_scatter_tensor: gradients would be too large by the number of processes.
+namespace {
 
 void reduce_and_take(ProcessGroup& group, c10d::ReduceOp op, const at::Tensor& out, at::Tensor whole) {
   if (op == c10d::ReduceOp::AVG) {
@@ -220,6 +238,7 @@ void bundle_works(bool begin) {
 namespace npuify {
 void remember_twin(const c10::IValue&) {}
 void bundle_works(bool) {}
+void check_reduction(const std::string&, size_t, const std::vector<c10::IValue>&) {}
 bool collective_by_other_means(const std::string&, size_t, std::vector<c10::IValue>*) {
   return false;
 }

@@ -545,6 +545,9 @@ void run_on_host(const OperatorHandle& op, DispatchKeySet given, Stack* stack) {
         c10::autograd_dispatch_keyset_with_ADInplaceOrView | DispatchKeySet(DispatchKey::AutocastCPU) |
         DispatchKeySet(DispatchKey::AutocastPrivateUse1));
     try {
+      if (o.collective) {
+        check_reduction(o.name, count, *stack);
+      }
       if (!o.collective || !collective_by_other_means(o.name, count, stack)) {
         op.redispatchBoxed(call.keys & c10::after_ADInplaceOrView_keyset, stack);
       }

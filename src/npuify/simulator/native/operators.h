@@ -17,6 +17,8 @@ void remember_twin(const c10::IValue& twin);
 void bundle_works(bool begin);
 // Work on CPU tensors becomes work whose results are the NPU tensors beside them in `pairs` (host, npu).
 c10::IValue wrap_work(c10::IValue work, std::vector<std::pair<at::Tensor, at::Tensor>> pairs);
+// Raises for a reduction that HCCL refuses; the arguments are the last `count` of the stack.
+void check_reduction(const std::string& name, size_t count, const std::vector<c10::IValue>& stack);
 // Does a collective that this PyTorch's gloo does wrong, or not at all: takes the `count` arguments from the stack, and puts
 // the results there. False: gloo may do it, with the arguments as they are now.
 bool collective_by_other_means(const std::string& name, size_t count, std::vector<c10::IValue>* stack);

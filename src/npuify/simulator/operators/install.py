@@ -37,6 +37,7 @@ MODULES = (
     "losses",
     "masked_softmax",
     "matmul",
+    "matmul_collectives",
     "moe_gating",
     "moe_permute",
     "moe_routing",

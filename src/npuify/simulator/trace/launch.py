@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from npuify.knowledge import load
-from npuify.model import NpuifyError
+from npuify.model import Evidence, NpuifyError
 from npuify.simulator import launch as simulated
+from npuify.simulator import tables
 from npuify.simulator.settings import PREFIX, Settings
 
-from .result import Call, Failure, TraceResult, ValueRead
-from .verdict import judge
+from .result import Call, Failure, Support, TraceResult, ValueRead
+from .verdict import Verdict, judge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +35,7 @@ def trace(
     *,
     module: bool = False,
     torch_npu: str = "",
+    soc: str = "",
     steps: int = 1,
     compute_limit: int = 512 << 20,
     transfer: bool | None = None,
@@ -44,6 +46,7 @@ def trace(
     Args:
         module: ``script`` is the name of a module.
         torch_npu: the release to hold it against; empty: the one of the installed torch.
+        soc: the chip, which the program may ask for and which may not compute in bfloat16; empty: Ascend910B1.
         steps: stop after so many steps of every optimizer; 0: run to the end.
         compute_limit: bytes of results that may be filled to compute one value that the program reads.
         transfer: run it with ``transfer_to_npu``, so that CUDA names mean the NPU; None: where the script names CUDA
@@ -51,15 +54,20 @@ def trace(
         python: the Python to run it with.
 
     Raises:
-        NpuifyError: there is no such file, no Python with torch, or the traced process died.
+        NpuifyError: there is no such file, chip or option, no Python with torch, or the traced process died.
     """
     world = 0
+    if script.startswith("-") and not module:
+        raise NpuifyError(
+            f"npuify trace has no option {script}",
+            advice="options come before the program, the program's own after it; see npuify trace --help",
+        )
     if not module and Path(script).name in ("torchrun", "torch_npu_run"):
         script, arguments, module, world = unlaunched(arguments)
     if not module and not Path(script).is_file():
         raise NpuifyError(f"no such file: {script}")
     interpreter = simulated.python_for(python)
-    settings = Settings(torch_npu=torch_npu, policy="off")
+    settings = Settings(torch_npu=torch_npu, policy="off", soc=soc or Settings.soc)
     environ = simulated.environment(settings, dict(os.environ))
     _, release = simulated.check(interpreter, environ)
     environ[f"{PREFIX}_TORCH_NPU"] = release
@@ -98,7 +106,7 @@ def trace(
                 advice="Run it with `npuify simulate` to see how it behaves with real computing.",
                 file=script,
             )
-        return judged(script, release, json.loads(result.read_text(encoding="utf-8")))
+        return judged(script, release, json.loads(result.read_text(encoding="utf-8")), settings.soc)
 
 
 _WITHOUT_VALUE = frozenset(("standalone", "no-python", "run-path", "m", "module", "enable-tiered-parallel-tcpstore"))
@@ -135,9 +143,10 @@ def _names_only_cuda(script: Path) -> bool:
     return "cuda" in text and "torch_npu" not in text
 
 
-def judged(script: str, torch_npu: str, seen: dict[str, Any]) -> TraceResult:
-    """What the traced process saw, held against a release's operators."""
+def judged(script: str, torch_npu: str, seen: dict[str, Any], soc: str = Settings.soc) -> TraceResult:
+    """What the traced process saw, held against a release's operators and a chip's types."""
     release = load(torch_npu)
+    bfloat16 = bool(tables.soc(soc)["bf16"])
     rows = seen["operators"]
     device = "npu" if any(row["device"] != "cpu" for row in rows) else "cpu"
     calls = []
@@ -149,6 +158,13 @@ def judged(script: str, torch_npu: str, seen: dict[str, Any]) -> TraceResult:
         inputs, outputs = row["inputs"], row["outputs"]
         types = [kind for kind, _ in inputs if kind.startswith(("float", "bfloat", "complex"))]
         verdict = judge(release, row["name"], row["overload"], types, row["composite"])
+        if not bfloat16 and "bfloat16" in types and verdict.support is Support.KERNEL:
+            verdict = Verdict(
+                Support.TYPE,
+                f"bfloat16 on {soc}, of which torch.npu.is_bf16_supported() says False",
+                Evidence.PACKAGE,
+                f"torch_npu {torch_npu}",
+            )
         calls.append(
             Call(
                 f"{row['name']}.{row['overload']}" if row["overload"] else row["name"],
@@ -167,6 +183,7 @@ def judged(script: str, torch_npu: str, seen: dict[str, Any]) -> TraceResult:
         script,
         torch_npu,
         seen["torch"],
+        soc,
         device,
         seen["steps"],
         seen["stopped"],

@@ -46,8 +46,12 @@ def document(result: TraceResult) -> dict[str, object]:
 
 def heading(result: TraceResult) -> str:
     """What was traced, in one line."""
-    end = f"{result.steps} step{'s' if result.steps != 1 else ''}" if result.stopped else "to its end"
-    return f"{result.script}: {end}, held against torch_npu {result.torch_npu} (torch {result.torch})"
+    done = f"{result.steps} step{'s' if result.steps != 1 else ''}" if result.steps else "no step"
+    if result.failure is not None:
+        done = f"until it failed ({done} of an optimizer)"
+    elif not result.stopped:
+        done = f"to its end ({done} of an optimizer)"
+    return f"{result.script}: {done}, held against torch_npu {result.torch_npu} on {result.soc} (torch {result.torch})"
 
 
 def remarks(result: TraceResult) -> tuple[str, ...]:
@@ -81,7 +85,8 @@ def _text(result: TraceResult) -> Iterator[str]:
     for support, count in counts(result).items():
         if count or support is Support.KERNEL:
             kinds = len({call.name for call in result.of(support)})
-            yield f"{count:>8} calls of {kinds} operators {TITLES[support]}"
+            calls = f"{count:>8} call{'s' if count != 1 else ''} of {kinds} operator{'s' if kinds != 1 else ''}"
+            yield f"{calls} {TITLES[support]}"
     rows = operators(result)
     for support in ORDER[:3]:
         own = [row for row in rows if row.support is support]

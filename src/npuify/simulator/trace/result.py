@@ -73,6 +73,8 @@ class TraceResult(msgspec.Struct, frozen=True):
     script: str
     torch_npu: str
     torch: str
+    soc: str
+    """The chip, as ``torch.npu.get_device_name()`` gives it."""
     device: str
     """``npu``, or ``cpu`` for a program that names no NPU: its CPU operators are then held against the NPU's list."""
     steps: int

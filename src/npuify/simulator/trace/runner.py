@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
 import os
 import runpy
 import sys
@@ -28,6 +29,8 @@ def main(request_path: str) -> int:
     started = time.perf_counter()
     import torch
 
+    # Where shapes do not fit, torch would log its own long story; the result tells the program's line.
+    logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)
     from npuify.simulator.trace import patches
     from npuify.simulator.trace.places import Places
     from npuify.simulator.trace.recorder import Recorder

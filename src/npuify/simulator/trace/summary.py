@@ -15,7 +15,7 @@ ORDER = (Support.UNSUPPORTED, Support.TYPE, Support.FALLBACK, Support.COMPOSITE,
 
 TITLES = {
     Support.UNSUPPORTED: "not in this release",
-    Support.TYPE: "types that the documentation does not name",
+    Support.TYPE: "with types that the documentation or the chip does not name",
     Support.FALLBACK: "on the host's CPU",
     Support.COMPOSITE: "made of other operators by PyTorch",
     Support.KERNEL: "on the NPU",

@@ -1,0 +1,99 @@
+"""What the comparison of public projects with the CPU calls a difference, and that CUDA is the CPU where it is taken for granted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("numpy")
+
+from tools.public_projects.__main__ import BEGIN, END, needed, page_with, table
+from tools.public_projects.trial import Outcome, Trial, TrialError, compare, compare_lines, prepare, run, told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROGRAM = """
+import torch, torch.distributed as dist
+from torch import nn
+assert torch.cuda.is_available() and torch.cuda.device_count() == 1
+dist.init_process_group("nccl", init_method="tcp://127.0.0.1:0", rank=0, world_size=1)
+torch.cuda.set_device(0)
+model = nn.parallel.DistributedDataParallel(nn.Linear(4, 2).cuda(), device_ids=[0])
+scaler = torch.cuda.amp.GradScaler(enabled=False)
+data = torch.utils.data.TensorDataset(torch.randn(8, 4))
+for step, (x,) in enumerate(torch.utils.data.DataLoader(data, 4, shuffle=True, pin_memory=True)):
+    x = x.to("cuda:0", non_blocking=True) + torch.zeros(4, device="cuda") + torch.ones(1).to(0) + torch.ones(1).cuda(0)
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = model(x).square().mean()
+    assert loss.dtype is torch.float32
+    scaler.scale(loss).backward()
+    torch.cuda.synchronize()
+    print(f"step {step} loss {loss.item():.3f}, 0.5 s, max mem: 1.0 GB")
+"""
+
+
+def outcome(cpu: list[list[float]], npu: list[list[float]]) -> Outcome:
+    made = Outcome("x", len(cpu), "npu")
+    compare(made, cpu, npu)
+    return made
+
+
+def test_losses_within_the_tolerance_agree() -> None:
+    found = outcome([[1.0, 2.0], [3.0, float("nan")]], [[1.0, 2.00001], [3.0, float("nan")]])
+    assert not found.problem and found.losses == 2 and found.apart == pytest.approx(5e-6, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "npu", "said"),
+    [
+        ([[1.0, 2.0]], [[1.0, 2.0001]], "rank 0, backward 1: 2.0001, on the CPU 2.0"),
+        ([[1.0, 2.0]], [[1.0, float("nan")]], "backward 1: nan"),
+        ([[1.0, 2.0], [1.0, 2.0]], [[1.0, 2.0], [1.0]], "rank 1 called backward 1 times, 2 times on the CPU"),
+        ([[0.0, 0.0]], [[0.0, 0.0]], "tells nothing"),
+    ],
+)
+def test_what_fails(cpu: list[list[float]], npu: list[list[float]], said: str) -> None:
+    assert said in outcome(cpu, npu).problem
+
+
+def test_times_and_memory_are_no_part_of_a_line() -> None:
+    assert told("epoch 1 | loss 2.50 | 12.3 ms/batch\rloss: 1.25e-3 (0.75)  time: 0.12  max mem: 812.5\nlr 0.1\n") == [
+        (2.5,),
+        (0.00125, 0.75),
+    ]
+    found = Outcome("x", 1, "npu")
+    compare_lines(found, "loss 1.5\nloss 2.5\n", "loss 2.5\nloss 1.6\n")
+    assert (found.lines, found.same_lines) == (2, 1)
+
+
+def test_the_page_names_what_was_needed() -> None:
+    program: dict[str, Any] = {"name": "x", "because": "sizes", "on_cpu": "mapped", "stand_ins": ["wandb"]}
+    assert needed(program) == "edited in both copies: sizes; a stand-in for wandb; CUDA is the CPU for the original"
+    row = {"name": "x", "style": "npu", "processes": 2, "losses": 8, "apart": 1.2e-7, "lines": 3, "same_lines": 3}
+    made = table([program], {"x npu 2": {**row, "problem": ""}})
+    assert "| x | npu | 2 | 8, 1e-07 | 3 of 3 |" in made
+    assert page_with(f"a\n{BEGIN}\nold\n{END}\nb\n", made) == f"a\n{BEGIN}\n\n{made}\n\n{END}\nb\n"
+
+
+def test_a_program_that_takes_cuda_for_granted_runs_on_the_cpu(tmp_path: Path) -> None:
+    folder = tmp_path / "corpus" / "project"
+    folder.mkdir(parents=True)
+    (folder / "train.py").write_text(PROGRAM.replace("tcp://127.0.0.1:0", f"file://{tmp_path}/meeting"))
+    program = {"name": "x", "project": "project", "entry": "train.py", "on_cpu": "mapped", "arguments": []}
+    trial = Trial(
+        {**program, "shorten": [["train.py", "nn.Linear\\(4, 2\\)", "nn.Linear(4, 3)"]]}, folder.parent, tmp_path / "w"
+    )
+    prepare(trial)
+    losses, said = run(trial, "original", 1)
+    assert len(losses) == 1 and len(losses[0]) == 2
+    assert told(said) == [(round(one, 3),) for one in losses[0]]
+    migrated = (tmp_path / "w" / "migrated" / "train.py").read_text()
+    assert "hccl" in migrated and "nn.Linear(4, 3).npu()" in migrated
+    (tmp_path / "meeting").unlink(missing_ok=True)
+    again, _ = run(trial, "original", 1)
+    assert again == losses, "the same seed"
+    with pytest.raises(TrialError, match="nowhere is not in"):
+        prepare(Trial({**program, "shorten": [["train.py", "nowhere", ""]]}, folder.parent, tmp_path / "v"))

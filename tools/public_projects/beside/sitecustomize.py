@@ -1,0 +1,73 @@
+"""Runs in every Python of a trial, the original's and the migrated one's, as soon as PyTorch has been imported.
+
+TRIAL_LOSSES: each number on which the program calls ``backward`` is appended to this file (with ``.RANK``), in all its
+digits. TRIAL_SEED: what draws random numbers begins from there, for programs that set no seed. TRIAL_CPU=N: a program
+that takes a GPU for granted finds N of them, which are the CPU: see ``cuda_is_cpu.py``. Nothing else is changed.
+"""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+
+class _WhenImported:
+    """Finds torch as ever, and calls ``prepared`` once it is there."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec("torch")
+        if spec is not None and spec.loader is not None:
+            imported = spec.loader.exec_module
+
+            def then(module):
+                imported(module)
+                prepare(module)
+
+            spec.loader.exec_module = then
+        return spec
+
+
+def prepare(torch):
+    seed = os.environ.get("TRIAL_SEED")
+    if seed:
+        import random
+
+        torch.manual_seed(int(seed))
+        random.seed(int(seed))
+        try:
+            import numpy
+        except ModuleNotFoundError:
+            pass
+        else:
+            numpy.random.seed(int(seed))
+    losses = os.environ.get("TRIAL_LOSSES")
+    if losses:
+        record(torch, losses)
+    if os.environ.get("TRIAL_CPU"):
+        import cuda_is_cpu
+
+        cuda_is_cpu.apply(torch, int(os.environ["TRIAL_CPU"]))
+
+
+def record(torch, losses):
+    backward = torch.autograd.backward
+
+    def recorded(tensors, *args, **kwargs):
+        distributed = torch.distributed
+        known = distributed.is_available() and distributed.is_initialized()
+        rank = distributed.get_rank() if known else os.environ.get("RANK", "0")
+        first = tensors if isinstance(tensors, torch.Tensor) else next(iter(tensors))
+        value = first.detach()
+        value = value.full_tensor() if hasattr(value, "full_tensor") else value
+        with Path(f"{losses}.{rank}").open("a") as file:
+            file.write(f"{value.cpu().double().sum().item()!r}\n")
+        return backward(tensors, *args, **kwargs)
+
+    torch.autograd.backward = recorded
+
+
+if os.environ.get("TRIAL_LOSSES"):
+    sys.meta_path.insert(0, _WhenImported())

@@ -1,0 +1,249 @@
+"""One program: copied, given data, run as it is on the CPU, migrated, run on simulated NPUs, and compared."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tools.public_projects.data import MAKERS
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+BESIDE = HERE / "beside"
+STAND_INS = HERE.parent / "many_cards" / "stand_ins"
+TOLERANCE = 1e-5
+NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[-+]?\d+)?(?![\w.]*\d)")
+LOSS = re.compile(r"loss|ppl|perplexity|accuracy|acc@|dice", re.IGNORECASE)
+"""A printed line that tells how training goes."""
+MEASURED = re.compile(
+    r"\d+(?:\.\d+)?(?:e[-+]?\d+)? ?(?:ms|s|GB|MB|MiB|it/s|/s|img/s|batch/s|s/it|B)\b|\d+:\d+(?::\d+)?(?:\.\d+)?"
+    r"|(?:Steps/Sec|ms/batch|time|data|mem|max mem|Time|Rate|Data)\W+\d+(?:\.\d+)?(?: ?\([\d., /s]*\))?|mfu -?\d+\.\d+%"
+    r"|\d{4}-\d\d-\d\d"
+)
+"""Times, dates, speed and memory are those of a machine."""
+LIMIT = 900.0
+"""Seconds for one run."""
+
+
+class TrialError(Exception):
+    """A run failed, or the row of projects.toml does not fit the project."""
+
+
+@dataclass
+class Trial:
+    """A row of projects.toml, where the projects lie, and where it is tried."""
+
+    program: dict[str, Any]
+    corpus: Path
+    work: Path
+    style: str = "npu"
+
+    def home(self, name: str) -> Path:
+        """Where the program of a copy runs: beside its entry."""
+        return (self.work / name / self.program["entry"]).parent
+
+
+@dataclass
+class Outcome:
+    """What came of a program on some processes."""
+
+    name: str
+    processes: int
+    style: str
+    losses: int = 0
+    """On so many numbers each process called backward."""
+    apart: float = 0.0
+    """The largest difference between them, relative to the CPU's."""
+    lines: int = 0
+    """Printed lines that tell how training goes, and hold numbers."""
+    same_lines: int = 0
+    """Of these, so many hold the same numbers, in all digits that are printed."""
+    problem: str = ""
+
+    def line(self) -> str:
+        if self.problem:
+            return f"FAILS {self.name} on {self.processes} ({self.style}): {self.problem}"
+        return (
+            f"holds {self.name} on {self.processes} ({self.style}): {self.losses} losses apart {self.apart:.1e}, "
+            f"{self.same_lines} of {self.lines} printed lines the same"
+        )
+
+
+def prepare(trial: Trial) -> None:
+    """Copy the project, fit it to the machine, and migrate the copy.
+
+    Raises:
+        TrialError: a pattern is not in its file, or npuify failed.
+    """
+    program = trial.program
+    shutil.rmtree(trial.work, ignore_errors=True)
+    trial.work.mkdir(parents=True)
+    source = trial.corpus / program["project"]
+    if not source.is_dir():
+        raise TrialError(f"{source} is not there")
+    shutil.copytree(source, trial.work / "original", ignore=shutil.ignore_patterns(".git", "*.png", "*.gif", "*.jpg"))
+    for file, pattern, replacement in program.get("shorten", ()):
+        path = trial.work / "original" / file
+        made, count = re.subn(pattern, replacement, path.read_text(encoding="utf-8"))
+        if not count:
+            raise TrialError(f"{pattern} is not in {file}")
+        path.write_text(made, encoding="utf-8")
+    for name in program.get("stand_ins", ()):
+        shutil.copytree(STAND_INS / name, trial.work / "stand_ins" / name)
+    command = [sys.executable, "-m", "npuify", "migrate", "original", "-o", "migrated", "--style", trial.style]
+    done = _run([*command, *program.get("options", ())], trial.work, environment(trial), LIMIT)
+    if done.returncode not in (0, 1):
+        raise TrialError(f"migrate: {done.stdout[-1000:]}")
+
+
+def environment(trial: Trial) -> dict[str, str]:
+    """One thread, so that both sides add in the same order; what the program's row asks for; stand-ins where named."""
+    made = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "PYTHONWARNINGS": "ignore",
+        "TRIAL_SEED": "20",
+    }
+    made.update(trial.program.get("variables", {}))
+    path = [str(ROOT / "src")]
+    if trial.program.get("stand_ins"):
+        path.append(str(trial.work / "stand_ins"))
+    made["PYTHONPATH"] = os.pathsep.join(path)
+    made["CUDA_VISIBLE_DEVICES"] = ""
+    return made
+
+
+def try_program(trial: Trial, processes: int) -> Outcome:
+    """Run a prepared program both ways.
+
+    Arguments:
+        trial: prepared.
+        processes: on so many.
+    """
+    program = trial.program
+    outcome = Outcome(program["name"], processes, trial.style)
+    try:
+        cpu, said_on_cpu = run(trial, "original", processes)
+        npu, said_on_npu = run(trial, "migrated", processes)
+    except TrialError as error:
+        outcome.problem = str(error)
+        return outcome
+    compare(outcome, cpu, npu)
+    compare_lines(outcome, said_on_cpu, said_on_npu)
+    return outcome
+
+
+def run(trial: Trial, name: str, processes: int) -> tuple[list[list[float]], str]:
+    """Run one of the two copies, with data and a folder of its own.
+
+    Returns:
+        for each rank, the numbers on which it called backward; and all that was printed.
+
+    Raises:
+        TrialError: it failed, with the end of what it said.
+    """
+    program = trial.program
+    here = f"{name}-on-{processes}"
+    shutil.rmtree(trial.work / here, ignore_errors=True)
+    shutil.copytree(trial.work / name, trial.work / here)
+    home = trial.home(here)
+    if program.get("made"):
+        MAKERS[program["made"]](home)
+    for folder in program.get("folders", ()):
+        (home / folder).mkdir(exist_ok=True)
+    losses = trial.work / f"losses-{here}"
+    for old in trial.work.glob(f"losses-{here}.*"):
+        old.unlink()
+    environ = {**environment(trial), "TRIAL_LOSSES": str(losses)}
+    path = [str(BESIDE), *environ["PYTHONPATH"].split(os.pathsep)]
+    path += [str(trial.work / here / folder) for folder in program.get("path", ())]
+    environ["PYTHONPATH"] = os.pathsep.join(path)
+    if name == "original" and program.get("on_cpu") == "mapped":
+        environ["TRIAL_CPU"] = str(processes)
+    script = [str(trial.work / here / program["entry"]), *program.get("arguments", ())]
+    command = _command(program, script, processes, simulated=name == "migrated")
+    done = _run(command, home, environ, LIMIT)
+    (trial.work / f"said-{here}.txt").write_text(done.stdout, encoding="utf-8")
+    if done.returncode != 0:
+        raise TrialError(f"{name} ended with {done.returncode}: {done.stdout.strip()[-1500:]}")
+    files = [losses.with_name(f"{losses.name}.{rank}") for rank in range(processes)]
+    if not all(file.is_file() for file in files):
+        raise TrialError(f"{name} called backward on no number, on one of {processes} processes")
+    return [[float(line) for line in file.read_text().splitlines()] for file in files], done.stdout
+
+
+def _command(program: dict[str, Any], script: list[str], processes: int, *, simulated: bool) -> list[str]:
+    simulate = [sys.executable, "-m", "npuify", "simulate", "--cpu-random", "--policy=off", f"--devices={processes}"]
+    launcher = program.get("launcher", "")
+    if launcher == "mpiexec":
+        found = Path(sys.executable).with_name("mpiexec")
+        return [*(simulate if simulated else []), str(found), "-n", str(processes), sys.executable, *script]
+    if launcher == "torchrun" or processes > 1:
+        options = ["--standalone", f"--nproc_per_node={processes}", *script]
+        return (
+            [*simulate, "torchrun", *options]
+            if simulated
+            else [sys.executable, "-m", "torch.distributed.run", *options]
+        )
+    return [*simulate, *script] if simulated else [sys.executable, *script]
+
+
+def _run(command: list[str], home: Path, environ: dict[str, str], limit: float) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            command,
+            cwd=home,
+            env=environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=limit,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TrialError(f"did not end within {limit:.0f} s: {' '.join(command[:6])}") from error
+
+
+def compare(outcome: Outcome, cpu: list[list[float]], npu: list[list[float]]) -> None:
+    """Hold the losses of each rank against those of the CPU's; a number that is not finite has to be the same."""
+    outcome.losses = len(cpu[0])
+    if len({one for ours in cpu for one in ours}) == 1:
+        outcome.problem = "every loss is the same number, which tells nothing"
+        return
+    for rank, (ours, theirs) in enumerate(zip(cpu, npu, strict=True)):
+        if len(ours) != len(theirs):
+            outcome.problem = f"rank {rank} called backward {len(theirs)} times, {len(ours)} times on the CPU"
+            return
+        for step, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+            if one == other or (one != one and other != other):
+                continue
+            apart = abs(one - other) / max(abs(one), 1e-30)
+            outcome.apart = max(outcome.apart, apart)
+            if not apart <= TOLERANCE and not outcome.problem:
+                outcome.problem = f"rank {rank}, backward {step}: {other!r}, on the CPU {one!r} ({apart:.1e} apart)"
+
+
+def told(said: str) -> list[tuple[float, ...]]:
+    """The numbers of each printed line that tells how training goes, less what is measured of the machine."""
+    lines = re.split(r"[\r\n]+", said)
+    rows = (tuple(float(one) for one in NUMBER.findall(MEASURED.sub(" ", line))) for line in lines if LOSS.search(line))
+    return [row for row in rows if row]
+
+
+def compare_lines(outcome: Outcome, on_cpu: str, on_npu: str) -> None:
+    """Count the lines that are the same in both; processes may print in another order."""
+    ours, theirs = sorted(told(on_cpu)), sorted(told(on_npu))
+    outcome.lines = len(ours)
+    left = list(theirs)
+    for row in ours:
+        if row in left:
+            left.remove(row)
+            outcome.same_lines += 1
