@@ -139,8 +139,8 @@ def test_training_tools(simulate: Simulate) -> None:
                 assert out.dtype == torch.bfloat16 and out.softmax(-1).dtype == torch.float32
             scaler.scale(out.float().sum()).backward()
             scaler.unscale_(optimizer); scaler.step(optimizer); scaler.update()
-        # PyTorch 2.6 pins for CUDA only, unless it is told the device.
-        where = {"pin_memory_device": "npu"} if torch.__version__.startswith("2.6") else {}
+        # Up to 2.6 PyTorch pins for CUDA only, unless it is told the device.
+        where = {"pin_memory_device": "npu"} if torch.__version__ < (2, 7) else {}
         for batch in DataLoader(TensorDataset(torch.arange(8.0)), batch_size=4, pin_memory=True, num_workers=1, **where):
             assert batch[0].is_pinned() and batch[0].npu(non_blocking=True).is_npu
 
@@ -207,7 +207,9 @@ def test_sparse_tensors(simulate: Simulate) -> None:
         assert torch.equal(torch.mm(y, torch.ones(2, 4).npu()).cpu(), on_cpu.to_dense() @ torch.ones(2, 4))
         assert torch.equal(on_cpu.npu().to_dense().cpu(), on_cpu.to_dense()) and not x.cpu().is_npu
         assert torch.equal(x.to("npu:1").coalesce().values().cpu(), on_cpu.coalesce().values())
-        assert "npu:0" in repr(y) and pickle.loads(pickle.dumps(y)).is_npu and copy.deepcopy(y).is_npu
+        assert "npu:0" in repr(y) and copy.deepcopy(y).is_npu
+        if torch.__version__ >= (2, 6):  # before, PyTorch itself makes a NumPy array of what has no storage on such a device
+            assert pickle.loads(pickle.dumps(y)).is_npu
         made = torch.eye(3).npu().to_sparse()
         made.mul_(2); made.add_(torch.eye(3).npu().to_sparse())
         assert torch.equal(made.to_dense().cpu(), 3 * torch.eye(3))
@@ -267,7 +269,7 @@ def test_memory_by_torch_accelerator(simulate: Simulate) -> None:
     said = simulate(
         """
         import torch, torch_npu
-        if hasattr(torch.accelerator, "memory_allocated"):
+        if hasattr(getattr(torch, "accelerator", None), "memory_allocated"):
             x = torch.empty(1 << 20, device="npu")
             assert torch.accelerator.memory_allocated() == torch.npu.memory_allocated() == 4 << 20
             assert torch.accelerator.max_memory_allocated() == 4 << 20
