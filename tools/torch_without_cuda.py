@@ -79,7 +79,8 @@ def _say_that_cuda_is_not_there(folder: Path) -> None:
     """Since 2.14 torch gives operators of CUDA other kernels while it is imported, and fails where they have none."""
     asked = folder / "torch" / "backends" / "cuda" / "__init__.py"
     asked.write_text(
-        asked.read_text(encoding="utf-8") + "\n\ndef is_built():  # the libraries of CUDA were left out\n    return False\n",
+        asked.read_text(encoding="utf-8")
+        + "\n\ndef is_built():  # the libraries of CUDA were left out\n    return False\n",
         encoding="utf-8",
     )
 
