@@ -84,6 +84,8 @@ def run_file(python: str, file: Path, limit: float) -> tuple[Result, str]:
             "-q",
             "-p",
             "no:cacheprovider",
+            "-o",
+            "junit_family=xunit1",
             f"--junitxml={report}",
             str(file),
         ]
