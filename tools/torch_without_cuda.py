@@ -47,12 +47,14 @@ def make(version: str, into: Path, wheels: Path) -> Path:
     if done.is_file():
         return python
     wheel = obtain("torch", version, wheels)
-    _run([sys.executable, "-m", "venv", str(folder)])
+    # What an attempt before left half made would be taken for part of the wheel.
+    _run([sys.executable, "-m", "venv", "--clear", str(folder)])
     numpy = "numpy<2" if [int(part) for part in version.split(".")[:2]] < [2, 3] else "numpy"
     project = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     _run([str(python), "-m", "pip", "install", "--quiet", *project["dependencies"], *FOR_TESTS, "setuptools<81", numpy])
     packages = next((folder / "lib").glob("python*")) / "site-packages"
     _lay_out(wheel, packages)
+    _say_that_cuda_is_not_there(packages)
     libraries = packages / "torch" / "lib"
     runtime = build_runtime(libraries)
     roots = [*libraries.glob("*.so*"), *(packages / "torch").glob("_C*.so"), *(packages / "functorch").glob("*.so")]
@@ -71,6 +73,16 @@ def _lay_out(wheel: Wheel, folder: Path) -> None:
             written = Path(archive.extract(entry, folder))
             if not entry.is_dir() and entry.external_attr >> 16 & 0o111:  # torch starts a program of its own
                 written.chmod(0o755)
+
+
+def _say_that_cuda_is_not_there(folder: Path) -> None:
+    """Since 2.14 torch gives operators of CUDA other kernels while it is imported, and fails where they have none."""
+    asked = folder / "torch" / "backends" / "cuda" / "__init__.py"
+    asked.write_text(
+        asked.read_text(encoding="utf-8")
+        + "\n\ndef is_built():  # the libraries of CUDA were left out\n    return False\n",
+        encoding="utf-8",
+    )
 
 
 def _run(command: list[str]) -> None:

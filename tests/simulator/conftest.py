@@ -9,9 +9,14 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
+
+from . import in_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -30,8 +35,24 @@ def environment() -> dict[str, str]:
     return {**keep, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
 
 
+def keep_parts(program: str, said: str, keep: Callable[[str, object], None]) -> None:
+    """Keep for the report of the tests what came of each part of a program that was run by ``in_parts.py``.
+
+    That is ``passed``, ``failed: `` with what was said, or ``lacking: `` with what this PyTorch does not have.
+    """
+    lines = said.splitlines()
+    for name, _ in in_parts.parts(program)[1:]:
+        for begin in (f"{in_parts.FAILED}{name}: ", f"{in_parts.LACKING}{name}: "):
+            found = [line.removeprefix(begin) for line in lines if line.startswith(begin)]
+            if found:
+                keep(name, begin.partition(":")[0].removeprefix("part ") + ": " + found[0])
+                break
+        else:
+            keep(name, "passed" if in_parts.PASSED + name in lines else "failed: the program ended before it")
+
+
 @pytest.fixture
-def simulate(tmp_path: Path) -> Simulate:
+def simulate(tmp_path: Path, record_property: Callable[[str, object], None]) -> Simulate:
     """Run a program's text, and give what it printed; its exit code must be ``code``."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip("PyTorch is not installed")
@@ -39,12 +60,16 @@ def simulate(tmp_path: Path) -> Simulate:
         pytest.skip("no C++ compiler")
 
     def run(program: str, *options: str, arguments: tuple[str, ...] = (), code: int = 0) -> str:
-        file = tmp_path / "program.py"
-        file.write_text(textwrap.dedent(program), encoding="utf-8")
-        command = [sys.executable, "-m", "npuify", "simulate", *options, str(file), *arguments]
+        file, text = tmp_path / "program.py", textwrap.dedent(program)
+        file.write_text(text, encoding="utf-8")
+        in_one_go = len(in_parts.parts(text)) == 1
+        scripts = [str(file)] if in_one_go else [in_parts.__file__, str(file)]
+        command = [sys.executable, "-m", "npuify", "simulate", *options, *scripts, *arguments]
         done = subprocess.run(
             command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=600, check=False
         )
+        if not in_one_go:
+            keep_parts(text, done.stdout, record_property)
         assert done.returncode == code, f"{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
 

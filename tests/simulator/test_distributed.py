@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .conftest import environment
+from . import in_parts
+from .conftest import environment, keep_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 pytest.importorskip("torch")
 
 PROGRAM = """
-import copy, os, sys, warnings
+import copy, datetime, os, sys, warnings
 import torch, torch_npu
 import torch.distributed as dist
 from torch import nn
@@ -27,7 +29,7 @@ from torch.nn.parallel import DistributedDataParallel
 warnings.simplefilter("ignore")
 rank = int(os.environ["RANK"])
 torch.npu.set_device(rank)
-dist.init_process_group("hccl")
+dist.init_process_group("hccl", timeout=datetime.timedelta(seconds=120))
 
 def net():
     torch.manual_seed(0)
@@ -51,7 +53,8 @@ def as_on_the_cpu(found, wanted=ON_CPU):
     for name, value in wanted.items():
         torch.testing.assert_close(found[name].cpu(), value, rtol=1e-5, atol=1e-6)
 
-# DistributedDataParallel, plainly; with its options; with an optimiser that is shared out
+#: DistributedDataParallel
+# plainly; with its options; with an optimiser that is shared out
 as_on_the_cpu(learn(DistributedDataParallel(net().npu(), device_ids=[rank]), MINE).module.state_dict())
 ddp = DistributedDataParallel(net().npu(), device_ids=[rank], gradient_as_bucket_view=True, static_graph=True)
 as_on_the_cpu(learn(ddp, MINE).module.state_dict())
@@ -64,9 +67,8 @@ ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
 with ddp.no_sync():
     ddp(MINE[0]).sum().backward()
 learn(ddp, MINE)
-print("ddp")
 
-# parameters that a process does not use
+#: DDP with find_unused_parameters
 class Half(nn.Module):
     def __init__(self):
         super().__init__()
@@ -80,9 +82,9 @@ for p in ddp.parameters():
     q = p.detach().clone()
     dist.broadcast(q, 0)
     assert torch.equal(p, q)
-print("unused")
 
-# each reduction, in each collective: gloo of PyTorch up to 2.8 lacks some, and adds up instead of others
+#: each reduction, in each collective
+# gloo of PyTorch up to 2.8 lacks some, and adds up instead of others
 for op, wanted in {"SUM": [5, 10], "AVG": [2.5, 5], "MAX": [3, 6], "MIN": [2, 4], "PRODUCT": [6, 24]}.items():
     op = getattr(dist.ReduceOp, op)
     whole = torch.tensor([1.0, 2, 3, 4]).npu() * (rank + 2)
@@ -110,7 +112,8 @@ for op in (dist.ReduceOp.BAND, dist.ReduceOp.BOR, dist.ReduceOp.BXOR):
         else:
             raise AssertionError(f"{op} was done")
 
-# products of matrices with a collective, which name the communicator
+#: products of matrices with a collective
+# which name the communicator
 def name_of(group):
     return group._get_backend(torch.device("npu")).get_hccl_comm_name(dist.get_rank(group))
 hcom, other = name_of(dist.group.WORLD), name_of(dist.new_group([0, 1]))
@@ -137,17 +140,15 @@ for wrong in (lambda: name_of(dist.group.WORLD)[:-1], lambda: "none"):
         assert "no communicator is called" in str(error), error
     else:
         raise AssertionError("a communicator that there is not was used")
-print("fused")
 
-# normalisation over all processes' samples
+#: SyncBatchNorm
 torch.manual_seed(1)
 plain = nn.Sequential(nn.Linear(8, 4), nn.BatchNorm1d(4))
 synced = nn.SyncBatchNorm.convert_sync_batchnorm(copy.deepcopy(plain)).npu()
 learn(DistributedDataParallel(synced, device_ids=[rank]), MINE)
 as_on_the_cpu(synced.state_dict(), learn(plain, [torch.cat([data(0), data(1)])]).state_dict())
-print("synced")
 
-# sharded parameters, first kind and second
+#: FullyShardedDataParallel
 from torch.distributed.fsdp import FullStateDictConfig, FullyShardedDataParallel, StateDictType
 sharded = learn(FullyShardedDataParallel(net().npu(), device_id=torch.device("npu", rank), use_orig_params=True), MINE)
 whole = FullStateDictConfig(offload_to_cpu=True, rank0_only=True)
@@ -155,39 +156,41 @@ with FullyShardedDataParallel.state_dict_type(sharded, StateDictType.FULL_STATE_
     found = sharded.state_dict()
 if rank == 0:
     as_on_the_cpu(found)
+#: fully_shard, distributed checkpoints
 try:
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
-except ImportError:  # PyTorch 2.5 and earlier
-    fully_shard = None
-if fully_shard is not None:
-    model = net().npu()
-    fully_shard(model[0], mesh=init_device_mesh("npu", (2,)))
-    fully_shard(model)
-    as_on_the_cpu({name: value.full_tensor() for name, value in learn(model, MINE).state_dict().items()})
-    # made without memory, filled with random numbers where the shards are, saved and loaded
-    with torch.device("meta"):
-        model = net()
-    fully_shard(model, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32))
-    model.to_empty(device="npu")
-    for p in model.parameters():
-        nn.init.normal_(p)
-    assert not torch.equal(*[part.full_tensor() for part in (model[0].weight[:8], model[0].weight[8:])])
-    optimizer = torch.optim.AdamW(model.parameters())
-    learn(model, MINE, optimizer)
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    import torch.distributed.checkpoint as dcp
-    from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
-    weights, moments = get_state_dict(model, optimizer)
-    before = {name: value.full_tensor().cpu() for name, value in weights.items()}
-    dcp.save({"model": weights, "optimizer": moments}, checkpoint_id="checkpoint")
-    learn(model, MINE, optimizer)
-    dcp.load({"model": weights, "optimizer": moments}, checkpoint_id="checkpoint")
-    set_state_dict(model, optimizer, model_state_dict=weights, optim_state_dict=moments)
-    as_on_the_cpu({name: value.full_tensor() for name, value in model.state_dict().items()}, before)
-print("sharded")
+except ImportError:
+    raise Lacking("up to 2.5 PyTorch has it for CUDA alone, where at all") from None
+model = net().npu()
+fully_shard(model[0], mesh=init_device_mesh("npu", (2,)))
+fully_shard(model)
+as_on_the_cpu({name: value.full_tensor() for name, value in learn(model, MINE).state_dict().items()})
+# made without memory, filled with random numbers where the shards are, saved and loaded
+with torch.device("meta"):
+    model = net()
+fully_shard(model, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32))
+model.to_empty(device="npu")
+for p in model.parameters():
+    nn.init.normal_(p)
+assert not torch.equal(*[part.full_tensor() for part in (model[0].weight[:8], model[0].weight[8:])])
+optimizer = torch.optim.AdamW(model.parameters())
+learn(model, MINE, optimizer)
+torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+weights, moments = get_state_dict(model, optimizer)
+before = {name: value.full_tensor().cpu() for name, value in weights.items()}
+dcp.save({"model": weights, "optimizer": moments}, checkpoint_id="checkpoint")
+learn(model, MINE, optimizer)
+dcp.load({"model": weights, "optimizer": moments}, checkpoint_id="checkpoint")
+set_state_dict(model, optimizer, model_state_dict=weights, optim_state_dict=moments)
+as_on_the_cpu({name: value.full_tensor() for name, value in model.state_dict().items()}, before)
 
-# tensors over several devices, and modules cut through
-from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+#: DTensor, tensor parallelism
+try:
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+except ImportError:  # PyTorch 2.4 and earlier
+    from torch.distributed._tensor import Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 mesh = init_device_mesh("npu", (2,))
 a = torch.arange(16.0).view(4, 4)
@@ -196,9 +199,9 @@ assert torch.equal((rows @ columns).full_tensor().cpu(), a @ a) and rows.device.
 assert torch.equal(rows.redistribute(mesh, [Replicate()]).to_local().cpu(), a)
 cut = parallelize_module(net().npu(), mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
 torch.testing.assert_close(cut(data(7).npu()).cpu(), net()(data(7)))
-print("tensors")
 
-# collectives, in all forms; tensors of the host are not this group's
+#: collectives
+# in all forms; tensors of the host are not this group's
 x = torch.full((4,), rank + 1.0, device="npu")
 both = [torch.empty(4, device="npu") for _ in range(2)]
 dist.all_gather(both, x)
@@ -230,11 +233,12 @@ sys.stdout.write("all well\\n")
 """
 
 
-def test_two_processes(tmp_path: Path) -> None:
+def test_two_processes(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM), encoding="utf-8")
     command = [sys.executable, "-m", "npuify", "simulate", "--policy=off", "--devices=2"]
-    command += ["torchrun", "--standalone", "--nproc_per_node=2", "program.py"]
+    command += ["torchrun", "--standalone", "--nproc_per_node=2", in_parts.__file__, "program.py"]
     environ = {**environment(), "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=600, check=False)
+    keep_parts(PROGRAM, done.stdout, record_property)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"[-6000:]
     assert done.stdout.count("all well") == 2, done.stdout

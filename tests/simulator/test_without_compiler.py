@@ -149,7 +149,7 @@ def test_tensors_training_and_gaps(
 def test_the_faces_agree() -> None:
     """What the rest of the simulator may ask of one device it may ask of the other."""
     from npuify.simulator.engine import Native
-    from npuify.simulator.without_compiler import PythonDevice
+    from npuify.simulator.without_compiler.device import PythonDevice
 
     def face(cls: type) -> set[str]:
         return {name for name in vars(cls) if not re.match("_", name)}

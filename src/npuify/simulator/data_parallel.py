@@ -61,8 +61,8 @@ def parallel_apply(
     """Run each module on its device with its inputs, each in a thread.
 
     Gradients are recorded if the caller records them. As in torch_npu, autocast is on if ``is_autocast_enabled()`` says
-    so without a device, which means CUDA: the caller's autocast of NPUs reaches the replicas after ``transfer_to_npu``
-    only.
+    so without a device, which means CUDA in every torch whose function is replaced: the caller's autocast of NPUs
+    reaches the replicas after ``transfer_to_npu`` only.
 
     Arguments:
         modules: one for each device.

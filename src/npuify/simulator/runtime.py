@@ -58,17 +58,23 @@ def _engine(settings: Settings) -> Any:
     if settings.engine == "python":
         if not python:
             raise RuntimeError("npuify simulate: a device without a C++ compiler needs PyTorch 2.10 or newer")
-        return without_compiler.PythonDevice()
+        return _python_device()
     try:
         return engine.load(settings)
     except build.NoCompiler as error:
         if settings.engine == "native" or not python:
             raise RuntimeError(f"npuify simulate: {error}") from error
         _tell_no_compiler(str(error))
-        return without_compiler.PythonDevice()
+        return _python_device()
     except build.CompileError as error:
         advice = "\n`npuify simulate --engine python` does without the compiler" if python else ""
         raise RuntimeError(f"npuify simulate: {error}{advice}") from error
+
+
+def _python_device() -> Any:
+    from npuify.simulator.without_compiler.device import PythonDevice  # what it imports is not in every PyTorch
+
+    return PythonDevice()
 
 
 def _tell_no_compiler(reason: str) -> None:

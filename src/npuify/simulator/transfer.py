@@ -103,8 +103,9 @@ def apply() -> None:
         elif name == "torch.cuda.default_generators":
             torch.cuda.default_generators = sys.modules["torch_npu.npu"].default_generators
         elif name.startswith("torch."):
-            # Classes were taken over with their module, and stay classes.
-            if not isinstance(_find_or_none(name), type):
+            # Classes were taken over with their module, and stay classes; only torch.autocast is a function in the
+            # releases 2.2 to 2.5, which have it in their list of functions.
+            if name == "torch.autocast" or not isinstance(_find_or_none(name), type):
                 _wrap(name, _with_devices)
         else:
             _wrap_library(name, is_available)

@@ -36,6 +36,9 @@ void set_current_device(int device);
 int index_of(c10::Device device);
 
 c10::Allocator* npu_allocator();
+// Memory of the host that is pinned, which is noted and nothing else.
+c10::Allocator* pinned_allocator();
+bool is_pinned(const void* data);
 // Host memory that the CPU allocator made becomes memory of a device; the bytes stay where they are.
 c10::DataPtr adopt(c10::intrusive_ptr<c10::StorageImpl> host, int device);
 // The CPU storage with the same bytes, shared by all that ask.

@@ -703,6 +703,29 @@ Tensor to_copy(
   return at::native::_to_copy(self, dtype, layout, device, pin_memory, non_blocking, format);
 }
 
+#if NPUIFY_TORCH < 205
+// Up to 2.4 PyTorch asks CUDA where memory is pinned, unless it is told another device; the package asks itself instead.
+
+// is_pinned(Tensor self, Device? device=None) -> bool
+void tell_pinned(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
+  Tensor self = argument<Tensor>(stack, 2, 0);
+  const bool dense = self.device().type() == c10::DeviceType::CPU && self.layout() == c10::kStrided;
+  torch::jit::drop(*stack, 2);
+  stack->emplace_back(dense && is_pinned(self.storage().data()));
+}
+
+// _pin_memory(Tensor self, Device? device=None) -> Tensor
+void pin(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
+  Tensor self = argument<Tensor>(stack, 2, 0);
+  TORCH_CHECK(self.device().type() == c10::DeviceType::CPU, "cannot pin '", self.toString(), "' only dense CPU tensors can be pinned");
+  Tensor made = at::detail::empty_strided_generic(
+      self.sizes(), self.strides(), pinned_allocator(), DispatchKeySet(DispatchKey::CPU), self.scalar_type());
+  made.copy_(self);
+  torch::jit::drop(*stack, 2);
+  stack->emplace_back(std::move(made));
+}
+#endif
+
 void nothing(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
   torch::jit::drop(*stack, op.schema().arguments().size());
 }
@@ -870,6 +893,10 @@ NPUIFY_API void npuify_register() {
   implement<&may_take_data>(
       c10::OperatorName("aten::_has_compatible_shallow_copy_type", ""), DispatchKey::AutogradPrivateUse1);
   implement<&nothing>("aten::record_stream", "");
+#if NPUIFY_TORCH < 205
+  implement<&tell_pinned>(c10::OperatorName("aten::is_pinned", ""), DispatchKey::BackendSelect);
+  implement<&pin>(c10::OperatorName("aten::_pin_memory", ""), DispatchKey::BackendSelect);
+#endif
   static auto* copies = new c10::RegistrationHandleRAII(dispatcher.registerImpl(
       c10::OperatorName("aten::_to_copy", ""), DispatchKey::PrivateUse1, c10::KernelFunction::makeFromUnboxedRuntimeFunction(&to_copy),
       std::nullopt, nullptr, "simulated by npuify"));

@@ -158,18 +158,7 @@ struct PinnedAllocator final : c10::Allocator {
   }
 };
 
-PinnedAllocator pinned_allocator;
-
-bool is_pinned(const void* data) {
-  auto* p = static_cast<const char*>(data);
-  std::lock_guard<std::mutex> lock(pinned_mutex);
-  auto after = pinned.upper_bound(p);
-  if (after == pinned.begin()) {
-    return false;
-  }
-  auto found = std::prev(after);
-  return p < found->first + std::max<size_t>(found->second, 1);
-}
+PinnedAllocator pins;
 
 // ---- hooks ----------------------------------------------------------------------------------------------------------
 // No "override": which of these PyTorch asks, and which are const, differs between its releases.
@@ -202,7 +191,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     return is_pinned(data);
   }
   c10::Allocator* getPinnedMemoryAllocator() const {
-    return &pinned_allocator;
+    return pinned_allocator();
   }
   bool hasPrimaryContext(c10::DeviceIndex device) const {
     return true;
@@ -313,6 +302,21 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
 };
 
 } // namespace
+
+c10::Allocator* pinned_allocator() {
+  return &pins;
+}
+
+bool is_pinned(const void* data) {
+  auto* p = static_cast<const char*>(data);
+  std::lock_guard<std::mutex> lock(pinned_mutex);
+  auto after = pinned.upper_bound(p);
+  if (after == pinned.begin()) {
+    return false;
+  }
+  auto found = std::prev(after);
+  return p < found->first + std::max<size_t>(found->second, 1);
+}
 
 int device_count() {
   return devices;

@@ -5,6 +5,13 @@ tensors on host memory, whose operators the CPU runs on that same memory. What i
 raised, or said on stderr, by its name.
 """
 
-from npuify.simulator.without_compiler.device import FIRST_TORCH, PythonDevice, possible
+import torch
 
-__all__ = ["FIRST_TORCH", "PythonDevice", "possible"]
+FIRST_TORCH = (2, 10)
+"""The first PyTorch that lets Python be a device's guard and hooks."""
+
+
+def possible(version: str) -> bool:
+    """Whether a version of PyTorch can have the device; :mod:`.device` is for those alone."""
+    major, minor = (int(part) for part in version.split(".")[:2])
+    return (major, minor) >= FIRST_TORCH and hasattr(torch._C, "_acc")

@@ -26,8 +26,6 @@ from npuify.simulator.without_compiler.kernels import (
 if TYPE_CHECKING:
     from npuify.simulator.settings import Settings
 
-FIRST_TORCH = (2, 10)
-"""The first PyTorch that lets Python be a device's guard and hooks."""
 _TAKES_DATA = "aten::_has_compatible_shallow_copy_type"
 """Asked by ``x.data = y``: a module that moves keeps its parameters."""
 _OWN = {
@@ -42,12 +40,6 @@ _OWN = {
 """Operators that are more than the CPU's on the same memory."""
 _AS_IT_IS = {"aten::as_strided_"}
 """Operators that PyTorch itself does for every device, and that the kernels need."""
-
-
-def possible(version: str) -> bool:
-    """Whether a version of PyTorch can have the device."""
-    major, minor = (int(part) for part in version.split(".")[:2])
-    return (major, minor) >= FIRST_TORCH and hasattr(torch._C, "_acc")
 
 
 class PythonDevice:
