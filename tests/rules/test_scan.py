@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import os
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,11 @@ from npuify.model import Evidence, FileError, NpuifyError, Safety, Severity
 from npuify.options import Options
 from npuify.rules import base, worker
 from npuify.rules import scan as whole_scan
+from npuify.rules.analyse import RuleSet
 from npuify.rules.processes import Processes
+from npuify.rules.project_index import ProjectIndex
 from npuify.rules.scan import scan
+from npuify.source.python import PythonSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -375,3 +379,24 @@ def test_kernels_count_among_the_files_seen(tmp_path: Path) -> None:
     result = scanned(tmp_path, {"k.cu": KERNEL})
     assert {finding.file for finding in result.findings} == {"k.cu"}
     assert result.files_seen == 1
+
+
+def test_a_scan_leaves_nothing_to_the_garbage_collector(tmp_path: Path) -> None:
+    """What refers to itself stays until the collector comes, and with it every file that was parsed."""
+    files = {
+        "a.py": MIXED,
+        "own.py": "class Own:\n    def cuda(self): pass\nOwn().cuda()\n",
+        "run.sh": "python a.py --gpus 0\n",
+    }
+
+    def kept() -> int:
+        return sum(isinstance(one, (ProjectIndex, PythonSource, RuleSet)) for one in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = kept()
+        assert scanned(tmp_path, files).findings
+        assert kept() == before
+    finally:
+        gc.enable()

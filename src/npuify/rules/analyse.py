@@ -93,7 +93,7 @@ class RuleSet:
         # Rules look at other functions than the one in which they find something, so that what is parsed must not
         # depend on which rules were chosen.
         chosen = len(self.rules) < len(fitting)
-        self._all = RuleSet(Selection(), style, placing=placing, soc=soc) if chosen else self
+        self._all = RuleSet(Selection(), style, placing=placing, soc=soc) if chosen else None
 
     def may_concern(self, lower: bytes) -> bool:
         """Whether a file with these bytes, turned to lower case, can hold anything for these rules."""
@@ -117,7 +117,7 @@ class RuleSet:
 
     def parsed_for(self, lower: bytes, interest: Interest) -> Words:
         """Words of which one stands in each part of a file that has to be parsed; ``interest`` is that in this file."""
-        return interest.words if self._all is self else self._all.interest(lower).words
+        return interest.words if self._all is None else self._all.interest(lower).words
 
     def _interest(self, there: frozenset[bytes]) -> Interest:
         by_node: dict[type[ast.AST], list[Rule]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -123,7 +123,7 @@ class ProjectIndex:
         self.looked_at: set[str] = set()
         """Files that were loaded since this was last emptied; ``EVERY_FILE`` where what they all hold counts."""
         self._own_cuda: tuple[OwnCuda, ...] | None = None
-        self._load = lru_cache(maxsize=48)(self._load_uncached)
+        self._load = lru_cache(maxsize=48)(partial(_load, root, self._own_set))
         self._suffixes: dict[str, str] | None = None
         self._files_with: dict[bytes, list[str]] = {}
         self._reexports: dict[str, tuple[str | None, tuple[str, ...]]] = {}
@@ -140,6 +140,14 @@ class ProjectIndex:
 
     def __setstate__(self, state: tuple[Path, list[str], list[str], list[str], StylePlan, str]) -> None:
         self.__init__(*state)  # type: ignore[misc]
+
+    def forget(self) -> None:
+        """Let go of the files that were parsed; they refer to this index and would wait for the collector with it."""
+        self._load.cache_clear()
+        self._own_cuda = None
+        self._files_with.clear()
+        self._reexports.clear()
+        self.remembered.clear()
 
     # --- modules ---
 
@@ -172,15 +180,6 @@ class ProjectIndex:
                 # Such a folder may also be a package of that name.
                 found = self.modules.get(rest)
         return found
-
-    def _load_uncached(self, relative: str) -> PythonSource | None:
-        try:
-            raw = (self.root / relative).read_bytes()
-            return PythonSource(
-                relative, module_name(relative), raw, words_of(b"cuda") if relative in self._own_set else words_of()
-            )
-        except (OSError, UnreadableText, SyntaxError):
-            return None
 
     def load(self, relative: str) -> PythonSource | None:
         """Another file of the project, parsed; None where it cannot be."""
@@ -305,6 +304,15 @@ class ProjectIndex:
             for own in self.own_cuda
             if name in (own.methods if called else own.attributes) and (tests_count or not own.is_test)
         ]
+
+
+def _load(root: Path, own_cuda_files: frozenset[str], relative: str) -> PythonSource | None:
+    try:
+        raw = (root / relative).read_bytes()
+        words = words_of(b"cuda") if relative in own_cuda_files else words_of()
+        return PythonSource(relative, module_name(relative), raw, words)
+    except (OSError, UnreadableText, SyntaxError):
+        return None
 
 
 _SELF_CUDA = re.compile(rb"self\.(?:is_)?cuda\b")

@@ -86,6 +86,7 @@ def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None =
         with Processes(options.jobs) as processes:
             work = prepare(paths, options, processes)
             outcomes = _outcomes(work, processes, progress)
+        work.project.forget()
     finally:
         if collecting:
             if not gc.get_freeze_count():
