@@ -199,6 +199,20 @@ def test_frameworks_with_the_versions_that_are_asked_for(tmp_path: Path) -> None
     ]
 
 
+def test_a_script_without_a_guard_is_known_by_its_name_where_nothing_else_is(tmp_path: Path) -> None:
+    files = {
+        "train_small.py": "import torch\n",
+        "net.py": "import torch\n",
+        "eval.py": "import json\n",
+        "old/train.py": "import torch\n",
+        "tests/run.py": "import torch\n",
+    }
+    (point,) = surveyed(tmp_path / "a", files).entry_points
+    assert (point.file, [(one.kind, one.line) for one in point.mentions]) == ("train_small.py", [("usual name", 1)])
+    guarded = {**files, "other.py": "import torch\nif __name__ == '__main__':\n    pass\n"}
+    assert [one.file for one in surveyed(tmp_path / "b", guarded).entry_points] == ["other.py"]
+
+
 def test_a_project_is_not_its_own_framework(tmp_path: Path) -> None:
     result = surveyed(tmp_path, {"timm/__init__.py": "", "run.py": "import timm\nimport torch\n"})
     assert [one.name for one in result.frameworks] == ["torch"]

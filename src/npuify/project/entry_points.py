@@ -33,13 +33,18 @@ _STARTS: Final = re.compile(r"\b(?:python[\d.]*|torchrun|deepspeed|accelerate|ho
 _WORDS: Final = re.compile(r"""[^\s"'`\[\],;|&<>()]+""")
 _LAUNCHING: Final = ("torch.", "accelerate.", "deepspeed.", "pip", "pytest", "venv", "build", "http.")
 _REFERENCE: Final = re.compile(r"\s*[\w.-]+\s*=\s*(?P<module>[A-Za-z_][\w.]*)\s*(?::\s*[\w.]+)?\s*(?:\[.*\])?\s*")
-_ORDER: Final = ("launcher", "console script", "installed script", "documentation", "main guard")
+_ORDER: Final = ("launcher", "console script", "installed script", "documentation", "main guard", "usual name")
+_USUAL: Final = re.compile(
+    r"(?:main|run|(?:pre)?train(?:ing)?|fine_?tune|infer|inference|predict|eval|evaluate|generate|sample|demo)(?:_\w+)?\.py"
+)
+"""Names of files that people start. They count where nothing else tells what is started."""
 
 
 def entry_points(files: Sequence[ProjectFile], traces: Mapping[str, Trace]) -> tuple[EntryPoint, ...]:
     """The entry points, the best attested first: launchers, installed commands, documentation, then main guards.
 
-    Tests are left out, and so is setup.py.
+    Where there is none of these, a script is known by its usual name, and by a framework that it imports. Tests are
+    left out, and so is setup.py.
 
     Args:
         files: the project's files of all kinds; launchers and pages that cannot be read are passed over.
@@ -54,6 +59,8 @@ def entry_points(files: Sequence[ProjectFile], traces: Mapping[str, Trace]) -> t
     for relative, seen in traces.items():
         if seen.guard and not _is_test(relative):
             found.setdefault(relative, []).append(Mention("main guard", relative, seen.guard))
+    if not found:
+        found = {one.file: [one] for one in _named_usually(traces)}
     points = [
         EntryPoint(file, tuple(sorted(mentions, key=lambda one: (_ORDER.index(one.kind), one))[:_MOST_MENTIONS]))
         for file, mentions in found.items()
@@ -223,6 +230,17 @@ def _in_setup_py(text: str) -> Iterator[str]:
 
 def _joined(folder: str, path: str) -> str:
     return str(posixpath.normpath(posixpath.join(folder, path)))
+
+
+def _named_usually(traces: Mapping[str, Trace]) -> list[Mention]:
+    """Scripts with a usual name, in the uppermost folder that has any."""
+    named = [
+        Mention("usual name", relative, seen.imports[0][1])
+        for relative, seen in traces.items()
+        if seen.imports and _USUAL.fullmatch(relative.rsplit("/", 1)[-1]) and not _is_test(relative)
+    ]
+    upper = min((one.file.count("/") for one in named), default=0)
+    return [one for one in named if one.file.count("/") == upper]
 
 
 def _is_test(relative: str) -> bool:

@@ -7,19 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from npuify.report.evidence import KNOWN
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from npuify.knowledge import ReleaseInfo
     from npuify.model import Explanation, RuleInfo
-
-_EVIDENCE = {
-    "live": "asked of the real torch_npu package",
-    "package": "read from the files of the released package",
-    "documented": "stated by the documentation",
-    "reported": "reported by users",
-    "assumed": "assumed; nobody has confirmed it",
-}
 
 
 def render_explanation(answer: Explanation, format: str) -> str:
@@ -31,7 +25,7 @@ def render_explanation(answer: Explanation, format: str) -> str:
     if answer.releases:
         rows = [("torch_npu", "name", "")] + [(row.torch_npu, row.name or "-", row.note) for row in answer.releases]
         lines += ["", *_table(rows)] if answer.text else _table(rows)
-    lines += ["", f"  Known: {answer.evidence.value}, {_EVIDENCE[answer.evidence.value]}."]
+    lines += ["", f"  Known: {answer.evidence.value}, {KNOWN[answer.evidence]}."]
     if answer.source:
         lines.append(f"  Source: {answer.source}")
     return "\n".join(lines) + "\n"

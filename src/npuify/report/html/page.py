@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from npuify import __version__
-from npuify.model import Evidence, MigrationResult, ScanResult
+from npuify.model import MigrationResult, ScanResult
 from npuify.report.areas import area
+from npuify.report.evidence import KNOWN
 from npuify.report.html.charts import Bar, proportions, ranges, stacked
 from npuify.report.html.code import Code
 from npuify.report.html.escape import embedded, escaped, shortened
@@ -27,13 +28,6 @@ if TYPE_CHECKING:
     from npuify.report.verdict import Blocker, Place, Verdict
 
 _FILES_CHARTED: Final = 16
-_KNOWN: Final = {
-    Evidence.LIVE: "asked of the real torch_npu package",
-    Evidence.PACKAGE: "read from the files of the released package",
-    Evidence.DOCUMENTED: "stated by the documentation",
-    Evidence.REPORTED: "reported by users, not confirmed",
-    Evidence.ASSUMED: "assumed, not confirmed",
-}
 _ICONS: Final = {Level.RUNS: "✓", Level.REVIEW: "◐", Level.WORK: "✎", Level.BLOCKED: "✕"}
 
 
@@ -211,7 +205,7 @@ def _aim(release: Release, table: Sequence[Mapping[str, Any]]) -> str:
     kinds = Counter(str(row["evidence"]) for row in table)
     known = "".join(
         f"<tr><td><b>{kind.value}</b></td><td>{text}</td><td class='n'>{kinds[kind.value]}</td></tr>"
-        for kind, text in _KNOWN.items()
+        for kind, text in KNOWN.items()
         if kinds[kind.value]
     )
     evidence = f"<table><tbody>{known}</tbody></table>" if known else "<p>Nothing was found that rests on a fact.</p>"
