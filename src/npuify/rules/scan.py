@@ -128,6 +128,7 @@ def _outcomes(work: Work, processes: Processes, progress: Progress | None) -> li
 
         task = partial(_analyse, worker, stamp_now)
         found = processes.each(task, fresh, worth=WORTH_A_PROCESS, lost=lose, progress=progress)
+        worker.program_options = None  # it refers to the worker
         for candidate, outcome in zip(fresh, found, strict=True):
             known[candidate.relative] = outcome
             if candidate.relative not in lost:
