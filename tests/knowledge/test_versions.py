@@ -73,7 +73,9 @@ def test_pinned(pin: str, torch: str) -> None:
     assert "project" in chosen.reason
 
 
-@pytest.mark.parametrize("pin", ["==1.13.1", "==1.7.0+cu110", "<2.0", "<2.1", "~=1.12", "<=1.9", ">=1.7,<1.10", "==2.0.1"])
+@pytest.mark.parametrize(
+    "pin", ["==1.13.1", "==1.7.0+cu110", "<2.0", "<2.1", "~=1.12", "<=1.9", ">=1.7,<1.10", "==2.0.1"]
+)
 def test_an_older_torch_goes_to_the_lowest_release_that_is_supported(pin: str) -> None:
     chosen = choose_release(None, pin)
     assert chosen.torch == "2.6.0"
