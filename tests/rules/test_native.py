@@ -583,3 +583,35 @@ def test_every_row_about_triton_says_what_to_do() -> None:
 def test_edits_of_builds_are_safe() -> None:
     (found,) = [one for one in findings(SETUP, name="setup.py") if one.code == "NPU631"]
     assert found.safety is Safety.SAFE
+
+
+PLUGIN = """\
+import torch
+from . import custom_ops
+
+_plugin = None
+
+
+def _init():
+    global _plugin
+    if _plugin is None:
+        _plugin = custom_ops.get_plugin("bias_act", sources=["bias_act.cpp", "bias_act.cu"])
+
+    return _plugin is not None
+
+
+def bias_act(x, impl="cuda"):
+    if {test} and _init():
+        return _plugin.bias_act(x)
+    return x + 1
+"""
+
+
+@pytest.mark.parametrize("style", ["npu", "portable", "auto"])
+@pytest.mark.parametrize("test", ["x.device.type == 'cuda'", "x.is_cuda", "impl and x.device.type == 'cuda'"])
+def test_a_gate_before_a_cuda_build_is_none_for_an_npu(test: str, style: str) -> None:
+    """An NPU that went through it would try to build CUDA code; what follows without it is right for every device."""
+    text = PLUGIN.format(test=test)
+    assert test + " and _init()" in output(text, style=style)
+    other = text.replace("bias_act.cu", "bias_act.cc")
+    assert test + " and _init()" not in output(other, style=style) or (style == "auto" and "is_cuda" in test)

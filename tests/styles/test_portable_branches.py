@@ -265,3 +265,23 @@ def test_variables_of_both_libraries_side_by_side_leave_nothing_to_say() -> None
     assert b'os.environ["HCCL_SOCKET_IFNAME"] = "eth0"' in (done.raw or b"")
     assert b'os.environ["NCCL_SOCKET_IFNAME"] = "eth0"' in (done.raw or b"")
     assert not done.left
+
+
+def test_settings_in_the_syntax_of_python_import_nothing() -> None:
+    """mmcv copies the file elsewhere before it imports it, and takes every name in it for a setting."""
+    text = "checkpoint_config = dict(interval=1)\ndist_params = dict(backend='nccl')\n"
+    done = migrated(text, style="portable", name="configs/_base_/default_runtime.py")
+    assert done.raw is None
+    (left,) = done.left
+    assert left.code == "NPU301"
+    assert "set the value where the program starts" in left.advice or "settings" in left.message
+    assert "hccl" in output(text, style="npu", name="configs/_base_/default_runtime.py")
+    program = "import torch.distributed as dist\ndist.init_process_group('nccl')\n"
+    assert "compute_device" in output(program, style="portable", name="configs/setup_group.py")
+
+
+def test_a_value_that_may_not_be_worked_out_twice_is_taken_from_the_other_variable() -> None:
+    text = 'import os\nos.environ["CUDA_VISIBLE_DEVICES"] = pick()\n'
+    after = text + 'os.environ["ASCEND_RT_VISIBLE_DEVICES"] = os.environ["CUDA_VISIBLE_DEVICES"]\n'
+    assert output(text, style="portable") == after
+    assert output(after, style="portable") == after

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from npuify.model import Safety, Severity
 from npuify.rules.base import rule
 from npuify.rules.device_use import Use, device_table_entry, looked_up_by_device, use_of
+from npuify.rules.extensions import opens_cuda_build
 from npuify.rules.names import replace_in_literal
 from npuify.rules.training_frameworks import asked_of_lightning
 
@@ -72,6 +73,8 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
         return
     parent = file.parent(node)
     if isinstance(parent, (ast.Expr, ast.JoinedStr)) or asked_of_lightning(parent, file):
+        return
+    if isinstance(parent, ast.Compare) and opens_cuda_build(parent, file):
         return
     use = use_of(node, file)
     if use is Use.OTHER or device_table_entry(node, file):

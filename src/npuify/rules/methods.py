@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Safety, Severity
 from npuify.rules.base import rule
+from npuify.rules.extensions import opens_cuda_build
 from npuify.source.types import MODULE, OTHER, TENSOR, infer
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ def is_cuda(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
         def place(x: torch.Tensor) -> str:
             return "card" if x.is_npu else "host"
     """
-    if node.attr != "is_cuda" or not isinstance(node.ctx, ast.Load):
+    if node.attr != "is_cuda" or not isinstance(node.ctx, ast.Load) or opens_cuda_build(node, file):
         return
     yield from _renamed(node, "is_npu", ".is_cuda is false on the NPU; ask .is_npu", file)
 

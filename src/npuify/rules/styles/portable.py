@@ -101,7 +101,38 @@ def restyle(draft: Draft, node: ast.AST | tuple[int, int], file: PythonFile) -> 
         return None
     if isinstance(found, str):
         return _refused(draft, node, found, file)
+    if _is_settings(file) and any(f"{file.project.plan.helper}." in edit.after for edit in found):
+        return _refused(draft, node, _SETTINGS, file)
     return draft._replace(edits=tuple(found), needs_torch_npu=False)
+
+
+_OF_SETTINGS: Final = ("_base_", "config", "configs", "local_configs")
+_SETTINGS: Final = (
+    "a library reads this file as settings, and it can import nothing; set the value where the program starts"
+)
+
+
+def _is_settings(file: PythonFile) -> bool:
+    """Whether a file holds settings in Python's syntax, as mmcv's do: in a folder of them, nothing but assignments.
+
+    mmcv copies such a file to a folder of its own and imports it there, where the helper is not found; and a module
+    that the file imported would become one of its settings.
+    """
+    known = file.recall("portable.settings")
+    if known is None:
+        folders = file.source.relative.lower().split("/")[:-1]
+        known = any(part in _OF_SETTINGS for part in folders) and _only_assigns(file)
+        file.remember("portable.settings", known)
+    return bool(known)
+
+
+def _only_assigns(file: PythonFile) -> bool:
+    try:
+        # The rules' own tree may lack the parts of a file in which none of them looks.
+        body = ast.parse(file.source.data).body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    return all(isinstance(item, (ast.Assign, ast.AnnAssign, ast.Expr)) for item in body)
 
 
 def _refused(draft: Draft, node: ast.AST | tuple[int, int], why: str, file: PythonFile) -> Draft:

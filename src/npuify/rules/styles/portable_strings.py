@@ -167,8 +167,10 @@ def environment_variable(node: ast.AST, draft: Draft, file: PythonFile) -> list[
         if not isinstance(statement, ast.Expr) or len(parent.args) != 2 or not _repeatable(parent.args[1]):
             return read
     elif isinstance(parent, ast.Subscript):
-        if not isinstance(statement, ast.Assign) or statement.targets != [parent] or not _repeatable(statement.value):
+        if not isinstance(statement, ast.Assign) or statement.targets != [parent]:
             return read
+        if not _repeatable(statement.value):
+            return _copied(node, parent, statement, draft, file) or read
     else:
         return read
     assert isinstance(statement, (ast.Assign, ast.Expr))
@@ -186,6 +188,22 @@ def environment_variable(node: ast.AST, draft: Draft, file: PythonFile) -> list[
         return None
     edit_after = line_after(statement, text, file)
     return [edit_after] if edit_after is not None else read
+
+
+def _copied(
+    node: ast.AST, target: ast.Subscript, statement: ast.Assign, draft: Draft, file: PythonFile
+) -> list[Edit] | None:
+    """The variable for the NPU with what the one for CUDA was given, where its value may not be worked out twice."""
+    if len(draft.edits) != 1 or indentation(statement, file) is None:
+        return None
+    start, (edit,) = file.source.start(target), draft.edits
+    whole = file.code(target)
+    new = whole[: edit.start - start] + edit.after + whole[edit.end - start :]
+    text = f"{new} = {whole}"
+    if not whole.isascii() or "\n" in whole or _is_next(text, statement, file):
+        return None
+    edit_after = line_after(statement, text, file)
+    return [edit_after] if edit_after is not None else None
 
 
 def _repeatable(node: ast.expr) -> bool:

@@ -1,0 +1,7 @@
+import torch
+
+
+def main(fused):
+    if fused:
+        pass
+    print(torch.__version__)
