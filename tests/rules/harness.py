@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuify import knowledge
 from npuify.model import EntryPoint, Mention, Survey
 from npuify.options import Options
 from npuify.project import TorchRequirement
@@ -39,7 +38,7 @@ def style_plan(
     options = Options(style=style, place_on_npu=place)
     if any(b"compute_device.type" in raw for raw in contents.values()):
         contents = {**contents, "compute_device.py": helper.text()}  # it is there where code asks for it
-    return plan_of(options, contents, Survey(entry_points=points), requirement, knowledge.load(release))
+    return plan_of(options, contents, Survey(entry_points=points), requirement)
 
 
 def worker(

@@ -342,6 +342,16 @@ def test_registered_implementations(tmp_path: Path) -> None:
     assert two.has_npu
 
 
+def test_plain_code_in_an_extension_with_kernels_is_no_operator_of_cuda(tmp_path: Path) -> None:
+    bound = BINDING.replace(
+        b'm.def("version"', b'm.def("score", &eval::score, "scores");\n  m.def("gone", &eval::gone);\n  m.def("version"'
+    )
+    plain = b'#include "eval.h"\nnamespace eval {\ndouble score(const std::vector<double>& x) { return x[0]; }\n}\n'
+    found = _operators(tmp_path, {**EXAMPLE, "csrc/bind.cpp": bound, "csrc/eval.cpp": plain})
+    assert found["score"].difficulty == "host"
+    assert found["gone"].difficulty == "unknown"
+
+
 def test_same_names_in_two_extensions_are_kept_apart(tmp_path: Path) -> None:
     shared = ADD.replace(b"int i =", b"__shared__ float s[2]; int i =")
     files: dict[str, str | bytes] = {

@@ -161,10 +161,10 @@ def test_no_torch_accelerator_before_torch_2_6(torch: str) -> None:
 
 
 @pytest.mark.parametrize("torch", ["", "<3"])
-def test_without_a_lower_bound_the_release_aimed_at_counts(torch: str) -> None:
-    assert "torch.accelerator.synchronize()" in output(PLAIN, style="portable", torch=torch)
-    after = output(PLAIN, style="portable", torch=torch, release="2.5.1.post1")
+def test_without_a_lower_bound_any_torch_may_be_there_on_cuda(torch: str) -> None:
+    after = output(PLAIN, style="portable", torch=torch)
     assert "torch.accelerator" not in after
+    assert "compute_device.api.synchronize()" in after
 
 
 @pytest.mark.parametrize(

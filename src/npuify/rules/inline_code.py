@@ -40,7 +40,7 @@ def inline_operators(relative: str, data: bytes, line: int) -> tuple[NativeOpera
     read = read_native("\n".join(build.code).encode("utf-8", "replace"))
     given = tuple(Binding(build.module, "", name, (name,), "", line) for name in build.functions)
     bindings = tuple(msgspec.structs.replace(one, line=line) for one in read.bindings) + given
-    operators = Operators({relative: msgspec.structs.replace(read, bindings=bindings)}, [build])
+    operators = Operators({relative: msgspec.structs.replace(read, bindings=bindings)}, [build], lambda _: data)
     calls: dict[tuple[str, str], tuple[str, ...]] = {}
     for key, place in CallSearch(operators.names()).places(relative, data):
         calls[key] = (*calls.get(key, ()), place)

@@ -9,12 +9,13 @@ from npuify.knowledge.kernels import equivalent_of
 from npuify.model import NativeOperator
 from npuify.rules.extension_builds import AT_RUN_TIME
 from npuify.rules.op_builders import FOR_NPU
+from npuify.source.native_file import NativeFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from npuify.rules.extension_builds import Build
-    from npuify.source.native_file import Binding, Function, NativeFile
+    from npuify.source.native_file import Binding, Function
 
 LIBRARIES: Final = frozenset(
     ("CUDA runtime", "cuBLAS", "cuDNN", "cuSPARSE", "cuSOLVER", "cuFFT", "cuRAND", "NCCL", "CUB", "Thrust")
@@ -49,10 +50,12 @@ class Operators:
     Args:
         files: what was read of each native file, by its path.
         builds: the project's extensions.
+        read: gives the text of a native file by its path.
     """
 
-    def __init__(self, files: Mapping[str, NativeFile], builds: Iterable[Build]) -> None:
+    def __init__(self, files: Mapping[str, NativeFile], builds: Iterable[Build], read: Callable[[str], bytes]) -> None:
         self.files = files
+        self._read = read
         given = list(builds)
         self.builds = [build for build in given if build.kind != FOR_NPU]
         self._for_npu = {build.module for build in given if build.kind == FOR_NPU}
@@ -166,9 +169,8 @@ class Operators:
         if difficulty == "host" and self._may_launch(relative) and not _TELLS.search(name):
             missing = {one for node in nodes.values() for one in node.function.calls} - self._by_name.keys()
             is_class = all(one.key == "class" for _, one in places)
-            if (not nodes and not is_class) or any(
-                _LAUNCHES.search(one) and not _OF_CUDA.search(one) for one in missing
-            ):
+            elsewhere = not nodes and not is_class and not self._is_plain(places)
+            if elsewhere or any(_LAUNCHES.search(one) and not _OF_CUDA.search(one) for one in missing):
                 difficulty = "unknown"
         fact = None
         if difficulty != "host":
@@ -216,6 +218,15 @@ class Operators:
                 if dispatch not in _NPU_KEYS and dispatch not in ("MLU", "MPS", "MUSA", "XPU"):
                     pending.append((place, implementation))
         return found, keys
+
+    def _is_plain(self, places: list[tuple[str, Binding]]) -> bool:
+        """Whether what is bound stands in files of C++ that know neither torch nor CUDA; those are not read closely."""
+        targets = [target.encode() for _, binding in places for target in binding.targets]
+        nothing = NativeFile()
+        plain = [self._read(relative) for relative, file in self.files.items() if file == nothing] if targets else []
+        return bool(targets) and all(
+            any(re.search(rb"\b" + re.escape(target) + rb"\s*\(", text) for text in plain) for target in targets
+        )
 
     def _may_launch(self, relative: str) -> bool:
         """Whether a file belongs to an extension that is built with CUDA."""

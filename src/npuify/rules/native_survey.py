@@ -72,7 +72,8 @@ def native_operators(
     if not any(file.bindings for file in read.values()):
         return ()
     builds = [build for file in python for build in _builds(file, cache, stamps.get(file.relative))]
-    operators = Operators(read, builds)
+    locations = {file.relative: file.location for file in native}
+    operators = Operators(read, builds, lambda relative: _bytes(locations[relative]))
     search = CallSearch(operators.names(), {build.loader: build.module for build in builds if build.loader})
     calls: dict[tuple[str, str], set[str]] = {}
     same = cache.seek(search.told)

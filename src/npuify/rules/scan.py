@@ -255,7 +255,7 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
     found = survey(everything, traces)
     plan = StylePlan()
     if options.style != "npu" or options.place_on_npu:
-        plan = plan_style(options, files, found, torch_requirement(root), knowledge.load(release.torch_npu))
+        plan = plan_style(options, files, found, torch_requirement(root))
         known = {candidate.relative for candidate in candidates}
         more = [file for file in files if file.relative in (plan.entries | plan.placed) and file.relative not in known]
         candidates += [Candidate(file.relative, file.location, file.kind) for file in more]

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from npuify.knowledge import ReleaseTable
     from npuify.model import EntryPoint, Survey
     from npuify.options import Options
     from npuify.project import ProjectFile, TorchRequirement
@@ -33,7 +32,6 @@ def plan_style(
     files: Sequence[ProjectFile],
     survey: Survey,
     requirement: TorchRequirement | None,
-    release: ReleaseTable,
 ) -> StylePlan:
     """What the style of a run has to know.
 
@@ -42,7 +40,6 @@ def plan_style(
         files: the project's files; of those that are Python the text is read.
         survey: its entry points.
         requirement: what it asks of torch.
-        release: the torch_npu release aimed at.
 
     Raises:
         NpuifyError: there is no such style.
@@ -51,7 +48,7 @@ def plan_style(
     if options.style == "npu" and not options.place_on_npu:
         return StylePlan()
     contents = {file.relative: _read(file.path) for file in files if file.kind == "python"}
-    return plan_of(options, contents, survey, requirement, release)
+    return plan_of(options, contents, survey, requirement)
 
 
 def plan_of(
@@ -59,11 +56,10 @@ def plan_of(
     contents: Mapping[str, bytes],
     survey: Survey,
     requirement: TorchRequirement | None,
-    release: ReleaseTable,
 ) -> StylePlan:
     """As :func:`plan_style`, with the content of the Python files given, by relative path."""
     if options.style == "portable":
-        plan = _portable(options, contents, survey, requirement, release)
+        plan = _portable(options, contents, survey, requirement)
     elif options.style == "auto":
         plan = _auto(options, contents, survey)
     else:
@@ -89,11 +85,11 @@ def _portable(
     contents: Mapping[str, bytes],
     survey: Survey,
     requirement: TorchRequirement | None,
-    release: ReleaseTable,
 ) -> StylePlan:
     from npuify import knowledge
 
-    torch = (lowest_torch(requirement.specifier) if requirement else "") or release.torch
+    # A project that names no torch may run with any on CUDA: the helper needs none in particular.
+    torch = lowest_torch(requirement.specifier) if requirement else ""
     accelerator = knowledge.accelerator_names(torch)
     written = {relative: raw for relative, raw in contents.items() if is_helper(raw)}
     code = {relative: raw for relative, raw in contents.items() if relative not in written}
