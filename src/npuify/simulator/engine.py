@@ -67,22 +67,6 @@ class Native:
         """Have autocast treat an operator: 0 lower precision, 1 float32, 2 widest type, 3 float32 as output type."""
         return bool(self._lib.npuify_autocast(name.encode(), how))
 
-    def autocast_enabled(self) -> bool:
-        """Whether autocast is on. This and the next three are for PyTorch before 2.4, which has no names for it."""
-        return bool(self._lib.npuify_autocast_enabled())
-
-    def set_autocast_enabled(self, enable: bool) -> None:
-        """Turn autocast on or off."""
-        self._lib.npuify_set_autocast_enabled(int(enable))
-
-    def autocast_type(self) -> int:
-        """The type that autocast lowers to, as c10::ScalarType."""
-        return int(self._lib.npuify_autocast_type())
-
-    def set_autocast_type(self, number: int) -> None:
-        """Set that type."""
-        self._lib.npuify_set_autocast_type(number)
-
     def native_operators(self, names: list[str]) -> None:
         """Tell which operators have a kernel in the release; the others count as run on the host."""
         self._lib.npuify_native_operators("\n".join(names).encode())
@@ -211,6 +195,26 @@ class Native:
         return list(zip(addresses[:count], sizes[:count], strict=True))
 
 
+class OlderNative(Native):
+    """The device for PyTorch before 2.4, which has no names in Python for a device's autocast."""
+
+    def autocast_enabled(self) -> bool:
+        """Whether autocast is on."""
+        return bool(self._lib.npuify_autocast_enabled())
+
+    def set_autocast_enabled(self, enable: bool) -> None:
+        """Turn autocast on or off."""
+        self._lib.npuify_set_autocast_enabled(int(enable))
+
+    def autocast_type(self) -> int:
+        """The type that autocast lowers to, as c10::ScalarType."""
+        return int(self._lib.npuify_autocast_type())
+
+    def set_autocast_type(self, number: int) -> None:
+        """Set that type."""
+        self._lib.npuify_set_autocast_type(number)
+
+
 def load(settings: Settings) -> Native:
     """The device for the torch that is installed, compiled if need be.
 
@@ -229,4 +233,4 @@ def load(settings: Settings) -> Native:
         distributed=torch.distributed.is_available(),
         cache=settings.cache,
     )
-    return Native(path)
+    return Native(path) if hasattr(torch, "get_autocast_dtype") else OlderNative(path)
