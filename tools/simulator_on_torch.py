@@ -155,7 +155,7 @@ def features(results: Results) -> str:
             what, _, why = asked[version].get(name, "not run").partition(": ")
             cells.append({"passed": "yes", "failed": "**no**", "lacking": "not there"}.get(what, what))
             if why:
-                note = f"{name}: {html.escape(why[:200], quote=False)}"
+                note = html.escape(why[:200], quote=False)
                 if note not in notes:
                     notes.append(note)
                 cells[-1] += f" ({notes.index(note) + 1})"
