@@ -141,11 +141,11 @@ def _cell(result: dict[str, Result], file: str) -> str:
 
 
 def features(results: Results) -> str:
-    """The features as a Markdown table, of the versions that were asked, with notes of what is not there."""
+    """The features as a Markdown table, of the versions in which not all passed, with notes of what did not."""
     asked = {
         version: dict(pair for one in files.values() for pair in one["features"]) for version, files in results.items()
     }
-    versions = _sorted(version for version in asked if asked[version])
+    versions = _sorted(version for version in asked if set(asked[version].values()) - {"passed"})
     names = list(dict.fromkeys(name for version in reversed(versions) for name in asked[version]))
     lines = ["| feature | " + " | ".join(versions) + " |", "|---" * (len(versions) + 1) + "|"]
     notes: list[str] = []
@@ -155,7 +155,7 @@ def features(results: Results) -> str:
             what, _, why = asked[version].get(name, "not run").partition(": ")
             cells.append({"passed": "yes", "failed": "**no**", "lacking": "not there"}.get(what, what))
             if why:
-                note = f"{name}: {html.escape(why[:200], quote=False)}"
+                note = html.escape(why[:200], quote=False)
                 if note not in notes:
                     notes.append(note)
                 cells[-1] += f" ({notes.index(note) + 1})"

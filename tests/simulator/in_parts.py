@@ -35,26 +35,37 @@ def main() -> int:
     program, names = sys.argv[1], sys.modules["__main__"].__dict__
     names["Lacking"] = Lacking
     del sys.argv[0]
+    (_, common), *rest = parts(Path(program).read_text(encoding="utf-8"))
+    try:
+        exec(compile(common, program, "exec", dont_inherit=True), names)
+    except Exception as error:
+        traceback.print_exc()
+        for name, _ in rest:
+            _say(f"{FAILED}{name}: {_why(error)}")
+        return 1
     failed = 0
-    for name, code in parts(Path(program).read_text(encoding="utf-8")):
-        compiled = compile(code, program, "exec", dont_inherit=True)
-        if not name:
-            exec(compiled, names)
-            continue
+    for name, code in rest:
         try:
-            exec(compiled, names)
+            exec(compile(code, program, "exec", dont_inherit=True), names)
         except Lacking as error:
-            said = f"{LACKING}{name}: {error}"
+            _say(f"{LACKING}{name}: {error}")
         except Exception as error:
             failed = 1
             traceback.print_exc()
-            why = (str(error).strip().splitlines() or [traceback.extract_tb(error.__traceback__)[-1].line or ""])[0]
-            said = f"{FAILED}{name}: {type(error).__name__}: {why}"
+            _say(f"{FAILED}{name}: {_why(error)}")
         else:
-            said = PASSED + name
-        sys.stdout.write(said + "\n")  # at once, since processes share the stream
-        sys.stdout.flush()
+            _say(PASSED + name)
     return failed
+
+
+def _why(error: Exception) -> str:
+    said = str(error).strip() or traceback.extract_tb(error.__traceback__)[-1].line or ""
+    return f"{type(error).__name__}: {said.partition(chr(10))[0]}"
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")  # at once, since processes share the stream
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

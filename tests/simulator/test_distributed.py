@@ -23,8 +23,12 @@ import copy, datetime, os, sys, warnings
 import torch, torch_npu
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.device_mesh import init_device_mesh
 from torch.nn.parallel import DistributedDataParallel
+
+try:
+    from torch.distributed.device_mesh import init_device_mesh
+except ImportError:
+    init_device_mesh = None
 
 warnings.simplefilter("ignore")
 rank = int(os.environ["RANK"])
@@ -187,6 +191,8 @@ set_state_dict(model, optimizer, model_state_dict=weights, optim_state_dict=mome
 as_on_the_cpu({name: value.full_tensor() for name, value in model.state_dict().items()}, before)
 
 #: DTensor, tensor parallelism
+if init_device_mesh is None:
+    raise Lacking("PyTorch 2.1 has no torch.distributed.device_mesh")
 try:
     from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 except ImportError:  # PyTorch 2.4 and earlier

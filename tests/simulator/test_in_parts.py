@@ -57,7 +57,21 @@ def test_a_part_that_fails_does_not_hide_the_next(tmp_path: Path) -> None:
 
 
 def test_one_that_failed_is_in_the_exit_code(tmp_path: Path) -> None:
-    for text, code in (("#: one\n1 / 0\n#: two\n", 1), ("#: one\n#: two\nraise Lacking('')\n", 0)):
+    for text, code in (
+        ("1 / 0\n#: one\n", 1),
+        ("#: one\n1 / 0\n#: two\n", 1),
+        ("#: one\n#: two\nraise Lacking('')\n", 0),
+    ):
         (tmp_path / "program.py").write_text(text)
         command = [sys.executable, in_parts.__file__, "program.py"]
         assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == code
+
+
+def test_what_all_need_and_cannot_have_is_the_reason_of_each(tmp_path: Path) -> None:
+    text = "raise OSError('no machine')\n#: one\n#: two\n"
+    (tmp_path / "program.py").write_text(text)
+    command = [sys.executable, in_parts.__file__, "program.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    kept: list[tuple[str, object]] = []
+    keep_parts(text, done.stdout, lambda name, value: kept.append((name, value)))
+    assert kept == [("one", "failed: OSError: no machine"), ("two", "failed: OSError: no machine")]

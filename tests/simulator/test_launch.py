@@ -116,8 +116,10 @@ def test_the_release_that_stands_beside_a_torch() -> None:
     assert tables.release_for("2.13.0+cpu") == "2.13.0"
     assert tables.release_for("2.6.0") == "2.6.0.post5"
     assert tables.release_for("2.13.0", "2.7") == "2.7.1.post11"
-    with pytest.raises(ValueError, match="knows no torch_npu"):
+    with pytest.raises(ValueError, match=r"for PyTorch 2\.1 and newer; this is 1\.13\.0"):
         tables.release_for("1.13.0")
+    with pytest.raises(ValueError, match=r"knows no torch_npu for torch 9\.1\.0"):
+        tables.release_for("9.1.0")
 
 
 def test_nothing_of_the_shim_shadows_torch_npu() -> None:

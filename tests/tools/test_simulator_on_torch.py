@@ -18,7 +18,7 @@ REPORT = """<testsuites><testsuite name="pytest" errors="1" failures="1" skipped
 </properties></testcase></testsuite></testsuites>"""
 NEWER = """<testsuites><testsuite name="pytest" errors="0" failures="0" skipped="0" tests="1">
 <testcase classname="a" name="b"><properties>
-<property name="devices" value="passed" /><property name="streams" value="passed" /><property name="graphs" value="passed" />
+<property name="devices" value="passed" /><property name="streams" value="passed" /><property name="graphs" value="failed: RuntimeError" />
 </properties></testcase></testsuite></testsuites>"""
 
 
@@ -26,17 +26,18 @@ def results() -> Results:
     return {
         "2.10.0+cpu": {"a.py": result_of(NEWER)},
         "2.5.1+cpu": {"a.py": result_of(REPORT)},
+        "2.11.0": {"a.py": result_of(NEWER.replace("failed: RuntimeError", "passed"))},
         "2.6.0": {"b.py": {"counts": {"passed": 3, "failed": 0, "skipped": 0}, "features": []}},
     }
 
 
 def test_a_column_for_each_version_in_their_order() -> None:
     assert table(results()).splitlines() == [
-        "| tests | 2.5.1+cpu | 2.6.0 | 2.10.0+cpu |",
-        "|---|---|---|---|",
-        "| a.py | 5 pass, **2 fail**, 2 skipped | not run | 1 pass |",
-        "| b.py | not run | 3 pass | not run |",
-        "| together | 5 pass, **2 fail**, 2 skipped | 3 pass | 1 pass |",
+        "| tests | 2.5.1+cpu | 2.6.0 | 2.10.0+cpu | 2.11.0 |",
+        "|---|---|---|---|---|",
+        "| a.py | 5 pass, **2 fail**, 2 skipped | not run | 1 pass | 1 pass |",
+        "| b.py | not run | 3 pass | not run | not run |",
+        "| together | 5 pass, **2 fail**, 2 skipped | 3 pass | 1 pass | 1 pass |",
     ]
 
 
@@ -46,11 +47,12 @@ def test_what_is_not_there_has_a_note() -> None:
         "|---|---|---|",
         "| devices | yes | yes |",
         "| streams | **no** (1) | yes |",
-        "| graphs | not run | yes |",
-        "| shards | not there (2) | not run |",
+        "| graphs | not run | **no** (2) |",
+        "| shards | not there (3) | not run |",
         "",
-        "1. streams: E: a &lt;b&gt;",
-        "2. shards: for CUDA alone",
+        "1. E: a &lt;b&gt;",
+        "2. RuntimeError",
+        "3. for CUDA alone",
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any
 
-from npuify.simulator import build
+from npuify.simulator import NotSimulated, build
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -161,10 +161,19 @@ class Native:
         return torch.ops.npuify_sim.default_generator(index)
 
     def learn_twin(self, group: Any) -> None:
-        """Let a process group of CPU tensors do the work of the NPU group with the same backend."""
+        """Let a process group of CPU tensors do the work of the NPU group with the same backend.
+
+        Raises:
+            NotSimulated: this PyTorch is too old for it.
+        """
         import torch
 
-        torch.ops.npuify_sim.learn_twin(group.boxed() if hasattr(group, "boxed") else group)
+        if not hasattr(group, "boxed"):
+            raise NotSimulated(
+                f"npuify simulate: process groups of NPU tensors are not simulated with PyTorch {torch.__version__}, "
+                "which cannot hand them to the device; PyTorch 2.4 and newer can"
+            )
+        torch.ops.npuify_sim.learn_twin(group.boxed())
 
     def hold_works(self) -> None:
         """Begin a bundle of this thread's collectives."""
@@ -186,6 +195,26 @@ class Native:
         return list(zip(addresses[:count], sizes[:count], strict=True))
 
 
+class OlderNative(Native):
+    """The device for PyTorch before 2.4, which has no names in Python for a device's autocast."""
+
+    def autocast_enabled(self) -> bool:
+        """Whether autocast is on."""
+        return bool(self._lib.npuify_autocast_enabled())
+
+    def set_autocast_enabled(self, enable: bool) -> None:
+        """Turn autocast on or off."""
+        self._lib.npuify_set_autocast_enabled(int(enable))
+
+    def autocast_type(self) -> int:
+        """The type that autocast lowers to, as c10::ScalarType."""
+        return int(self._lib.npuify_autocast_type())
+
+    def set_autocast_type(self, number: int) -> None:
+        """Set that type."""
+        self._lib.npuify_set_autocast_type(number)
+
+
 def load(settings: Settings) -> Native:
     """The device for the torch that is installed, compiled if need be.
 
@@ -204,4 +233,4 @@ def load(settings: Settings) -> Native:
         distributed=torch.distributed.is_available(),
         cache=settings.cache,
     )
-    return Native(path)
+    return Native(path) if hasattr(torch, "get_autocast_dtype") else OlderNative(path)

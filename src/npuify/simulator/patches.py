@@ -63,7 +63,13 @@ def _tensor_types() -> None:
     def of_type(self: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
         if isinstance(dtype, NpuTensorType):
             dtype = f"torch.npu.{dtype.__name__}"
-        return plain(self, dtype, *args, **kwargs)
+        try:
+            return plain(self, dtype, *args, **kwargs)
+        except ValueError:  # the oldest PyTorch that is simulated knows no types of such a device
+            owner, _, name = str(dtype).rpartition(".")
+            if owner != "torch.npu" or not hasattr(torch, name):
+                raise
+            return self.to("npu" if self.device.type != "npu" else self.device, getattr(torch, name).dtype)
 
     torch.Tensor.type = of_type
 

@@ -97,4 +97,9 @@ def release_for(torch: str, wanted: str = "") -> str:
     for version in reversed(known):
         if numbers(version)[:2] == numbers(torch)[:2]:
             return version
-    raise ValueError(f"npuify knows no torch_npu for torch {torch}; it knows {', '.join(known)}")
+    if numbers(torch)[:2] < numbers(known[0])[:2]:
+        oldest = ".".join(str(part) for part in numbers(known[0])[:2])
+        raise ValueError(f"npuify simulates an NPU for PyTorch {oldest} and newer; this is {torch}")
+    raise ValueError(
+        f"npuify knows no torch_npu for torch {torch}; it knows {', '.join(known)}, and --torch-npu takes one of them"
+    )

@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.amp.grad_scaler import GradScaler as _TorchGradScaler
 
+from npuify.simulator import state
 from npuify.simulator.api import devices
+
+try:
+    from torch.amp.grad_scaler import GradScaler as _TorchGradScaler
+except ImportError:  # before torch 2.3
+    from npuify.simulator.api.older_grad_scaler import GradScaler as _TorchGradScaler
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
@@ -36,23 +41,24 @@ if hasattr(torch, "get_autocast_dtype"):
         torch.set_autocast_dtype("npu", dtype)
 
 else:  # before torch 2.4
-    _old: Any = torch._C
+    _TYPES = {5: torch.float16, 6: torch.float32, 7: torch.float64, 15: torch.bfloat16}
+    """By c10::ScalarType."""
 
     def is_autocast_enabled() -> bool:
         """Whether autocast is on for NPUs."""
-        return bool(_old._is_autocast_privateuseone_enabled())
+        return bool(state.device.autocast_enabled())
 
     def set_autocast_enabled(enable: bool) -> None:
         """Turn autocast on or off for NPUs."""
-        _old._set_autocast_privateuseone_enabled(enable)
+        state.device.set_autocast_enabled(enable)
 
     def get_autocast_dtype() -> torch.dtype:
         """The type that autocast lowers to."""
-        return _old._get_autocast_privateuseone_dtype()
+        return _TYPES[state.device.autocast_type()]
 
     def set_autocast_dtype(dtype: torch.dtype) -> None:
         """Set the type that autocast lowers to."""
-        _old._set_autocast_privateuseone_dtype(dtype)
+        state.device.set_autocast_type(next(number for number, one in _TYPES.items() if one is dtype))
 
 
 class autocast(torch.autocast):  # noqa: N801 - its name in torch_npu

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_flatten
 
 from npuify.simulator import NotSimulated
-from npuify.simulator.api import streams
+from npuify.simulator.api import amp, streams
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -23,6 +23,11 @@ _HOST = {"aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select", "a
 """Operators whose result the host has to wait for, so that no device captures them."""
 _local = threading.local()
 _pools = iter(range(1, 1 << 62))
+
+
+def tree_leaves(tree: Any) -> list[Any]:
+    """All that stands in a nest of lists, tuples and dictionaries."""
+    return list(tree_flatten(tree)[0])
 
 
 def is_current_stream_capturing() -> bool:
@@ -181,7 +186,7 @@ def make_graphed_callables(
     Raises:
         RuntimeError: autocast keeps copies, or a module has hooks or buffers that want gradients.
     """
-    if torch.is_autocast_enabled("npu") and torch.is_autocast_cache_enabled():
+    if amp.is_autocast_enabled() and torch.is_autocast_cache_enabled():
         raise RuntimeError(
             "make_graphed_callables does not support the autocast caching. Please set `cache_enabled=False`."
         )

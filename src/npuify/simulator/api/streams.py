@@ -117,10 +117,16 @@ class ExternalStream(Stream):
         return super().__new__(cls, stream_id=stream_ptr, device_index=index)
 
 
-class Event(torch.Event):
+_EventOfTorch: Any = getattr(torch, "Event", object)
+"""The oldest PyTorch that is simulated has none."""
+
+
+class Event(_EventOfTorch):
     """``torch.npu.Event``: the moment at which it was recorded, by the host's clock."""
 
     def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> Event:
+        if _EventOfTorch is object:
+            return object.__new__(cls)
         made: Event = super().__new__(cls, torch.device("npu"), enable_timing=enable_timing)
         return made
 

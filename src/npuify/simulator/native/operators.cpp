@@ -30,6 +30,19 @@ using c10::IValue;
 using c10::OperatorHandle;
 using c10::Stack;
 
+// PyTorch 2.1 has an optional of its own, and no key for compressed sparse tensors of such a device; 2.4 is as later ones.
+#if NPUIFY_TORCH >= 204
+template <class T>
+using maybe = std::optional<T>;
+constexpr auto none = std::nullopt;
+constexpr DispatchKey kCompressed = DispatchKey::SparseCsrPrivateUse1;
+#else
+template <class T>
+using maybe = c10::optional<T>;
+constexpr auto none = c10::nullopt;
+constexpr DispatchKey kCompressed = DispatchKey::Undefined;
+#endif
+
 // ---- what is known of each operator ---------------------------------------------------------------------------------
 
 enum Policy : int { kOff = 0, kWarn = 1, kError = 2 };
@@ -188,7 +201,16 @@ class Call {
     auto dot = name.find('.');
     auto overload = dot == std::string::npos ? std::string() : name.substr(dot + 1);
     auto method = "wrapper_NPU_" + overload + "_" + name.substr(0, dot);
-    c10::impl::common_device_check_failure(*first_, wrong_, method.c_str(), wrong_name_.c_str());
+    struct Expected { // the oldest releases want the optional
+      maybe<c10::Device> device;
+      operator maybe<c10::Device>&() {
+        return device;
+      }
+      operator c10::Device() const {
+        return *device;
+      }
+    } expected{first_};
+    c10::impl::common_device_check_failure(expected, wrong_, method.c_str(), wrong_name_.c_str());
   }
 
   Tensor to_npu(const Tensor& t) {
@@ -295,7 +317,11 @@ class Call {
     return DispatchKeySet(layout == c10::kSparse ? DispatchKey::SparseCPU : DispatchKey::SparseCsrCPU);
   }
   static DispatchKeySet npu_keys(c10::Layout layout) {
-    return DispatchKeySet(layout == c10::kSparse ? DispatchKey::SparsePrivateUse1 : DispatchKey::SparseCsrPrivateUse1);
+    const auto key = layout == c10::kSparse ? DispatchKey::SparsePrivateUse1 : kCompressed;
+    TORCH_CHECK(
+        key != DispatchKey::Undefined, "tensors of layout ", layout, " are not simulated on an NPU with this PyTorch, which has no place "
+        "for them (npuify)");
+    return DispatchKeySet(key);
   }
   static Tensor sparse_like(c10::TensorImpl* like, DispatchKeySet keys, c10::Device device) {
     // Its first, empty parts are made on the current device, and say which is its own.
@@ -389,7 +415,7 @@ class Call {
   std::vector<Seen> seen_;
   std::vector<Seen> made_; // host.storage -> npu
   std::vector<Tensor> given_;
-  std::optional<c10::Device> first_;
+  maybe<c10::Device> first_;
   Tensor wrong_; // the first that is elsewhere, and its argument
   std::string wrong_name_;
 };
@@ -472,10 +498,10 @@ bool each_tensor(IValue& value, F&& f) {
           }
           value = IValue(std::move(typed));
         } else {
-          c10::List<std::optional<Tensor>> typed;
+          c10::List<maybe<Tensor>> typed;
           for (size_t i = 0; i < copy.size(); i++) {
             IValue item = copy.get(i);
-            typed.push_back(item.isNone() ? std::optional<Tensor>() : std::optional<Tensor>(item.toTensor()));
+            typed.push_back(item.isNone() ? maybe<Tensor>() : maybe<Tensor>(item.toTensor()));
           }
           value = IValue(std::move(typed));
         }
@@ -489,7 +515,7 @@ bool each_tensor(IValue& value, F&& f) {
 void run_on_host(const OperatorHandle& op, DispatchKeySet given, Stack* stack) {
   Operator& o = about(op);
   const bool sparse = given.has(DispatchKey::SparsePrivateUse1);
-  const bool compressed = given.has(DispatchKey::SparseCsrPrivateUse1);
+  const bool compressed = kCompressed != DispatchKey::Undefined && given.has(kCompressed);
   if (o.on_host && !sparse && !compressed) {
     note_host_run(o);
   }
@@ -613,7 +639,7 @@ void empty_memory_format(const OperatorHandle& op, DispatchKeySet, Stack* stack)
   OnDevice there(device);
   auto t = at::detail::empty_generic(
       size, npu_allocator(), DispatchKeySet(DispatchKey::PrivateUse1), c10::typeMetaToScalarType(type_of(dtype)),
-      format.isNone() ? std::optional<at::MemoryFormat>() : std::optional<at::MemoryFormat>(format.toMemoryFormat()));
+      format.isNone() ? maybe<at::MemoryFormat>() : maybe<at::MemoryFormat>(format.toMemoryFormat()));
   torch::jit::drop(*stack, 6);
   stack->emplace_back(Tensor(t));
 }
@@ -691,8 +717,8 @@ void may_take_data(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
 // _to_copy: what is converted to float64 where it is becomes float32, as there; what is brought as float64, or to a device
 // that is named, stays that.
 Tensor to_copy(
-    const Tensor& self, std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout, std::optional<at::Device> device,
-    std::optional<bool> pin_memory, bool non_blocking, std::optional<at::MemoryFormat> format) {
+    const Tensor& self, maybe<at::ScalarType> dtype, maybe<at::Layout> layout, maybe<at::Device> device,
+    maybe<bool> pin_memory, bool non_blocking, maybe<at::MemoryFormat> format) {
   if (dtype == at::kDouble && !device.has_value() && self.device().type() == kNpu && self.scalar_type() != at::kDouble) {
     static std::atomic<bool> said{false};
     if (!said.exchange(true)) {
@@ -765,6 +791,9 @@ TORCH_API at::Tensor cached_cast(at::ScalarType to_type, const at::Tensor& arg, 
 TORCH_API at::ScalarType get_autocast_dtype(at::DeviceType device_type);
 #else
 TORCH_API at::ScalarType get_autocast_privateuseone_dtype();
+TORCH_API void set_autocast_privateuseone_dtype(at::ScalarType dtype);
+TORCH_API bool is_privateuseone_enabled();
+TORCH_API void set_privateuseone_enabled(bool enabled);
 #endif
 } // namespace at::autocast
 
@@ -831,7 +860,7 @@ void implement(const c10::OperatorName& name, DispatchKey key) {
   // What this returns takes the kernel away again when it dies; the simulated device stays until the process ends.
   static auto* kept = new std::vector<c10::RegistrationHandleRAII>();
   kept->push_back(c10::Dispatcher::singleton().registerImpl(
-      name, key, c10::KernelFunction::makeFromBoxedFunction<f>(), std::nullopt, nullptr, "simulated by npuify"));
+      name, key, c10::KernelFunction::makeFromBoxedFunction<f>(), none, nullptr, "simulated by npuify"));
 }
 
 bool exists(const c10::OperatorName& name) {
@@ -899,7 +928,7 @@ NPUIFY_API void npuify_register() {
 #endif
   static auto* copies = new c10::RegistrationHandleRAII(dispatcher.registerImpl(
       c10::OperatorName("aten::_to_copy", ""), DispatchKey::PrivateUse1, c10::KernelFunction::makeFromUnboxedRuntimeFunction(&to_copy),
-      std::nullopt, nullptr, "simulated by npuify"));
+      none, nullptr, "simulated by npuify"));
   implement<&give_default_generator>(c10::OperatorName("npuify_sim::default_generator", ""), DispatchKey::CompositeExplicitAutograd);
 #ifdef NPUIFY_DISTRIBUTED
   implement<&hold_works>(c10::OperatorName("npuify_sim::hold_works", ""), DispatchKey::CompositeExplicitAutograd);
@@ -934,7 +963,10 @@ NPUIFY_API int npuify_run_whole(const char* name) {
 // Has this operator run on sparse tensors, of the layout COO or one of the compressed ones. Returns whether there is one.
 NPUIFY_API int npuify_run_sparse(const char* name, int compressed) {
   auto full = parse(name);
-  auto key = compressed ? DispatchKey::SparseCsrPrivateUse1 : DispatchKey::SparsePrivateUse1;
+  auto key = compressed ? kCompressed : DispatchKey::SparsePrivateUse1;
+  if (key == DispatchKey::Undefined) {
+    return 0;
+  }
   auto op = c10::Dispatcher::singleton().findSchema(full);
   if (!op || op->hasKernelForDispatchKey(key)) {
     return 0;
@@ -965,6 +997,24 @@ NPUIFY_API int npuify_autocast(const char* name, int how) {
   }
   return 1;
 }
+
+#if NPUIFY_TORCH < 204
+NPUIFY_API int npuify_autocast_enabled() {
+  return at::autocast::is_privateuseone_enabled() ? 1 : 0;
+}
+
+NPUIFY_API void npuify_set_autocast_enabled(int enable) {
+  at::autocast::set_privateuseone_enabled(enable != 0);
+}
+
+NPUIFY_API int npuify_autocast_type() {
+  return int(autocast_dtype());
+}
+
+NPUIFY_API void npuify_set_autocast_type(int type) {
+  at::autocast::set_autocast_privateuseone_dtype(at::ScalarType(type));
+}
+#endif
 
 NPUIFY_API void npuify_allow_cpu_tensors(const char* name) {
   std::lock_guard<std::mutex> lock(table_mutex);

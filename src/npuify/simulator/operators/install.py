@@ -192,7 +192,8 @@ def _implement(library: Any, full: str, row: Operator | None) -> None:
 
     def below(given: dict[str, Any]) -> Any:
         with torch._C._AutoDispatchBelowAutograd():
-            return operator(**{key: given[own] for key, own in spelled.items() if own in given})
+            # Not the operator itself, whose own call has an argument "self" in the oldest PyTorch.
+            return operator._op(**{key: given[own] for key, own in spelled.items() if own in given})
 
     def with_autograd(*args: Any, **kwargs: Any) -> Any:
         given = bind(args, kwargs)
