@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -196,20 +197,26 @@ def _command(program: dict[str, Any], script: list[str], processes: int, *, simu
 
 
 def _run(command: list[str], home: Path, environ: dict[str, str], limit: float) -> subprocess.CompletedProcess[str]:
+    started = subprocess.Popen(
+        command,
+        cwd=home,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
     try:
-        return subprocess.run(
-            command,
-            cwd=home,
-            env=environ,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=limit,
-            check=False,
-        )
+        said, _ = started.communicate(timeout=limit)
     except subprocess.TimeoutExpired as error:
-        raise TrialError(f"did not end within {limit:.0f} s: {' '.join(command[:6])}") from error
+        # A launcher's workers would outlive it.
+        os.killpg(started.pid, signal.SIGKILL)
+        said, _ = started.communicate()
+        ended = f"did not end within {limit:.0f} s: {' '.join(command[:6])}\n{said.strip()[-1500:]}"
+        raise TrialError(ended) from error
+    return subprocess.CompletedProcess(command, started.returncode, said, "")
 
 
 def compare(outcome: Outcome, cpu: list[list[float]], npu: list[list[float]]) -> None:
