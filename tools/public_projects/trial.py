@@ -169,6 +169,8 @@ def run(trial: Trial, name: str, processes: int) -> tuple[list[list[float]], str
     if name == "original" and program.get("on_cpu") == "mapped":
         environ["TRIAL_CPU"] = str(processes)
     script = [str(trial.work / here / program["entry"]), *program.get("arguments", ())]
+    if name == "migrated":
+        script += program.get("on_npu", ())
     command = _command(program, script, processes, simulated=name == "migrated")
     done = _run(command, home, environ, LIMIT)
     (trial.work / f"said-{here}.txt").write_text(done.stdout, encoding="utf-8")
