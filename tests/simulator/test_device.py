@@ -68,6 +68,15 @@ def test_tensors_modules_and_memory(simulate: Simulate) -> None:
             loaded = torch.load(file, map_location=where)["weight"]
             assert torch.equal(loaded.cpu(), m.weight.cpu()) and (where == "cpu" or loaded.device == torch.device("npu:1"))
         assert "npu:0" in repr(a) and a.type() == "torch.npu.FloatTensor"
+        #: formats, generators, DLPack
+        assert str(torch_npu.get_npu_format(a)) == "ND" == torch_npu.Format(2).name
+        assert torch.Generator("npu").device == torch.device("npu") != torch.Generator("npu:0").device
+        if hasattr(torch_npu.utils, "dlpack"):  # as in the releases for PyTorch 2.7 and later
+            again = torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(a))
+            for same in (again, torch.from_dlpack(a)):
+                assert same.device == a.device and same.data_ptr() == a.data_ptr() and torch.equal(same * 2, a * 2)
+            assert "Unknown device type npu" in refused(lambda: torch.from_dlpack(x), ValueError)
+        assert torch.from_dlpack(torch.ones(2)).device.type == "cpu"
         #: memory is counted, capped, given back
         base = torch.npu.memory_allocated()
         big = torch.empty(1 << 20, device="npu")
@@ -75,7 +84,11 @@ def test_tensors_modules_and_memory(simulate: Simulate) -> None:
         assert torch.npu.max_memory_allocated() >= base + (4 << 20)
         out_of_memory = getattr(torch, "OutOfMemoryError", torch.cuda.OutOfMemoryError)  # the second is its older name
         message = refused(lambda: torch.empty(1 << 29, device="npu"), out_of_memory)
-        assert message.startswith("NPU out of memory. Tried to allocate 2.00 GiB")
+        assert message.startswith("NPU out of memory. Tried to allocate 2.00 GiB") and " allowed; " not in message
+        assert "reserved in total by PyTorch).If reserved memory is >> allocated memory try setting max_split_size_mb" in message
+        torch.npu.set_per_process_memory_fraction(0.5)
+        assert "; 512.00 MiB allowed; " in refused(lambda: torch.empty(1 << 28, device="npu"), out_of_memory)
+        torch.npu.set_per_process_memory_fraction(1.0)
         message = refused(lambda: torch.ones(1 << 14, 1, device="npu") * torch.ones(1, 1 << 15, device="npu"), out_of_memory)
         del big
         torch.npu.empty_cache()

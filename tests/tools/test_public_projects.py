@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +13,7 @@ pytest.importorskip("torch")
 pytest.importorskip("numpy")
 
 from tools.public_projects.__main__ import BEGIN, END, needed, page_with, table
-from tools.public_projects.trial import Outcome, Trial, TrialError, compare, compare_lines, prepare, run, told
+from tools.public_projects.trial import Outcome, Trial, TrialError, _run, compare, compare_lines, prepare, run, told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,3 +100,12 @@ def test_a_program_that_takes_cuda_for_granted_runs_on_the_cpu(tmp_path: Path) -
     assert again == losses, "the same seed"
     with pytest.raises(TrialError, match="nowhere is not in"):
         prepare(Trial({**program, "shorten": [["train.py", "nowhere", ""]]}, folder.parent, tmp_path / "v"))
+
+
+def test_a_run_that_does_not_end_leaves_no_process(tmp_path: Path) -> None:
+    child = "import pathlib, time; time.sleep(5); pathlib.Path('late').touch()"
+    command = [sys.executable, "-c", f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])"]
+    with pytest.raises(TrialError, match="did not end within 2 s"):
+        _run(command, tmp_path, dict(os.environ), 2)
+    time.sleep(5)
+    assert not (tmp_path / "late").exists()

@@ -57,6 +57,8 @@ def needed(program: dict[str, Any]) -> str:
     parts = []
     if program.get("because"):
         parts.append(f"edited in both copies: {program['because']}")
+    if program.get("on_npu"):
+        parts.append(f"on the NPU, which it knows by itself, `{' '.join(program['on_npu'])}`")
     if program.get("options"):
         parts.append(f"`migrate {' '.join(program['options'])}`")
     if program.get("stand_ins"):

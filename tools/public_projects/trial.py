@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -168,6 +169,8 @@ def run(trial: Trial, name: str, processes: int) -> tuple[list[list[float]], str
     if name == "original" and program.get("on_cpu") == "mapped":
         environ["TRIAL_CPU"] = str(processes)
     script = [str(trial.work / here / program["entry"]), *program.get("arguments", ())]
+    if name == "migrated":
+        script += program.get("on_npu", ())
     command = _command(program, script, processes, simulated=name == "migrated")
     done = _run(command, home, environ, LIMIT)
     (trial.work / f"said-{here}.txt").write_text(done.stdout, encoding="utf-8")
@@ -196,20 +199,26 @@ def _command(program: dict[str, Any], script: list[str], processes: int, *, simu
 
 
 def _run(command: list[str], home: Path, environ: dict[str, str], limit: float) -> subprocess.CompletedProcess[str]:
+    started = subprocess.Popen(
+        command,
+        cwd=home,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
     try:
-        return subprocess.run(
-            command,
-            cwd=home,
-            env=environ,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=limit,
-            check=False,
-        )
+        said, _ = started.communicate(timeout=limit)
     except subprocess.TimeoutExpired as error:
-        raise TrialError(f"did not end within {limit:.0f} s: {' '.join(command[:6])}") from error
+        # A launcher's workers would outlive it.
+        os.killpg(started.pid, signal.SIGKILL)
+        said, _ = started.communicate()
+        ended = f"did not end within {limit:.0f} s: {' '.join(command[:6])}\n{said.strip()[-1500:]}"
+        raise TrialError(ended) from error
+    return subprocess.CompletedProcess(command, started.returncode, said, "")
 
 
 def compare(outcome: Outcome, cpu: list[list[float]], npu: list[list[float]]) -> None:

@@ -29,6 +29,8 @@ def apply(root: ModuleType) -> None:
         torch.version.cann = ""
     if "torch.compiler.npugraph_mark_step_begin" in added:
         torch.compiler.npugraph_mark_step_begin = _nothing
+    if "torch.utils.dlpack.from_dlpack" in added:
+        _dlpack()
     _compilers()
     _tensor_types()
     data_parallel.apply()
@@ -51,6 +53,26 @@ def _compilers() -> None:
         return inductor(self, graph, inputs, **options)
 
     wrapper.__call__ = call
+
+
+def _dlpack() -> None:
+    """``to_dlpack`` and ``from_dlpack`` take NPU tensors, whose device torch itself has no number for."""
+    to_plain, from_plain = torch.utils.dlpack.to_dlpack, torch.utils.dlpack.from_dlpack
+
+    def to_dlpack(tensor: Any) -> Any:
+        return torch._C._to_dlpack(tensor) if _on_npu(tensor) else to_plain(tensor)
+
+    def from_dlpack(ext_tensor: Any) -> Any:
+        if _on_npu(ext_tensor) and not ext_tensor.requires_grad:
+            return ext_tensor.detach()  # the same memory, as a capsule would bring it
+        return from_plain(ext_tensor)
+
+    torch.utils.dlpack.to_dlpack = torch.to_dlpack = to_dlpack
+    torch.utils.dlpack.from_dlpack = torch.from_dlpack = from_dlpack
+
+
+def _on_npu(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.device.type == "npu"
 
 
 def _tensor_types() -> None:

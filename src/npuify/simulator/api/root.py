@@ -36,6 +36,9 @@ class Format(IntEnum):
     FRACTAL_NZ_C0_4 = 53
     FRACTAL_NZ_C0_8 = 54
 
+    def __str__(self) -> str:
+        return self.name
+
 
 def get_npu_format(tensor: torch.Tensor) -> Format:
     """How a tensor lies in the device's memory: always as ND here.

@@ -91,8 +91,10 @@ int64_t wanted_segments(const DeviceMemory& m) {
       c10::str(
           "NPU out of memory. Tried to allocate ", human(bytes), " (NPU ", device, "; ", human(capacity), " total capacity; ",
           human(m.bytes[0].current), " already allocated; ", human(m.bytes[0].current), " current active; ",
-          human(std::max<int64_t>(0, limit - m.bytes[0].current)), " free; ", human(m.reserved.current),
-          " reserved in total by PyTorch) (simulated by npuify; --memory sets the size)"));
+          human(std::max<int64_t>(0, int64_t(capacity) - m.bytes[0].current)), " free; ",
+          m.fraction < 1 ? human(limit) + " allowed; " : "", human(m.reserved.current),
+          " reserved in total by PyTorch).If reserved memory is >> allocated memory try setting max_split_size_mb to avoid "
+          "fragmentation. (simulated by npuify; --memory sets the size)"));
 }
 
 void reserve(int device, size_t bytes) {

@@ -105,7 +105,7 @@ struct NpuGenerator final : c10::GeneratorImpl {
 #if NPUIFY_TORCH < 207
 // Later releases ask the hooks; up to 2.6 torch.Generator(device) asks the function that was left here.
 at::Generator new_generator(c10::DeviceIndex device) {
-  return at::make_generator<NpuGenerator>(device < 0 ? current : device);
+  return at::make_generator<NpuGenerator>(device);
 }
 at::_GeneratorRegister registered_generator(new_generator);
 #endif
@@ -182,7 +182,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     return default_generators()[index];
   }
   at::Generator getNewGenerator(c10::DeviceIndex device = -1) const {
-    return at::make_generator<NpuGenerator>(device < 0 ? current : device);
+    return at::make_generator<NpuGenerator>(device);
   }
   c10::Device getDeviceFromPtr(void* data) const {
     return c10::Device(kNpu, c10::DeviceIndex(current));
