@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from npuify import knowledge
 from npuify.model import Safety
 
 from .harness import findings
@@ -38,3 +39,33 @@ def test_a_command_in_a_text_is_told(text: str) -> None:
 )
 def test_other_texts_are_no_commands(text: str) -> None:
     assert not findings(HEAD + text)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("os.system('nvidia-smi')", True),
+        ("out = subprocess.check_output(['nvidia-smi', '-i', '0', '--query-gpu=memory.used', '--format=csv'])", True),
+        ("out = subprocess.run(f'nvidia-smi -i {index}', shell=True)", True),
+        ("for line in os.popen('/usr/bin/nvidia-smi topo -m'): pass", True),
+        ("command = 'nvidia-smi -L'\nsubprocess.run(command, shell=True)", True),
+        ("command = ['nvidia-smi', '-L']\nsubprocess.run(command)", True),
+        ("found = shutil.which('nvidia-smi')", True),
+        ("os.system('nvidia-smi-log --all')", False),
+        ("print('nvidia-smi not found in PATH.')", False),
+        ("subprocess.run(['grep', 'nvidia-smi', 'log.txt'])", False),
+        ("command = 'nvidia-smi -L'\nprint(command)", False),
+        ("NAMES = ['nvidia-smi', 'npu-smi']", False),
+    ],
+)
+@pytest.mark.parametrize("style", ["npu", "portable", "auto"])
+def test_nvidia_smi_that_python_starts(line: str, told: bool, style: str) -> None:
+    found = [one for one in findings(f"import os, shutil, subprocess\n{line}\n", style=style) if one.code == "NPU713"]
+    assert bool(found) == told
+    assert all("torch.npu.mem_get_info" in one.advice for one in found)
+
+
+def test_names_of_torch_npu_in_the_advice_for_nvidia_smi_exist() -> None:
+    release = knowledge.load("2.14.0")
+    for name in ("mem_get_info", "get_device_name"):
+        assert release.counterpart(f"torch.cuda.{name}") is not None

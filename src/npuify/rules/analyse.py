@@ -39,7 +39,7 @@ _LIBRARIES = ("torch", "flash_attn", "xformers")
 
 
 _WITHOUT_TORCH = (
-    *(b"cuda", b"nccl", b"nvidia_", b"nvte_", b"cublas", b"cudnn", b"device-side assert"),
+    *(b"cuda", b"nccl", b"nvidia_", b"nvte_", b"cublas", b"cudnn", b"device-side assert", b"nvidia-smi"),
     *(b"flash_attn", b"xformers"),
 )
 """Words that matter also in a file that does not speak of torch."""

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from npuify.model import Safety, Severity
+from npuify.model import Evidence, Safety, Severity
 from npuify.rules.base import rule
 
 if TYPE_CHECKING:
@@ -117,6 +117,39 @@ def cuda_environment_variable(node: ast.Constant, file: PythonFile) -> Iterator[
         source=fact.source,
         advice=fact.message,
     )
+
+
+_NVIDIA_SMI = re.compile(r"(?:sudo\s+)?(?:\S*/)?nvidia-smi(?:\.exe)?(?=[\s|;&]|$)")
+
+
+@rule(
+    "NPU713",
+    "nvidia-smi-in-python",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=("nvidia-smi",),
+    evidence=Evidence.DOCUMENTED,
+    source="Ascend documentation of npu-smi",
+)
+def nvidia_smi_in_python(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
+    """Code starts nvidia-smi, or looks for it; the tool for NPUs is npu-smi, with other options and another output.
+
+    What the code reads from the output has to be read from npu-smi's, or asked of torch.npu.
+    """
+    if not isinstance(node.value, str) or not _NVIDIA_SMI.match(node.value):
+        return
+    parent = file.parent(node)
+    if isinstance(parent, (ast.List, ast.Tuple)) and parent.elts[0] is not node:
+        return
+    looked_for = isinstance(parent, ast.Call) and file.qualname(parent.func) == "shutil.which"
+    if looked_for or _runs_in_shell(node, file):
+        yield file.report(
+            node,
+            "nvidia-smi sees no NPU",
+            subject="nvidia-smi",
+            advice="torch.npu.mem_get_info() and torch.npu.get_device_name() answer without another program; "
+            "npu-smi info, npu-smi info -l and npu-smi info -t usages -i 0 print what nvidia-smi does, in another form",
+        )
 
 
 def _runs_in_shell(node: ast.expr, file: PythonFile) -> bool:
