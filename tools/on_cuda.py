@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import tomllib
+import tomli
 
 from tools.many_cards import trial as trials
 
@@ -150,7 +150,7 @@ def main() -> int:
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, Python {sys.version.split()[0]}", flush=True)
     programs = [
         one
-        for one in tomllib.loads(PROGRAMS.read_text())["program"]
+        for one in tomli.loads(PROGRAMS.read_text())["program"]
         if (not given.only or any(name in one["name"] for name in given.only))
         and (one.get("own") or (given.corpus / one["project"]).is_dir())
     ]

@@ -23,7 +23,7 @@ import json
 import sys
 from pathlib import Path
 
-import tomllib
+import tomli
 
 from tools.many_cards.trial import WAYS, Trial, try_program
 
@@ -40,7 +40,7 @@ def main() -> int:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    programs = tomllib.loads((HERE / "programs.toml").read_text())["program"]
+    programs = tomli.loads((HERE / "programs.toml").read_text())["program"]
     results = []
     for program in programs:
         if given.only and not any(one in program["name"] for one in given.only):

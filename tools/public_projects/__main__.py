@@ -24,7 +24,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import tomllib
+import tomli
 
 from tools.public_projects.trial import HERE, ROOT, Outcome, Trial, TrialError, prepare, try_program
 
@@ -100,7 +100,7 @@ def main() -> int:
     parser.add_argument("--style", choices=("npu", "portable", "auto"), default="npu")
     parser.add_argument("--write", action="store_true", help="keep the results, and put them into docs/simulation.md")
     given = parser.parse_args()
-    programs = tomllib.loads((HERE / "projects.toml").read_text(encoding="utf-8"))["program"]
+    programs = tomli.loads((HERE / "projects.toml").read_text(encoding="utf-8"))["program"]
     bad = False
     for program in programs:
         if given.only and not any(one in program["name"] for one in given.only):

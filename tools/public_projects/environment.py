@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import tomllib
+import tomli
 
 from tools.real_torch_npu.machine import _python_files
 from tools.real_torch_npu.stand_ins import build_runtime, build_stand_ins, find_lack
@@ -47,7 +47,7 @@ def make(folder: Path, torch: str, torchvision: str) -> Path:
     """
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     python = folder / "bin" / "python"
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pip = [str(python), "-m", "pip", "install", "--quiet"]
     subprocess.run([*pip, torch, *project["dependencies"]], check=True)
     subprocess.run([*pip, "--no-deps", torchvision], check=True)
