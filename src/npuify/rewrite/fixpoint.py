@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -168,22 +169,26 @@ def _with_hidden(
         (finding.code, before.position(offsets.original(after.offset(finding.start.line, finding.start.column)))[0])
         for finding in left
     }
+    offered_nothing = Counter(finding.code for finding in found if not finding.edits)
+    still = Counter(finding.code for finding in left)
+    changed_on: defaultdict[int, set[str]] = defaultdict(set)
+    for change in changes:
+        for line in range(change.start.line, change.end.line + 1):
+            changed_on[line].add(change.code)
     hidden = []
     for finding in found:
-        mended = {change.code for change in changes if _meet(change, finding)}
-        if finding.edits or (finding.code, finding.start.line) in seen or mended - _RENAMES or finding.code in mended:
+        if finding.edits or (finding.code, finding.start.line) in seen:
             continue
-        first = [one for one in found if one.code == finding.code and not one.edits]
-        if sum(one.code == finding.code for one in left) >= len(first):
+        if still[finding.code] >= offered_nothing[finding.code]:
             continue  # what is said once a file is said of another place now
+        lines = range(finding.start.line, finding.end.line + 1)
+        mended = {code for line in lines for code in changed_on.get(line, ())}
+        if mended - _RENAMES or finding.code in mended:
+            continue
         start = offsets.edited(before.offset(finding.start.line, finding.start.column))
         end = max(start, offsets.edited(before.offset(finding.end.line, finding.end.column)))
         hidden.append(replace(finding, start=Position(*after.position(start)), end=Position(*after.position(end))))
     return sorted([*left, *hidden], key=lambda one: (one.start, one.end, one.code)) if hidden else left
-
-
-def _meet(change: Change, finding: Finding) -> bool:
-    return change.start.line <= finding.end.line and finding.start.line <= change.end.line
 
 
 def _moved(edits: Sequence[Edit], by: int, data: bytes) -> tuple[Edit, ...]:
