@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
+
+from npuify.simulator.launch import environment
+from npuify.simulator.settings import Settings
 
 from .warm import ROOT, warm
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .warm import Warm
+
+
+_PATH = {"PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))}
 
 
 def _needs_forks() -> None:
@@ -29,17 +34,15 @@ def _needs_forks() -> None:
 def on_cpu() -> Iterator[Warm]:
     """Runs programs on the CPU."""
     _needs_forks()
-    with warm({"PYTHONWARNINGS": "ignore"}) as made:
+    with warm(_PATH) as made:
         yield made
 
 
 @pytest.fixture(scope="session")
 def on_npus() -> Iterator[Warm]:
-    """Runs programs on four simulated NPUs with the random numbers of the CPU, as ``npuify simulate`` prepares them."""
+    """Runs programs on simulated NPUs: those that the environment of each says, else eight."""
     _needs_forks()
     if not any(map(shutil.which, ("g++", "clang++", "c++"))):
         pytest.skip("no C++ compiler")
-    path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
-    command = [sys.executable, "-m", "npuify", "simulate", "--devices=4", "--cpu-random", "--policy=off"]
-    with warm({"PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}, command) as made:
+    with warm(environment(Settings(), {**os.environ, **_PATH})) as made:
         yield made

@@ -157,18 +157,28 @@ def _main() -> None:
 
 def _prepare() -> None:
     """Import what a step of training imports. No backward pass: its threads would not live on in a fork."""
+    own = os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD")
+    os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # which device it is, each program says in its own environment
     import torch
-
-    if os.environ.get("NPUIFY_SIMULATE") == "1":
-        import torch_npu  # noqa: F401
     import torch._dynamo
     import torch.distributed.run
     import torch.nn.parallel
     import torch.utils.data
 
+    del os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"]
+    if own is not None:
+        os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = own
     parameter = torch.nn.Parameter(torch.ones(2))
     parameter.grad = torch.ones(2)
     torch.optim.AdamW([parameter]).step()
+
+
+def _load_device() -> None:
+    """What an import of PyTorch ends with."""
+    import torch
+
+    if os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1") == "1" and hasattr(torch, "_import_device_backends"):
+        torch._import_device_backends()
 
 
 def _become(asked: dict[str, Any]) -> None:
@@ -182,6 +192,7 @@ def _become(asked: dict[str, Any]) -> None:
         os.dup2(nothing, 0)
         os.chdir(asked["folder"])
         os.environ.update(asked["environment"])
+        _load_device()
         first, *rest = asked["arguments"]
         if first == "-m":
             sys.path[0] = str(Path.cwd())

@@ -12,6 +12,7 @@ import pytest
 import npuify
 from npuify.distribute.convert import Wishes, distribute
 from npuify.options import Options
+from npuify.simulator.settings import Settings
 from tests.warm import Program
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ ARGUMENTS = (
     "--epochs 2 --batch-size 16 --train-size 64 --val-size 20 --workers 0 --image-size 8 --width 4 --no-amp"
 ).split()
 NAMES = ("classifier", "adversaries", "regression", "committee", EXAMPLE)
+SIMULATED = Settings(cpu_random=True, policy="off").environment()
 OPTIONS = Options(unsafe=True, jobs=1, cache=False)
 Logs = dict[str, list[dict[str, Any]]]
 
@@ -44,7 +46,7 @@ def run(folder: Path, programs: list[Path], cards: int, on_npus: Warm) -> Logs:
         for program in programs
     ]
     (folder / "jobs.json").write_text(json.dumps(jobs))
-    driver = Program([str(ROOT / "tools" / "many_cards" / "driver.py"), str(folder / "jobs.json")], folder)
+    driver = Program([str(ROOT / "tools" / "many_cards" / "driver.py"), str(folder / "jobs.json")], folder, SIMULATED)
     for done in on_npus.ranks(cards, driver) if cards > 1 else on_npus.run(driver):
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return {

@@ -17,6 +17,7 @@ import pytest
 import npuify
 from npuify.options import Options
 from npuify.simulator import tables
+from npuify.simulator.settings import Settings
 from tests.warm import Program
 
 from .conftest import environment
@@ -37,6 +38,7 @@ TAG = "train.py --config=configs/small.yaml --set=train.steps=6 --set=train.log_
 GPT = "--steps=3 --batch-size=2 --layers=1 --width=16 --heads=2 --no-compile"
 INFERENCE = (("make_weights.py", "--steps=1"), ("infer.py", "--images=4"), ("benchmark.py", "--repeats=1"))
 STYLES = ("npu", "portable", "auto")
+SIMULATED = Settings(cpu_random=True, policy="off").environment()
 SIMULATE = [sys.executable, "-m", "npuify", "simulate", "--cpu-random", "--policy=off"]
 TRAINED = ("image_classification", "small_gpt", "ddp_training")
 TOGETHER = Path(__file__).with_name("in_one_process.py")
@@ -127,7 +129,7 @@ def test_ddp_training_as_users_start_it(tmp_path: Path, ddp_on_cpu: Path) -> Non
 @pytest.mark.parametrize("style", [style for style in STYLES if style != "npu"])
 def test_ddp_training_on_two(style: str, tmp_path: Path, ddp_on_cpu: Path, on_npus: Warm) -> None:
     npu = migrated("ddp_training", tmp_path / "npu", style)
-    ended_well(*on_npus.ranks(2, Program([*TAG.split(), *(ON_NPU if style == "portable" else [])], npu)))
+    ended_well(*on_npus.ranks(2, Program([*TAG.split(), *(ON_NPU if style == "portable" else [])], npu, SIMULATED)))
     assert_same(npu, ddp_on_cpu)
 
 
@@ -160,7 +162,7 @@ def test_all_on_one_process(style: str, tmp_path: Path, all_on_cpu: Path, on_npu
     for name in [*TRAINED, "inference"]:
         migrated(name, tmp_path / name, style)
     what = programs(tmp_path, True, ON_NPU if style == "portable" else [])
-    said = ended_well(*on_npus.ranks(1, Program([str(TOGETHER), what], tmp_path)))
+    said = ended_well(*on_npus.ranks(1, Program([str(TOGETHER), what], tmp_path, SIMULATED)))
     assert "device: Ascend910B1" in said
     # With transfer_to_npu a program's own devices are called what it calls them.
     name = "cuda" if style == "auto" else "npu"
