@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from .warm import Warm
 
 
+# Two workers share few cores, and what they compute is small: threads of PyTorch's would only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 _PATH = {"PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))}
 
 

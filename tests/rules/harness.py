@@ -11,6 +11,7 @@ from npuify.model import EntryPoint, Mention, Survey
 from npuify.options import Options
 from npuify.project import TorchRequirement
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
+from npuify.rules.analyse import RuleSet
 from npuify.rules.base import Selection
 from npuify.rules.project_index import ProjectIndex, may_define_cuda
 from npuify.rules.styles import helper
@@ -52,11 +53,20 @@ def worker(
     """A worker for the files under ``root``; for no files at all without it."""
     if root is None:
         if plan is not None:
-            return Worker(release, Selection(select, ignore), ProjectIndex(Path("/nowhere"), [], [], [], plan, soc))
+            selection = Selection(select, ignore)
+            index = ProjectIndex(Path("/nowhere"), [], [], [], plan, soc)
+            return Worker(release, selection, index, prepared(selection, plan.style, plan.place_on_npu, soc))
         return _bare(release, select, ignore, soc)
     files = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.py"))
     own = [name for name in files if may_define_cuda((root / name).read_bytes(), (root / name).read_bytes().lower())]
-    return Worker(release, Selection(select, ignore, WISHES), ProjectIndex(root, files, own, [], plan, soc))
+    selection, index = Selection(select, ignore, WISHES), ProjectIndex(root, files, own, [], plan, soc)
+    return Worker(release, selection, index, prepared(selection, index.plan.style, index.plan.place_on_npu, soc))
+
+
+@cache
+def prepared(selection: Selection, style: str, place: bool, soc: str) -> RuleSet:
+    """The rules, prepared once: that takes much longer than looking at a small file."""
+    return RuleSet(selection, style, placing=place, soc=soc)
 
 
 @cache
