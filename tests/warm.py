@@ -10,6 +10,7 @@ As a program it is that one process: a line of JSON for the forks that it is to 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import runpy
@@ -45,13 +46,13 @@ class Done(NamedTuple):
 class Warm:
     """The process with PyTorch, as the tests see it."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], modules: Sequence[str]) -> None:
         self._folder = tempfile.TemporaryDirectory()
         self._number = 0
         # What it says itself goes to a file: a pipe that nobody reads would stop it.
         with Path(self._folder.name, "own").open("wb") as own:
             self._process = subprocess.Popen(
-                [*command, __file__],
+                [sys.executable, __file__, *modules],
                 cwd=self._folder.name,
                 env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **environment},
                 stdin=subprocess.PIPE,
@@ -105,9 +106,9 @@ class Warm:
 
 
 @contextlib.contextmanager
-def warm(environment: Mapping[str, str] | None = None, command: Sequence[str] = (sys.executable,)) -> Iterator[Warm]:
-    """Such a process, made by a command to which its file is appended, and ended."""
-    made = Warm(command, environment or {})
+def warm(environment: Mapping[str, str], modules: Sequence[str] = ()) -> Iterator[Warm]:
+    """Such a process, with an environment and modules that it imports besides PyTorch; and its end."""
+    made = Warm(environment, modules)
     try:
         yield made
     finally:
@@ -171,6 +172,8 @@ def _prepare() -> None:
     parameter = torch.nn.Parameter(torch.ones(2))
     parameter.grad = torch.ones(2)
     torch.optim.AdamW([parameter]).step()
+    for name in sys.argv[1:]:
+        importlib.import_module(name)
 
 
 def _load_device() -> None:
