@@ -368,12 +368,12 @@ def test_the_placed_project_trains_with_every_tensor_on_the_device(tmp_path: Pat
         text = text.replace('torch.device("npu" if torch.npu.is_available() else "cpu")', 'torch.device("meta")')
         text = text.replace(".item()", "").replace("scores.cpu().numpy()", "scores.device")
         (project / name).write_text(text)
-    done = subprocess.run([sys.executable, "main.py"], cwd=project, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "main.py"], cwd=project, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "meta" in done.stdout
     text = (project / "engine/loop.py").read_text()
     (project / "engine/loop.py").write_text(text.replace("        x, y = x.to(device), y.to(device)\n", "", 1))
-    done = subprocess.run([sys.executable, "main.py"], cwd=project, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "main.py"], cwd=project, capture_output=True, text=True, timeout=300)
     assert done.returncode != 0
     assert "device" in done.stderr
 
