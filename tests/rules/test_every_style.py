@@ -18,7 +18,7 @@ from npuify.rewrite.plan import plan
 from npuify.rules.base import all_rules
 from npuify.rules.styles import auto, portable
 
-from .harness import RELEASE, findings, migrated, output
+from .harness import RELEASE, findings, for_each, migrated, output
 from .test_every_rule import CASES, EXAMPLES, NPU_NAME, _file, _unsafe, _whole_statement
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def test_result(name: str, before: str, style: str) -> None:
     assert _migrated(name, before, style) == _expected(name, before, style)
 
 
-@pytest.mark.parametrize(("name", "before", "style"), CASE, ids=IDS)
+@for_each(CASE, IDS)
 def test_output_parses_and_settles(name: str, before: str, style: str) -> None:
     after = _expected(name, before, style)
     ast.parse(after)
@@ -56,7 +56,7 @@ def test_output_parses_and_settles(name: str, before: str, style: str) -> None:
     assert again.raw is None, "a second run changed something"
 
 
-@pytest.mark.parametrize(("name", "before", "style"), CASE, ids=IDS)
+@for_each(CASE, IDS)
 def test_line_ends_stay(name: str, before: str, style: str) -> None:
     text = before.replace("\n", "\r\n")
     result = migrated(text.encode(), unsafe=_unsafe(name), name=_file(name), style=style)
@@ -64,7 +64,7 @@ def test_line_ends_stay(name: str, before: str, style: str) -> None:
     assert got == _expected(name, before, style).replace("\n", "\r\n")
 
 
-@pytest.mark.parametrize(("name", "before", "style"), CASE, ids=IDS)
+@for_each(CASE, IDS)
 def test_comments_stay(name: str, before: str, style: str) -> None:
     lines = before.splitlines()
     kept = [number for number in range(len(lines)) if _whole_statement(lines, number)]
@@ -75,7 +75,7 @@ def test_comments_stay(name: str, before: str, style: str) -> None:
         assert f"# keep {number}" in got
 
 
-@pytest.mark.parametrize(("name", "before", "style"), CASE, ids=IDS)
+@for_each(CASE, IDS)
 def test_ignore_comment_silences(name: str, before: str, style: str) -> None:
     text = f"# npuify: ignore-file\n{before}"
     assert output(text, unsafe=True, name=_file(name), style=style) == text
@@ -99,7 +99,7 @@ def _without_npu_side(code: str) -> str:
     return ast.unparse(_OtherSide().visit(ast.parse(code))) + "\n"
 
 
-@pytest.mark.parametrize(("name", "before"), PYTHON, ids=[name for name, _ in PYTHON])
+@for_each(PYTHON, [name for name, _ in PYTHON])
 def test_portable_code_says_nothing_that_needs_an_npu(name: str, before: str) -> None:
     after = _without_npu_side(_expected(name, before, "portable"))
     new = set(NPU_NAME.findall(after)) - set(NPU_NAME.findall(before))
@@ -111,7 +111,7 @@ def test_portable_code_says_nothing_that_needs_an_npu(name: str, before: str) ->
                 assert re.search(r"[\"'](?:cuda|nccl)[\"']|compute_device\.type [!=]= ", line), line
 
 
-@pytest.mark.parametrize(("name", "before"), PYTHON, ids=[name for name, _ in PYTHON])
+@for_each(PYTHON, [name for name, _ in PYTHON])
 def test_automatic_code_says_names_that_exist(name: str, before: str) -> None:
     table = knowledge.load(RELEASE)
     for found in NPU_NAME.findall(_expected(name, before, "auto")):
