@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npuify.rules.worker import parses
+from npuify.engine.worker import parses
 from npuify.source.text import Text, UnreadableText
 
+from .harness import migrated, worker
 from .real_code import MODULES, damaged, text_of, with_cuda, with_lines
-from .rules.harness import migrated, worker
 
 if TYPE_CHECKING:
     from npuify.model import Edit

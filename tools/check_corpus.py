@@ -22,10 +22,10 @@ from collections import Counter
 from pathlib import Path, PurePosixPath
 
 from npuify import knowledge
+from npuify.engine.scan import checked_selection, prepare
+from npuify.engine.worker import Worker
 from npuify.options import STYLES, Options
 from npuify.rewrite.plan import plan
-from npuify.rules.scan import checked_selection, prepare
-from npuify.rules.worker import Worker
 from npuify.source.text import Text
 
 NPU_NAME = re.compile(r"\b(?:torch\.npu|torch_npu)(?:\.\w+)+")

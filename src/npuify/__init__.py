@@ -29,9 +29,9 @@ __all__ = ["__version__", "check_environment", "diagnose", "explain", "migrate",
 def scan(
     paths: Sequence[Path], options: Options | None = None, *, progress: Callable[[int, int], None] | None = None
 ) -> ScanResult:
-    """Find what stands in the way of running a project on an NPU; see :func:`npuify.rules.scan.scan`."""
+    """Find what stands in the way of running a project on an NPU; see :func:`npuify.engine.scan.scan`."""
+    from npuify.engine.scan import scan as run
     from npuify.options import Options
-    from npuify.rules.scan import scan as run
 
     return run(paths, options or Options(), progress=progress)
 

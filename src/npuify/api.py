@@ -22,7 +22,7 @@ MODES = ("copy", "diff", "check", "in-place")
 
 def rules() -> tuple[RuleInfo, ...]:
     """All rules, in the order of their codes."""
-    from npuify.rules.base import all_rules
+    from npuify.engine.catalog import all_rules
 
     return tuple(
         RuleInfo(

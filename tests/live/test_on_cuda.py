@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 import npuify
+from npuify.helpers import compute_device as helper
 from npuify.options import Options
-from npuify.rules.styles import helper
 
-from ..rules.harness import output
+from ..harness import output
 from ..simulator.test_examples import EXAMPLES, INFERENCE, alone, free_port, original, tensors
 from ..styles.test_portable_names import NAMES
 

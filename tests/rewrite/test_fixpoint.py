@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from npuify.engine.worker import parses
 from npuify.model import Edit, Evidence, Position, Safety, Severity
 from npuify.rewrite import fixpoint
 from npuify.rewrite.fixpoint import migrate_file
-from npuify.rules import base
-from npuify.rules.worker import parses
+from npuify.rules import registry as base
 
-from ..rules.harness import findings, migrated, worker
+from ..harness import findings, migrated, worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ from npuify.source.outline import Outline
 from npuify.source.python import PythonSource
 from npuify.words import words_of
 
-from ..rules.harness import worker
+from ..harness import worker
 
 PROGRAMS = {
     "decorator at the very start": "@x\ndef f():\n    pass\n\nimport torch\n\ndef g():\n    torch.cuda.init()\n",

@@ -8,7 +8,7 @@ import pytest
 
 from npuify.source.text import Text, UnreadableText, declared_encoding
 
-from ..rules.harness import migrated, worker
+from ..harness import migrated, worker
 
 PROGRAM = (
     "{cookie}import torch\n"

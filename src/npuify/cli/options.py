@@ -192,7 +192,7 @@ def _said(on_command_line: bool | None, in_project: bool | None) -> bool:
 
 
 def _chosen(select: list[str] | None, about: list[str] | None) -> tuple[str, ...]:
-    from npuify.rules.questions import codes_about
+    from npuify.rules.topics import codes_about
 
     return (*_codes(select or []), *codes_about(about or []))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from npuify.engine.catalog import all_rules
 from npuify.handover import attachments
 from npuify.handover.checklist import checklist
 from npuify.handover.origin import Origin, origin
@@ -18,7 +19,6 @@ from npuify.handover.starts import Start, starts
 from npuify.handover.texts import Texts
 from npuify.model import Safety
 from npuify.rewrite.plan import plan
-from npuify.rules.base import all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

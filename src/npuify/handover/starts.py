@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
+from npuify.engine.scan import prepare
+from npuify.engine.worker import Worker
 from npuify.rewrite.fixpoint import migrate_file
-from npuify.rules.scan import prepare
-from npuify.rules.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.model import MigrationResult
 from npuify.report.changes import defused
 from npuify.report.visible import file_name, in_one_line
-from npuify.rules.questions import answers
+from npuify.rules.topics import answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
+from npuify.engine.traced import proven
 from npuify.model import Change, Edit, FileError, Finding, Position
 from npuify.rewrite.edits import EditError, OffsetMap, apply_findings, wanted
-from npuify.rules.traced import proven
 from npuify.source.text import Text, UnreadableText
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from npuify.engine.worker import Worker
     from npuify.project.traced import TracedPlace
-    from npuify.rules.worker import Worker
 
 _DEFECT = "please report this as a defect of npuify"
 MAX_ROUNDS = 12

@@ -7,29 +7,29 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuify.engine.processes import Processes
+from npuify.engine.scan import prepare
+from npuify.engine.traced import left_over
+from npuify.engine.worker import WORTH_A_PROCESS, Worker
+from npuify.helpers import compute_device
 from npuify.model import Change, FileError, MigrationResult, Position, ScanResult
 from npuify.project.traced import read_trace
 from npuify.rewrite.diff import unified
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
+from npuify.rules.environment.line_ends import NORMALIZED, normalized
+from npuify.rules.environment.line_ends import RULE as LINE_ENDS
+from npuify.rules.environment.options import DEVICE, NCCL, NOT_TAKEN
+from npuify.rules.environment.program_options import ProgramOptions
 from npuify.rules.helper_modules import used_helpers
-from npuify.rules.line_ends import NORMALIZED, normalized
-from npuify.rules.line_ends import RULE as LINE_ENDS
-from npuify.rules.options import DEVICE, NCCL, NOT_TAKEN
-from npuify.rules.processes import Processes
-from npuify.rules.program_options import ProgramOptions
-from npuify.rules.scan import prepare
-from npuify.rules.styles import helper
-from npuify.rules.traced import left_over
-from npuify.rules.worker import WORTH_A_PROCESS, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from npuify.engine.scan import Work
+    from npuify.engine.worker import Candidate
     from npuify.model import Finding
     from npuify.options import Options
     from npuify.project.traced import Trace, TracedPlace
-    from npuify.rules.scan import Work
-    from npuify.rules.worker import Candidate
 
     Progress = Callable[[int, int], None]
 
@@ -57,7 +57,7 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
     done = [_judged_anew(item, worker, contents) for item in done]
     added = _helpers(work, contents)
     helpers = _device_helpers(work, contents)
-    contents |= dict.fromkeys(helpers, helper.text())
+    contents |= dict.fromkeys(helpers, compute_device.text())
     mended = _normalize(work, contents) if options.normalize_newlines else []
     errors = sorted(
         (

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
 from npuify.rules.device_use import device_table_entry, looked_up_by_device
-from npuify.rules.prepared import prepared_for_npu
-from npuify.rules.styles import restyle
-from npuify.rules.styles.branches import only_on_npu
-from npuify.rules.styles.draft import Draft
+from npuify.rules.draft import Draft
+from npuify.rules.helper_branches import only_on_npu
+from npuify.rules.npu_support import prepared_for_npu
+from npuify.styles import restyle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from npuify.analysis.project import ProjectIndex
     from npuify.knowledge import Product, ReleaseTable
-    from npuify.rules.base import Rule
-    from npuify.rules.project_index import ProjectIndex
+    from npuify.rules.registry import Rule
     from npuify.source.python import PythonSource
     from npuify.source.scopes import Scope
 
@@ -220,13 +220,3 @@ class PythonFile:
             both = isinstance(self.parent(node), (ast.Tuple, ast.List, ast.Set))
             return both or restyle(asked, node, self) is None
         return False
-
-
-def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
-    """The argument that a call passes at ``position`` (from 0) or as ``name=``; None where it passes none."""
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return keyword.value
-    if position < len(call.args) and not any(isinstance(arg, ast.Starred) for arg in call.args[: position + 1]):
-        return call.args[position]
-    return None

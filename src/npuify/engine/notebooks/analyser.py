@@ -1,0 +1,43 @@
+"""Shows notebooks to the rules. What does the work is read only where there is one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npuify.source.text import UnreadableText
+
+if TYPE_CHECKING:
+    from npuify.engine.worker import Worker
+    from npuify.model import Finding
+    from npuify.source.text import Text
+
+_WORDS = (b"torch", b"cuda", b"nccl", b"triton", b"pip install", b"nvidia", b"apex", b"writefile")
+
+
+class _Notebooks:
+    """The analyser of notebooks."""
+
+    kinds = ("notebook",)
+
+    def takes(self, relative: str, kind: str) -> bool:
+        return kind == "notebook"
+
+    def may_concern(self, lower: bytes) -> bool:
+        return any(word in lower for word in _WORDS)
+
+    def findings(self, relative: str, kind: str, text: Text, worker: Worker) -> list[Finding]:
+        from npuify.engine.notebooks.findings import notebook_findings
+
+        return notebook_findings(relative, text, worker)
+
+    def is_whole(self, relative: str, kind: str, data: bytes) -> bool:
+        from npuify.source.notebook import read_notebook
+
+        try:
+            read_notebook(data)
+        except UnreadableText:
+            return False
+        return True
+
+
+ANALYSER = _Notebooks()

@@ -1,0 +1,215 @@
+"""Analyse one file: show it to the rules and analysers that it concerns."""
+
+from __future__ import annotations
+
+import ast
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from npuify.analysis.project import module_name
+from npuify.engine.analysers import Analyser, analysers_for
+from npuify.engine.unparsed import RULE as UNPARSED
+from npuify.engine.unparsed import search_tokens
+from npuify.engine.visitor import RuleSet, analyse
+from npuify.model import FileError, Finding
+from npuify.project.kinds import kind_of_path
+from npuify.rules.custom.findings import custom_findings
+from npuify.rules.operators.cpu_fallback import fallback_findings
+from npuify.rules.operators.stand_ins import stand_in_findings
+from npuify.rules.opt_ins import NOTHING
+from npuify.source.python import PythonSource
+from npuify.source.quiet import quiet
+from npuify.source.suppressions import suppressed_codes
+from npuify.source.text import Text, UnreadableText
+from npuify.styles import restyle_other
+
+if TYPE_CHECKING:
+    from array import array
+    from collections.abc import Iterator, Sequence
+
+    from npuify.analysis.project import ProjectIndex
+    from npuify.engine.cache import Stamp
+    from npuify.knowledge import ReleaseTable
+    from npuify.rules.environment.program_options import ProgramOptions
+    from npuify.rules.selection import Selection
+
+_HEAD = 1000
+"""Bytes of a Python file that tell whether an analyser of other kinds of files is to see it as well."""
+WORTH_A_PROCESS = 150
+"""Files to analyse that take about as long as starting a process does."""
+
+
+class Candidate(NamedTuple):
+    """A file that may hold something of interest. An empty ``kind`` is the one that its name tells."""
+
+    relative: str
+    location: str
+    kind: str = ""
+    stamp: Stamp | None = None
+    hits: array[int] | None = None
+    """Where the rules' words stand in a Python file of that stamp, as :meth:`npuify.words.Words.hits` gives it."""
+
+
+class Worker:
+    """Analyses files, with the tables loaded once.
+
+    Args:
+        torch_npu: the release aimed at.
+        selection: which rules run.
+        project: what is known of the project.
+        rules: those of ``selection``, where they were prepared already, which takes as long as looking at some files.
+    """
+
+    def __init__(
+        self, torch_npu: str, selection: Selection, project: ProjectIndex, rules: RuleSet | None = None
+    ) -> None:
+        from npuify import knowledge
+
+        self.torch_npu = torch_npu
+        self.selection = selection
+        self.project = project
+        plan = project.plan
+        self.rules = rules or RuleSet(selection, plan.style, placing=plan.place_on_npu, soc=project.soc)
+        self.release: ReleaseTable = knowledge.load(torch_npu)
+        self.needs_torch_npu = False
+        """Whether earlier edits put names into the file at hand that exist only after ``import torch_npu``."""
+        self.later = False
+        """Whether this is not the first look at the file at hand in this run."""
+        self.problems: list[FileError] = []
+        """What an analyser could not treat in the file at hand, beside what it found."""
+        self.program_options: ProgramOptions | None = None
+        """The options that the project's programs declare, once a launcher was looked at."""
+
+    def __reduce__(self) -> tuple[type[Worker], tuple[str, Selection, ProjectIndex]]:
+        return Worker, (self.torch_npu, self.selection, self.project)
+
+    def findings(self, candidate: Candidate) -> tuple[list[Finding], list[FileError]]:
+        """The findings of one file; a failure of any kind becomes an error of that file."""
+        try:
+            with open(candidate.location, "rb") as stream:  # noqa: PTH123 - pathlib costs more than reading
+                now = os.fstat(stream.fileno())
+                raw = stream.read()
+        except OSError as error:
+            return [], [FileError(candidate.relative, f"cannot be read: {error.strerror or error}")]
+        unchanged = candidate.stamp == (now.st_mtime_ns, now.st_size) and len(raw) == now.st_size
+        hits = candidate.hits if unchanged else None
+        return self.findings_of_bytes(candidate.relative, raw, whole=False, kind=candidate.kind, hits=hits)
+
+    def findings_of_bytes(
+        self,
+        relative: str,
+        raw: bytes,
+        *,
+        needs_torch_npu: bool = False,
+        whole: bool = True,
+        kind: str = "",
+        later: bool = False,
+        hits: array[int] | None = None,
+    ) -> tuple[list[Finding], list[FileError]]:
+        """As :meth:`findings`, of a file's content; ``whole`` parses also what can hold nothing of interest."""
+        kind = kind or kind_of_path(relative)
+        self.needs_torch_npu, self.later = needs_torch_npu, later
+        found: list[Finding] = []
+        errors: list[FileError] = []
+        if kind == "python":
+            found, errors = self._python(relative, raw, needs_torch_npu=needs_torch_npu, whole=whole, hits=hits)
+            if self.selection.wishes != NOTHING and not errors:
+                found, errors = self._wished(relative, raw, found, later=later)
+        others: Sequence[Analyser] = analysers_for(relative, kind) if not errors else ()
+        if kind == "python":
+            # Few of them have anything to do with those that take them; their beginning tells.
+            head = raw[:_HEAD].lower()
+            others = [analyser for analyser in others if analyser.may_concern(head)]
+        for analyser in others:
+            more, failed = self._other(analyser, relative, kind, raw)
+            found, errors = [*found, *more], [*errors, *failed]
+        if others:
+            found.sort(key=lambda finding: (finding.start, finding.end, finding.code))
+        return found, errors
+
+    def is_whole(self, relative: str, data: bytes, kind: str = "") -> bool:
+        """Whether a file's text, as UTF-8, is of the format that its name tells."""
+        kind = kind or kind_of_path(relative)
+        if kind == "python" and not parses(data):
+            return False
+        return all(analyser.is_whole(relative, kind, data) for analyser in analysers_for(relative, kind))
+
+    def _other(self, analyser: Analyser, relative: str, kind: str, raw: bytes) -> tuple[list[Finding], list[FileError]]:
+        try:
+            text = Text(raw)
+            found = analyser.findings(relative, kind, text, self)
+        except UnreadableText as error:
+            return [], [FileError(relative, error.message, error.line, "it was left as it is")]
+        except Exception as error:  # one file's failure must not end the run
+            return [], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
+        problems, self.problems = self.problems, []
+        selected = [restyle_other(finding, self.project.plan) for finding in found if finding.code in self.rules.codes]
+        silenced = suppressed_codes(text, None)
+        return [finding for finding in selected if silenced is None or not silenced(finding)], problems
+
+    def _wished(
+        self, relative: str, raw: bytes, found: list[Finding], *, later: bool
+    ) -> tuple[list[Finding], list[FileError]]:
+        """``found`` with what the user asked for beyond the rules, in order of place."""
+        try:
+            with quiet():
+                more = list(self._asked_for(relative, raw, later=later))
+        except SyntaxError as error:
+            # A part that the rules did not look at is broken, and here the whole file is parsed.
+            tokens, failed = search_tokens(relative, raw, error)
+            return (tokens if self.selection.has(UNPARSED) else []), failed
+        except Exception as error:  # one file's failure must not end the run
+            return found, [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
+        more = [finding for finding in more if finding.code in self.rules.codes]
+        if not more:
+            return found, []
+        silenced = suppressed_codes(Text(raw), None)
+        more = [finding for finding in more if silenced is None or not silenced(finding)]
+        return sorted([*found, *more], key=lambda finding: (finding.start, finding.end, finding.code)), []
+
+    def _asked_for(self, relative: str, raw: bytes, *, later: bool) -> Iterator[Finding]:
+        wishes = self.selection.wishes
+        if wishes.custom:
+            yield from custom_findings(relative, raw, wishes.custom, self.project, later=later)
+        if wishes.cpu_fallback:
+            yield from fallback_findings(relative, raw, wishes.cpu_operators, self.project)
+        if wishes.replace_unsupported:
+            yield from stand_in_findings(relative, raw, self.release, self.project)
+
+    def _python(
+        self, relative: str, raw: bytes, *, needs_torch_npu: bool, whole: bool, hits: array[int] | None
+    ) -> tuple[list[Finding], list[FileError]]:
+        try:
+            text = Text(raw)
+            if hits is not None and text.data is raw:
+                self.rules.words.remember(text.lower, hits)
+            with quiet():
+                interest = self.rules.interest(text.lower)
+                # Whether and how torch_npu is imported already, only the whole file says.
+                if needs_torch_npu or self.project.plan.needs_whole(relative, raw):
+                    whole = True
+                parsed_for = None if whole else self.rules.parsed_for(text.lower, interest)
+                source = PythonSource(relative, module_name(relative), text, parsed_for)
+                found = analyse(
+                    source, self.rules, self.release, self.project, interest, needs_torch_npu=needs_torch_npu
+                )
+                return found, []
+        except UnreadableText as error:
+            return [], [FileError(relative, error.message, error.line, "it was left as it is")]
+        except SyntaxError as error:
+            found, failed = search_tokens(relative, raw, error)
+            return (found if self.selection.has(UNPARSED) else []), failed
+        except RecursionError:
+            return [], [FileError(relative, "is nested too deeply to be looked at", advice="it was left as it is")]
+        except Exception as error:  # one file's failure must not end the run
+            return [], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
+
+
+def parses(data: bytes) -> bool:
+    """Whether UTF-8 text is Python that the running Python can parse."""
+    with quiet():
+        try:
+            ast.parse(data.decode("utf-8", "surrogatepass"))
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            return False
+    return True

@@ -1,0 +1,62 @@
+"""The three ways in which migrated code may read: ``npu``, ``portable`` and ``auto``.
+
+A rule knows one spelling, that of the NPU. What the chosen style makes of it is decided here, in one place:
+:meth:`npuify.rules.context.PythonFile.report` hands each finding to :func:`restyle`, which keeps its edits, writes them
+in another way, takes them away with a reason, or says that there is nothing to report at all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npuify.model import Safety, Severity
+from npuify.rules.style_plan import StylePlan
+
+if TYPE_CHECKING:
+    import ast
+
+    from npuify.model import Finding
+    from npuify.rules.context import PythonFile
+    from npuify.rules.draft import Draft
+
+
+def restyle(draft: Draft, node: ast.AST | tuple[int, int], file: PythonFile) -> Draft | None:
+    """What the project's style makes of a finding; None where there is nothing to say in that style."""
+    style = file.project.plan.style
+    if style == "portable":
+        from npuify.styles.portable.restyle import restyle as portable
+
+        return portable(draft, node, file)
+    if style == "auto":
+        from npuify.styles.auto import restyle as auto
+
+        return auto(draft, node, file)
+    return draft
+
+
+def restyle_other(finding: Finding, plan: StylePlan) -> Finding:
+    """A finding about a file that is not Python, as the style has it.
+
+    ``transfer_to_npu`` does not reach such a file, so that the automatic style keeps its edits; a portable project
+    keeps what CUDA needs.
+    """
+    if plan.style != "portable" or not finding.edits:
+        return finding
+    import msgspec
+
+    from npuify.styles.portable.restyle import REFUSED, SAME
+
+    if finding.code in SAME:
+        return finding
+    why = REFUSED.get(finding.code, "machines with CUDA need it as it is; keep a file of its own for NPUs")
+    message = f"{finding.message}; not edited: {why}"
+    return msgspec.structs.replace(
+        finding, message=message, edits=(), safety=Safety.MANUAL, needs_torch_npu=False, severity=_milder(finding)
+    )
+
+
+def _milder(finding: Finding) -> Severity:
+    return Severity.WARNING if finding.severity is Severity.ERROR else finding.severity
+
+
+__all__ = ["StylePlan", "restyle", "restyle_other"]
