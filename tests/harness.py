@@ -16,13 +16,13 @@ from npuify.project import TorchRequirement
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
 from npuify.rules.opt_ins import Wishes
 from npuify.rules.selection import Selection
+from npuify.rules.style_plan import StylePlan
 from npuify.styles.project import plan_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from npuify.model import Finding
-    from npuify.styles import StylePlan
 
 RELEASE = "2.14.0"
 WISHES = Wishes(cpu_fallback=True, replace_unsupported=True)
@@ -52,16 +52,16 @@ def worker(
     """A worker for the files under ``root``; for no files at all without it."""
     if root is None:
         if plan is not None:
-            return Worker(release, Selection(select, ignore), ProjectIndex(Path("/nowhere"), [], [], [], plan, soc))
+            return Worker(release, Selection(select, ignore), ProjectIndex(Path("/nowhere"), [], []), plan, soc)
         return _bare(release, select, ignore, soc)
     files = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.py"))
     own = [name for name in files if may_define_cuda((root / name).read_bytes(), (root / name).read_bytes().lower())]
-    return Worker(release, Selection(select, ignore, WISHES), ProjectIndex(root, files, own, [], plan, soc))
+    return Worker(release, Selection(select, ignore, WISHES), ProjectIndex(root, files, own), plan or StylePlan(), soc)
 
 
 @cache
 def _bare(release: str, select: tuple[str, ...], ignore: tuple[str, ...], soc: str) -> Worker:
-    return Worker(release, Selection(select, ignore, WISHES), ProjectIndex(Path("/nowhere"), [], [], soc=soc))
+    return Worker(release, Selection(select, ignore, WISHES), ProjectIndex(Path("/nowhere"), [], []), soc=soc)
 
 
 def migrated(
@@ -120,7 +120,7 @@ def findings(
     plan = None
     if style != "npu" or place:
         plan = style_plan({name: raw}, style, place=place, torch=torch, release=release)
-    found, errors = worker(root, release, plan=plan, soc=soc).findings_of_bytes(name, raw)
+    found, errors, _ = worker(root, release, plan=plan, soc=soc).analyse(name, raw)
     assert not errors, errors
     return found
 

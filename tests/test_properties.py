@@ -127,4 +127,4 @@ def test_parsing_only_what_matters_finds_what_parsing_all_finds(module: str) -> 
         text = with_lines(text, chance, chance.randrange(3), QUIET)
         raw = text.encode()
         if parses(raw):
-            assert one.findings_of_bytes("a.py", raw, whole=False) == one.findings_of_bytes("a.py", raw, whole=True)
+            assert one.analyse("a.py", raw, whole=False) == one.analyse("a.py", raw, whole=True)

@@ -56,12 +56,12 @@ def check(folder: Path, options: Options) -> tuple[list[str], str]:
             continue  # the portable style's helper
         old = (root / relative).read_bytes()
         changed_lines += check_file(relative, old, new, release, places, problems)
-        again, _ = worker.findings_of_bytes(relative, new)
+        again, _, _ = worker.analyse(relative, new)
         again_edits = [finding for finding in again if finding.edits and finding.safety.value == "safe"]
         if again_edits:
             problems.append(f"{relative}:{again_edits[0].start.line}: a second run would apply {again_edits[0].code}")
     if options.style == "portable":
-        problems += helpers_not_found(contents, root, work.project.plan.helper)
+        problems += helpers_not_found(contents, root, work.plan.helper)
     codes = Counter(change.code for change in result.changes)
     left = Counter(finding.severity.value for finding in result.left)
     summary = (

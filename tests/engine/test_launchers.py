@@ -11,7 +11,6 @@ from npuify.engine.scan import scan
 from npuify.model import Safety, Severity
 from npuify.options import Options
 from npuify.rewrite.plan import plan
-from npuify.rules.environment.program_options import ProgramOptions
 
 from ..harness import RELEASE, findings, migrated, output, worker
 
@@ -336,7 +335,7 @@ class TestOptionsOfTheProject:
         (tmp_path / "train.py").write_text(self.PROGRAM, "utf-8")
         of_npu = self.PROGRAM.replace("cuda", "npu").replace("nccl", "hccl").encode()
         for content, takes in ((of_npu, True), (self.PROGRAM.encode(), False)):
-            options = ProgramOptions(worker(tmp_path), {"train.py": content}, is_migrated=True)
+            options = worker(tmp_path).options_of({"train.py": content}, is_migrated=True)
             use = options.use("--device", "npu", "npu", "train.py", "")
             assert use is not None
             assert (use.takes, use.will_take) == (takes, takes)

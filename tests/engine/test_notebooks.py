@@ -36,7 +36,8 @@ def _sources(raw: bytes) -> list[Any]:
 
 
 def findings_and_errors(notebook: str) -> tuple[list[Finding], list[FileError]]:
-    return worker().findings_of_bytes("demo.ipynb", notebook.encode())
+    found, errors, _ = worker().analyse("demo.ipynb", notebook.encode())
+    return found, errors
 
 
 def _out(*cells: str, unsafe: bool = False) -> list[str]:

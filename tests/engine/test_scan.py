@@ -13,6 +13,7 @@ import pytest
 from npuify.analysis.project import ProjectIndex
 from npuify.engine import scan as whole_scan
 from npuify.engine import worker
+from npuify.engine.catalog import all_rules
 from npuify.engine.processes import Processes
 from npuify.engine.scan import scan
 from npuify.engine.visitor import RuleSet
@@ -154,7 +155,7 @@ def test_unreadable_file_is_an_error(tmp_path: Path) -> None:
 
 
 def test_file_that_vanishes_between_finding_and_reading(tmp_path: Path) -> None:
-    found, errors = worker_of().findings(worker.Candidate("gone.py", str(tmp_path / "gone.py")))
+    found, errors, _ = worker_of().analyse_file(worker.Candidate("gone.py", str(tmp_path / "gone.py")))
     assert not found
     assert "cannot be read" in errors[0].message
 
@@ -259,7 +260,7 @@ def raising(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
 
 
 def test_rule_that_raises_ends_only_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    base.all_rules()
+    all_rules()
     rule = base.Rule(
         "NPU998", "raises", Safety.SAFE, Severity.ERROR, Evidence.LIVE, "", ("boom",), (ast.Constant,), raising
     )
@@ -362,7 +363,7 @@ def test_cached_scan_does_not_look_again(tmp_path: Path, monkeypatch: pytest.Mon
     _old(root, 0)
     cached = Options(torch_npu="2.14.0", jobs=1, cache=True)
     scan([root], cached)
-    monkeypatch.setattr(worker.Worker, "findings", None)
+    monkeypatch.setattr(worker.Worker, "analyse_file", None)
     assert scan([root], cached) == fresh
     with pytest.raises(TypeError):
         scan([root], msgspec.structs.replace(cached, select=("NPU101",)))

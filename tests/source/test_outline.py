@@ -70,7 +70,7 @@ def test_part_and_whole_agree(name: str) -> None:
     text = PROGRAMS[name]
     ast.parse(text)
     raw = text.encode()
-    assert worker().findings_of_bytes("a.py", raw, whole=False) == worker().findings_of_bytes("a.py", raw, whole=True)
+    assert worker().analyse("a.py", raw, whole=False) == worker().analyse("a.py", raw, whole=True)
 
 
 def test_what_holds_no_word_is_not_parsed() -> None:

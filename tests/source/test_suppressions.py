@@ -94,6 +94,6 @@ def test_counts_in_files_that_do_not_parse() -> None:
     from ..harness import worker
 
     text = "# npuify: ignore-file\nimport torch\nprint torch.cuda.device_count()\n"
-    assert worker().findings_of_bytes("a.py", text.encode())[0] == []
+    assert worker().analyse("a.py", text.encode())[0] == []
     text = "import torch\nprint torch.cuda.device_count()  # npuify: ignore\n"
-    assert worker().findings_of_bytes("a.py", text.encode())[0] == []
+    assert worker().analyse("a.py", text.encode())[0] == []

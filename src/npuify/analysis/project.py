@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from npuify.rules.style_plan import StylePlan
 from npuify.source.python import PythonSource
 from npuify.source.text import UnreadableText
 from npuify.words import words_of
@@ -100,8 +99,6 @@ class ProjectIndex:
         files: relative paths of its Python files.
         own_cuda_files: those whose text may define ``cuda`` in a class.
         supports_npu: those that ask whether they run on an NPU: the program is made for several kinds of device.
-        plan: the style of the run; the plain one for the NPU where none is given.
-        soc: the kind of chip aimed at, a name in ``npuify.knowledge.products()``; empty means any.
     """
 
     def __init__(
@@ -110,21 +107,17 @@ class ProjectIndex:
         files: list[str],
         own_cuda_files: list[str],
         supports_npu: list[str] | None = None,
-        plan: StylePlan | None = None,
-        soc: str = "",
     ) -> None:
         self.root = root
-        self.plan = plan or StylePlan()
-        self.soc = soc
         self.supports_npu = supports_npu or []
         self.own_cuda_files = own_cuda_files
         self._own_set = frozenset(own_cuda_files)
         self.modules = {module_name(relative): relative for relative in files}
         self.looked_at: set[str] = set()
-        """Files that were loaded since this was last emptied; ``EVERY_FILE`` where what they all hold counts."""
-        self._own_cuda: tuple[OwnCuda, ...] | None = None
+        """Files that were looked at through this view; ``EVERY_FILE`` where what they all hold counts."""
+        self._own_cuda: list[tuple[OwnCuda, ...]] = []
         self._load = lru_cache(maxsize=48)(partial(_load, root, self._own_set))
-        self._suffixes: dict[str, str] | None = None
+        self._suffixes: dict[str, str] = {}
         self._files_with: dict[bytes, list[str]] = {}
         self._reexports: dict[str, tuple[str | None, tuple[str, ...]]] = {}
         """What names stand for, with the files that were looked at to find that out."""
@@ -134,17 +127,20 @@ class ProjectIndex:
         """The top-level packages and modules of the project."""
         self._tops = {part for name in self.modules for part in name.split(".")} | _SOURCE_FOLDERS
 
-    def __getstate__(self) -> tuple[Path, list[str], list[str], list[str], StylePlan, str]:
-        modules = list(self.modules.values())
-        return self.root, modules, self.own_cuda_files, self.supports_npu, self.plan, self.soc
+    def __reduce__(self) -> tuple[type[ProjectIndex], tuple[Path, list[str], list[str], list[str]]]:
+        return ProjectIndex, (self.root, list(self.modules.values()), self.own_cuda_files, self.supports_npu)
 
-    def __setstate__(self, state: tuple[Path, list[str], list[str], list[str], StylePlan, str]) -> None:
-        self.__init__(*state)  # type: ignore[misc]
+    def view(self) -> ProjectIndex:
+        """The same index, which notes by itself which files are looked at through it."""
+        view = object.__new__(ProjectIndex)
+        view.__dict__.update(self.__dict__)
+        view.looked_at = set()
+        return view
 
     def forget(self) -> None:
         """Let go of the files that were parsed; they refer to this index and would wait for the collector with it."""
         self._load.cache_clear()
-        self._own_cuda = None
+        self._own_cuda.clear()
         self._files_with.clear()
         self._reexports.clear()
         self.remembered.clear()
@@ -168,8 +164,7 @@ class ProjectIndex:
         """The file of a module, also where the import path starts below the project's root (scripts in a folder)."""
         found = self.modules.get(module)
         if found is None and module:
-            if self._suffixes is None:
-                self._suffixes = {}
+            if not self._suffixes:
                 for name, relative in self.modules.items():
                     parts = name.split(".")
                     for start in range(1, len(parts)):
@@ -216,9 +211,8 @@ class ProjectIndex:
             return None
         known = self._reexports.get(qualified)
         if known is None:
-            before, self.looked_at = self.looked_at, set()
-            known = self._reexports[qualified] = (self._reexport(qualified), tuple(self.looked_at))
-            self.looked_at = before
+            view = self.view()
+            known = self._reexports[qualified] = (view._reexport(qualified), tuple(view.looked_at))
         target, files = known
         self.looked_at.update(files)
         return target
@@ -284,14 +278,14 @@ class ProjectIndex:
     @property
     def own_cuda(self) -> tuple[OwnCuda, ...]:
         """The project's classes that define ``cuda`` or ``is_cuda`` themselves."""
-        if self._own_cuda is None:
+        if not self._own_cuda:
             found = []
             for relative in self.own_cuda_files:
                 source = self._load(relative)
                 if source is not None:
                     found += _own_cuda_in(source)
-            self._own_cuda = tuple(found)
-        return self._own_cuda
+            self._own_cuda.append(tuple(found))
+        return self._own_cuda[0]
 
     def defines(self, name: str, *, called: bool, seen_from: str) -> list[OwnCuda]:
         """The project's classes that define ``name`` (``cuda`` or ``is_cuda``) as a method, or as an attribute.

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from npuify.project.kinds import kind_of_path
 
 if TYPE_CHECKING:
-    from npuify.engine.worker import Worker
-    from npuify.model import Finding
+    from npuify.rules.run import Job, Result
     from npuify.source.text import Text
 
 MODULES = (
@@ -39,8 +38,11 @@ class Analyser(Protocol):
     def may_concern(self, lower: bytes) -> bool:
         """Whether a file with these bytes, turned to lower case, can hold anything for it."""
 
-    def findings(self, relative: str, kind: str, text: Text, worker: Worker) -> list[Finding]:
-        """What it finds, of all rules; those that are not selected are left out by the caller."""
+    def findings(self, relative: str, kind: str, text: Text, job: Job) -> Result:
+        """What it finds, of all rules, and what of the file could not be treated.
+
+        Findings that are not selected, or silenced, are left out by the caller.
+        """
 
     def is_whole(self, relative: str, kind: str, data: bytes) -> bool:
         """Whether an edited text, as UTF-8, is still a file of its format."""

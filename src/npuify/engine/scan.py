@@ -30,7 +30,7 @@ from npuify.rules.packages.extensions.survey import findings_of, native_operator
 from npuify.rules.packages.third_party import RULE as THIRD_PARTY
 from npuify.rules.packages.third_party import Package, third_party_findings
 from npuify.rules.selection import Selection
-from npuify.styles import StylePlan
+from npuify.rules.style_plan import StylePlan
 from npuify.styles.project import plan_style
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ class Work(NamedTuple):
     selection: Selection
     rules: RuleSet
     project: ProjectIndex
+    plan: StylePlan
+    soc: str
     candidates: list[Candidate]
     errors: list[FileError]
     files_seen: int
@@ -67,6 +69,10 @@ class Work(NamedTuple):
     """Findings about the project as a whole, that no single file shows."""
     files: tuple[ProjectFile, ...] = ()
     """All files that were looked at."""
+
+    def worker(self) -> Worker:
+        """What analyses the files."""
+        return Worker(self.release.torch_npu, self.selection, self.project, self.plan, self.soc, self.rules)
 
 
 def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None = None) -> ScanResult:
@@ -120,7 +126,7 @@ def _outcomes(work: Work, processes: Processes, progress: Progress | None) -> li
     known = {candidate.relative: work.cache.outcome(candidate.relative, stamp_now) for candidate in work.candidates}
     fresh = [candidate for candidate in work.candidates if known[candidate.relative] is None]
     if fresh:
-        worker = Worker(work.release.torch_npu, work.selection, work.project, work.rules)
+        worker = work.worker()
         lost: list[str] = []
 
         def lose(error: FileError) -> Outcome:
@@ -129,7 +135,7 @@ def _outcomes(work: Work, processes: Processes, progress: Progress | None) -> li
 
         task = partial(_analyse, worker, stamp_now)
         found = processes.each(task, fresh, worth=WORTH_A_PROCESS, lost=lose, progress=progress)
-        worker.program_options = None  # it refers to the worker
+        worker.close()
         for candidate, outcome in zip(fresh, found, strict=True):
             known[candidate.relative] = outcome
             if candidate.relative not in lost:
@@ -163,10 +169,8 @@ class _Stamps:
 
 
 def _analyse(worker: Worker, stamp_now: _Stamps, candidate: Candidate) -> Outcome:
-    worker.project.looked_at.clear()
-    findings, errors = worker.findings(candidate)
-    looked_at = sorted(worker.project.looked_at - {candidate.relative})
-    depends = [(relative, stamp_now(relative) or (0, 0)) for relative in looked_at]
+    findings, errors, looked_at = worker.analyse_file(candidate)
+    depends = [(relative, stamp_now(relative) or (0, 0)) for relative in sorted(looked_at - {candidate.relative})]
     return Outcome(findings, errors, depends)
 
 
@@ -263,7 +267,7 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
         candidates.sort(key=lambda candidate: order[candidate.relative])
     cache.settle([*names, "-", *supporting, plan.digest()], [f"{name} {then}" for name, then in own_cuda.items()])
     modules = [file.relative for file in files if file.kind == "python"]
-    project = ProjectIndex(root, modules, list(own_cuda), supporting, plan, soc)
+    project = ProjectIndex(root, modules, list(own_cuda), supporting)
     whole = (
         *(findings_of(operators) if selection.has(NATIVE) else ()),
         *(_third_party(files, options) if options.third_party and selection.has(THIRD_PARTY) else ()),
@@ -274,6 +278,8 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
         selection,
         rules,
         project,
+        plan,
+        soc,
         candidates,
         errors,
         len({*names, *(finding.file for finding in whole)}),

@@ -13,15 +13,15 @@ from npuify.rules.context import PythonFile
 from npuify.rules.npu_support import SUPPORT_WORDS
 from npuify.rules.selection import Selection
 from npuify.source.suppressions import suppressed_codes
+from npuify.styles.finish import finish
 from npuify.words import Words, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from npuify.analysis.project import ProjectIndex
-    from npuify.knowledge import ReleaseTable
     from npuify.model import Finding
     from npuify.rules.registry import Rule
+    from npuify.rules.run import Run
     from npuify.source.python import PythonSource
     from npuify.words import Idle
 
@@ -158,8 +158,7 @@ class Interest(NamedTuple):
 def analyse(
     source: PythonSource,
     rules: RuleSet,
-    release: ReleaseTable,
-    project: ProjectIndex,
+    run: Run,
     interest: Interest | None = None,
     *,
     needs_torch_npu: bool = False,
@@ -169,7 +168,8 @@ def analyse(
     A rule that fails on a file is a defect of ours; the exception goes to the caller, which reports the file
     and goes on.
     """
-    file = PythonFile(source, release, project, needs_torch_npu=needs_torch_npu)
+    file = PythonFile(source, run, needs_torch_npu=needs_torch_npu)
+    project, release = run.project, run.release
     source.reexport = project.reexport
     source.class_named = project.class_named
     # Nothing that the source holds may hold the file: such a ring would keep the trees of all files alive.
@@ -207,10 +207,10 @@ def analyse(
                             name = _denoted(node, file)
                         if not name.startswith(rule.names) and getattr(node, "attr", None) not in rule.names:
                             continue
-                    file.rule = rule
-                    findings.extend(rule.check(node, file))
-    if file.left_out:
-        findings = [finding for finding in findings if id(finding) not in file.left_out]
+                    for diagnostic in rule.check(node, file):
+                        finding = finish(diagnostic, rule, file)
+                        if finding is not None:
+                            findings.append(finding)
     if not findings:
         return findings
     findings.sort(key=lambda finding: (finding.start, finding.end, finding.code))

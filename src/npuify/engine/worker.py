@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,10 +13,13 @@ from npuify.engine.visitor import RuleSet, analyse
 from npuify.model import FileError, Finding
 from npuify.project.kinds import kind_of_path
 from npuify.rules.custom.findings import custom_findings
+from npuify.rules.environment.program_options import ProgramOptions
 from npuify.rules.operators.cpu_fallback import fallback_findings
 from npuify.rules.operators.stand_ins import stand_in_findings
 from npuify.rules.opt_ins import NOTHING
-from npuify.source.python import PythonSource
+from npuify.rules.run import Job, Result, Run
+from npuify.rules.style_plan import StylePlan
+from npuify.source.python import PythonSource, parses
 from npuify.source.quiet import quiet
 from npuify.source.suppressions import suppressed_codes
 from npuify.source.text import Text, UnreadableText
@@ -25,18 +27,17 @@ from npuify.styles import restyle_other
 
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from npuify.analysis.project import ProjectIndex
     from npuify.engine.cache import Stamp
-    from npuify.knowledge import ReleaseTable
-    from npuify.rules.environment.program_options import ProgramOptions
     from npuify.rules.selection import Selection
 
 _HEAD = 1000
 """Bytes of a Python file that tell whether an analyser of other kinds of files is to see it as well."""
 WORTH_A_PROCESS = 150
 """Files to analyse that take about as long as starting a process does."""
+NPU_STYLE = StylePlan()
 
 
 class Candidate(NamedTuple):
@@ -57,45 +58,58 @@ class Worker:
         torch_npu: the release aimed at.
         selection: which rules run.
         project: what is known of the project.
+        plan: the style of the run.
+        soc: the kind of chip aimed at, as :class:`npuify.rules.run.Run` takes it.
         rules: those of ``selection``, where they were prepared already, which takes as long as looking at some files.
     """
 
     def __init__(
-        self, torch_npu: str, selection: Selection, project: ProjectIndex, rules: RuleSet | None = None
+        self,
+        torch_npu: str,
+        selection: Selection,
+        project: ProjectIndex,
+        plan: StylePlan = NPU_STYLE,
+        soc: str = "",
+        rules: RuleSet | None = None,
     ) -> None:
         from npuify import knowledge
 
         self.torch_npu = torch_npu
         self.selection = selection
-        self.project = project
-        plan = project.plan
-        self.rules = rules or RuleSet(selection, plan.style, placing=plan.place_on_npu, soc=project.soc)
-        self.release: ReleaseTable = knowledge.load(torch_npu)
-        self.needs_torch_npu = False
-        """Whether earlier edits put names into the file at hand that exist only after ``import torch_npu``."""
-        self.later = False
-        """Whether this is not the first look at the file at hand in this run."""
-        self.problems: list[FileError] = []
-        """What an analyser could not treat in the file at hand, beside what it found."""
-        self.program_options: ProgramOptions | None = None
-        """The options that the project's programs declare, once a launcher was looked at."""
+        self.rules = rules or RuleSet(selection, plan.style, placing=plan.place_on_npu, soc=soc)
+        self.run = Run(knowledge.load(torch_npu), project, plan, soc)
+        self._options: ProgramOptions | None = None
 
-    def __reduce__(self) -> tuple[type[Worker], tuple[str, Selection, ProjectIndex]]:
-        return Worker, (self.torch_npu, self.selection, self.project)
+    def __reduce__(self) -> tuple[type[Worker], tuple[str, Selection, ProjectIndex, StylePlan, str]]:
+        return Worker, (self.torch_npu, self.selection, self.run.project, self.run.plan, self.run.soc)
 
-    def findings(self, candidate: Candidate) -> tuple[list[Finding], list[FileError]]:
-        """The findings of one file; a failure of any kind becomes an error of that file."""
+    def close(self) -> None:
+        """Let go of what refers back to this worker, and would wait for the collector with it."""
+        self._options = None
+
+    def options(self) -> ProgramOptions:
+        """The options that the project's programs declare; read when a launcher is looked at first."""
+        if self._options is None:
+            self._options = self.options_of({})
+        return self._options
+
+    def options_of(self, contents: Mapping[str, bytes], *, is_migrated: bool = False) -> ProgramOptions:
+        """The options that the project's programs declare where some files have other ``contents``."""
+        return ProgramOptions(self.run.project, self.analyse, contents, is_migrated=is_migrated)
+
+    def analyse_file(self, candidate: Candidate) -> Result:
+        """What is found in one file; a failure of any kind becomes an error of that file."""
         try:
             with open(candidate.location, "rb") as stream:  # noqa: PTH123 - pathlib costs more than reading
                 now = os.fstat(stream.fileno())
                 raw = stream.read()
         except OSError as error:
-            return [], [FileError(candidate.relative, f"cannot be read: {error.strerror or error}")]
+            return Result([], [FileError(candidate.relative, f"cannot be read: {error.strerror or error}")])
         unchanged = candidate.stamp == (now.st_mtime_ns, now.st_size) and len(raw) == now.st_size
         hits = candidate.hits if unchanged else None
-        return self.findings_of_bytes(candidate.relative, raw, whole=False, kind=candidate.kind, hits=hits)
+        return self.analyse(candidate.relative, raw, whole=False, kind=candidate.kind, hits=hits)
 
-    def findings_of_bytes(
+    def analyse(
         self,
         relative: str,
         raw: bytes,
@@ -105,27 +119,62 @@ class Worker:
         kind: str = "",
         later: bool = False,
         hits: array[int] | None = None,
-    ) -> tuple[list[Finding], list[FileError]]:
-        """As :meth:`findings`, of a file's content; ``whole`` parses also what can hold nothing of interest."""
+        options: ProgramOptions | None = None,
+    ) -> Result:
+        """What is found in a file's content.
+
+        Args:
+            relative: the file's path in the project.
+            raw: its content.
+            needs_torch_npu: earlier edits put names into it that exist only after ``import torch_npu``.
+            whole: parse also what can hold nothing of interest.
+            kind: found by the file's name where it is not given.
+            later: this is not the first look at the file in this run.
+            hits: where the rules' words stand in it, where that is known.
+            options: what the project's programs declare, where it is not what their files say.
+        """
         kind = kind or kind_of_path(relative)
-        self.needs_torch_npu, self.later = needs_torch_npu, later
+        run = self.run._replace(project=self.run.project.view())
+        asked: list[ProgramOptions] = []
+
+        def declared() -> ProgramOptions:
+            asked.append(options or self.options())
+            return asked[-1]
+
+        def part(
+            relative: str,
+            raw: bytes,
+            *,
+            kind: str = "",
+            needs_torch_npu: bool = False,
+            whole: bool = True,
+            later: bool = False,
+        ) -> Result:
+            result = self.analyse(
+                relative, raw, kind=kind, needs_torch_npu=needs_torch_npu, whole=whole, later=later, options=options
+            )
+            run.project.looked_at |= result.looked_at
+            return result
+
+        job = Job(run, part, declared, needs_torch_npu, later)
         found: list[Finding] = []
         errors: list[FileError] = []
         if kind == "python":
-            found, errors = self._python(relative, raw, needs_torch_npu=needs_torch_npu, whole=whole, hits=hits)
+            found, errors = self._python(relative, raw, job, whole=whole, hits=hits)
             if self.selection.wishes != NOTHING and not errors:
-                found, errors = self._wished(relative, raw, found, later=later)
+                found, errors = self._opted_in(relative, raw, found, job)
         others: Sequence[Analyser] = analysers_for(relative, kind) if not errors else ()
         if kind == "python":
             # Few of them have anything to do with those that take them; their beginning tells.
             head = raw[:_HEAD].lower()
             others = [analyser for analyser in others if analyser.may_concern(head)]
         for analyser in others:
-            more, failed = self._other(analyser, relative, kind, raw)
+            more, failed = self._other(analyser, relative, kind, raw, job)
             found, errors = [*found, *more], [*errors, *failed]
         if others:
             found.sort(key=lambda finding: (finding.start, finding.end, finding.code))
-        return found, errors
+        looked_at = frozenset(run.project.looked_at).union(*(one.project.looked_at for one in asked))
+        return Result(found, errors, looked_at)
 
     def is_whole(self, relative: str, data: bytes, kind: str = "") -> bool:
         """Whether a file's text, as UTF-8, is of the format that its name tells."""
@@ -134,26 +183,27 @@ class Worker:
             return False
         return all(analyser.is_whole(relative, kind, data) for analyser in analysers_for(relative, kind))
 
-    def _other(self, analyser: Analyser, relative: str, kind: str, raw: bytes) -> tuple[list[Finding], list[FileError]]:
+    def _other(
+        self, analyser: Analyser, relative: str, kind: str, raw: bytes, job: Job
+    ) -> tuple[list[Finding], list[FileError]]:
         try:
             text = Text(raw)
-            found = analyser.findings(relative, kind, text, self)
+            found, problems, _ = analyser.findings(relative, kind, text, job)
         except UnreadableText as error:
             return [], [FileError(relative, error.message, error.line, "it was left as it is")]
         except Exception as error:  # one file's failure must not end the run
             return [], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
-        problems, self.problems = self.problems, []
-        selected = [restyle_other(finding, self.project.plan) for finding in found if finding.code in self.rules.codes]
+        selected = [restyle_other(finding, self.run.plan) for finding in found if finding.code in self.rules.codes]
         silenced = suppressed_codes(text, None)
         return [finding for finding in selected if silenced is None or not silenced(finding)], problems
 
-    def _wished(
-        self, relative: str, raw: bytes, found: list[Finding], *, later: bool
+    def _opted_in(
+        self, relative: str, raw: bytes, found: list[Finding], job: Job
     ) -> tuple[list[Finding], list[FileError]]:
         """``found`` with what the user asked for beyond the rules, in order of place."""
         try:
             with quiet():
-                more = list(self._asked_for(relative, raw, later=later))
+                more = list(self._asked_for(relative, raw, job))
         except SyntaxError as error:
             # A part that the rules did not look at is broken, and here the whole file is parsed.
             tokens, failed = search_tokens(relative, raw, error)
@@ -167,17 +217,17 @@ class Worker:
         more = [finding for finding in more if silenced is None or not silenced(finding)]
         return sorted([*found, *more], key=lambda finding: (finding.start, finding.end, finding.code)), []
 
-    def _asked_for(self, relative: str, raw: bytes, *, later: bool) -> Iterator[Finding]:
+    def _asked_for(self, relative: str, raw: bytes, job: Job) -> Iterator[Finding]:
         wishes = self.selection.wishes
         if wishes.custom:
-            yield from custom_findings(relative, raw, wishes.custom, self.project, later=later)
+            yield from custom_findings(relative, raw, wishes.custom, job.run.project, later=job.later)
         if wishes.cpu_fallback:
-            yield from fallback_findings(relative, raw, wishes.cpu_operators, self.project)
+            yield from fallback_findings(relative, raw, wishes.cpu_operators, job.run.project)
         if wishes.replace_unsupported:
-            yield from stand_in_findings(relative, raw, self.release, self.project)
+            yield from stand_in_findings(relative, raw, job.run.release, job.run.project)
 
     def _python(
-        self, relative: str, raw: bytes, *, needs_torch_npu: bool, whole: bool, hits: array[int] | None
+        self, relative: str, raw: bytes, job: Job, *, whole: bool, hits: array[int] | None
     ) -> tuple[list[Finding], list[FileError]]:
         try:
             text = Text(raw)
@@ -186,14 +236,11 @@ class Worker:
             with quiet():
                 interest = self.rules.interest(text.lower)
                 # Whether and how torch_npu is imported already, only the whole file says.
-                if needs_torch_npu or self.project.plan.needs_whole(relative, raw):
+                if job.needs_torch_npu or job.run.plan.needs_whole(relative, raw):
                     whole = True
                 parsed_for = None if whole else self.rules.parsed_for(text.lower, interest)
                 source = PythonSource(relative, module_name(relative), text, parsed_for)
-                found = analyse(
-                    source, self.rules, self.release, self.project, interest, needs_torch_npu=needs_torch_npu
-                )
-                return found, []
+                return analyse(source, self.rules, job.run, interest, needs_torch_npu=job.needs_torch_npu), []
         except UnreadableText as error:
             return [], [FileError(relative, error.message, error.line, "it was left as it is")]
         except SyntaxError as error:
@@ -203,13 +250,3 @@ class Worker:
             return [], [FileError(relative, "is nested too deeply to be looked at", advice="it was left as it is")]
         except Exception as error:  # one file's failure must not end the run
             return [], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
-
-
-def parses(data: bytes) -> bool:
-    """Whether UTF-8 text is Python that the running Python can parse."""
-    with quiet():
-        try:
-            ast.parse(data.decode("utf-8", "surrogatepass"))
-        except (SyntaxError, ValueError, MemoryError, RecursionError):
-            return False
-    return True

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from npuify.engine.scan import prepare
-from npuify.engine.worker import Worker
 from npuify.rewrite.fixpoint import migrate_file
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def _for_npu(commands: Sequence[str], project: Path, options: Options) -> list[s
     if not commands:
         return []
     work = prepare([project], options)
-    worker = Worker(work.release.torch_npu, work.selection, work.project, work.rules)
+    worker = work.worker()
     script = "".join(f"{command}\n" for command in commands)
     # The name is that of no file; it only says where the commands are run from.
     done = migrate_file("npuify-commands.sh", script.encode(), worker, unsafe=True, kind="shell")

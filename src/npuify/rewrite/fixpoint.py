@@ -42,7 +42,7 @@ def migrate_file(
     The result parses, and a second run on it changes nothing; where either cannot be had, the file stays as it was and
     an error says so.
     """
-    found, errors = worker.findings_of_bytes(relative, raw, whole=False, kind=kind)
+    found, errors, _ = worker.analyse(relative, raw, whole=False, kind=kind)
     found = proven(found, traced, lambda finding: finding.start.line)
     if not wanted(found, unsafe=unsafe):
         return MigratedFile(relative, None, found, found, [], errors)
@@ -50,7 +50,7 @@ def migrate_file(
         text = Text(raw)
         if not worker.is_whole(relative, text.data, kind):
             # Only a part that was not looked at is broken; the whole file decides.
-            found, errors = worker.findings_of_bytes(relative, raw, whole=True, kind=kind)
+            found, errors, _ = worker.analyse(relative, raw, whole=True, kind=kind)
             return MigratedFile(relative, None, found, found, [], errors)
         done = _rounds(relative, text, worker, found, unsafe=unsafe, kind=kind, known=len(errors), traced=traced)
         return done._replace(errors=[*errors, *done.errors])
@@ -114,7 +114,7 @@ def _rounds(
         changes += [_change(finding, text, offsets) for finding in applied.findings]
         offsets.add(applied.edits)
         raw = current.encode(applied.data)
-        findings, errors = worker.findings_of_bytes(
+        findings, errors, _ = worker.analyse(
             relative, raw, needs_torch_npu=needs_torch_npu, whole=False, kind=kind, later=True
         )
         if len(errors) > known:

@@ -19,7 +19,6 @@ from npuify.rewrite.fixpoint import MigratedFile, migrate_file
 from npuify.rules.environment.line_ends import NORMALIZED, normalized
 from npuify.rules.environment.line_ends import RULE as LINE_ENDS
 from npuify.rules.environment.options import DEVICE, NCCL, NOT_TAKEN
-from npuify.rules.environment.program_options import ProgramOptions
 from npuify.rules.helper_modules import used_helpers
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
     """
     with Processes(options.jobs) as processes:
         work = prepare([source], options, processes)
-        worker = Worker(work.release.torch_npu, work.selection, work.project, work.rules)
+        worker = work.worker()
         trace = None
         if options.from_trace:
             trace = read_trace(Path(options.from_trace), work.root, [file.relative for file in work.files])
@@ -135,13 +134,11 @@ def _judged_anew(item: MigratedFile, worker: Worker, contents: Mapping[str, byte
         return item
     raw = contents.get(item.relative)
     try:
-        raw = raw if raw is not None else (worker.project.root / item.relative).read_bytes()
+        raw = raw if raw is not None else (worker.run.project.root / item.relative).read_bytes()
     except OSError:
         return item
-    before = worker.program_options
-    worker.program_options = ProgramOptions(worker, contents, is_migrated=True)
-    found, _ = worker.findings_of_bytes(item.relative, raw, later=True)
-    worker.program_options = before
+    options = worker.options_of(contents, is_migrated=True)
+    found = worker.analyse(item.relative, raw, later=True, options=options).findings
     lines = raw.decode("utf-8", "replace").splitlines()
 
     def is_of_npu(finding: Finding) -> bool:
@@ -163,7 +160,7 @@ def _helpers(work: Work, contents: dict[str, bytes]) -> list[str]:
 
 def _device_helpers(work: Work, contents: dict[str, bytes]) -> list[str]:
     """The helper modules that migrated files import and that are not there yet."""
-    plan = work.project.plan
+    plan = work.plan
     used = set()
     for relative, raw in contents.items():
         if relative in plan.homes and re.search(rb"^[ \t]*(?:from|import) [^\n]*\b" + plan.helper.encode(), raw, re.M):

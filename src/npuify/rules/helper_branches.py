@@ -54,4 +54,4 @@ def asks_for_npu(test: ast.expr, file: PythonFile) -> bool | None:
 
 def helper(file: PythonFile) -> str:
     """The name by which code of a file says the helper module."""
-    return file.project.plan.helper
+    return file.plan.helper

@@ -12,8 +12,8 @@ from npuify.rules.registry import Rule, list_rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from npuify.engine.worker import Worker
     from npuify.knowledge import ReleaseTable
+    from npuify.rules.run import Job
     from npuify.source.text import Text
 
 Replacement = tuple[int, int, str]
@@ -50,22 +50,23 @@ class Given(NamedTuple):
 _UNSURE = "this script cannot be read as one for a shell, so it is left to a person"
 
 
-class OtherFile:
+class TextFile:
     """A launcher, a configuration, a container's recipe.
 
     Attributes:
         data: its text as UTF-8; all offsets are offsets into this.
-        worker: what is known of the project.
+        job: what the run is about, and how to show a part of the file to other rules.
         given: variables that the file gives one value only, which it writes out.
         settled: those of them to which a finding gives another value already.
     """
 
-    def __init__(self, relative: str, kind: str, text: Text, worker: Worker) -> None:
+    def __init__(self, relative: str, kind: str, text: Text, job: Job) -> None:
         self.relative = relative
         self.kind = kind
         self.text = text
         self.data = text.data
-        self.worker = worker
+        self.job = job
+        self.run = job.run
         self.findings: list[Finding] = []
         self.given: dict[str, Given] = {}
         self.settled: list[Given] = []
@@ -74,7 +75,7 @@ class OtherFile:
 
     @property
     def release(self) -> ReleaseTable:
-        return self.worker.release
+        return self.run.release
 
     def source(self, start: int, end: int) -> str:
         """The text between two offsets."""
@@ -124,7 +125,7 @@ class OtherFile:
         made = [edit for edit in made if self.source(edit[0], edit[1]) != edit[2]]
         if made and self._is_unsure(made):
             made, advice = [], _UNSURE
-        if made and self.worker.project.supports_npu:
+        if made and self.run.project.supports_npu:
             # The program treats the NPU beside CUDA by itself; its CUDA side may be meant to stay.
             safety = Safety.REVIEW
         start, end = place

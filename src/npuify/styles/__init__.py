@@ -1,8 +1,8 @@
 """The three ways in which migrated code may read: ``npu``, ``portable`` and ``auto``.
 
 A rule knows one spelling, that of the NPU. What the chosen style makes of it is decided here, in one place:
-:meth:`npuify.rules.context.PythonFile.report` hands each finding to :func:`restyle`, which keeps its edits, writes them
-in another way, takes them away with a reason, or says that there is nothing to report at all.
+:mod:`npuify.styles.finish` hands each diagnostic to :func:`restyle`, which keeps its edits, writes them in another way,
+takes them away with a reason, or says that there is nothing to report at all.
 """
 
 from __future__ import annotations
@@ -13,25 +13,23 @@ from npuify.model import Safety, Severity
 from npuify.rules.style_plan import StylePlan
 
 if TYPE_CHECKING:
-    import ast
-
     from npuify.model import Finding
     from npuify.rules.context import PythonFile
-    from npuify.rules.draft import Draft
+    from npuify.rules.diagnostic import Diagnostic
 
 
-def restyle(draft: Draft, node: ast.AST | tuple[int, int], file: PythonFile) -> Draft | None:
-    """What the project's style makes of a finding; None where there is nothing to say in that style."""
-    style = file.project.plan.style
+def restyle(diagnostic: Diagnostic, file: PythonFile) -> Diagnostic | None:
+    """What the project's style makes of a diagnostic; None where there is nothing to say in that style."""
+    style, node = file.plan.style, diagnostic.place
     if style == "portable":
         from npuify.styles.portable.restyle import restyle as portable
 
-        return portable(draft, node, file)
+        return portable(diagnostic, node, file)
     if style == "auto":
         from npuify.styles.auto import restyle as auto
 
-        return auto(draft, node, file)
-    return draft
+        return auto(diagnostic, node, file)
+    return diagnostic
 
 
 def restyle_other(finding: Finding, plan: StylePlan) -> Finding:

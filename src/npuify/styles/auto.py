@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
-    from npuify.rules.draft import Draft
+    from npuify.rules.diagnostic import Diagnostic
     from npuify.source.scopes import Scope
 
     Node = ast.AST | tuple[int, int]
-    Form = Callable[[Draft, ast.AST, PythonFile], Draft | None]
+    Form = Callable[[Diagnostic, ast.AST, PythonFile], Diagnostic | None]
 
 _STRINGS: Final = (
     "Tensor.to Tensor.cuda Tensor.npu Tensor.new_empty Tensor.new_full Tensor.new_ones Tensor.new_tensor "
@@ -36,67 +36,67 @@ _METHODS: Final = frozenset(name.rpartition(".")[2] for name in _STRINGS)
 """Methods of tensors and modules that take a device; each counts only where the release's table lists it."""
 
 
-def restyle(draft: Draft, node: Node, file: PythonFile) -> Draft | None:
+def restyle(diagnostic: Diagnostic, node: Node, file: PythonFile) -> Diagnostic | None:
     """The finding as the automatic style has it; None where ``transfer_to_npu`` does what is needed."""
-    form = FORMS.get(draft.code)
-    styled: Draft | None = draft
+    form = FORMS.get(diagnostic.code)
+    styled: Diagnostic | None = diagnostic
     if form is not None and isinstance(node, ast.AST):
-        styled = form(draft, node, file)
-    if styled is not None and styled.needs_torch_npu and file.project.plan.entries:
+        styled = form(diagnostic, node, file)
+    if styled is not None and styled.needs_torch_npu and file.plan.entries:
         # The entry points have loaded torch_npu; a file needs it by name only.
         styled = styled._replace(needs_torch_npu=any("torch_npu" in edit.after for edit in styled.edits))
     return styled
 
 
-def _reached(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
+def _reached(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
     """Nothing to do for a name that the release's ``transfer_to_npu`` sets, or that is torch's own for all devices."""
-    if not draft.edits:
-        return draft
-    counterpart = file.release.counterpart(draft.subject)
+    if not diagnostic.edits:
+        return diagnostic
+    counterpart = file.release.counterpart(diagnostic.subject)
     own = (
         counterpart is not None
         and (counterpart.npu or "").startswith("torch.")
         and ".npu" not in (counterpart.npu or "")
     )
-    if draft.subject == "torch.cuda.DoubleTensor" and draft.subject in file.release.transfer_patches:
+    if diagnostic.subject == "torch.cuda.DoubleTensor" and diagnostic.subject in file.release.transfer_patches:
         message = "transfer_to_npu puts torch.npu.FloatTensor in place of torch.cuda.DoubleTensor: 32 bits for 64"
-        return draft._replace(message=message, edits=(), severity=Severity.WARNING, needs_torch_npu=False)
-    return None if own or file.release.transfer_reaches(draft.subject) else draft
+        return diagnostic._replace(message=message, edits=(), severity=Severity.WARNING, needs_torch_npu=False)
+    return None if own or file.release.transfer_reaches(diagnostic.subject) else diagnostic
 
 
-def _from_import(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
+def _from_import(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
     """``from torch.cuda import Event`` takes what ``transfer_to_npu`` has set, if the program imported it before."""
     if not isinstance(node, ast.ImportFrom):
-        return draft
+        return diagnostic
     for alias in node.names:
         name = f"{node.module}.{alias.name}"
         if alias.name == "*" or (name.startswith("torch.cuda") and not file.release.transfer_reaches(name)):
             counterpart = file.release.counterpart(name)
             if alias.name == "*" or (counterpart is not None and counterpart.npu is not None):
-                return draft
+                return diagnostic
     return None
 
 
-def _module_import(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
+def _module_import(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
     if isinstance(node, ast.alias) and node.asname is None:
         return None
-    return _reached(draft, node, file)
+    return _reached(diagnostic, node, file)
 
 
-def _method(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
+def _method(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
     """``x.cuda()`` of tensors and modules is replaced; that of storages is not."""
     if not isinstance(node, ast.Attribute):
-        return draft
+        return diagnostic
     value = node.value
     storage = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and "storage" in value.func.attr
     if storage or (isinstance(value, ast.Name) and "storage" in value.id):
-        return draft if not file.release.transfer_reaches(f"torch.storage.TypedStorage.{node.attr}") else None
+        return diagnostic if not file.release.transfer_reaches(f"torch.storage.TypedStorage.{node.attr}") else None
     if not file.release.transfer_reaches(f"torch.Tensor.{node.attr}"):
-        return draft
-    return _moved_to(draft, node, file)
+        return diagnostic
+    return _moved_to(diagnostic, node, file)
 
 
-def _moved_to(draft: Draft, node: ast.Attribute, file: PythonFile) -> Draft | None:
+def _moved_to(diagnostic: Diagnostic, node: ast.Attribute, file: PythonFile) -> Diagnostic | None:
     """``x.cuda(device)`` becomes ``x.to(device)`` where the device is one of CUDA.
 
     ``transfer_to_npu`` puts ``npu`` in the place of ``cuda`` and does not wrap it: "cuda:1" and torch.device("cuda")
@@ -111,14 +111,14 @@ def _moved_to(draft: Draft, node: ast.Attribute, file: PythonFile) -> Draft | No
         return None
     edit = file.rename_attribute(node, "to")
     if edit is None or len(call.args) > 2:
-        return draft._replace(
+        return diagnostic._replace(
             edits=(), severity=Severity.ERROR, advice="write .to(device)", message=_NOT_WRAPPED, needs_torch_npu=False
         )
     edits = [edit]
     if len(call.args) == 2:
         start = file.source.start(call.args[1])
         edits.append(file.edit(start, start, "non_blocking="))
-    return draft._replace(edits=tuple(edits), message=_NOT_WRAPPED, needs_torch_npu=False)
+    return diagnostic._replace(edits=tuple(edits), message=_NOT_WRAPPED, needs_torch_npu=False)
 
 
 _NOT_WRAPPED: Final = "transfer_to_npu makes .cuda() .npu(), which takes no device of CUDA; .to() takes it"
@@ -155,20 +155,20 @@ def _cuda_device(node: ast.expr | None, file: PythonFile, scope: Scope, hops: in
     )
 
 
-def _own_method(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
+def _own_method(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
     """A class's own ``cuda`` is called as before, since calls of ``cuda`` stay."""
     return None
 
 
-def _named_in_string(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
+def _named_in_string(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
     """``mock.patch("torch.cuda.device_count")`` patches what the program calls; ``hasattr`` asks what is there."""
     return None
 
 
-def _device(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
+def _device(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
     """A device string is replaced where a patched function takes it; what a tensor on an NPU says is never that."""
-    if not draft.edits:
-        return draft
+    if not diagnostic.edits:
+        return diagnostic
     parent = file.parent(node)
     if (
         isinstance(parent, ast.Dict)
@@ -177,8 +177,8 @@ def _device(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
         and is_device_table(parent)
     ):
         entry = table_entry(node, parent, file)
-        return draft.refused(entry) if isinstance(entry, str) else draft._replace(edits=tuple(entry))
-    compared = _compared(draft, node, "npu", file)
+        return diagnostic.refused(entry) if isinstance(entry, str) else diagnostic._replace(edits=tuple(entry))
+    compared = _compared(diagnostic, node, "npu", file)
     if compared is not None:
         return compared
     if not isinstance(node, (ast.Constant, ast.JoinedStr)):
@@ -191,7 +191,7 @@ def _device(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
         return None
     if name == "torch.device" or _reaches_call(name, call, file):
         return None
-    return draft
+    return diagnostic
 
 
 def _taking(node: ast.expr, file: PythonFile) -> ast.Call | None:
@@ -230,7 +230,7 @@ def _reaches_call(name: str, call: ast.Call, file: PythonFile) -> bool:
     return word in _METHODS and any(f"torch.{method}" in wrapped for method in _STRINGS if method.endswith(f".{word}"))
 
 
-def _compared(draft: Draft, node: ast.AST, other: str, file: PythonFile) -> Draft | None:
+def _compared(diagnostic: Diagnostic, node: ast.AST, other: str, file: PythonFile) -> Diagnostic | None:
     """An edit of ``x.device.type == "cuda"``, so that it is true for the NPU's word, too; None for other uses.
 
     What a program keeps in its own options stays ``cuda``, and so does the type of ``torch.device("cuda")``; only what
@@ -240,9 +240,9 @@ def _compared(draft: Draft, node: ast.AST, other: str, file: PythonFile) -> Draf
     if not isinstance(node, ast.Constant):
         return None
     if isinstance(compare, (ast.Tuple, ast.List, ast.Set)):
-        return _among(draft, node, compare, other, file)
+        return _among(diagnostic, node, compare, other, file)
     if isinstance(compare, ast.Call):
-        return _beginning(draft, node, compare, other, file)
+        return _beginning(diagnostic, node, compare, other, file)
     if not isinstance(compare, ast.Compare) or len(compare.ops) != 1:
         return None
     side = compare.left if compare.comparators[0] is node else compare.comparators[0]
@@ -251,7 +251,7 @@ def _compared(draft: Draft, node: ast.AST, other: str, file: PythonFile) -> Draf
     if not isinstance(operator, (ast.Eq, ast.NotEq)) or match is None or not _says_itself(side, other, file):
         return None
     if compare.left is node:
-        return draft._replace(edits=(), severity=Severity.WARNING, advice=f'compare with "{other}" as well')
+        return diagnostic._replace(edits=(), severity=Severity.WARNING, advice=f'compare with "{other}" as well')
     between = file.source.segment(file.source.end(compare.left), file.source.start(node))
     old = "==" if isinstance(operator, ast.Eq) else "!="
     if between.strip() != old:
@@ -263,11 +263,11 @@ def _compared(draft: Draft, node: ast.AST, other: str, file: PythonFile) -> Draf
         file.edit(start, start + 2, word),
         file.replace(node, f"({file.code(node)}, {quote}{other}{quote})"),
     )
-    return _both(draft, edits, other)
+    return _both(diagnostic, edits, other)
 
 
-def _both(draft: Draft, edits: tuple[Edit, ...], other: str) -> Draft:
-    return draft._replace(
+def _both(diagnostic: Diagnostic, edits: tuple[Edit, ...], other: str) -> Diagnostic:
+    return diagnostic._replace(
         edits=edits,
         safety=None,
         needs_torch_npu=False,
@@ -275,7 +275,9 @@ def _both(draft: Draft, edits: tuple[Edit, ...], other: str) -> Draft:
     )
 
 
-def _among(draft: Draft, node: ast.Constant, display: ast.expr, other: str, file: PythonFile) -> Draft | None:
+def _among(
+    diagnostic: Diagnostic, node: ast.Constant, display: ast.expr, other: str, file: PythonFile
+) -> Diagnostic | None:
     """``x.device.type in ("cuda", "xpu")``: the NPU's word is put into the list."""
     compare, match = file.parent(display), literal(node, file)
     if not isinstance(compare, ast.Compare) or not isinstance(compare.ops[0], (ast.In, ast.NotIn)) or match is None:
@@ -283,10 +285,12 @@ def _among(draft: Draft, node: ast.Constant, display: ast.expr, other: str, file
     if not _says_itself(compare.left, other, file):
         return None
     end = file.source.end(node)
-    return _both(draft, (file.edit(end, end, f", {match['quote']}{other}{match['quote']}"),), other)
+    return _both(diagnostic, (file.edit(end, end, f", {match['quote']}{other}{match['quote']}"),), other)
 
 
-def _beginning(draft: Draft, node: ast.Constant, call: ast.Call, other: str, file: PythonFile) -> Draft | None:
+def _beginning(
+    diagnostic: Diagnostic, node: ast.Constant, call: ast.Call, other: str, file: PythonFile
+) -> Diagnostic | None:
     """``str(x.device).startswith("cuda")``: either word will do."""
     function, match = call.func, literal(node, file)
     if not isinstance(function, ast.Attribute) or function.attr != "startswith" or call.args != [node] or match is None:
@@ -294,7 +298,7 @@ def _beginning(draft: Draft, node: ast.Constant, call: ast.Call, other: str, fil
     if not _says_itself(function.value, other, file) or node.value not in ("cuda", "nccl"):
         return None
     text = f"({file.code(node)}, {match['quote']}{other}{match['quote']})"
-    return _both(draft, (file.replace(node, text),), other)
+    return _both(diagnostic, (file.replace(node, text),), other)
 
 
 def _says_itself(node: ast.expr, other: str, file: PythonFile) -> bool:
@@ -325,72 +329,79 @@ def _is_get_backend(node: ast.expr, file: PythonFile) -> bool:
     return False
 
 
-def _backend(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
+def _backend(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
     """``init_process_group("nccl")`` is replaced; what ``get_backend()`` says is "hccl"."""
-    if not draft.edits:
-        return draft
-    compared = _compared(draft, node, "hccl", file)
+    if not diagnostic.edits:
+        return diagnostic
+    compared = _compared(diagnostic, node, "hccl", file)
     if compared is not None:
         return compared
-    return None if file.release.transfer_reaches("torch.distributed.init_process_group") else draft
+    return None if file.release.transfer_reaches("torch.distributed.init_process_group") else diagnostic
 
 
-def _backend_member(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
+def _backend_member(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
     """``Backend.NCCL`` is the string "nccl", which is replaced where a group is made, but never what is in use."""
     compare = file.parent(node)
     if isinstance(compare, ast.Compare):
         sides = [side for side in (compare.left, *compare.comparators) if side is not node]
         if any(_is_get_backend(side, file) for side in sides):
-            return draft
+            return diagnostic
     return None
 
 
-def _nccl_class(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
-    return None if file.release.transfer_reaches(draft.subject) else draft
+def _nccl_class(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
+    return None if file.release.transfer_reaches(diagnostic.subject) else diagnostic
 
 
-def _state(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
+def _state(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
     """``torch.is_autocast_enabled()`` and the like, which newer releases replace."""
-    return _reached(draft, node, file)
+    return _reached(diagnostic, node, file)
 
 
-def _scripted(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
+def _scripted(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
     """``torch.jit.script`` is turned off: what it returns is the plain function or module."""
-    if not file.release.transfer_reaches(draft.subject):
-        return draft
-    return draft._replace(
-        message=f"transfer_to_npu turns {draft.subject} off: it returns its argument, which has no save, graph or code",
+    if not file.release.transfer_reaches(diagnostic.subject):
+        return diagnostic
+    return diagnostic._replace(
+        message=f"transfer_to_npu turns {diagnostic.subject} off: "
+        "it returns its argument, which has no save, graph or code",
         severity=Severity.WARNING,
         advice="use the unscripted one, or keep torch.jit.script in a variable before transfer_to_npu is imported",
     )
 
 
-def _checked_capability(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
+def _checked_capability(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
     """The answer is None on an NPU under CUDA's name as well."""
-    return draft._replace(needs_torch_npu=False)
+    return diagnostic._replace(needs_torch_npu=False)
 
 
-def _parameters(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
-    return draft._replace(needs_torch_npu=False) if file.release.transfer_reaches(draft.subject) else draft
+def _parameters(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
+    return (
+        diagnostic._replace(needs_torch_npu=False) if file.release.transfer_reaches(diagnostic.subject) else diagnostic
+    )
 
 
-def _message(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
-    return draft._replace(needs_torch_npu=False)
+def _message(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
+    return diagnostic._replace(needs_torch_npu=False)
 
 
-def _missing(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
-    return None if file.release.transfer_reaches(draft.subject) else draft
+def _missing(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
+    return None if file.release.transfer_reaches(diagnostic.subject) else diagnostic
 
 
-def _profiler(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
-    return None if draft.edits and file.release.transfer_reaches("torch.profiler.ProfilerActivity.CUDA") else draft
+def _profiler(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
+    return (
+        None
+        if diagnostic.edits and file.release.transfer_reaches("torch.profiler.ProfilerActivity.CUDA")
+        else diagnostic
+    )
 
 
-def _attention(draft: Draft, node: ast.AST, file: PythonFile) -> Draft | None:
+def _attention(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
     """Nothing to do where the program goes on without the library by itself: the call is never reached on an NPU."""
-    if draft.edits and isinstance(node, ast.Call) and has_own_way_without(node.func, file):
+    if diagnostic.edits and isinstance(node, ast.Call) and has_own_way_without(node.func, file):
         return None
-    return draft
+    return diagnostic
 
 
 FORMS: Final[dict[str, Form]] = {

@@ -15,8 +15,9 @@ from npuify.rules.statements import ends_its_line, indentation
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Edit, Finding
+    from npuify.model import Edit
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _PACKAGES = ("flash_attn", "flash_attn_interface", "flash_attn_3", "xformers", "apex")
 _SAID = re.compile(rb"\b(?:flash_attn|xformers|apex)")
@@ -30,7 +31,7 @@ _SAID = re.compile(rb"\b(?:flash_attn|xformers|apex)")
     style="portable",
     source="flash_attn, xformers and apex are CUDA extensions",
 )
-def cuda_only_import_unguarded(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+def cuda_only_import_unguarded(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """Migrated with ``--style portable``, what is only used on CUDA is only imported there.
 
     The library's calls have got a branch for the NPU before, so that nothing needs the import there any more. On every
@@ -60,7 +61,7 @@ def cuda_only_import_unguarded(node: ast.Module, file: PythonFile) -> Iterator[F
                 else flash_attn_func(q, k, v)
             )
     """
-    plan = file.project.plan
+    plan = file.plan
     if plan.style != "portable" or f"{plan.helper}.".encode() not in file.source.data:
         return
     if _SAID.search(file.source.data) is None:

@@ -13,8 +13,9 @@ from npuify.styles.cuda_only_imports import cuda_only_names
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Edit, Finding
+    from npuify.model import Edit
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 TRANSFER = "torch_npu.contrib.transfer_to_npu"
 
@@ -27,7 +28,7 @@ TRANSFER = "torch_npu.contrib.transfer_to_npu"
     style="portable",
     source="signatures and code in torch and torch_npu",
 )
-def device_helper_not_imported(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+def device_helper_not_imported(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """Migrated with ``--style portable``, a file asks the project's helper module for the device, and has to import it.
 
     The helper, which is written into the project with the edits, names the device (``npu`` or ``cuda``), the functions
@@ -49,7 +50,7 @@ def device_helper_not_imported(node: ast.Module, file: PythonFile) -> Iterator[F
         model = torch.nn.Linear(2, 2).to(compute_device.type)
         compute_device.api.manual_seed(0)
     """
-    plan = file.project.plan
+    plan = file.plan
     if plan.style != "portable" or f"{plan.helper}.".encode() not in file.source.data:
         return
     first = _first_use(plan.helper, file)
@@ -83,7 +84,7 @@ def _first_use(name: str, file: PythonFile) -> int | None:
     style="auto",
     source="torch_npu/contrib/transfer_to_npu.py",
 )
-def transfer_to_npu_not_imported(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+def transfer_to_npu_not_imported(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """Migrated with ``--style auto``, each program that is started imports ``transfer_to_npu``, which replaces CUDA.
 
     It stands where torch is imported, and before anything of the project: a name that another module takes out of
@@ -109,7 +110,7 @@ def transfer_to_npu_not_imported(node: ast.Module, file: PythonFile) -> Iterator
             if next(model.parameters()).device.type in ("cuda", "npu"):
                 torch.cuda.synchronize()
     """
-    plan = file.project.plan
+    plan = file.plan
     if plan.style != "auto":
         return
     if plan.library == file.source.relative:

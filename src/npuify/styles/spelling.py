@@ -19,7 +19,7 @@ CURRENT: Final = "torch.accelerator.current_accelerator().type"
 
 def device_type(file: PythonFile) -> str:
     """The expression for the device's type."""
-    return CURRENT if file.project.plan.pure else f"{helper(file)}.type"
+    return CURRENT if file.plan.pure else f"{helper(file)}.type"
 
 
 def chain_span(node: ast.Attribute, file: PythonFile) -> tuple[int, int] | None:

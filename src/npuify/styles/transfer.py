@@ -12,8 +12,9 @@ from npuify.source.types import TENSOR, infer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Edit, Finding
+    from npuify.model import Edit
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _PARAMETERS = {"torch.load": ("f", "map_location"), "torch.from_file": ("filename", "shared", "size")}
 """Functions that take a path, and that are wrapped: every string passed by position gets "cuda" replaced by "npu"."""
@@ -30,7 +31,7 @@ _OPENS = frozenset(("open", "BytesIO", "Path", "PurePath", "get_local_path", "ca
     style="auto",
     source="torch_npu/contrib/transfer_to_npu.py: _wrapper_cuda",
 )
-def path_with_cuda(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def path_with_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """``transfer_to_npu`` replaces "cuda" in every string that ``torch.load`` gets by position, also in a path.
 
     Passed by keyword, the path stays as it is. Said where the project has such paths.
@@ -51,7 +52,7 @@ def path_with_cuda(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
         if __name__ == "__main__":
             state = torch.load(f="runs/cuda_baseline/best.pt", map_location="cuda:0")
     """
-    plan = file.project.plan
+    plan = file.plan
     name = file.qualname(node.func) or ""
     if plan.style != "auto" or name not in _PARAMETERS or name not in file.release.transfer_patches:
         return
@@ -103,7 +104,7 @@ def _may_be_such_a_path(node: ast.expr, has_such_paths: bool) -> bool:
     needs_cuda=True,
     source="torch_npu/contrib/transfer_to_npu.py: torch.device is not replaced",
 )
-def device_compared_as_a_whole(node: ast.Compare, file: PythonFile) -> Iterator[Finding]:
+def device_compared_as_a_whole(node: ast.Compare, file: PythonFile) -> Iterator[Diagnostic]:
     """``x.device == torch.device("cuda:0")`` is false under ``transfer_to_npu``: the tensor says ``npu:0``.
 
     Before::
@@ -122,7 +123,7 @@ def device_compared_as_a_whole(node: ast.Compare, file: PythonFile) -> Iterator[
         def there(x: torch.Tensor) -> bool:
             return x.device == torch.device("npu:0")
     """
-    if file.project.plan.style != "auto" or len(node.ops) != 1 or not isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+    if file.plan.style != "auto" or len(node.ops) != 1 or not isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
         return
     for said, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
         if not (isinstance(said, ast.Attribute) and said.attr == "device"):
@@ -169,9 +170,9 @@ def _cuda_device(node: ast.expr, file: PythonFile) -> ast.Constant | None:
     style="auto",
     source="torch_npu/contrib/transfer_to_npu.py: _patch_has_triton",
 )
-def triton_detection(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def triton_detection(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """``transfer_to_npu`` makes torch say that triton is not there, also where triton-ascend is."""
-    if file.project.plan.style != "auto":
+    if file.plan.style != "auto":
         return
     name = file.qualname(node.func) or ""
     if not name.startswith("torch.") or not name.endswith(".has_triton"):

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from npuify.source.text import UnreadableText
 
 if TYPE_CHECKING:
-    from npuify.engine.worker import Worker
-    from npuify.model import Finding
+    from npuify.rules.run import Job, Result
     from npuify.source.text import Text
 
 _WORDS = (b"torch", b"cuda", b"nccl", b"triton", b"pip install", b"nvidia", b"apex", b"writefile")
@@ -25,10 +24,10 @@ class _Notebooks:
     def may_concern(self, lower: bytes) -> bool:
         return any(word in lower for word in _WORDS)
 
-    def findings(self, relative: str, kind: str, text: Text, worker: Worker) -> list[Finding]:
+    def findings(self, relative: str, kind: str, text: Text, job: Job) -> Result:
         from npuify.engine.notebooks.findings import notebook_findings
 
-        return notebook_findings(relative, text, worker)
+        return notebook_findings(relative, text, job)
 
     def is_whole(self, relative: str, kind: str, data: bytes) -> bool:
         from npuify.source.notebook import read_notebook

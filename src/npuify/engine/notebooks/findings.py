@@ -10,19 +10,20 @@ import msgspec
 
 from npuify.engine.notebooks.program import make_program
 from npuify.engine.unparsed import search_tokens
-from npuify.engine.worker import parses
 from npuify.model import Edit, FileError, Finding, Position, Safety
 from npuify.project.kinds import kind_of_path
 from npuify.rules.environment.variables import Mention, Setting, judge_variables
-from npuify.rules.text_file import OtherFile
+from npuify.rules.run import Result
+from npuify.rules.text_file import TextFile
 from npuify.source.magics import mask, without_automagic
 from npuify.source.notebook import Cell, CellText, Notebook, read_notebook
+from npuify.source.python import parses
 from npuify.source.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from npuify.engine.worker import Worker
+    from npuify.rules.run import Job
     from npuify.source.magics import WrittenFile
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
@@ -31,35 +32,39 @@ _NPU = re.compile(rb"npu|hccl")
 _BY_HAND = "change it by hand: what has to change lies in two cells, or in a magic"
 
 
-def notebook_findings(relative: str, text: Text, worker: Worker) -> list[Finding]:
-    """What the rules find in a notebook; what of it cannot be treated goes to the worker.
+def notebook_findings(relative: str, text: Text, job: Job) -> Result:
+    """What the rules find in a notebook.
 
     Raises:
         UnreadableText: it is no notebook.
     """
     notebook = read_notebook(text.data)
     if not notebook.is_python:
-        return []
-    needs_torch_npu, later = worker.needs_torch_npu, worker.later
+        return Result([])
     problems: list[FileError] = []
     found: list[Finding] = []
     cells = [_View(notebook, cell) for cell in notebook.cells]
     for view in cells:
         for start, end in view.masked.shell:
-            found += _commands(relative, view.text, start, end, text, worker)
+            found += _commands(relative, view.text, start, end, text, job)
         if view.masked.writes is not None:
-            more, failed = _written_file(relative, view.text, view.masked.writes, text, worker, later=later)
+            more, failed = _written_file(relative, view.text, view.masked.writes, text, job)
             found += more
             problems += failed
-    found += _environment(relative, cells, text, worker)
+    found += _environment(relative, cells, text, job)
     program, broken = make_program([(view.text, view.masked) for view in cells])
     for cell, masked, error in broken:
         tokens, failed = search_tokens(relative, masked.text, error)
         problems += [_problem(failure, cell, text) for failure in failed]
         found += [_placed(one, cell, _offset(cell.text, one.start), text) for one in tokens]
     if program.parts:
-        seen, errors = worker.findings_of_bytes(
-            relative, program.data, needs_torch_npu=needs_torch_npu, whole=False, kind="python", later=later
+        seen, errors, _ = job.analyse(
+            relative,
+            program.data,
+            needs_torch_npu=job.needs_torch_npu,
+            whole=False,
+            kind="python",
+            later=job.later,
         )
         problems += [msgspec.structs.replace(error, line=0) for error in errors]
         for finding in seen:
@@ -67,8 +72,7 @@ def notebook_findings(relative: str, text: Text, worker: Worker) -> list[Finding
             part = program.part_at(offset, ends_line=finding.start == finding.end and bool(finding.edits))
             placed = _placed(finding, part.text, offset - part.start, text)
             found.append(_edited(placed, finding, [program.edit(edit) for edit in finding.edits]))
-    worker.problems += problems
-    return sorted(found, key=lambda finding: (finding.start, finding.end, finding.code))
+    return Result(sorted(found, key=lambda finding: (finding.start, finding.end, finding.code)), problems)
 
 
 class _View:
@@ -124,10 +128,10 @@ def _problem(failure: FileError, cell: CellText, text: Text, shift: int = 0) -> 
     return FileError(failure.file, f"cell {cell.cell.number}: {failure.message}", line, failure.advice)
 
 
-def _commands(relative: str, cell: CellText, start: int, end: int, text: Text, worker: Worker) -> Iterator[Finding]:
+def _commands(relative: str, cell: CellText, start: int, end: int, text: Text, job: Job) -> Iterator[Finding]:
     """What the rules for shell scripts find in a command, or in a cell of them."""
     script = cell.text[start:end]
-    found, _ = worker.findings_of_bytes(relative, script, kind="shell")
+    found = job.analyse(relative, script, kind="shell").findings
     is_line = b"\n" not in script
     for finding in found:
         placed = _placed(finding, cell, start + _offset(script, finding.start), text)
@@ -139,16 +143,16 @@ def _commands(relative: str, cell: CellText, start: int, end: int, text: Text, w
 
 
 def _written_file(
-    relative: str, cell: CellText, written: WrittenFile, text: Text, worker: Worker, *, later: bool
+    relative: str, cell: CellText, written: WrittenFile, text: Text, job: Job
 ) -> tuple[list[Finding], list[FileError]]:
     """What the rules find in a file that a cell writes: a file of its own, of the kind that its name tells."""
     name = posixpath.normpath(posixpath.join(posixpath.dirname(relative), written.name.replace("\\", "/")))
     kind = kind_of_path(name)
     body = cell.text[written.start :]
     # The import of torch_npu comes in a round of its own, as in other files; a part of a file has no place for it.
-    is_changed = later and not written.is_appended and _NPU.search(body) is not None
-    seen, errors = worker.findings_of_bytes(name, body, needs_torch_npu=is_changed, whole=False, kind=kind, later=later)
-    edits_stay = kind != "python" or worker.project.plan.style == "npu"
+    is_changed = job.later and not written.is_appended and _NPU.search(body) is not None
+    seen, errors, _ = job.analyse(name, body, needs_torch_npu=is_changed, whole=False, kind=kind, later=job.later)
+    edits_stay = kind != "python" or job.run.plan.style == "npu"
     found = []
     for finding in seen:
         placed = _placed(finding, cell, written.start + _offset(body, finding.start), text)
@@ -168,7 +172,7 @@ def _lines_above(cell: bytes, start: int) -> int:
     return len(_LINE_END.findall(cell, 0, start))
 
 
-def _environment(relative: str, cells: Sequence[_View], text: Text, worker: Worker) -> list[Finding]:
+def _environment(relative: str, cells: Sequence[_View], text: Text, job: Job) -> list[Finding]:
     """What becomes of the variables that ``%env`` sets or shows, all of them together."""
     settings: list[Setting] = []
     mentions: list[Mention] = []
@@ -192,7 +196,7 @@ def _environment(relative: str, cells: Sequence[_View], text: Text, worker: Work
                 data += line + b"\n"
     if not lines:
         return []
-    file = OtherFile(relative, "env", Text(data), worker)
+    file = TextFile(relative, "env", Text(data), job)
     judge_variables(settings, mentions, file)
     found = []
     for finding in file.findings:

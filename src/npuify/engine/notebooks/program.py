@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.engine.worker import parses
+from npuify.source.python import parses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from npuify.engine.text_files.manifests import is_workflow, judge_manifest
 from npuify.engine.text_files.recipes import judge_dockerfile, judge_justfile, judge_makefile
 from npuify.engine.text_files.script import judge_script
-from npuify.rules.environment.program_options import ProgramOptions
 from npuify.rules.environment.settings import judge_settings, judge_unreadable
-from npuify.rules.text_file import OtherFile
+from npuify.rules.run import Result
+from npuify.rules.text_file import TextFile
 from npuify.source.settings import UnreadableSettings, read
 
 if TYPE_CHECKING:
-    from npuify.engine.worker import Worker
-    from npuify.model import Finding
+    from npuify.rules.environment.program_options import ProgramOptions
+    from npuify.rules.run import Job
     from npuify.source.text import Text
 
 _WORDS = (
@@ -92,11 +92,11 @@ class _OtherFiles:
     def may_concern(self, lower: bytes) -> bool:
         return any(word in lower for word in _WORDS)
 
-    def findings(self, relative: str, kind: str, text: Text, worker: Worker) -> list[Finding]:
+    def findings(self, relative: str, kind: str, text: Text, job: Job) -> Result:
         if not self.may_concern(text.data.lower()):
-            return []
-        file = OtherFile(relative, kind, text, worker)
-        options = _options(worker)
+            return Result([])
+        file = TextFile(relative, kind, text, job)
+        options = job.options()
         if kind == "shell":
             judge_script(text.data, 0, len(text.data), file, options)
         elif kind == "docker":
@@ -107,9 +107,9 @@ class _OtherFiles:
             judge_justfile(file, options)
         else:
             self._settings(file, options)
-        return sorted(file.findings, key=lambda finding: (finding.start, finding.end, finding.code))
+        return Result(sorted(file.findings, key=lambda finding: (finding.start, finding.end, finding.code)))
 
-    def _settings(self, file: OtherFile, options: ProgramOptions) -> None:
+    def _settings(self, file: TextFile, options: ProgramOptions) -> None:
         try:
             document = read(file.kind, file.data)
         except UnreadableSettings as error:
@@ -133,13 +133,6 @@ class _OtherFiles:
         except UnreadableSettings:
             return False
         return True
-
-
-def _options(worker: Worker) -> ProgramOptions:
-    """The options of the worker's project, read once."""
-    if worker.program_options is None:
-        worker.program_options = ProgramOptions(worker)
-    return worker.program_options
 
 
 ANALYSER = _OtherFiles()

@@ -12,7 +12,7 @@ from npuify.model import Edit, Position, Safety
 if TYPE_CHECKING:
     from npuify.knowledge import ReleaseTable
     from npuify.model import Finding
-    from npuify.rules.text_file import OtherFile
+    from npuify.rules.text_file import TextFile
 
 _PYTHON = re.compile(r"(?:.*/)?(?:python|pypy)[\d.]*")
 _WORDS = ("cuda", "nccl", "apex")
@@ -24,7 +24,7 @@ def is_python(command: tuple[str, ...]) -> bool:
     return bool(command) and _PYTHON.fullmatch(command[0]) is not None
 
 
-def judge_python(text: str, start: int, file: OtherFile, *, quote: str = "") -> None:
+def judge_python(text: str, start: int, file: TextFile, *, quote: str = "") -> None:
     """Show a program that stands in a script to the rules for Python.
 
     Args:
@@ -36,7 +36,7 @@ def judge_python(text: str, start: int, file: OtherFile, *, quote: str = "") -> 
     lower = text.lower()
     if not any(word in lower for word in _WORDS):
         return
-    found, _ = file.worker.findings_of_bytes(file.relative, text.encode("utf-8", "surrogatepass"), kind="python")
+    found = file.job.analyse(file.relative, text.encode("utf-8", "surrogatepass"), kind="python").findings
     imported = "torch_npu" in text
     for finding in found:
         shifted = _shifted(finding, start, file, quote)
@@ -57,7 +57,7 @@ def imports_torch_npu(release: ReleaseTable) -> bool:
     return (major, minor) >= (2, 5)
 
 
-def _shifted(finding: Finding, start: int, file: OtherFile, quote: str) -> Finding:
+def _shifted(finding: Finding, start: int, file: TextFile, quote: str) -> Finding:
     """A finding of the program as one of the file that holds it."""
     edits = tuple(
         msgspec.structs.replace(edit, start=edit.start + start, end=edit.end + start) for edit in finding.edits

@@ -16,7 +16,7 @@ from npuify.source.shell import Command, Word
 
 if TYPE_CHECKING:
     from npuify.rules.environment.program_options import ProgramOptions
-    from npuify.rules.text_file import OtherFile
+    from npuify.rules.text_file import TextFile
     from npuify.source.settings import Document, Value
 
 _WORKFLOW = re.compile(
@@ -53,7 +53,7 @@ def is_workflow(relative: str) -> bool:
     return _WORKFLOW.search(relative) is not None
 
 
-def judge_manifest(document: Document, file: OtherFile, options: ProgramOptions) -> None:
+def judge_manifest(document: Document, file: TextFile, options: ProgramOptions) -> None:
     """Report what a file of settings asks of containers, clusters and runners, and what its scripts do."""
     shell = _EXPRESSION.sub(_unknown, file.data)
     workflow = is_workflow(file.relative)
@@ -105,7 +105,7 @@ def _word(value: Value) -> Word:
     return Word(value.text, tuple(places), tuple(place + 1 for place in places), value.start, value.end, (), True)
 
 
-def _report_gpus(value: Value, option: str, file: OtherFile) -> None:
+def _report_gpus(value: Value, option: str, file: TextFile) -> None:
     file.report(
         COMPOSE,
         (value.start, value.end),
@@ -115,7 +115,7 @@ def _report_gpus(value: Value, option: str, file: OtherFile) -> None:
     )
 
 
-def _judge_action(value: Value, file: OtherFile) -> None:
+def _judge_action(value: Value, file: TextFile) -> None:
     """Report an action of GitHub's that installs CUDA, or an image that is one."""
     if value.text.startswith("docker://"):
         judge_image(value.text.removeprefix("docker://"), (value.start, value.end), file)
@@ -140,7 +140,7 @@ def _names_runner(value: Value, key: str, relative: str) -> bool:
     return key in ("runs_on", "runner", "selected_runner", "resource_class")
 
 
-def _judge_request(value: Value, key: str, file: OtherFile, seen: set[int], *, is_workflow: bool) -> None:
+def _judge_request(value: Value, key: str, file: TextFile, seen: set[int], *, is_workflow: bool) -> None:
     place = (value.start, value.end)
     if key == "runtime" and value.text == "nvidia":
         file.report(
@@ -213,7 +213,7 @@ def _is_resource(path: tuple[str, ...]) -> bool:
     return path[-1:] == (_RESOURCE,) and path[-2:-1] in (("limits",), ("requests",))
 
 
-def _judge_resources(document: Document, file: OtherFile) -> None:
+def _judge_resources(document: Document, file: TextFile) -> None:
     """Requests and limits of the same containers, which must be equal, change together."""
     groups: dict[tuple[str, ...], list[Value]] = {}
     for value in document.values:
@@ -234,7 +234,7 @@ def _judge_resources(document: Document, file: OtherFile) -> None:
         )
 
 
-def _judge_key(path: tuple[str, ...], start: int, end: int, value: Value | None, file: OtherFile) -> None:
+def _judge_key(path: tuple[str, ...], start: int, end: int, value: Value | None, file: TextFile) -> None:
     if not end or not path:
         return
     key = path[-1]

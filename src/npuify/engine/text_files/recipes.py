@@ -17,7 +17,7 @@ from npuify.source.docker import pairs, read
 
 if TYPE_CHECKING:
     from npuify.rules.environment.program_options import ProgramOptions
-    from npuify.rules.text_file import OtherFile
+    from npuify.rules.text_file import TextFile
     from npuify.source.docker import Instruction, Pair
 
 _EXPANDED = re.compile(rb"\$\{?([A-Za-z_]\w*)")
@@ -27,7 +27,7 @@ _CHECKED = re.compile(rb"(?:--[\w-]+=\S+\s+)*CMD\s+", re.IGNORECASE)
 _IMAGE = re.compile(rb"(?:--\S+\s+)*(\S+)")
 
 
-def judge_dockerfile(file: OtherFile, options: ProgramOptions) -> None:
+def judge_dockerfile(file: TextFile, options: ProgramOptions) -> None:
     """Report the base images, variables and commands of a Dockerfile."""
     instructions, shell = read(file.data)
     settings: list[Setting] = []
@@ -125,7 +125,7 @@ def _unknown(match: re.Match[bytes]) -> bytes:
     return b"${" + b"x" * (size - 3) + b"}" if size > 3 else b"x" * size
 
 
-def judge_makefile(file: OtherFile, options: ProgramOptions) -> None:
+def judge_makefile(file: TextFile, options: ProgramOptions) -> None:
     """Report the variables and recipes of a Makefile."""
     data = file.data
     # What make expands itself, a shell would take for its own; a doubled dollar sign is one for the shell.
@@ -158,7 +158,7 @@ _JUST_EXPANDED = re.compile(rb"\{\{[ \t]*([A-Z][A-Z0-9_]+)[ \t]*\}\}")
 _JUST_SHELLS = frozenset((b"sh", b"bash", b"zsh", b"dash", b"ksh"))
 
 
-def judge_justfile(file: OtherFile, options: ProgramOptions) -> None:
+def judge_justfile(file: TextFile, options: ProgramOptions) -> None:
     """Report the variables, parameters and recipes of a justfile."""
     data = file.data
     shell = re.sub(rb"\{\{[^\r\n]*?\}\}", _unknown, data)
@@ -187,7 +187,7 @@ def judge_justfile(file: OtherFile, options: ProgramOptions) -> None:
     _judge_assigned(assigned, shell, recipes, rb"\{\{[ \t]*%s[ \t]*\}\}", file, options)
 
 
-def _judge_python_recipe(shell: bytes, start: int, head: re.Match[bytes], end: int, file: OtherFile) -> None:
+def _judge_python_recipe(shell: bytes, start: int, head: re.Match[bytes], end: int, file: TextFile) -> None:
     """A recipe that Python runs: its lines are indented, so the one with its shebang stands as their head."""
     size = head.end() - start - 1
     if b"{{" in file.data[start:end] or size < 6:
@@ -211,7 +211,7 @@ class _Assigned(NamedTuple):
         return cls(texts[0], match.span(name), texts[1], match.span(value))
 
 
-def _judge_environment(assigned: list[_Assigned], expanded: re.Pattern[bytes], file: OtherFile) -> None:
+def _judge_environment(assigned: list[_Assigned], expanded: re.Pattern[bytes], file: TextFile) -> None:
     settings, mentions = [], []
     for one in assigned:
         if _ENVIRONMENT_NAME.fullmatch(one.name):
@@ -228,7 +228,7 @@ def _judge_assigned(
     shell: bytes,
     recipes: list[tuple[int, int]],
     expansion: bytes,
-    file: OtherFile,
+    file: TextFile,
     options: ProgramOptions,
 ) -> None:
     """Variables that hold a device, a backend or options for programs.

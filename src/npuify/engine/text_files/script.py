@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from npuify.rules.environment.options import Pair
     from npuify.rules.environment.program_options import ProgramOptions
-    from npuify.rules.text_file import OtherFile
+    from npuify.rules.text_file import TextFile
     from npuify.source.shell import Assignment, Script, Word
 
 _FOR_BATCH = re.compile(r"(?i)sbatch|srun|slurm|salloc")
@@ -44,7 +44,7 @@ _LARGEST_PART = 200_000
 
 
 def judge_script(
-    data: bytes, start: int, end: int, file: OtherFile, options: ProgramOptions, depth: int = 0, started: str = ""
+    data: bytes, start: int, end: int, file: TextFile, options: ProgramOptions, depth: int = 0, started: str = ""
 ) -> None:
     """Report what stands in the shell script ``data[start:end]``.
 
@@ -132,7 +132,7 @@ def _literal(word: Word | None) -> str | None:
     return word.value if word is not None and word.is_literal else None
 
 
-def _python_in(words: Sequence[Word], file: OtherFile) -> None:
+def _python_in(words: Sequence[Word], file: TextFile) -> None:
     """``python -c 'program'``."""
     for before, word in zip(words, words[1:], strict=False):
         if before.value == "-c" and word.is_literal and any(is_python((one.value,)) for one in words):
@@ -203,7 +203,7 @@ def _program_in(word: Word, options: ProgramOptions, folder: str) -> str:
     return options.program([part.value for part in word.split()], folder) if ".py" in word.value else ""
 
 
-def _judge_values(script: Script, listed: list[Pair], file: OtherFile) -> None:
+def _judge_values(script: Script, listed: list[Pair], file: TextFile) -> None:
     """Variables of the script that hold the name of a device or backend: what sets them, and what they are compared
     with."""
     roles: dict[str, str] = {}

@@ -12,8 +12,8 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 
 @rule(
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     evidence=Evidence.DOCUMENTED,
     source="op-plugin: ScaledDotProductAttentionKernelNpuOpApi.cpp asks for SoC 220 or newer",
 )
-def attention_without_fused_kernel(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def attention_without_fused_kernel(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """On the chip aimed at, scaled_dot_product_attention is computed operator by operator.
 
     Its memory then grows with the square of the sequence. Reported once a file, and only with ``--soc``.

@@ -11,8 +11,8 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _SILU = ("torch.nn.functional.silu", "torch.nn.functional.swish")
 
@@ -26,7 +26,7 @@ _SILU = ("torch.nn.functional.silu", "torch.nn.functional.swish")
     evidence=Evidence.DOCUMENTED,
     source="torch_npu/_op_plugin_docs.py: npu_rms_norm, npu_rotary_mul, npu_swiglu",
 )
-def fused_operator(node: ast.Call | ast.FunctionDef | ast.BinOp, file: PythonFile) -> Iterator[Finding]:
+def fused_operator(node: ast.Call | ast.FunctionDef | ast.BinOp, file: PythonFile) -> Iterator[Diagnostic]:
     """RMSNorm, rotary embeddings and SwiGLU written out step by step, each of which the NPU has as one operator."""
     if isinstance(node, ast.Call):
         found = _rms_norm(node, file)

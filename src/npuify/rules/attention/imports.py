@@ -17,8 +17,9 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Edit, Finding
+    from npuify.model import Edit
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _PACKAGES = ("flash_attn", "flash_attn_interface", "flash_attn_3", "xformers")
 _CATCHES = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
@@ -44,7 +45,7 @@ _KEPT = "import it only where it can be found, and take torch's scaled_dot_produ
     words=(*FLASH_WORDS, "xformers", "npu_fusion_attention"),
     source="flash_attn and xformers are CUDA extensions",
 )
-def flash_attention_import(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
+def flash_attention_import(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     """flash_attn and xformers cannot be installed on Ascend, so that importing them fails.
 
     An import whose calls were all rewritten is removed. One in ``try`` or ``if`` stays.

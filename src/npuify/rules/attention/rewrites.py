@@ -15,15 +15,15 @@ from npuify.rules.text_checks import not_called
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _SOURCE = "torch_npu/_op_plugin_docs.py: npu_fusion_attention; flash_attn's docstrings"
 _LIMITS = "it needs an Atlas A2 or newer, and float16, bfloat16 or float32"
 
 
 @rule("NPU501", "flash-attention", Safety.SAFE, words=FLASH_WORDS, source=_SOURCE)
-def flash_attention(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def flash_attention(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """flash_attn needs NVIDIA GPUs; the NPU's fused attention is ``torch_npu.npu_fusion_attention``.
 
     Tensors keep their layout. The scale, which is 1.0 unless given, is passed; causal attention is aligned to the lower
@@ -63,7 +63,7 @@ def flash_attention(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
 
 
 @rule("NPU502", "flash-attention-varlen", Safety.SAFE, words=FLASH_WORDS, source=_SOURCE)
-def flash_attention_varlen(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def flash_attention_varlen(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """flash_attn's attention over packed sequences is ``npu_fusion_attention`` with the layout ``TND``.
 
     It takes the cumulative lengths as integers of the host, without the leading 0. Fetching them waits for the NPU:
@@ -108,7 +108,7 @@ def flash_attention_varlen(node: ast.Call, file: PythonFile) -> Iterator[Finding
     words=("memory_efficient_attention",),
     source="torch_npu/_op_plugin_docs.py: npu_fusion_attention; xformers' docstrings",
 )
-def memory_efficient_attention(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def memory_efficient_attention(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """xformers' attention needs NVIDIA GPUs; its tensors with 4 dimensions have the layout ``BSND``.
 
     A tensor as ``attn_bias`` is added after scaling, by ``npu_fusion_attention_v2`` with ``pse_type=0``; a mask of
@@ -135,7 +135,7 @@ def memory_efficient_attention(node: ast.Call, file: PythonFile) -> Iterator[Fin
         yield from _rewritten(node, name, file)
 
 
-def _rewritten(node: ast.Call, name: str, file: PythonFile) -> Iterator[Finding]:
+def _rewritten(node: ast.Call, name: str, file: PythonFile) -> Iterator[Diagnostic]:
     plan = plan_of(node, file)
     if plan is None:
         return
@@ -178,7 +178,7 @@ _NO_FORM = {
     words=(*FLASH_WORDS, "memory_efficient_attention_"),
     source=_SOURCE,
 )
-def attention_without_equivalent(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def attention_without_equivalent(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A function of flash_attn or xformers that no single call on the NPU stands for."""
     name = file.qualname(node.func) or ""
     package, _, last = name.rpartition(".")
@@ -206,7 +206,7 @@ def attention_without_equivalent(node: ast.Call, file: PythonFile) -> Iterator[F
     evidence=Evidence.DOCUMENTED,
     source="op-plugin: FusedSdpChoiceKernelNpuOpApi.cpp",
 )
-def attention_kernel_choice(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def attention_kernel_choice(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """``sdpa_kernel`` chooses among CUDA's kernels; on an NPU scaled_dot_product_attention chooses its own."""
     if file.qualname(node.func) != "torch.nn.attention.sdpa_kernel":
         return
@@ -232,7 +232,7 @@ _ADDITIVE = ("-inf", "torch.finfo", "NEG_INF")
     evidence=Evidence.DOCUMENTED,
     source="op-plugin: ScaledDotProductAttentionKernelNpuOpApi.cpp",
 )
-def additive_attention_mask(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def additive_attention_mask(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """The NPU's fused attention takes a bool mask; with an additive one the attention is computed step by step."""
     if file.qualname(node.func) != "torch.nn.functional.scaled_dot_product_attention":
         return
@@ -265,7 +265,7 @@ _ATTENTION_NAME = re.compile(r"attn|attention|flash", re.IGNORECASE)
     evidence=Evidence.DOCUMENTED,
     source="triton-ascend's README; torch_npu/_op_plugin_docs.py: npu_fusion_attention",
 )
-def attention_kernel_in_triton(node: ast.FunctionDef, file: PythonFile) -> Iterator[Finding]:
+def attention_kernel_in_triton(node: ast.FunctionDef, file: PythonFile) -> Iterator[Diagnostic]:
     """Attention is written as Triton kernels, which NVIDIA's Triton compiles for GPUs only.
 
     triton-ascend compiles them for Atlas A2 and A3, where a tile has to fit 192 KB. The NPU's own attention is one
@@ -304,7 +304,7 @@ _FLEX_RELEASES = frozenset(("2.7.1.post11", "2.13.0", "2.14.0"))
     names=("torch.nn.attention.flex_attention.flex_attention",),
     source="torch/nn/attention/flex_attention.py, _validate_device; torch_npu/utils/patch_flexattention.py",
 )
-def flex_attention(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def flex_attention(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """torch's flex_attention refuses devices that it does not know; some releases of torch_npu make it take an NPU.
 
     Reported once a file.

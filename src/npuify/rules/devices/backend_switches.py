@@ -11,8 +11,8 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _ROOTS = ("torch.backends.cudnn", "torch.backends.cuda")
 
@@ -25,7 +25,7 @@ _ROOTS = ("torch.backends.cudnn", "torch.backends.cuda")
     words=("cudnn", "backends.cuda", "sdp_kernel"),
     names=("torch.backends",),
 )
-def cuda_backend_switch(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
+def cuda_backend_switch(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """``torch.backends.cudnn`` and ``torch.backends.cuda`` do not steer an NPU.
 
     Setting them does no harm, so the code stays as it is; where the NPU has a switch of its own, the finding names it.

@@ -13,8 +13,8 @@ from npuify.source.types import assigned_to_self
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _COMPARISONS: dict[type[ast.cmpop], Any] = {
     ast.Lt: operator.lt,
@@ -36,7 +36,7 @@ _ADVICE = "ask for the feature itself (torch.npu.is_bf16_supported()), or choose
     words=("get_device_capability",),
     names=("torch.cuda", "torch.npu", "torch_npu"),
 )
-def capability_gate(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def capability_gate(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """``get_device_capability()`` is None on an NPU, so comparing or unpacking it fails.
 
     The call gets ``or (0, 0)``: the program takes the branch that it has for the oldest GPUs, which asks least of the
@@ -123,7 +123,7 @@ _PROPERTY_DEFAULTS = {"major": "0", "minor": "0", "multi_processor_count": "1", 
 
 
 @rule("NPU131", "device-property", Safety.SAFE, Severity.ERROR, words=("get_device_properties",))
-def device_property(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
+def device_property(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """``get_device_properties()`` of an NPU has no ``major``, ``minor`` and other properties of CUDA, or None for them.
 
     Which of the two depends on the release. With 0 in their place the program takes the branch for the oldest GPUs.
@@ -189,7 +189,7 @@ def _is_properties(node: ast.expr, file: PythonFile) -> bool:
 
 
 @rule("NPU133", "device-property-unknown", Safety.MANUAL, Severity.WARNING, words=("get_device_properties",))
-def device_property_unknown(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def device_property_unknown(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """``getattr(properties, "major", None) or 0`` is 0 on an NPU: the program takes the branch for the oldest GPUs."""
     if not isinstance(node.func, ast.Name) or node.func.id != "getattr" or len(node.args) != 3:
         return
@@ -212,7 +212,7 @@ def device_property_unknown(node: ast.Call, file: PythonFile) -> Iterator[Findin
     names=("torch.version",),
     evidence=Evidence.PACKAGE,
 )
-def cuda_version(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
+def cuda_version(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """``torch.version.cuda`` is None in a torch built without CUDA, which is the torch that torch_npu extends.
 
     A gate on it takes the branch for machines without a GPU, and code that parses it as a version fails.

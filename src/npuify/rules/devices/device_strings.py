@@ -16,8 +16,9 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Edit, Finding
+    from npuify.model import Edit
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _INDEXED = re.compile(r"cuda:(?:\d+|%d|%s|%i|\{[^{}]*\})?")
 _OPENING = re.compile(rb"[A-Za-z]{0,3}(?:\"\"\"|'''|\"|')(cuda)")
@@ -45,7 +46,7 @@ def _edit(node: ast.expr, file: PythonFile) -> Edit | None:
 
 
 @rule("NPU120", "cuda-device-string", Safety.SAFE, words=("cuda",))
-def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> Iterator[Finding]:
+def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> Iterator[Diagnostic]:
     """A device string names a CUDA device.
 
     It is edited where it reaches a device: an argument of a torch call, ``.to``, ``device=``, ``map_location``, a
@@ -124,7 +125,7 @@ def _is_used_here(node: ast.expr, file: PythonFile) -> bool:
     return True
 
 
-def _keyed_table(node: ast.expr, table: ast.Dict, file: PythonFile) -> Iterator[Finding]:
+def _keyed_table(node: ast.expr, table: ast.Dict, file: PythonFile) -> Iterator[Diagnostic]:
     """A dict whose keys are device types: its entry for cuda becomes one for npu, key and value together."""
     if "npu" in [key.value for key in table.keys if isinstance(key, ast.Constant)]:
         return
@@ -158,7 +159,7 @@ def _keyed_table(node: ast.expr, table: ast.Dict, file: PythonFile) -> Iterator[
     words=("map_location={", "map_location = {"),
     source="torch.serialization: storages are tagged with the device that they were saved on",
 )
-def checkpoint_saved_on_cuda(node: ast.keyword, file: PythonFile) -> Iterator[Finding]:
+def checkpoint_saved_on_cuda(node: ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
     """A ``map_location`` table maps device tags, and checkpoints that were saved on CUDA carry tags of CUDA."""
     if node.arg != "map_location":
         return

@@ -12,8 +12,8 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 
 def _is_tested(node: ast.Constant, file: PythonFile) -> bool:
@@ -30,7 +30,7 @@ def _is_tested(node: ast.Constant, file: PythonFile) -> bool:
 
 
 @rule("NPU150", "oom-message", Safety.SAFE, Severity.WARNING, words=("cuda out of memory",))
-def oom_message(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
+def oom_message(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     """The text of an out-of-memory error says "NPU out of memory" on an NPU.
 
     A text that only asks for "out of memory" fits both, and stays. Only strings that are searched for are edited, not
@@ -74,7 +74,7 @@ def oom_message(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
     evidence=Evidence.ASSUMED,
     source="texts of torch's CUDA errors; an NPU's errors come from CANN with other texts",
 )
-def cuda_error_message(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
+def cuda_error_message(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     """The program looks for the text of a CUDA error, which an NPU never raises."""
     if not isinstance(node.value, str) or not _is_tested(node, file) or "out of memory" in node.value.lower():
         return

@@ -13,8 +13,9 @@ from npuify.rules.torch_npu_import import _NOWHERE, _place_for_import, imports_t
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Edit, Finding
+    from npuify.model import Edit
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _SUPPRESS_UNUSED = "  # noqa: F401"
 _NO_AUTOLOAD = ("2.1.", "2.2.", "2.3.", "2.4.")
@@ -22,7 +23,7 @@ _NO_AUTOLOAD = ("2.1.", "2.2.", "2.3.", "2.4.")
 
 
 @rule("NPU106", "cuda-from-import", Safety.SAFE, words=("cuda",))
-def cuda_from_import(node: ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
+def cuda_from_import(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     """``from torch.cuda import …`` takes a name that lives in ``torch_npu.npu``.
 
     The module is imported by its real name: ``from torch.npu.amp import …`` would load a second copy of it.
@@ -115,7 +116,7 @@ def _indentation(node: ast.stmt, file: PythonFile) -> str | None:
 
 
 @rule("NPU107", "cuda-import", Safety.SAFE, words=("cuda",))
-def cuda_import(node: ast.Import, file: PythonFile) -> Iterator[Finding]:
+def cuda_import(node: ast.Import, file: PythonFile) -> Iterator[Diagnostic]:
     """``import torch.cuda`` imports a module that is ``torch_npu.npu`` on Ascend.
 
     Before::
@@ -178,7 +179,7 @@ def _binds_torch_otherwise(alias: ast.alias, file: PythonFile) -> bool:
 
 
 @rule("NPU100", "torch-npu-not-imported", Safety.SAFE, words=())
-def torch_npu_not_imported(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+def torch_npu_not_imported(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """NPU names exist only after ``import torch_npu``.
 
     It is added once, at module level, after the first import of torch, and only to files whose migrated code needs it.

@@ -13,8 +13,8 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 
 @rule(
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     evidence=Evidence.DOCUMENTED,
     source="ONNX Runtime's documentation of its CANN execution provider",
 )
-def onnxruntime_cuda_provider(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
+def onnxruntime_cuda_provider(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     """ONNX Runtime reaches an NPU by its CANN provider, which needs a build of it that has one.
 
     Before::
@@ -55,7 +55,7 @@ def onnxruntime_cuda_provider(node: ast.Constant, file: PythonFile) -> Iterator[
     words=('"cuda"', "'cuda'"),
     source="torch_npu/_init/registry/backend.py: the NPU is torch's PrivateUse1 device",
 )
-def cuda_dispatch_key(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
+def cuda_dispatch_key(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     """An operator is registered for the dispatch key CUDA; the NPU's key is PrivateUse1.
 
     Before::
@@ -96,7 +96,7 @@ def cuda_dispatch_key(node: ast.Constant, file: PythonFile) -> Iterator[Finding]
     evidence=Evidence.ASSUMED,
     source="the program asks whether it runs on an NPU",
 )
-def npu_supported_already(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+def npu_supported_already(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """The program supports the NPU beside CUDA by itself; turning its CUDA side into a second NPU side would break it.
 
     Every edit is then one to look at first, and is made with ``--unsafe`` only.

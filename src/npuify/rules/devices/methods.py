@@ -13,8 +13,8 @@ from npuify.source.types import MODULE, OTHER, TENSOR, infer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _KNOWN = ("torch.Tensor.", "torch.nn.Module.", "torch.nn.modules.module.Module.")
 
@@ -107,7 +107,7 @@ def _inherits(name: str, owners: set[str], file: PythonFile, depth: int = 6) -> 
 
 
 @rule("NPU110", "cuda-method", Safety.SAFE, words=("cuda",), names=("cuda",))
-def cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
+def cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """``.cuda()`` moves a tensor or module to a CUDA device; ``.npu()`` moves it to an NPU.
 
     Objects that are known to be something else, and those of a class of the project that defines ``cuda`` itself, are
@@ -144,7 +144,7 @@ def cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
     yield from _renamed(node, "npu", ".cuda() is .npu() on the NPU", file)
 
 
-def _renamed(node: ast.Attribute, new: str, message: str, file: PythonFile) -> Iterator[Finding]:
+def _renamed(node: ast.Attribute, new: str, message: str, file: PythonFile) -> Iterator[Diagnostic]:
     """The finding about a member that the NPU calls ``new``; none where the object is known to be no torch object."""
     safety, why = _receiver(node, file)
     if safety is None:
@@ -170,7 +170,7 @@ def _is_replaced(node: ast.Attribute, file: PythonFile) -> bool:
 
 
 @rule("NPU111", "is-cuda", Safety.SAFE, words=("is_cuda",), names=("is_cuda",))
-def is_cuda(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
+def is_cuda(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """``.is_cuda`` is false for tensors on an NPU; ``.is_npu`` asks the same of the NPU.
 
     Before::
@@ -198,7 +198,7 @@ def is_cuda(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
     words=("cuda_stream", "cuda_event"),
     source="torch_npu/npu/streams.py",
 )
-def stream_handle(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
+def stream_handle(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """``.cuda_stream`` and ``.cuda_event`` are the raw handles of a stream and an event.
 
     An NPU's stream has ``.npu_stream``; what takes the handle must take one of the NPU's runtime, too.
@@ -232,7 +232,7 @@ def stream_handle(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
 
 
 @rule("NPU112", "own-cuda-method", Safety.MANUAL, Severity.WARNING, words=("cuda",))
-def own_cuda_method(node: ast.FunctionDef, file: PythonFile) -> Iterator[Finding]:
+def own_cuda_method(node: ast.FunctionDef, file: PythonFile) -> Iterator[Diagnostic]:
     """A torch module or tensor class overrides ``cuda``: ``.npu()`` does not go through the override.
 
     The class and its users are left as they are.

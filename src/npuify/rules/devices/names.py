@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.knowledge import Counterpart, Signature
-    from npuify.model import Edit, Finding
+    from npuify.model import Edit
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 
 def is_cuda_name(name: str | None) -> bool:
@@ -54,7 +55,7 @@ def describe(counterpart: Counterpart) -> str:
 
 
 @rule("NPU101", "cuda-name", Safety.SAFE, words=("cuda",), names=("torch.cuda",))
-def cuda_name(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[Finding]:
+def cuda_name(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[Diagnostic]:
     """A name of ``torch.cuda`` has a counterpart in ``torch.npu``.
 
     The release's own table says so, with its signature; a name that the release lacks is NPU102.
@@ -142,7 +143,7 @@ def _leads_to_build(node: ast.AST, name: str, file: PythonFile) -> str | None:
 
 
 @rule("NPU102", "missing-on-npu", Safety.MANUAL, words=("cuda",), names=("torch.cuda",))
-def missing_on_npu(node: ast.Attribute | ast.Name | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
+def missing_on_npu(node: ast.Attribute | ast.Name | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     """A name of ``torch.cuda`` that the release aimed at does not have.
 
     The call is left as it is, and will fail on the NPU: remove it, guard it, or use what the finding says.
@@ -163,7 +164,7 @@ def missing_on_npu(node: ast.Attribute | ast.Name | ast.ImportFrom, file: Python
     yield from _missing(node, name, file)
 
 
-def _missing(node: ast.AST, name: str, file: PythonFile) -> Iterator[Finding]:
+def _missing(node: ast.AST, name: str, file: PythonFile) -> Iterator[Diagnostic]:
     counterpart = file.release.counterpart(name)
     if counterpart is None:
         if name.rpartition(".")[2].startswith("__") or _is_object(file, name.rpartition(".")[0]):
@@ -210,7 +211,7 @@ def _guarded_by_hasattr(node: ast.AST, name: str, file: PythonFile) -> bool:
 
 
 @rule("NPU103", "parameters-differ", Safety.SAFE, words=("cuda",), names=("torch.cuda",))
-def parameters_differ(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def parameters_differ(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A call passes a parameter that the NPU form of the function does not take, or calls otherwise.
 
     Where the parameter at the same position has another name, the keyword is renamed.
@@ -268,7 +269,7 @@ def parameters_differ(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
         )
 
 
-def _moved_parameters(node: ast.Call, name: str, counterpart: Counterpart, file: PythonFile) -> Iterator[Finding]:
+def _moved_parameters(node: ast.Call, name: str, counterpart: Counterpart, file: PythonFile) -> Iterator[Diagnostic]:
     """Positional arguments for parameters that stand elsewhere on the NPU, and those behind, are passed by keyword."""
     original = file.release.signature(name)
     if not counterpart.moved_parameters or original is None or any(isinstance(arg, ast.Starred) for arg in node.args):
@@ -297,7 +298,7 @@ def _positional(signature: Signature) -> list[str]:
 
 
 @rule("NPU104", "different-on-npu", Safety.MANUAL, Severity.WARNING, words=("cuda",), names=("torch.cuda",))
-def different_on_npu(node: ast.Attribute | ast.Name | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
+def different_on_npu(node: ast.Attribute | ast.Name | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     """A name exists on the NPU and does something else there: returns None, has no effect, or raises."""
     if isinstance(node, ast.ImportFrom):
         return
@@ -322,7 +323,7 @@ def different_on_npu(node: ast.Attribute | ast.Name | ast.ImportFrom, file: Pyth
 
 
 @rule("NPU105", "hasattr-cuda", Safety.SAFE, words=("cuda",))
-def hasattr_cuda(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def hasattr_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """``hasattr`` and ``getattr`` name a part of ``torch.cuda`` in a string.
 
     Before::
@@ -365,7 +366,7 @@ _DOTTED = re.compile(r"torch\.cuda(?:\.\w+)+")
 
 
 @rule("NPU115", "cuda-name-in-string", Safety.SAFE, words=("torch.cuda.",))
-def cuda_name_in_string(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
+def cuda_name_in_string(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     """A name of ``torch.cuda`` is given as a string to what looks names up: ``mock.patch``, ``monkeypatch.setattr``.
 
     The program under test calls the NPU's name after the migration, so that is the one to patch.
@@ -428,7 +429,7 @@ def _is_annotation(node: ast.expr, file: PythonFile) -> bool:
     return False
 
 
-def _annotated(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
+def _annotated(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     """A type in quotes: ``stream: "torch.cuda.Stream"``, also within ``"Optional[torch.cuda.Stream]"``."""
     for name in dict.fromkeys(match.group() for match in _DOTTED.finditer(str(node.value))):
         counterpart = file.release.counterpart(name)

@@ -11,8 +11,8 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 NAME = "torch.cuda.nccl.version"
 _CANN_VERSION = "torch_npu.npu.utils.get_cann_version"
@@ -27,7 +27,7 @@ _CANN_VERSION = "torch_npu.npu.utils.get_cann_version"
     names=("torch.cuda",),
     evidence=Evidence.PACKAGE,
 )
-def nccl_version(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def nccl_version(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """``torch.cuda.nccl.version()`` calls ``torch._C._nccl_version``, which a torch without NCCL lacks.
 
     Where a program only shows the version, that of HCCL takes its place; its parts are text, and it is empty where the

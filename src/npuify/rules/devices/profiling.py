@@ -12,8 +12,9 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Edit, Finding
+    from npuify.model import Edit
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _MODULE = "torch.profiler"
 _NEW_MODULE = "torch_npu.profiler"
@@ -22,7 +23,7 @@ _ONLY_TORCH = ("key_averages", "export_stacks", "_ExperimentalConfig", "executio
 
 
 @rule("NPU160", "cuda-profiler-activity", Safety.SAFE, Severity.WARNING, words=("profileractivity",), names=("CUDA",))
-def cuda_profiler_activity(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
+def cuda_profiler_activity(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """``ProfilerActivity.CUDA`` records nothing on an NPU: torch_npu has a profiler of its own.
 
     All names of ``torch.profiler`` in the file that ``torch_npu.profiler`` has change together. Where the program uses
@@ -120,7 +121,7 @@ def _all_uses(file: PythonFile) -> list[Edit] | None:
     Severity.WARNING,
     words=("cuda_time", "cuda_memory", "use_cuda"),
 )
-def cuda_profiler_column(node: ast.Constant | ast.keyword, file: PythonFile) -> Iterator[Finding]:
+def cuda_profiler_column(node: ast.Constant | ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
     """Columns and switches of torch's profiler are about CUDA: ``sort_by="cuda_time_total"``, ``use_cuda=True``."""
     if isinstance(node, ast.keyword):
         call = file.parent(node)

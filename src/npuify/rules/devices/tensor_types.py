@@ -13,14 +13,14 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _TYPE = re.compile(r"torch\.cuda\.[A-Z]\w*(?:Tensor|Storage)")
 
 
 @rule("NPU113", "cuda-tensor-type", Safety.SAFE, words=("torch.cuda.",))
-def cuda_tensor_type(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
+def cuda_tensor_type(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     """A string names a legacy tensor type of CUDA, as ``x.type()`` returns and takes it.
 
     Before::

@@ -14,8 +14,9 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Edit, Finding
+    from npuify.model import Edit
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _BACKEND = re.compile(r"nccl|NCCL|(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*")
 _CASES = {"nccl": "hccl", "NCCL": "HCCL", "cuda": "npu"}
@@ -23,7 +24,7 @@ _HCCL_AVAILABLE = "torch_npu.distributed.is_hccl_available"
 
 
 @rule("NPU301", "nccl-backend", Safety.SAFE, words=("nccl",))
-def nccl_backend(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
+def nccl_backend(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     """NCCL needs NVIDIA GPUs; on Ascend the collective library is HCCL.
 
     Before::
@@ -134,7 +135,7 @@ def _edits(node: ast.Constant, file: PythonFile) -> list[Edit]:
 
 
 @rule("NPU302", "nccl-name", Safety.SAFE, words=("nccl",), names=("NCCL",))
-def nccl_name(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
+def nccl_name(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """``Backend.NCCL`` is ``Backend.HCCL``, which ``import torch_npu`` registers.
 
     Before::
@@ -168,7 +169,7 @@ def nccl_name(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
     words=("is_nccl_available",),
     names=("torch.distributed", "is_nccl_available"),
 )
-def is_nccl_available(node: ast.Attribute | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
+def is_nccl_available(node: ast.Attribute | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     """``is_nccl_available()`` is false on Ascend; torch_npu has ``is_hccl_available()``.
 
     Before::
@@ -209,7 +210,7 @@ def is_nccl_available(node: ast.Attribute | ast.ImportFrom, file: PythonFile) ->
 
 
 @rule("NPU304", "nccl-only-api", Safety.MANUAL, words=("processgroupnccl", "ncclerror", "nccl_abort", "ncclcomm"))
-def nccl_only_api(node: ast.Attribute | ast.ImportFrom | ast.Name, file: PythonFile) -> Iterator[Finding]:
+def nccl_only_api(node: ast.Attribute | ast.ImportFrom | ast.Name, file: PythonFile) -> Iterator[Diagnostic]:
     """A class or option that belongs to NCCL's process group, which a torch without CUDA does not have."""
     if isinstance(node, ast.ImportFrom):
         names = [alias.name for alias in node.names if "NCCL" in alias.name]

@@ -12,8 +12,8 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _API_LIST = "torch_npu's list of supported APIs, torch.distributed (torch 2.7 to 2.11)"
 _WITHOUT_AVERAGE = ("2.2.0.",)
@@ -37,7 +37,7 @@ _OTHERS = {
     evidence=Evidence.DOCUMENTED,
     source="ProcessGroupHCCL's table of reductions; its message 'Cannot use ReduceOp … with HCCL' in the package",
 )
-def reduction_without_hccl(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
+def reduction_without_hccl(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """HCCL reduces by sum, product, minimum and maximum only: bitwise reductions raise.
 
     torch_npu makes an average of a sum, except in its releases for PyTorch 2.2.
@@ -78,7 +78,7 @@ _LIMITS = {
     evidence=Evidence.DOCUMENTED,
     source=_API_LIST,
 )
-def collective_limits(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def collective_limits(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A collective for which torch_npu's documentation names limits that NCCL does not have.
 
     Reported once a file and function.
@@ -109,7 +109,7 @@ def collective_limits(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     evidence=Evidence.DOCUMENTED,
     source="HCCL's documentation of HCCL_CONNECT_TIMEOUT and HCCL_EXEC_TIMEOUT",
 )
-def process_group_timeout(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def process_group_timeout(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A timeout is given to the process group, while HCCL waits by clocks of its own."""
     if not any(keyword.arg == "timeout" for keyword in node.keywords):
         return
@@ -138,7 +138,7 @@ _RPC_SETTERS = frozenset(("set_device_map", "set_devices"))
     beside=("rpc",),
     source="torch_npu/distributed/rpc/options.py and backend_registry.py",
 )
-def rpc_device_map(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def rpc_device_map(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """RPC moves tensors between devices by TensorPipe, whose devices are CUDA's; torch_npu has a backend of its own.
 
     RPC that carries CPU tensors needs no change, and is not reported.

@@ -13,8 +13,8 @@ from npuify.source.python import dotted_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _STEPS = (
     "npuify distribute does this where it can prove it; by hand: "
@@ -36,7 +36,7 @@ _DATA_PARALLEL = frozenset(
     words=(".dataparallel", " dataparallel("),
     source="torch_npu replaces DataParallel in Python up to 2.12; then libtorch_npu has its parts",
 )
-def data_parallel(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def data_parallel(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """``nn.DataParallel`` drives all cards from one process, which torch_npu supports badly or not at all.
 
     What it must become depends on the program: the finding names the steps.
@@ -61,7 +61,7 @@ _SET_DEVICE = frozenset(
 
 def _is_set_device(name: str | None, file: PythonFile) -> bool:
     """Whether a function chooses the process's card, in any of the styles' spellings."""
-    return name in _SET_DEVICE or name == f"{file.project.plan.helper}.api.set_device"
+    return name in _SET_DEVICE or name == f"{file.plan.helper}.api.set_device"
 
 
 @rule(
@@ -73,7 +73,7 @@ def _is_set_device(name: str | None, file: PythonFile) -> bool:
     evidence=Evidence.DOCUMENTED,
     source="Ascend's migration guide: set_device stands before init_process_group",
 )
-def set_device_after_init(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def set_device_after_init(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """The process group is made before the process has chosen its card.
 
     Until then every process is on card 0, so what HCCL sets up in between is set up there.
@@ -155,7 +155,7 @@ _OWNERS = ("", "self.", "args.", "dist.get_")
     evidence=Evidence.REPORTED,
     source="users' reports: error 107001, invalid device ID, on the second machine",
 )
-def global_rank_as_device(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def global_rank_as_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A process's rank among all machines is used as the number of its card.
 
     That works on one machine. On the second one the ranks start at 8, and there is no card 8.
@@ -236,7 +236,7 @@ def _asks_rank(value: ast.expr, file: PythonFile) -> bool:
     evidence=Evidence.DOCUMENTED,
     source="PyTorch 2.0: torch.distributed.launch passes --local-rank, with a dash",
 )
-def local_rank_option(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def local_rank_option(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """``torch.distributed.launch`` passes ``--local-rank`` since PyTorch 2.0, and no NPU release is older than that.
 
     The edit accepts both spellings; the value keeps its name. With ``torchrun`` nothing is passed, and the value must
@@ -286,7 +286,7 @@ def local_rank_option(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     evidence=Evidence.DOCUMENTED,
     source="Horovod's documentation: its operations are built on MPI, NCCL, Gloo and oneCCL, not on HCCL",
 )
-def horovod(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
+def horovod(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     """Horovod has no back end for HCCL, so it cannot spread PyTorch over NPUs."""
     if isinstance(node, ast.Import):
         named = any(alias.name == "horovod.torch" for alias in node.names)

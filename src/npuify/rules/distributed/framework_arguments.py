@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.knowledge import ArgumentFact
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 
 @cache
@@ -50,7 +50,7 @@ def _words() -> tuple[str, ...]:
     evidence=Evidence.DOCUMENTED,
     source="table of arguments",
 )
-def framework_argument(node: ast.keyword | ast.Call, file: PythonFile) -> Iterator[Finding]:
+def framework_argument(node: ast.keyword | ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A library is asked, by an argument of its own, for what only CUDA has.
 
     An edit is offered where the library has a name for the NPU's own.
@@ -91,7 +91,7 @@ def _means(value: ast.expr, row: ArgumentFact) -> bool:
     )
 
 
-def _report(node: ast.keyword | ast.Call, row: ArgumentFact, file: PythonFile) -> Finding:
+def _report(node: ast.keyword | ast.Call, row: ArgumentFact, file: PythonFile) -> Diagnostic:
     place = node.value if isinstance(node, ast.keyword) else node
     edits = []
     if row.becomes and isinstance(node, ast.keyword):

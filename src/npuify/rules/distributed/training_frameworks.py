@@ -12,8 +12,8 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _LIGHTNING_STEPS = (
     "write a subclass of lightning's Accelerator whose setup_device calls torch.npu.set_device, whose "
@@ -34,7 +34,7 @@ _LIGHTNING_STEPS = (
     evidence=Evidence.REPORTED,
     source="Lightning issue 19498 and pull request 19308, closed without an NPU accelerator",
 )
-def lightning_accelerator(node: ast.keyword, file: PythonFile) -> Iterator[Finding]:
+def lightning_accelerator(node: ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
     """Lightning's Trainer or Fabric is asked for a GPU, and has no accelerator for NPUs.
 
     With ``accelerator="auto"`` it takes the CPU and says nothing.
@@ -72,7 +72,7 @@ def lightning_accelerator(node: ast.keyword, file: PythonFile) -> Iterator[Findi
     evidence=Evidence.DOCUMENTED,
     source="Ray's page on accelerators: Huawei Ascend is the resource NPU",
 )
-def ray_gpu(node: ast.keyword | ast.Attribute | ast.Constant, file: PythonFile) -> Iterator[Finding]:
+def ray_gpu(node: ast.keyword | ast.Attribute | ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     """Ray counts NPUs as a resource named ``NPU``; what asks for GPUs is never scheduled there.
 
     Wrong where the cluster gives its NPUs another resource name.
@@ -142,7 +142,7 @@ def _is_ray(function: ast.expr, file: PythonFile) -> bool:
     return isinstance(function, ast.Attribute) and function.attr in ("options", "map_batches", "map", "flat_map")
 
 
-def _ray_resource(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
+def _ray_resource(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     """``"GPU"`` as the name of a resource: in a bundle or a dict that Ray is given, or asked of what Ray returns."""
     if not isinstance(node.value, str) or node.value not in ("GPU", "gpu"):
         return
@@ -197,7 +197,7 @@ def _ray_around(node: ast.Constant, file: PythonFile) -> ast.Call | None:
     evidence=Evidence.DOCUMENTED,
     source="MindSpeed's README: import mindspeed.megatron_adaptor before megatron",
 )
-def megatron_without_mindspeed(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
+def megatron_without_mindspeed(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     """Megatron runs on NPUs through MindSpeed, whose adaptor has to be imported before Megatron in each script.
 
     The branch of MindSpeed must be the one for the release of Megatron. The adaptor patches torch.cuda, too.
@@ -267,7 +267,7 @@ _DEEPSPEED_BUILDERS = frozenset(
     evidence=Evidence.DOCUMENTED,
     source="DeepSpeed, op_builder/npu: async_io, fused_adam, inference, and the CPU's Adam, Adagrad and Lion",
 )
-def deepspeed_operator(node: ast.Import | ast.ImportFrom | ast.Call, file: PythonFile) -> Iterator[Finding]:
+def deepspeed_operator(node: ast.Import | ast.ImportFrom | ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """An operator of DeepSpeed for which it has no builder for the NPU, so that making it raises."""
     if getattr(node, "level", 0) or _own(("deepspeed",), file):
         return
@@ -309,7 +309,7 @@ _MMCV_PARALLEL = {"MMDataParallel": "NPUDataParallel", "MMDistributedDataParalle
     evidence=Evidence.PACKAGE,
     source="open-mmlab/mmcv 1.x, mmcv/parallel/_functions.py and mmcv/device/npu; its pull request 2262",
 )
-def mmcv_parallel(node: ast.ImportFrom | ast.Attribute, file: PythonFile) -> Iterator[Finding]:
+def mmcv_parallel(node: ast.ImportFrom | ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """mmcv 1 copies a batch to its cards by streams of CUDA; for NPUs it has classes of its own, from 1.7 on.
 
     mmcv 2 has neither: MMEngine's models move the batch, to NPUs too.

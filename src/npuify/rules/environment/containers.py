@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.model import Finding
-    from npuify.rules.text_file import OtherFile
+    from npuify.rules.text_file import TextFile
 
 DEVICES = "--device /dev/davinci_manager --device /dev/devmm_svm --device /dev/hisi_hdc"
 """Device files that every container with NPUs needs beside /dev/davinciN, as docker's options."""
@@ -139,7 +139,7 @@ def is_for_cuda(image: str) -> bool:
     return "cpu" not in image.lower().rpartition("/")[2] and _MADE_FOR_CUDA.match(image) is not None
 
 
-def judge_image(image: str, place: tuple[int, int], file: OtherFile) -> None:
+def judge_image(image: str, place: tuple[int, int], file: TextFile) -> None:
     """Report an image that is made for CUDA."""
     if not is_for_cuda(image):
         return

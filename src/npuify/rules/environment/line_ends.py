@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.text_file import OtherFile, listed
+from npuify.rules.run import Result
+from npuify.rules.text_file import TextFile, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.engine.worker import Worker
     from npuify.model import Finding
+    from npuify.rules.run import Job
     from npuify.source.text import Text
 
 NORMALIZED = frozenset(("python", "shell"))
@@ -51,15 +52,15 @@ class _LineEnds:
         first = lower.find(b"\n", 0, _HEAD)
         return lower[first - 1 : first] == b"\r" and (lower.startswith(b"#!") or "shell" in self.kinds)
 
-    def findings(self, relative: str, kind: str, text: Text, worker: Worker) -> list[Finding]:
+    def findings(self, relative: str, kind: str, text: Text, job: Job) -> Result:
         data = text.data
         end = data.find(b"\r\n")
         if end < 0 or b"\n" in data[:end]:
-            return []
+            return Result([])
         starts = data.startswith(b"#!") and not text.has_bom
         if not starts and kind != "shell":
-            return []
-        file = OtherFile(relative, kind, text, worker)
+            return Result([])
+        file = TextFile(relative, kind, text, job)
         if starts:
             program = data[2:end].decode("utf-8", "replace").strip()
             message = (
@@ -75,7 +76,7 @@ class _LineEnds:
             subject="line ends",
             advice="npuify migrate --normalize-newlines writes it with the line ends of Linux",
         )
-        return file.findings
+        return Result(file.findings)
 
     def is_whole(self, relative: str, kind: str, data: bytes) -> bool:
         return True

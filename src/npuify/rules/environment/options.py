@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from npuify.model import Finding
     from npuify.rules.environment.program_options import ProgramOptions
-    from npuify.rules.text_file import OtherFile
+    from npuify.rules.text_file import TextFile
     from npuify.source.shell import Word
 
 _IN_TORCH = "torch/distributed; torch_npu registers the backend hccl and the device npu"
@@ -147,7 +147,7 @@ def is_backend(value: str) -> bool:
     return "nccl" in value.lower()
 
 
-def judge_pair(pair: Pair, program: str, options: ProgramOptions, file: OtherFile) -> None:
+def judge_pair(pair: Pair, program: str, options: ProgramOptions, file: TextFile) -> None:
     """Report an option whose value names a device or a backend.
 
     Args:
@@ -173,7 +173,7 @@ def judge_pair(pair: Pair, program: str, options: ProgramOptions, file: OtherFil
         use = options.use(pair.option, value, new, program, folder)
     else:
         use = override_use(pair.option, value, new, program, options)
-    if use is not None and file.worker.project.plan.style == "auto":
+    if use is not None and file.run.plan.style == "auto":
         # The program that declares the option keeps CUDA's names, which transfer_to_npu translates when it runs.
         return
     shown = value.replace(UNKNOWN, "…")
@@ -207,7 +207,7 @@ def judge_pair(pair: Pair, program: str, options: ProgramOptions, file: OtherFil
     )
 
 
-def judge_name(name: str, place: tuple[int, int], value: str, options: Iterable[str], file: OtherFile) -> None:
+def judge_name(name: str, place: tuple[int, int], value: str, options: Iterable[str], file: TextFile) -> None:
     """Report a variable that holds the name of a device or a backend, where its name or its use says that it is one.
 
     Args:
@@ -239,7 +239,7 @@ def judge_name(name: str, place: tuple[int, int], value: str, options: Iterable[
 _OF_NPU = re.compile(r"(npu)(?::\d+)?|(hccl)", re.IGNORECASE)
 
 
-def _migrated_already(pair: Pair, program: str, options: ProgramOptions, file: OtherFile) -> None:
+def _migrated_already(pair: Pair, program: str, options: ProgramOptions, file: TextFile) -> None:
     """A launcher that passes the name of an NPU to a program whose choices lack it."""
     match = _OF_NPU.fullmatch(pair.value.value)
     if match is None or not pair.option.startswith("-"):
@@ -267,7 +267,7 @@ def renaming(word: Word) -> tuple[int, int, str] | None:
     return (*span, "npu") if span is not None and value[:4] == "cuda" else None
 
 
-def _counted(pair: Pair, file: OtherFile) -> None:
+def _counted(pair: Pair, file: TextFile) -> None:
     span = pair.value.span(0, 3)
     # torchrun was seen to ask for the backend's name from 2.6 on; it knows it since torch imports torch_npu by itself.
     major, minor = (int(part) for part in file.release.torch_npu.split(".")[:2])

@@ -67,7 +67,7 @@ def _owner(path: tuple[str, ...]) -> str:
 
 def _in_files(path: tuple[str, ...], program: str, raw: bytes, options: ProgramOptions) -> Iterator[_Place]:
     """Where the program's own files of settings have a value at ``path``."""
-    project = options.worker.project
+    project = options.project
     for folder in _folders(program, raw):
         for relative, group in _settings_files(os.fspath(project.root), folder):
             try:

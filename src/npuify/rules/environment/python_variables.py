@@ -12,8 +12,9 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Edit, Finding
+    from npuify.model import Edit
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _ENVIRON_METHODS = ("get", "pop", "setdefault", "setenv", "delenv", "putenv", "getenv", "unsetenv")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{3,}")
@@ -31,7 +32,7 @@ _WORDS = ("cuda_", "nccl_", "nvidia_", "cublas_", "cudnn_", "_cuda", "nvte_", "t
 
 
 @rule("NPU701", "cuda-environment-variable", Safety.SAFE, Severity.WARNING, words=_WORDS)
-def cuda_environment_variable(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
+def cuda_environment_variable(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     """Code sets or reads an environment variable that CUDA or NCCL knows and Ascend does not.
 
     A variable whose values mean the same is renamed. A value that has to be translated is translated where it is
@@ -131,7 +132,7 @@ _NVIDIA_SMI = re.compile(r"(?:sudo\s+)?(?:\S*/)?nvidia-smi(?:\.exe)?(?=[\s|;&]|$
     evidence=Evidence.DOCUMENTED,
     source="Ascend documentation of npu-smi",
 )
-def nvidia_smi_in_python(node: ast.Constant, file: PythonFile) -> Iterator[Finding]:
+def nvidia_smi_in_python(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     """Code starts nvidia-smi, or looks for it; the tool for NPUs is npu-smi, with other options and another output.
 
     What the code reads from the output has to be read from npu-smi's, or asked of torch.npu.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from npuify.model import Finding
     from npuify.rules.environment.options import Pair
-    from npuify.rules.text_file import OtherFile, Replacement
+    from npuify.rules.text_file import Replacement, TextFile
     from npuify.source.settings import Document, Value
 
 _IN_TORCH = "torch_npu registers the backend hccl and the device npu with torch"
@@ -108,7 +108,7 @@ _ASSIGNED = re.compile(r"([A-Z][A-Z0-9_]{3,})(?:=(.*))?", re.DOTALL)
 _FOR_VARIABLES = frozenset(("environment", "env", "env_vars", "build_args", "args", "variables"))
 
 
-def judge_option(pair: Pair, file: OtherFile) -> None:
+def judge_option(pair: Pair, file: TextFile) -> None:
     """Report an option of a framework whose value has to change."""
     value = pair.value
     if value.is_literal and value.value:
@@ -116,7 +116,7 @@ def judge_option(pair: Pair, file: OtherFile) -> None:
         _judge_fact((last_name(pair.option),), value.value, value.span(0, len(value.value)), file)
 
 
-def judge_settings(document: Document, file: OtherFile) -> None:
+def judge_settings(document: Document, file: TextFile) -> None:
     """Report the settings of a file, by their keys and values."""
     is_data = file.kind == "json" and _OUTCOME.search(file.relative) is not None
     for value in document.values:
@@ -141,7 +141,7 @@ _LINE_OF_SETTING = re.compile(
 )
 
 
-def judge_unreadable(problem: str, line: int, file: OtherFile) -> None:
+def judge_unreadable(problem: str, line: int, file: TextFile) -> None:
     """Report the lines of a file that is not of its format on which a setting seems to name a device or backend.
 
     Args:
@@ -149,7 +149,7 @@ def judge_unreadable(problem: str, line: int, file: OtherFile) -> None:
         line: where; 0 where that cannot be told.
         file: the file.
     """
-    plan = file.worker.project.plan
+    plan = file.run.plan
     if plan.style == "auto" and plan.entries:
         return
     told = f"{problem} in line {line}" if line else problem
@@ -168,13 +168,13 @@ def judge_unreadable(problem: str, line: int, file: OtherFile) -> None:
         )
 
 
-def _judge_name(value: Value, file: OtherFile, *, is_data: bool) -> bool:
+def _judge_name(value: Value, file: TextFile, *, is_data: bool) -> bool:
     """Report a setting that names a device or backend.
 
     Returns:
         Whether it does, as far as its key tells.
     """
-    plan = file.worker.project.plan
+    plan = file.run.plan
     if plan.style == "auto" and plan.entries:
         # The programs keep CUDA's names, compare with them, and transfer_to_npu translates them when they run.
         return True
@@ -204,7 +204,7 @@ def _judge_name(value: Value, file: OtherFile, *, is_data: bool) -> bool:
     return True
 
 
-def _judge_code(value: Value, file: OtherFile) -> bool:
+def _judge_code(value: Value, file: TextFile) -> bool:
     """Report a name of Python that a setting gives, as Hydra's ``_target_`` and Lightning's ``class_path`` do.
 
     Returns:
@@ -245,7 +245,7 @@ def _judge_code(value: Value, file: OtherFile) -> bool:
     return True
 
 
-def _judge_fact(path: tuple[str, ...], value: str, place: tuple[int, int] | None, file: OtherFile) -> None:
+def _judge_fact(path: tuple[str, ...], value: str, place: tuple[int, int] | None, file: TextFile) -> None:
     fact = setting_fact(path, value)
     if fact is None or place is None:
         return
@@ -264,7 +264,7 @@ def _judge_fact(path: tuple[str, ...], value: str, place: tuple[int, int] | None
     )
 
 
-def _judge_variables(document: Document, file: OtherFile) -> None:
+def _judge_variables(document: Document, file: TextFile) -> None:
     """Variables of the environment that a file sets: as keys, as members of lists, as pairs of a name and a value."""
     settings: list[Setting] = []
     mentions: list[Mention] = []
@@ -295,12 +295,12 @@ def _judge_variables(document: Document, file: OtherFile) -> None:
     judge_variables(settings, mentions, file)
 
 
-def _setting(name: str, start: int, end: int, value: Value, file: OtherFile) -> Setting:
+def _setting(name: str, start: int, end: int, value: Value, file: TextFile) -> Setting:
     quote = '"' if not value.quote else ""
     return Setting(name, start, end, _literal(value.text), (value.start, value.end), quote, table=_table(value, file))
 
 
-def _table(value: Value, file: OtherFile) -> str:
+def _table(value: Value, file: TextFile) -> str:
     # A table of TOML may be written in several places.
     return ".".join(value.path[:-1]) or "." if file.kind in ("toml", "ini") else str(value.table)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from npuify.model import Finding
-    from npuify.rules.text_file import OtherFile, Replacement
+    from npuify.rules.text_file import Replacement, TextFile
     from npuify.source.shell import Command, Word
 
 
@@ -126,7 +126,7 @@ _PROGRAMS = frozenset(
 _SUBMITTING = frozenset(("srun", "sbatch", "salloc", "qsub", "bsub"))
 
 
-def judge_command(command: Command, file: OtherFile) -> None:
+def judge_command(command: Command, file: TextFile) -> None:
     """Report what a command of NVIDIA's, of a container engine or of a batch system needs."""
     words = command.words
     name = command.name
@@ -186,7 +186,7 @@ def judge_command(command: Command, file: OtherFile) -> None:
     _installed(words, file)
 
 
-def judge_comment(start: int, end: int, file: OtherFile) -> None:
+def judge_comment(start: int, end: int, file: TextFile) -> None:
     """Report a batch system's directive that asks for GPUs."""
     match = _DIRECTIVE.match(file.source(start, end))
     if match is None:
@@ -197,14 +197,14 @@ def judge_comment(start: int, end: int, file: OtherFile) -> None:
         _asked(at, at + len(request.group().encode()), request.group(), file)
 
 
-def judge_batch_options(words: Sequence[Word], file: OtherFile) -> None:
+def judge_batch_options(words: Sequence[Word], file: TextFile) -> None:
     """Report options for a batch system that a variable holds."""
     for word in words:
         if _BATCH.match(word.value) and "=" in word.value:
             _asked(word.start, word.end, word.value.replace(UNKNOWN, "…"), file)
 
 
-def _submitted(command: Command, file: OtherFile) -> None:
+def _submitted(command: Command, file: TextFile) -> None:
     for at, word in enumerate(command.words[1:], start=1):
         if word.value.endswith((".py", ".sh")) or word.value.rpartition("/")[2] in _PROGRAMS:
             break
@@ -216,7 +216,7 @@ def _submitted(command: Command, file: OtherFile) -> None:
             _asked(word.start, word.end, text.replace(UNKNOWN, "…"), file)
 
 
-def _asked(start: int, end: int, text: str, file: OtherFile) -> None:
+def _asked(start: int, end: int, text: str, file: TextFile) -> None:
     file.report(
         BATCH,
         (start, end),
@@ -230,7 +230,7 @@ _LISTING = (["-L"], ["--list-gpus"])
 _COUNT = re.compile(r"--query-gpu=(?:count|index|name|gpu_name|uuid|gpu_uuid)$")
 
 
-def _nvidia_smi(command: Command, at: int, file: OtherFile) -> None:
+def _nvidia_smi(command: Command, at: int, file: TextFile) -> None:
     words = command.words
     word = words[at]
     rest = [one.value for one in words[at + 1 :]]
@@ -273,7 +273,7 @@ _NAMING = frozenset(("--name", "--hostname", "-h", "-e", "--env", "--network", "
 """Options of docker run whose value is no image, whatever it looks like."""
 
 
-def _container(words: tuple[Word, ...], file: OtherFile) -> None:
+def _container(words: tuple[Word, ...], file: TextFile) -> None:
     for at, word in enumerate(words):
         value = word.value
         if value == "--gpus" and at + 1 < len(words):
@@ -316,13 +316,13 @@ def _container(words: tuple[Word, ...], file: OtherFile) -> None:
         )
 
 
-def _image(word: Word, file: OtherFile) -> None:
+def _image(word: Word, file: TextFile) -> None:
     # enroot writes the registry before a hash sign.
     name = word.value.removeprefix("docker://").replace("#", "/", 1)
     judge_image(name, (word.start, word.end), file)
 
 
-def _other_container(words: tuple[Word, ...], file: OtherFile) -> None:
+def _other_container(words: tuple[Word, ...], file: TextFile) -> None:
     """A container of Apptainer's, which was Singularity."""
     for word in words[1:]:
         if word.value in ("--nv", "--nvccli"):
@@ -338,7 +338,7 @@ def _other_container(words: tuple[Word, ...], file: OtherFile) -> None:
             _image(word, file)
 
 
-def _installed(words: tuple[Word, ...], file: OtherFile) -> None:
+def _installed(words: tuple[Word, ...], file: TextFile) -> None:
     """NVIDIA's packages that the system's own installer is asked for, and what is fetched from NVIDIA."""
     program = next((at for at, word in enumerate(words) if word.value.rpartition("/")[2] not in _WRAPPERS), 0)
     name = words[program].value.rpartition("/")[2]
@@ -390,7 +390,7 @@ _SEARCH_PATHS = frozenset(("PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "
 _CUDA_FOLDER = re.compile(r"/(?:cuda|cudnn|nccl|nvidia)[\w.-]*(?:/|:|$)")
 
 
-def judge_search_path(name: str, value: str, place: tuple[int, int], file: OtherFile) -> None:
+def judge_search_path(name: str, value: str, place: tuple[int, int], file: TextFile) -> None:
     """Report a search path with a folder of CUDA in it."""
     if name in _SEARCH_PATHS and _CUDA_FOLDER.search(value):
         file.report(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from npuify.knowledge.schema import EnvironmentFact
     from npuify.model import Finding
-    from npuify.rules.text_file import OtherFile, Replacement
+    from npuify.rules.text_file import Replacement, TextFile
 
 
 @listed("NPU702", "cuda-variable-outside-python", Safety.SAFE, Severity.WARNING)
@@ -78,7 +78,7 @@ class Mention(NamedTuple):
     default: str | None = None
 
 
-def judge_variables(settings: Iterable[Setting], mentions: Iterable[Mention], file: OtherFile) -> None:
+def judge_variables(settings: Iterable[Setting], mentions: Iterable[Mention], file: TextFile) -> None:
     """Report the variables of one file, or of a part of it that stands by itself."""
     by_name: dict[str, tuple[list[Setting], list[Mention]]] = {}
     becoming = _Becoming()
@@ -121,7 +121,7 @@ def _is_told_better(name: str, new: str) -> bool:
     return any(fact.npu == new and name in other and name != other for other, fact in environment().items())
 
 
-def _judge(name: str, given: list[Setting], named: list[Mention], becoming: _Becoming, file: OtherFile) -> None:
+def _judge(name: str, given: list[Setting], named: list[Mention], becoming: _Becoming, file: TextFile) -> None:
     fact = fact_of(name)
     assert fact is not None
     done = [_translated(fact, setting) for setting in given]
@@ -197,7 +197,7 @@ def _advice(name: str, setting: Setting, done: Translation, message: str, *, blo
     return message if done.problem or setting.value is None else ""
 
 
-def _without(name: str, setting: Setting, problem: str, is_renamed: bool, file: OtherFile) -> None:
+def _without(name: str, setting: Setting, problem: str, is_renamed: bool, file: TextFile) -> None:
     fact = fact_of(name)
     assert fact is not None
     if fact.action == "drop":

@@ -13,8 +13,8 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 
 _OF_SOMETHING_ELSE = re.compile(rb"(?![^()]*(?:loss|grad))[^()\"']*\)")
@@ -38,7 +38,7 @@ _QUESTIONS = frozenset(
     evidence=Evidence.DOCUMENTED,
     source=_GATES,
 )
-def overflow_saturates(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def overflow_saturates(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A loss or gradient is asked for Inf or NaN, which an overflow does not give on every chip.
 
     On the first-generation 910 and the 310P a number that is too large becomes the largest one. torch_npu's GradScaler

@@ -13,8 +13,8 @@ from npuify.source.types import TENSOR, infer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 
 def _table() -> dict[str, tuple[str, ...]]:
@@ -133,7 +133,7 @@ def _of_numbers(lower: bytes, start: int, end: int) -> bool:
     idle=_of_numbers,
     source="the wheel's list of operators with a kernel, against the operator that the call leads to in torch",
 )
-def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
+def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     """A function for whose operator the release has no NPU kernel, so that it falls back to the CPU.
 
     torch_npu then copies the arguments to the host and the result back, with a warning. That is slow in a model's step
@@ -166,7 +166,7 @@ def _operator_on_cpu(function: str, file: PythonFile) -> tuple[str, Evidence] | 
     return behind[-1], Evidence.PACKAGE
 
 
-def _fallback(node: ast.AST, name: str, file: PythonFile) -> Iterator[Finding]:
+def _fallback(node: ast.AST, name: str, file: PythonFile) -> Iterator[Diagnostic]:
     parts = name.split(".")
     if name.startswith("torch.distributions.") and len(parts) == 4:
         name = f"torch.distributions.{parts[-1]}"
@@ -196,7 +196,7 @@ def _fallback(node: ast.AST, name: str, file: PythonFile) -> Iterator[Finding]:
     names=("torch._foreach_",),
     source="the wheel's list of operators with a kernel; torch has a form of each that goes tensor by tensor",
 )
-def foreach_without_kernel(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def foreach_without_kernel(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A ``torch._foreach_*`` function for which the release lists no kernel, so that it goes tensor by tensor.
 
     It computes the same; only the gain of one launch for all tensors is lost.

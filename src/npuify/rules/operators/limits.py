@@ -12,8 +12,8 @@ from npuify.rules.text_checks import no_attribute, not_called
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _JIT = ("torch.jit.script", "torch.jit.script_method", "torch.jit.freeze", "torch.jit.optimize_for_inference")
 
@@ -26,7 +26,7 @@ _JIT = ("torch.jit.script", "torch.jit.script_method", "torch.jit.freeze", "torc
     words=("jit.script", "script_method", "jit.freeze", "optimize_for_inference"),
     source="torch_npu/contrib/transfer_to_npu.py replaces torch.jit.script by a function that returns its argument",
 )
-def jit_script(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
+def jit_script(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """TorchScript runs operator by operator on an NPU: CUDA's fusers do not apply, and some scripted code fails."""
     name = file.qualname(node)
     if name not in _JIT:
@@ -48,7 +48,7 @@ def jit_script(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
     idle=not_called,
     source="torch_npu/_inductor in the package; its default code generator is triton-ascend",
 )
-def compile_backend(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def compile_backend(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """``torch.compile`` reaches an NPU by torch_npu's own backend, which needs more packages than torch_npu itself."""
     if file.qualname(node.func) != "torch.compile":
         return
@@ -75,7 +75,7 @@ def compile_backend(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     evidence=Evidence.DOCUMENTED,
     source="Ascend's migration guide: operators convert to the NPU's own formats",
 )
-def channels_last(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
+def channels_last(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """``channels_last`` is a layout for CUDA's tensor cores; an NPU converts it to its own formats, at a cost."""
     name = file.qualname(node)
     if name not in ("torch.channels_last", "torch.channels_last_3d"):

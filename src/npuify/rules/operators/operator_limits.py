@@ -15,8 +15,8 @@ from npuify.source.types import TENSOR, infer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _SPARSE_MAKERS = frozenset(
     f"torch.sparse_{layout}_tensor" for layout in ("coo", "csr", "csc", "bsr", "bsc", "compressed")
@@ -45,7 +45,7 @@ def _once(code: str, file: PythonFile) -> bool:
     ),
     source="the wheel's list of operators: _to_sparse; its library's kernels for sparse tensors",
 )
-def sparse_tensor(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def sparse_tensor(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A sparse tensor is made or used: releases have no kernels for them, or some.
 
     Reported once a file.
@@ -87,7 +87,7 @@ def sparse_tensor(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     evidence=Evidence.DOCUMENTED,
     source="torch_npu's list of supported APIs, torch.fft (torch 2.11)",
 )
-def fourier_transform_limits(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def fourier_transform_limits(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A Fourier transform, which runs on Atlas A2 and A3 within limits of type and length. Reported once a file."""
     name = file.qualname(node.func) or ""
     if not name.startswith("torch.fft.") and name not in ("torch.stft", "torch.istft"):
@@ -130,7 +130,7 @@ _IN_PLACE = tuple(
     evidence=Evidence.DOCUMENTED,
     source="op-plugin: in-place operators compute on a contiguous copy and write it back (check_match)",
 )
-def in_place_on_view(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def in_place_on_view(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """An in-place method works on an expanded or transposed view.
 
     An NPU computes on a contiguous copy and writes it back. For an expanded tensor, several values then go to one
@@ -166,7 +166,7 @@ def in_place_on_view(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     evidence=Evidence.DOCUMENTED,
     source="torch_npu's page on deterministic computing: the first setting that an operator ran under stays",
 )
-def deterministic_set_again(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def deterministic_set_again(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """Deterministic operators are switched on and off in one file; an NPU keeps the first setting of a thread."""
     settings = {True: 0, False: 0}
     for item in file.nodes_on_lines_with("use_deterministic_algorithms"):
@@ -194,7 +194,7 @@ def deterministic_set_again(node: ast.Call, file: PythonFile) -> Iterator[Findin
     evidence=Evidence.DOCUMENTED,
     source="PyTorch: it chooses TF32 of CUDA and bfloat16 of oneDNN; torch_npu: torch_npu.npu.matmul.allow_hf32",
 )
-def float32_precision_is_hf32(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def float32_precision_is_hf32(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """``set_float32_matmul_precision`` speaks to cuBLAS and oneDNN; the NPU's short float32 has its own switch."""
     value = argument(node, 0, "precision")
     if isinstance(value, ast.Constant) and value.value == "highest":
@@ -218,7 +218,7 @@ def float32_precision_is_hf32(node: ast.Call, file: PythonFile) -> Iterator[Find
     evidence=Evidence.DOCUMENTED,
     source="op-plugin: torch_npu.npu.set_compile_mode; on the first-generation 910 and the 310P jit_compile is on",
 )
-def shapes_vary_on_older_chip(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def shapes_vary_on_older_chip(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """On older chips each new shape is compiled anew, and the last batch of an epoch is smaller than the others.
 
     Reported once a file, with ``--soc`` only, where the training data is shuffled and nothing drops the last batch.

@@ -16,8 +16,8 @@ from npuify.source.types import TENSOR, infer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 
 def in_module_class(node: ast.AST, file: PythonFile) -> bool:
@@ -60,7 +60,7 @@ def _no_double_on_device(lower: bytes, start: int, end: int) -> bool:
     evidence=Evidence.REPORTED,
     source="users' reports: 'not implemented for DT_DOUBLE' from aclnn operators, and results computed in float32",
 )
-def float64_on_device(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def float64_on_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A tensor of double precision is made on, or moved to, the device.
 
     Few NPU kernels take ``float64``: others raise, run on the CPU, or compute in ``float32``. Only calls that name both
@@ -124,7 +124,7 @@ _COMPLEX = ("torch.view_as_complex", "torch.polar")
     evidence=Evidence.REPORTED,
     source="users' reports: 'not implemented for DT_COMPLEX64' from aclnn operators",
 )
-def complex_in_forward(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def complex_in_forward(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A complex tensor is made in a model's step; few NPU kernels take complex numbers.
 
     Rotary embeddings are the usual case, and can be written with sine and cosine of real tensors.
@@ -199,7 +199,7 @@ def _has_choices(lower: bytes, end: int) -> bool:
     evidence=Evidence.DOCUMENTED,
     source="PyTorch documents that these wait for the device; msprof-analyze's rule for synchronising operators",
 )
-def shape_from_data(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def shape_from_data(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """In a model's step, the shape of a result depends on the data.
 
     The host waits for the device to learn the shape, and each new shape may need a kernel to be prepared anew, which
@@ -278,7 +278,7 @@ def _counts(node: ast.expr, file: PythonFile) -> bool:
     evidence=Evidence.DOCUMENTED,
     source="PyTorch indexes by a boolean tensor through nonzero, which waits for the device",
 )
-def boolean_mask_index(node: ast.Subscript, file: PythonFile) -> Iterator[Finding]:
+def boolean_mask_index(node: ast.Subscript, file: PythonFile) -> Iterator[Diagnostic]:
     """In a model's step a tensor is indexed by a boolean mask, so that the result's shape depends on the data.
 
     Reported only where the mask is made by a comparison beside it. Looked for in files that are of interest anyway.
@@ -333,7 +333,7 @@ def _is_mask(value: ast.expr | None, file: PythonFile) -> bool:
     evidence=Evidence.DOCUMENTED,
     source="the environment variable HCCL_DETERMINISTIC of CANN's collective library",
 )
-def deterministic_needs_hccl(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def deterministic_needs_hccl(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """``use_deterministic_algorithms`` reaches the operators; the order of sums among cards has its own switch.
 
     Reported only in files that set up several processes.
@@ -371,7 +371,7 @@ _VISION = frozenset(
     evidence=Evidence.REPORTED,
     source="users' reports of torchvision::nms and others that fall back to the CPU",
 )
-def torchvision_operator(node: ast.ImportFrom | ast.Attribute, file: PythonFile) -> Iterator[Finding]:
+def torchvision_operator(node: ast.ImportFrom | ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """Operators of torchvision are compiled for the CPU and CUDA; on an NPU they come with Ascend's own build."""
     if isinstance(node, ast.ImportFrom):
         if node.level or not (node.module or "").startswith("torchvision.ops"):
@@ -401,7 +401,7 @@ def torchvision_operator(node: ast.ImportFrom | ast.Attribute, file: PythonFile)
     evidence=Evidence.REPORTED,
     source="users' reports: 'implementation for device npu:0 not found' from a wheel of mmcv without NPU operators",
 )
-def mmcv_operator(node: ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
+def mmcv_operator(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     """mmcv's operators run on an NPU only in a build of mmcv made for it, and not all of them do.
 
     Reported once a file.

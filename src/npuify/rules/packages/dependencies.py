@@ -9,15 +9,16 @@ from npuify.model import Evidence, Safety, Severity
 from npuify.rules.packages.dependency_file import DependencyFile, admits, excludes_from
 from npuify.rules.packages.torch_set import judge_indexes, judge_torch
 from npuify.rules.registry import Rule, list_rule
+from npuify.rules.run import Result
 from npuify.source.requirements import Spot, UnreadableRequirements, format_of, read
 from npuify.source.text import UnreadableText
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from npuify.engine.worker import Worker
     from npuify.knowledge.dependencies import Dependency
     from npuify.model import Finding
+    from npuify.rules.run import Job
     from npuify.source.requirements import Entry
     from npuify.source.text import Text
 
@@ -158,15 +159,15 @@ class _Dependencies:
     def may_concern(self, lower: bytes) -> bool:
         return True
 
-    def findings(self, relative: str, kind: str, text: Text, worker: Worker) -> list[Finding]:
+    def findings(self, relative: str, kind: str, text: Text, job: Job) -> Result:
         try:
             document = read(format_of(relative, kind) or "", text.data)
         except UnreadableRequirements as error:
             raise UnreadableText(error.message, error.line) from None
-        file = DependencyFile(relative, text, document, worker.release)
+        file = DependencyFile(relative, text, document, job.run.release)
         if document.locked_by:
-            return list(_lock(file))
-        return [] if file.is_for_prose else judge(file)
+            return Result(list(_lock(file)))
+        return Result([] if file.is_for_prose else judge(file))
 
     def is_whole(self, relative: str, kind: str, data: bytes) -> bool:
         try:

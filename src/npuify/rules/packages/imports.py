@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.knowledge import PackageFact
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _OWN_RULES = frozenset(("flash_attn", "xformers"))
 """Packages of which other rules say more, name by name."""
@@ -48,7 +48,7 @@ def import_names() -> frozenset[str]:
     evidence=Evidence.DOCUMENTED,
     source="table of packages",
 )
-def package_without_npu(node: ast.Import | ast.ImportFrom | ast.Attribute, file: PythonFile) -> Iterator[Finding]:
+def package_without_npu(node: ast.Import | ast.ImportFrom | ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """A package is imported that an NPU machine does not have, or has in another form.
 
     It is said once a file and package: as an error where the program stops at the import, as a warning where the import
@@ -88,7 +88,7 @@ def _own_module(name: str, file: PythonFile) -> bool:
     return bool(folder) and f"{folder}.{top}" in modules
 
 
-def _report(node: ast.stmt | ast.expr, name: str, row: PackageFact, file: PythonFile) -> Finding:
+def _report(node: ast.stmt | ast.expr, name: str, row: PackageFact, file: PythonFile) -> Diagnostic:
     top = name.partition(".")[0]
     severity, message = row.severity, row.message
     if row.status == "native" or row.severity is Severity.INFO:

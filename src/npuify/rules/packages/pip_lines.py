@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.model import Finding
-    from npuify.rules.text_file import OtherFile, Replacement
+    from npuify.rules.text_file import Replacement, TextFile
     from npuify.source.pip_command import PipCommand
     from npuify.source.shell import Command
 
@@ -38,7 +38,7 @@ _NOTHING_ELSE = "take the whole command out: it installs nothing else"
 _FROM_FILE = re.compile(rb"(?:^|\s)(?:-r|--requirement)[ \t=]")
 
 
-def judge_pip_lines(data: bytes, start: int, end: int, file: OtherFile) -> None:
+def judge_pip_lines(data: bytes, start: int, end: int, file: TextFile) -> None:
     """Report what becomes of the packages that a command installs.
 
     Args:
@@ -52,14 +52,14 @@ def judge_pip_lines(data: bytes, start: int, end: int, file: OtherFile) -> None:
         _judge_command(command, data, file, has_pair=has_pair)
 
 
-def judge_pip_words(data: bytes, start: int, end: int, file: OtherFile) -> None:
+def judge_pip_words(data: bytes, start: int, end: int, file: TextFile) -> None:
     """As :func:`judge_pip_lines`, of the list of words that a Dockerfile may give a command by."""
     for command in pip_words(data, start, end):
         has_pair = b"torch" in command.text and _NPU.search(data) is not None
         _judge_command(command, data, file, has_pair=has_pair)
 
 
-def _judge_command(command: PipCommand, data: bytes, file: OtherFile, *, has_pair: bool) -> None:
+def _judge_command(command: PipCommand, data: bytes, file: TextFile, *, has_pair: bool) -> None:
     placed = []
     for finding in _judged(command, file):
         if not (has_pair and finding.code == TORCH.code):
@@ -101,14 +101,14 @@ def _takes_out(edit: Edit, argument: tuple[int, int]) -> bool:
     return not edit.after and edit.start <= argument[0] and argument[1] <= edit.end
 
 
-def _pins_another(command: PipCommand, data: bytes, file: OtherFile) -> bool:
+def _pins_another(command: PipCommand, data: bytes, file: TextFile) -> bool:
     """Whether a command pins another torch than that of the release aimed at, or leaves its version to a variable."""
     pinned = [data[slice(*span)].strip(b"'\"") for span in command.arguments]
     pinned = [one for one in pinned if one.startswith(b"torch==")]
     return any(one != b"torch==" + file.release.torch.encode() for one in pinned)
 
 
-def _for_workflow(finding: Finding, file: OtherFile) -> Finding:
+def _for_workflow(finding: Finding, file: TextFile) -> Finding:
     """A workflow's jobs run on machines of many kinds, for some of which torch-npu has no package."""
     if ".github/" not in file.relative or not finding.edits:
         return finding
@@ -131,7 +131,7 @@ _CONDA_OPTIONS = frozenset(
 """Options of conda whose value is a word of its own."""
 
 
-def judge_conda_line(command: Command, data: bytes, file: OtherFile) -> None:
+def judge_conda_line(command: Command, data: bytes, file: TextFile) -> None:
     """Report what becomes of the packages that conda installs; its own torch is left to a person.
 
     Args:
@@ -194,7 +194,7 @@ def judge_conda_line(command: Command, data: bytes, file: OtherFile) -> None:
         file.add(one)
 
 
-def _judged(command: PipCommand, file: OtherFile) -> Iterator[Finding]:
+def _judged(command: PipCommand, file: TextFile) -> Iterator[Finding]:
     # A version that a shell fills in is none that can be read; the package can.
     text = _VERSION_EXPANDED.sub(lambda match: b" " * len(match.group()), command.text)
     try:
@@ -206,7 +206,7 @@ def _judged(command: PipCommand, file: OtherFile) -> Iterator[Finding]:
         yield from judge(requirements)
 
 
-def _placed(finding: Finding, command: PipCommand, data: bytes, file: OtherFile) -> Finding:
+def _placed(finding: Finding, command: PipCommand, data: bytes, file: TextFile) -> Finding:
     first = command.start + _offset(command.text, finding.start)
     last = max(first, command.start + _offset(command.text, finding.end))
     wanted = _argument_edits(finding, command, data, file)
@@ -232,7 +232,7 @@ def _offset(text: bytes, place: Position) -> int:
     return before + len(lines[place.line - 1].decode()[: place.column - 1].encode())
 
 
-def _argument_edits(finding: Finding, command: PipCommand, data: bytes, file: OtherFile) -> list[Replacement | None]:
+def _argument_edits(finding: Finding, command: PipCommand, data: bytes, file: TextFile) -> list[Replacement | None]:
     """Edits of requirements as edits of a command's arguments: in one line, in quotes where a shell asks for them."""
     shift = command.start
     edits: list[Replacement | None] = []
@@ -287,7 +287,7 @@ def _seen(command: PipCommand, data: bytes, start: int, end: int) -> str:
     return kept.decode("utf-8", "replace")
 
 
-def _by_variable(written: str, new: str, start: int, added: str, file: OtherFile) -> list[Replacement | None]:
+def _by_variable(written: str, new: str, start: int, added: str, file: TextFile) -> list[Replacement | None]:
     """The edits for ``torch==${VERSION}``: the variable's value, where the file gives it one, and what is added."""
     bare = written.strip("\"'")
     match = _BY_VARIABLE.fullmatch(bare)

@@ -18,10 +18,9 @@ from npuify.rules.placement.plan import PlacementPlan
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from npuify.analysis.project import ProjectIndex
-    from npuify.knowledge import ReleaseTable
     from npuify.rules.context import PythonFile
     from npuify.rules.placement.flow import Function
+    from npuify.rules.run import Run
 
 _MAX_ROUNDS = 16
 _MAX_FILES = 200
@@ -41,9 +40,10 @@ class Group(NamedTuple):
 class Links:
     """The flows of a project's files, made when they are asked for."""
 
-    def __init__(self, project: ProjectIndex, release: ReleaseTable) -> None:
-        self._project = project
-        self._release = release
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._project = run.project
+        self._release = run.release
         self._flows: dict[str, Flow | None] = {}
         self._groups: dict[str, Group] = {}
         self._connections: dict[str, int] | None = None
@@ -59,7 +59,7 @@ class Links:
             if source is not None:
                 source.reexport = self._project.reexport
                 source.star_has = self._star_has
-                self._flows[relative] = Flow(PythonFile(source, self._release, self._project), self)
+                self._flows[relative] = Flow(PythonFile(source, self._run), self)
         return self._flows[relative]
 
     def _star_has(self, name: str) -> bool:
@@ -135,7 +135,7 @@ class Links:
         return list(found.values())
 
     def _planned(self, files: dict[str, Flow]) -> Group:
-        placeable = self._project.plan.placed
+        placeable = self._run.plan.placed
         plans: dict[str, PlacementPlan] = {}
         for relative, flow in files.items():
             plans[relative] = PlacementPlan(flow, plans)
@@ -196,7 +196,9 @@ def _at(flow: Flow, node: ast.AST | None, reason: str) -> Unproven:
 
 def links_of(file: PythonFile) -> Links:
     """The links of a file's project, kept for its other files."""
+    # What is known of one file rests on all that imports connect with it.
+    file.project.looked_at.add(EVERY_FILE)
     known = file.project.remembered.get("placement")
     if not isinstance(known, Links):
-        known = file.project.remembered["placement"] = Links(file.project, file.release)
+        known = file.project.remembered["placement"] = Links(file.run._replace(project=file.project.view()))
     return known

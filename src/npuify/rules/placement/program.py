@@ -16,8 +16,9 @@ from npuify.rules.statements import indentation, line_after, put_import
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Edit, Finding
+    from npuify.model import Edit
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _DEVICE: Final = re.compile(
     rb"(?<![\w.])devices?\b|torch\.device|\.(?:cuda|npu)\(|[\"'](?:cuda|npu|mps|xpu|cpu)(?::\d+)?[\"']|map_location|"
@@ -51,7 +52,7 @@ def may_be_placed(raw: bytes) -> bool:
     evidence=Evidence.DOCUMENTED,
     source=_SOURCE,
 )
-def not_placed_on_device(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+def not_placed_on_device(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """A program names no device, so that it computes on the CPU. With ``--place-on-npu`` it gets one.
 
     Models move where they are made, before an optimizer gets their parameters; batches in the loop over their
@@ -98,7 +99,7 @@ def not_placed_on_device(node: ast.Module, file: PythonFile) -> Iterator[Finding
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         train(model, DataLoader([(torch.ones(8), 1)]), optimizer)
     """
-    if file.source.relative not in file.project.plan.placed or not may_be_placed(file.source.data):
+    if file.source.relative not in file.plan.placed or not may_be_placed(file.source.data):
         return
     if file.source.name_target("torch", file.source.scope) != "torch":
         return
@@ -138,7 +139,7 @@ def not_placed_on_device(node: ast.Module, file: PythonFile) -> Iterator[Finding
         "the program names no device; its model, data and loss are placed on one",
         edits=edits[file.source.relative] or (),
         subject="torch.Tensor.to",
-        needs_torch_npu=file.project.plan.style == "npu",
+        needs_torch_npu=file.plan.style == "npu",
     )
 
 
@@ -166,7 +167,7 @@ def _group(file: PythonFile) -> Group:
     return Group({relative: plan})
 
 
-def _unproven(problem: Unproven, own: PlacementPlan | None, file: PythonFile) -> Iterator[Finding]:
+def _unproven(problem: Unproven, own: PlacementPlan | None, file: PythonFile) -> Iterator[Diagnostic]:
     """Says that a group was not placed: where the reason stands, and in files that call models."""
     flow = problem.flow
     relative = file.source.relative
@@ -200,7 +201,7 @@ def _span(node: ast.AST, flow: Flow) -> tuple[int, int]:
     return flow.source.start(node), flow.source.end(node)
 
 
-def _elsewhere(flow: Flow, file: PythonFile) -> Iterator[Finding]:
+def _elsewhere(flow: Flow, file: PythonFile) -> Iterator[Diagnostic]:
     """A file that trains with what it gets from other files."""
     for node in flow.nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
@@ -287,7 +288,7 @@ def _with_device(call: ast.Call, value: str, file: PythonFile) -> Edit | None:
 
 def _definition(file: PythonFile) -> Edit:
     """The statement that chooses the device, behind the imports."""
-    plan = file.project.plan
+    plan = file.plan
     choice = '"npu" if torch.npu.is_available() else "cpu"'
     if plan.style == "portable":
         choice = f'{plan.helper}.type if {plan.helper}.api.is_available() else "cpu"'
@@ -307,7 +308,7 @@ def _definition(file: PythonFile) -> Edit:
     evidence=Evidence.DOCUMENTED,
     source=_SOURCE,
 )
-def made_on_cpu_in_a_module(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+def made_on_cpu_in_a_module(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """A module makes a tensor when it is called, and names no device: it is made on the CPU, wherever the module is.
 
     Before::
@@ -330,7 +331,7 @@ def made_on_cpu_in_a_module(node: ast.Module, file: PythonFile) -> Iterator[Find
                 state = torch.zeros(x.shape[0], 8, device=x.device)
                 return x + state
     """
-    if file.source.relative not in file.project.plan.placed or not may_be_placed(file.source.data):
+    if file.source.relative not in file.plan.placed or not may_be_placed(file.source.data):
         return
     if _is_of_a_library(file) or _group(file).problem is not None:
         return  # NPU125 says why the program stays where it is

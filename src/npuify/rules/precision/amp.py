@@ -13,8 +13,9 @@ from npuify.rules.renaming import rename_chain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Edit, Finding
+    from npuify.model import Edit
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _GPU_FUNCTIONS = {
     "torch.get_autocast_gpu_dtype": "torch.npu.get_autocast_dtype",
@@ -31,7 +32,7 @@ _DEFAULT_ARGUMENTS = {"torch.is_autocast_enabled": 0, "torch.set_autocast_enable
 @rule(
     "NPU201", "autocast-state-of-gpu", Safety.SAFE, words=("autocast_gpu_dtype", "autocast_enabled"), names=("torch.",)
 )
-def autocast_state_of_gpu(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def autocast_state_of_gpu(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """The state of autocast is asked for CUDA: by name, or because no device type is given.
 
     Before::
@@ -84,7 +85,7 @@ _DEFAULT_DEVICE = {
     evidence=Evidence.PACKAGE,
     source="signatures in the torch package: the default of the parameter is 'cuda'",
 )
-def default_device_is_cuda(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def default_device_is_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A call leaves out a device type whose default is ``"cuda"``.
 
     ``torch.amp.GradScaler()`` without a device is a scaler for CUDA: on an NPU machine it warns once, disables itself,

@@ -16,8 +16,9 @@ from npuify.rules.statements import indentation
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Edit, Finding
+    from npuify.model import Edit
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _SOURCE = "signatures and code in apex and torch"
 
@@ -30,7 +31,7 @@ _SOURCE = "signatures and code in apex and torch"
     evidence=Evidence.PACKAGE,
     source=_SOURCE,
 )
-def apex_parallel(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+def apex_parallel(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """apex's DistributedDataParallel and SyncBatchNorm have become part of torch.
 
     Before::
@@ -59,7 +60,7 @@ def apex_parallel(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
     evidence=Evidence.PACKAGE,
     source=_SOURCE,
 )
-def apex_optimizer(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+def apex_optimizer(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """apex's fused optimizers need CUDA; torch has most of them, with other defaults.
 
     FusedAdam decouples the weight decay unless told otherwise, so it is AdamW, and its decay is 0 where none is given.
@@ -88,7 +89,7 @@ def apex_optimizer(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
     evidence=Evidence.PACKAGE,
     source=_SOURCE,
 )
-def apex_normalization(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+def apex_normalization(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """apex's fused layer norm computes what torch's computes.
 
     Before::
@@ -105,7 +106,7 @@ def apex_normalization(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
     yield from _forms("apex.normalization.", file)
 
 
-def _forms(area: str, file: PythonFile) -> Iterator[Finding]:
+def _forms(area: str, file: PythonFile) -> Iterator[Diagnostic]:
     for bound in bound_names(file):
         if _guarded(bound, file):
             continue
@@ -126,7 +127,7 @@ def _guarded(bound: Bound, file: PythonFile) -> bool:
     return has_fallback(bound.statement, file) or is_asked_for(bound.statement, "apex", file)
 
 
-def _uses_of_module(bound: Bound, area: str, file: PythonFile) -> Iterator[Finding]:
+def _uses_of_module(bound: Bound, area: str, file: PythonFile) -> Iterator[Diagnostic]:
     """Findings for uses through a module: ``apex.optimizers.FusedAdam(…)``."""
     for use in bound.uses:
         name = canonical(use.name)
@@ -148,7 +149,7 @@ def _uses_of_module(bound: Bound, area: str, file: PythonFile) -> Iterator[Findi
         yield _report(use.node, name, form, edits, file)
 
 
-def _imported_name(bound: Bound, file: PythonFile) -> Finding | None:
+def _imported_name(bound: Bound, file: PythonFile) -> Diagnostic | None:
     """The finding for ``from apex.optimizers import FusedAdam``: the import and all uses change together, or none.
 
     None for a name without uses, which is taken out by NPU215.
@@ -241,7 +242,7 @@ def _import_edit(bound: Bound, names: dict[str, str], file: PythonFile) -> Edit 
     return file.replace(statement, (file.source.text.newline + indent).join(lines))
 
 
-def _report(node: ast.AST, name: str, form: Form, edits: list[Edit], file: PythonFile) -> Finding:
+def _report(node: ast.AST, name: str, form: Form, edits: list[Edit], file: PythonFile) -> Diagnostic:
     return file.report(
         node,
         f"{name} needs CUDA; {form.target}{form.member} does the same: {form.note}",
@@ -250,7 +251,7 @@ def _report(node: ast.AST, name: str, form: Form, edits: list[Edit], file: Pytho
     )
 
 
-def _left(node: ast.AST, name: str, reason: str, file: PythonFile) -> Finding:
+def _left(node: ast.AST, name: str, reason: str, file: PythonFile) -> Diagnostic:
     form = FORMS[name]
     return file.report(
         node,
@@ -280,7 +281,7 @@ _WITHOUT_FORM = {
 }
 
 
-def _without_form(node: ast.AST, name: str, file: PythonFile) -> Finding:
+def _without_form(node: ast.AST, name: str, file: PythonFile) -> Diagnostic:
     advice = _WITHOUT_FORM.get(name, "write it with torch; the Ascend patch of apex may have it")
     return file.report(node, f"{name} needs CUDA, and torch has no such thing", subject=name, advice=advice)
 
@@ -319,7 +320,7 @@ _EXTENSIONS = re.compile(r"amp_C|apex_C|fused_layer_norm_cuda|fused_adam_cuda|fu
     evidence=Evidence.PACKAGE,
     source="apex's code and its setup.py",
 )
-def apex_without_counterpart(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
+def apex_without_counterpart(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     """A part of apex, or a CUDA extension that it builds, for which torch has no single name.
 
     ``amp_C``, ``multi_tensor_apply``, ``apex.contrib`` and their like: the finding says what to write instead.
@@ -360,7 +361,7 @@ def bound_nowhere(file: PythonFile) -> bool:
     evidence=Evidence.PACKAGE,
     source="apex's setup.py",
 )
-def apex_import_unused(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+def apex_import_unused(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """apex is imported and nothing of it is used, so the program stops for nothing.
 
     It is what is left when all uses have been rewritten. Another file may take the name from here; then it stays.

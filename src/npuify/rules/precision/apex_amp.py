@@ -19,8 +19,9 @@ from npuify.rules.statements import ends_its_line, indentation, line_after
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Edit, Finding
+    from npuify.model import Edit
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _LEVELS = {
     "O0": "O0 is plain float32: leave amp out altogether, loss.backward() without a scaler",
@@ -87,7 +88,7 @@ class _Incomplete(Exception):
     evidence=Evidence.DOCUMENTED,
     source="apex's documentation of apex.amp; torch's notes on automatic mixed precision",
 )
-def apex_amp(node: ast.Module, file: PythonFile) -> Iterator[Finding]:
+def apex_amp(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """``apex.amp`` needs CUDA; torch has mixed precision of its own.
 
     O0 is float32, O1 is autocast with a GradScaler, O2 keeps the model in float16 and float32 copies of its weights,

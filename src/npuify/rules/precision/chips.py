@@ -19,8 +19,8 @@ from npuify.rules.text_checks import compared
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 
 _CHOICES = frozenset(("mixed_precision", "precision", "amp_dtype", "compute_dtype", "torch_dtype"))
@@ -52,7 +52,9 @@ def _no_bfloat16_chosen(lower: bytes, start: int, end: int) -> bool:
     evidence=Evidence.DOCUMENTED,
     source=_GATES,
 )
-def bfloat16_needs_newer_chip(node: ast.Attribute | ast.Constant | ast.keyword, file: PythonFile) -> Iterator[Finding]:
+def bfloat16_needs_newer_chip(
+    node: ast.Attribute | ast.Constant | ast.keyword, file: PythonFile
+) -> Iterator[Diagnostic]:
     """The program computes in bfloat16, which the first-generation 910 and the 310P cannot.
 
     Reported once a file. Without ``--soc`` only where a precision is chosen: autocast, ``bf16=True``,
@@ -112,7 +114,7 @@ _MIXED = re.compile(
     evidence=Evidence.DOCUMENTED,
     source="Ascend's migration guide: training on the first-generation 910 needs mixed precision",
 )
-def float32_training_on_910(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def float32_training_on_910(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A training loop in float32, while the matrix unit of the first-generation 910 computes in float16.
 
     Reported once a file, where nothing in it speaks of mixed precision.

@@ -13,8 +13,8 @@ from npuify.source.python import dotted_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _DOCUMENTATION = "PyTorch's documentation"
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -66,7 +66,7 @@ _KNOWN = _STEPS | {"criterion", "loss_fn", "loss", "loss_function"}
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} on asynchronous execution; torch_npu queues operators as CUDA does",
 )
-def timed_without_synchronize(node: ast.Assign, file: PythonFile) -> Iterator[Finding]:
+def timed_without_synchronize(node: ast.Assign, file: PythonFile) -> Iterator[Diagnostic]:
     """A clock is read before and after work on the device, and nothing waits for the device.
 
     What is measured is how fast the host queues operators. That differs between devices more than the work itself does.
@@ -114,7 +114,7 @@ def timed_without_synchronize(node: ast.Assign, file: PythonFile) -> Iterator[Fi
     evidence=Evidence.DOCUMENTED,
     source="document on data loading: pinning pays when workers load ahead",
 )
-def pin_memory_without_workers(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def pin_memory_without_workers(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A DataLoader pins memory and has no workers, so that loading, pinning and computing take turns."""
     if not _is_loader(node, file) or any(keyword.arg is None for keyword in node.keywords):
         return
@@ -146,7 +146,7 @@ def _is_loader(node: ast.Call, file: PythonFile) -> bool:
     evidence=Evidence.REPORTED,
     source="users' reports: 'Cannot re-initialize NPU in forked subprocess'",
 )
-def collate_to_device(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def collate_to_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A collate function puts tensors on the device, and runs in worker processes.
 
     Workers are forked from a process that uses the NPU already, and cannot use it themselves.
@@ -189,7 +189,7 @@ def collate_to_device(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION}, automatic mixed precision examples: unscale before clipping",
 )
-def clip_before_unscale(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def clip_before_unscale(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """Gradients are clipped while they still carry the loss scale, so that nearly all of them are cut to nothing.
 
     Reported where the same block steps by a scaler and nothing there unscales first.
@@ -246,7 +246,7 @@ def _scaled(statements: list[ast.stmt], own: ast.stmt | None) -> bool:
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} of torch.optim: since 1.1 the scheduler steps after the optimiser",
 )
-def scheduler_before_optimizer(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def scheduler_before_optimizer(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A loop steps the learning-rate scheduler first and the optimiser later, so that the first rate is skipped."""
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "step" or node.args or node.keywords:
         return
@@ -288,7 +288,7 @@ def _steps_optimizer(statement: ast.stmt) -> bool:
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} of DistributedSampler: without set_epoch each epoch has the same order",
 )
-def set_epoch_missing(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def set_epoch_missing(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A shuffling DistributedSampler is used for several epochs, and ``set_epoch`` is never called.
 
     Reported only where the loop over the epochs is in the same file.
@@ -331,7 +331,7 @@ def argument_text(node: ast.Call, file: PythonFile) -> str:
     evidence=Evidence.REPORTED,
     source="users' reports: 'Attempting to deserialize object on a CUDA device'",
 )
-def load_without_map_location(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def load_without_map_location(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """``torch.load`` without ``map_location`` puts tensors back on the device that they were saved from.
 
     A checkpoint saved on a GPU can then not be read on an NPU machine, and one saved on card 0 fills card 0 of each
@@ -363,7 +363,7 @@ _GUARDS = ("rank", "main", "master", "primary", "chief", "zero", "leader", "save
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} of DistributedDataParallel: save in one process",
 )
-def saved_by_every_rank(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def saved_by_every_rank(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """All processes of a distributed program write one checkpoint file at once.
 
     Reported where the function that trains under DistributedDataParallel saves with nothing that asks for the rank.
@@ -405,7 +405,7 @@ def saved_by_every_rank(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} of Module.eval",
 )
-def train_mode_not_restored(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def train_mode_not_restored(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A training loop switches the model to evaluation, and back to training only before the loop.
 
     From the second epoch on, dropout is off and batch statistics no longer move.

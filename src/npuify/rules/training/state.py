@@ -14,8 +14,8 @@ from npuify.source.python import dotted_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _DOCUMENTATION = "PyTorch's documentation"
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -69,7 +69,7 @@ _RESUMED = {
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} on saving a general checkpoint, and on automatic mixed precision",
 )
-def checkpoint_incomplete(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def checkpoint_incomplete(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A checkpoint to go on from lacks the optimiser, the scheduler or the loss scaler, which the file steps.
 
     Reported for a table with the model and the epoch, whose other keys are all literal. A run that goes on from it
@@ -129,7 +129,7 @@ def _table(node: ast.expr, file: PythonFile) -> ast.Dict | None:
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION}: gradients add up until zero_grad",
 )
-def gradients_not_cleared(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def gradients_not_cleared(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A loop steps the optimiser and never clears the gradients, or clears them in rounds that do not step.
 
     The second undoes the accumulation: only the last small batch counts.
@@ -231,7 +231,7 @@ _MANY = 2
     evidence=Evidence.DOCUMENTED,
     source="msprof-analyze's rule for synchronising calls; torch_npu queues operators as CUDA does",
 )
-def host_waits_in_each_step(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def host_waits_in_each_step(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """Each round of a training loop fetches several numbers from the device, and waits for it each time.
 
     An NPU starts operators later than a GPU does, so that an empty queue costs it more. Reported once a file.
@@ -284,7 +284,7 @@ _SHARDED = (b"deepspeed", b"FullyShardedDataParallel", b"fully_shard", b"ZeroRed
     evidence=Evidence.DOCUMENTED,
     source="op-plugin: torch_npu.optim.NpuFused*; the wheel's list of operators for fused=True",
 )
-def fused_optimizer(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def fused_optimizer(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """An optimiser that torch_npu also has in one piece, or one that is asked for ``fused=True``.
 
     Reported once a file, and not where parameters are sharded.
@@ -332,7 +332,7 @@ def fused_optimizer(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} of DistributedDataParallel",
 )
-def unused_parameters_searched(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def unused_parameters_searched(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """DistributedDataParallel walks the whole graph in each step to find parameters without a gradient."""
     found = keyword_of(node, "find_unused_parameters")
     if not (isinstance(found, ast.Constant) and found.value is True):
@@ -357,7 +357,7 @@ def unused_parameters_searched(node: ast.Call, file: PythonFile) -> Iterator[Fin
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} on reproducibility: the same seed gives other numbers on another device",
 )
-def seeds_of_cuda(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def seeds_of_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """Seeds are fixed, which makes runs on one device alike, and not runs on a GPU and an NPU.
 
     Reported once a file.
@@ -385,7 +385,7 @@ def seeds_of_cuda(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
     evidence=Evidence.DOCUMENTED,
     source="Ascend's page on CPU_AFFINITY_CONF",
 )
-def own_cpu_binding(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def own_cpu_binding(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """The program binds itself to processors, which torch_npu does as well where CPU_AFFINITY_CONF says so."""
     name = file.qualname(node.func) or dotted_text(node.func) or ""
     method = isinstance(node.func, ast.Attribute) and node.func.attr == "cpu_affinity" and bool(node.args)

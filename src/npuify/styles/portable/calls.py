@@ -13,13 +13,13 @@ from npuify.styles.spelling import chain_span, in_formatted_string, needs_parent
 if TYPE_CHECKING:
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
-    from npuify.rules.draft import Draft
+    from npuify.rules.diagnostic import Diagnostic
 
 _ODD: Final = "this spelling cannot be edited in place"
 _STORAGE: Final = frozenset(("storage", "untyped_storage", "typed_storage"))
 
 
-def cuda_method(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def cuda_method(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``x.cuda(0)`` → ``x.to(compute_device.get(0))``; ``getattr`` where the object may be no tensor or module."""
     if not isinstance(node, ast.Attribute) or in_formatted_string(node, file):
         return _ODD
@@ -27,7 +27,7 @@ def cuda_method(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | s
     span = file.source.attribute_span(node)
     if span is None:
         return _ODD
-    if not isinstance(call, ast.Call) or call.func is not node or _by_name_only(node, draft, file):
+    if not isinstance(call, ast.Call) or call.func is not node or _by_name_only(node, diagnostic, file):
         return _by_getattr(node, span, file)
     root = helper(file)
     device = None
@@ -52,9 +52,9 @@ def cuda_method(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | s
     return [file.edit(span[0], file.source.end(call), f"to({', '.join([where, *parts])})")]
 
 
-def _by_name_only(node: ast.Attribute, draft: Draft, file: PythonFile) -> bool:
+def _by_name_only(node: ast.Attribute, diagnostic: Diagnostic, file: PythonFile) -> bool:
     """Whether the object may have a ``cuda`` that ``to`` does not stand for: a class's own one, or a storage's."""
-    if draft.safety is Safety.REVIEW:
+    if diagnostic.safety is Safety.REVIEW:
         return True
     value = node.value
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _STORAGE:
@@ -80,7 +80,7 @@ def _by_getattr(node: ast.Attribute, span: tuple[int, int], file: PythonFile) ->
     ]
 
 
-def is_cuda(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def is_cuda(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``x.is_cuda`` → ``x.device.type == compute_device.type``."""
     span = file.source.attribute_span(node) if isinstance(node, ast.Attribute) else None
     if span is None or not isinstance(node, ast.Attribute) or in_formatted_string(node, file):
@@ -92,25 +92,25 @@ def is_cuda(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str |
     return edits
 
 
-def parameters(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def parameters(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``get_device_name(device=0)`` → ``get_device_name(0)``, since only the names of parameters differ."""
     if isinstance(node, ast.keyword):
         call = file.parent(node)
         if isinstance(call, ast.Call) and not call.args and call.keywords[0] is node:
             return [file.edit(file.source.start(node), file.source.start(node.value), "")]
         return "the two functions call this parameter otherwise, and it cannot be passed by position here"
-    original = file.release.signature(draft.subject)
+    original = file.release.signature(diagnostic.subject)
     known = {parameter.name for parameter in (original.parameters or ())} if original is not None else set()
-    if all(edit.after.rstrip("=") in known for edit in draft.edits):
-        return list(draft.edits)
+    if all(edit.after.rstrip("=") in known for edit in diagnostic.edits):
+        return list(diagnostic.edits)
     return "the two functions call these parameters otherwise"
 
 
-def autocast_state(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def autocast_state(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``torch.is_autocast_enabled()`` → ``torch.is_autocast_enabled(compute_device.type)``, which torch 2.4 brought."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return _ODD
-    if not at_least(file.project.plan.torch, (2, 4)):
+    if not at_least(file.plan.torch, (2, 4)):
         return "torch before 2.4, which the project admits, can only be asked for CUDA"
     span = chain_span(node.func, file)
     opening = file.source.data.find(b"(", file.source.end(node.func))
@@ -128,20 +128,21 @@ def at_least(version: str, wanted: tuple[int, int]) -> bool:
     return len(parts) > 1 and parts[0].isdigit() and parts[1].isdigit() and (int(parts[0]), int(parts[1])) >= wanted
 
 
-def default_device(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def default_device(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``torch.amp.GradScaler()`` → ``torch.amp.GradScaler(compute_device.type)``."""
     return [
-        file.edit(edit.start, edit.end, edit.after.replace('"npu"', f"{helper(file)}.type")) for edit in draft.edits
+        file.edit(edit.start, edit.end, edit.after.replace('"npu"', f"{helper(file)}.type"))
+        for edit in diagnostic.edits
     ]
 
 
-def backend_member(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def backend_member(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``Backend.NCCL``, which is the string "nccl", → ``compute_device.dist_backend``."""
     span = chain_span(node, file) if isinstance(node, ast.Attribute) else None
     return [file.edit(*span, f"{helper(file)}.dist_backend")] if span else _ODD
 
 
-def is_nccl_available(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def is_nccl_available(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``dist.is_nccl_available()`` → ``dist.is_backend_available(compute_device.dist_backend)``."""
     call = file.parent(node)
     if not isinstance(node, ast.Attribute) or not isinstance(call, ast.Call) or call.func is not node:
@@ -149,13 +150,13 @@ def is_nccl_available(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edi
     span = file.source.attribute_span(node)
     if span is None or call.args or call.keywords or file.source.data[span[1] : file.source.end(call)] != b"()":
         return _ODD
-    if not at_least(file.project.plan.torch, (2, 1)):
+    if not at_least(file.plan.torch, (2, 1)):
         return "torch before 2.1, which the project admits, may not have is_backend_available"
     text = f"is_backend_available({helper(file)}.dist_backend)"
     return [file.edit(span[0], file.source.end(call), text)]
 
 
-def nccl_version(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def nccl_version(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``torch.cuda.nccl.version()`` → that, where this torch has NCCL, else the version of none."""
     root = node
     while isinstance(root, (ast.Call, ast.Attribute)):

@@ -12,13 +12,13 @@ from npuify.rules.statements import indentation
 if TYPE_CHECKING:
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
-    from npuify.rules.draft import Draft
+    from npuify.rules.diagnostic import Diagnostic
 
 _EXPORTED = {"torch.cuda.amp.autocast": "autocast", "torch.cuda.amp.GradScaler": "GradScaler"}
 """Names below ``torch.cuda.amp`` that the helper has at its top."""
 
 
-def from_import(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def from_import(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``from torch.cuda.amp import autocast`` → ``from compute_device import autocast``."""
     if not isinstance(node, ast.ImportFrom) or node.module is None:
         return None
@@ -56,7 +56,7 @@ def from_import(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | s
             assigned.append(f"{bound} = {helper(file)}.api.{name[len('torch.cuda.') :]}")
     lines = [f"from {node.module} import {', '.join(kept)}"] if kept else []
     if taken:
-        lines.append(file.project.plan.names_import(file.source.relative, ", ".join(taken)))
+        lines.append(file.plan.names_import(file.source.relative, ", ".join(taken)))
     lines += assigned
     if not taken and not assigned:
         return None
@@ -67,7 +67,7 @@ def _text(name: str, asname: str | None) -> str:
     return f"{name} as {asname}" if asname and asname != name else name
 
 
-def plain_import(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def plain_import(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``import torch.cuda.amp as amp`` → ``from compute_device import amp``; ``import torch.cuda`` can stay."""
     if not isinstance(node, ast.alias) or node.asname is None:
         return None
@@ -83,4 +83,4 @@ def plain_import(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | 
     if "." in inner:
         return f"bind it by hand: {node.asname} = {helper(file)}.api.{inner}"
     names = _text(inner or "api", node.asname)
-    return [file.replace(statement, file.project.plan.names_import(file.source.relative, names))]
+    return [file.replace(statement, file.plan.names_import(file.source.relative, names))]

@@ -19,26 +19,26 @@ from npuify.styles.spelling import in_formatted_string
 if TYPE_CHECKING:
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
-    from npuify.rules.draft import Draft
+    from npuify.rules.diagnostic import Diagnostic
     from npuify.rules.precision.apex_forms import Conversion
     from npuify.rules.precision.apex_uses import Bound, Use
 
 _ODD: Final = "this spelling cannot be edited in place"
 
 
-def attention(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def attention(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``flash_attn_func(…)`` → ``torch_npu.npu_fusion_attention(…)[0] if compute_device.type == "npu" else`` that."""
-    if not isinstance(node, ast.Call) or len(draft.edits) != 1 or in_formatted_string(node, file):
+    if not isinstance(node, ast.Call) or len(diagnostic.edits) != 1 or in_formatted_string(node, file):
         return _ODD
     if in_several_lines_of_text(node):
         return "an argument is a text of several lines"
     if has_own_way_without(node.func, file):
         return None
-    npu = draft.edits[0].after.replace("torch_npu.", f"{helper(file)}.torch_npu.", 1)
+    npu = diagnostic.edits[0].after.replace("torch_npu.", f"{helper(file)}.torch_npu.", 1)
     return [file.replace(node, npu if only_on_npu(node, file) else choice(npu, node, file))]
 
 
-def apex(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def apex(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """A class or function of apex that torch has as well: apex's for CUDA, torch's for an NPU.
 
     Where both are called alike, the import chooses: every use stays as it is. Else each call does.
@@ -108,7 +108,7 @@ def _text(alias: ast.alias) -> str:
     return f"{alias.name} as {alias.asname}" if alias.asname else alias.name
 
 
-def amp(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def amp(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``apex.amp`` stays for CUDA; on an NPU autocast and a GradScaler do what its opt level means."""
     from npuify.rules.precision.apex_amp import AmpUse, autocast_around
 
@@ -141,7 +141,7 @@ def amp(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | Non
 _PROFILER: Final = "torch.profiler"
 
 
-def profiler(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def profiler(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``ProfilerActivity.CUDA`` → that of the device, of the profiler that records the device.
 
     torch_npu has a profiler of its own. What comes by ``from torch.profiler import …`` is imported from the one or the
@@ -149,7 +149,7 @@ def profiler(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str 
     """
     root, edits = helper(file), []
     newline = file.source.text.newline
-    for edit in draft.edits:
+    for edit in diagnostic.edits:
         if edit.after == "NPU":
             chain = _activity_at(edit, file)
             if chain is None or in_formatted_string(chain, file):
@@ -157,7 +157,7 @@ def profiler(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str 
             owner = file.code(chain.value).replace(_PROFILER, f"{root}.library.profiler")
             edits.append(file.replace(chain, f"getattr({owner}, {root}.type.upper())"))
         elif edit.before == _PROFILER:
-            if not any(other.start <= edit.start < other.end for other in _activity_spans(draft, file)):
+            if not any(other.start <= edit.start < other.end for other in _activity_spans(diagnostic, file)):
                 edits.append(file.edit(edit.start, edit.end, f"{root}.library.profiler"))
         elif edit.before.startswith("from "):
             start = edit.start
@@ -182,6 +182,6 @@ def _activity_at(edit: Edit, file: PythonFile) -> ast.Attribute | None:
     return None
 
 
-def _activity_spans(draft: Draft, file: PythonFile) -> list[Edit]:
-    chains = [_activity_at(edit, file) for edit in draft.edits if edit.after == "NPU"]
+def _activity_spans(diagnostic: Diagnostic, file: PythonFile) -> list[Edit]:
+    chains = [_activity_at(edit, file) for edit in diagnostic.edits if edit.after == "NPU"]
     return [file.replace(chain, "") for chain in chains if chain is not None]

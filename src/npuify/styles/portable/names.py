@@ -11,7 +11,7 @@ from npuify.styles.spelling import chain_span, in_annotation, needs_parentheses
 if TYPE_CHECKING:
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
-    from npuify.rules.draft import Draft
+    from npuify.rules.diagnostic import Diagnostic
 
 ACCELERATOR: Final = {
     "torch.cuda.is_available": "is_available",
@@ -26,17 +26,17 @@ _DECIDE: Final = ("torch.cuda.is_available", "torch.cuda.device_count")
 as well, which the helper does not name, so these are asked of both or of neither."""
 
 
-def name(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def name(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``torch.cuda.synchronize`` → ``torch.accelerator.synchronize`` or ``compute_device.api.synchronize``."""
     if not isinstance(node, ast.Attribute):
         return "it comes with an `import *`; name what is imported"
     module = cuda_module(node, file)
     if module is None:
         # An alias: the import changes instead, unless the last part has another name on the NPU.
-        return _renamed(node, draft, file) if _other_name(draft, file) else None
-    if _other_name(draft, file):
-        return _renamed(node, draft, file)
-    target = accelerator_name(node, draft.subject, file)
+        return _renamed(node, diagnostic, file) if _other_name(diagnostic, file) else None
+    if _other_name(diagnostic, file):
+        return _renamed(node, diagnostic, file)
+    target = accelerator_name(node, diagnostic.subject, file)
     if target is not None:
         whole = chain_span(node, file)
         root = file.source.segment(*whole).partition(".")[0] if whole else ""
@@ -62,7 +62,7 @@ def cuda_module(node: ast.Attribute, file: PythonFile) -> ast.Attribute | None:
 
 def accelerator_name(node: ast.Attribute, name: str, file: PythonFile) -> str | None:
     """What ``torch.accelerator`` of the lowest torch calls a function, where this call may be one of it."""
-    plan = file.project.plan
+    plan = file.plan
     target = ACCELERATOR.get(name)
     call = file.parent(node)
     if target is None or target not in plan.accelerator or not isinstance(call, ast.Call) or call.func is not node:
@@ -72,15 +72,15 @@ def accelerator_name(node: ast.Attribute, name: str, file: PythonFile) -> str | 
     return target
 
 
-def _other_name(draft: Draft, file: PythonFile) -> bool:
-    counterpart = file.release.counterpart(draft.subject)
+def _other_name(diagnostic: Diagnostic, file: PythonFile) -> bool:
+    counterpart = file.release.counterpart(diagnostic.subject)
     new = (counterpart.npu or "") if counterpart else ""
-    return new != draft.subject.replace("torch.cuda", "torch.npu", 1)
+    return new != diagnostic.subject.replace("torch.cuda", "torch.npu", 1)
 
 
-def _renamed(node: ast.Attribute, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def _renamed(node: ast.Attribute, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``CUDAGraph`` is ``NPUGraph``: an expression that takes the one or the other."""
-    counterpart = file.release.counterpart(draft.subject)
+    counterpart = file.release.counterpart(diagnostic.subject)
     new = (counterpart.npu or "") if counterpart else ""
     if not new.startswith("torch.npu."):
         return None if new.startswith("torch.") else _UNFOUND

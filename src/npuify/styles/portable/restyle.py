@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
-    from npuify.rules.draft import Draft
+    from npuify.rules.diagnostic import Diagnostic
 
-    Form = Callable[[ast.AST, Draft, PythonFile], list[Edit] | str | None]
+    Form = Callable[[ast.AST, Diagnostic, PythonFile], list[Edit] | str | None]
     """Gives the portable edits, the reason why there are none, or None where the code can stay as it is."""
 
 FORMS: Final[dict[str, Form]] = {
@@ -80,25 +80,25 @@ def reason(code: str, helper: str) -> str:
     return REFUSED.get(code, _NO_FORM).format(helper=helper)
 
 
-def restyle(draft: Draft, node: ast.AST | tuple[int, int], file: PythonFile) -> Draft | None:
+def restyle(diagnostic: Diagnostic, node: ast.AST | tuple[int, int], file: PythonFile) -> Diagnostic | None:
     """The finding as the portable style has it; None where the code can stay as it is."""
     if isinstance(node, ast.AST) and never_on_npu(node, file):
         return None
-    if not draft.edits:
-        return draft
-    if draft.code in SAME:
-        return draft._replace(needs_torch_npu=False)
-    form = FORMS.get(draft.code)
+    if not diagnostic.edits:
+        return diagnostic
+    if diagnostic.code in SAME:
+        return diagnostic._replace(needs_torch_npu=False)
+    form = FORMS.get(diagnostic.code)
     if form is None or not isinstance(node, ast.AST):
-        return _refused(draft, node, reason(draft.code, file.project.plan.helper), file)
-    found = form(node, draft, file)
+        return _refused(diagnostic, node, reason(diagnostic.code, file.plan.helper), file)
+    found = form(node, diagnostic, file)
     if found is None:
         return None
     if isinstance(found, str):
-        return _refused(draft, node, found, file)
-    if _is_settings(file) and any(f"{file.project.plan.helper}." in edit.after for edit in found):
-        return _refused(draft, node, _SETTINGS, file)
-    return draft._replace(edits=tuple(found), needs_torch_npu=False)
+        return _refused(diagnostic, node, found, file)
+    if _is_settings(file) and any(f"{file.plan.helper}." in edit.after for edit in found):
+        return _refused(diagnostic, node, _SETTINGS, file)
+    return diagnostic._replace(edits=tuple(found), needs_torch_npu=False)
 
 
 _OF_SETTINGS: Final = ("_base_", "config", "configs", "local_configs")
@@ -130,18 +130,18 @@ def _only_assigns(file: PythonFile) -> bool:
     return all(isinstance(item, (ast.Assign, ast.AnnAssign, ast.Expr)) for item in body)
 
 
-def _refused(draft: Draft, node: ast.AST | tuple[int, int], why: str, file: PythonFile) -> Draft:
+def _refused(diagnostic: Diagnostic, node: ast.AST | tuple[int, int], why: str, file: PythonFile) -> Diagnostic:
     """The finding without edits, with the statement that an NPU needs in its place."""
-    refused = draft.refused(why)
+    refused = diagnostic.refused(why)
     if not isinstance(node, ast.AST):
         return refused
     statement = next((up for up in (node, *file.ancestors(node)) if isinstance(up, ast.stmt)), None)
     if statement is None or isinstance(statement, _COMPOUND):
         return refused
     start, end = file.source.start(statement), file.source.end(statement)
-    if not all(start <= edit.start and edit.end <= end for edit in draft.edits):
+    if not all(start <= edit.start and edit.end <= end for edit in diagnostic.edits):
         return refused
-    text = edited(statement, draft.edits, file)
+    text = edited(statement, diagnostic.edits, file)
     if not text.strip() or len(text) > _LONGEST or "\n" in text:
         return refused
     said = f"on an NPU write: {text}"

@@ -14,13 +14,13 @@ from npuify.styles.spelling import device_type, formatted, in_annotation, in_for
 if TYPE_CHECKING:
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
-    from npuify.rules.draft import Draft
+    from npuify.rules.diagnostic import Diagnostic
 
 _ODD: Final = "the string is written in a way that cannot be edited in place"
 _PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
 
 
-def device(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def device(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``"cuda"`` → ``compute_device.type``, ``"cuda:0"`` → ``f"{compute_device.type}:0"``."""
     if not isinstance(node, (ast.Constant, ast.JoinedStr)):
         return _ODD
@@ -97,19 +97,19 @@ def table_entry(node: ast.expr, table: ast.Dict, file: PythonFile) -> list[Edit]
     return [file.edit(end, end, f"{separator}{key.replace('cuda', 'npu')}: {new}")]
 
 
-def attribute_name(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def attribute_name(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``getattr(torch, "cuda")`` → ``getattr(torch, compute_device.type)``."""
     if isinstance(node, ast.Constant) and node.value == "cuda":
         return [file.replace(node, device_type(file))]
     return f"the NPU's name is another one; choose by {helper(file)}.type"
 
 
-def dotted_name(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def dotted_name(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``"torch.cuda.HalfTensor"`` → ``f"torch.{compute_device.type}.HalfTensor"``."""
     if isinstance(node, ast.Constant) and in_annotation(node, file):
         return None  # a name for type checkers, which never runs
-    counterpart = file.release.counterpart(draft.subject)
-    if counterpart is None or counterpart.npu != draft.subject.replace("torch.cuda", "torch.npu", 1):
+    counterpart = file.release.counterpart(diagnostic.subject)
+    if counterpart is None or counterpart.npu != diagnostic.subject.replace("torch.cuda", "torch.npu", 1):
         return f"the NPU's name is another one; choose by {helper(file)}.type"
     match = literal(node, file) if isinstance(node, ast.Constant) else None
     if match is None or match["prefix"] or in_formatted_string(node, file):
@@ -117,7 +117,7 @@ def dotted_name(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | s
     return [file.replace(node, formatted(match, match["text"].replace("cuda", f"{{{device_type(file)}}}", 1)))]
 
 
-def out_of_memory(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def out_of_memory(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``"CUDA out of memory"`` → ``f"{compute_device.type.upper()} out of memory"``."""
     match = literal(node, file) if isinstance(node, ast.Constant) else None
     if match is None or match["prefix"] or in_formatted_string(node, file) or re.search(r"[{}\\]", match["text"]):
@@ -127,7 +127,7 @@ def out_of_memory(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] |
     return [file.replace(node, formatted(match, text))]
 
 
-def onnx_provider(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def onnx_provider(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """Where providers are listed, that of the NPU is put before CUDA's: ONNX Runtime passes over what it lacks."""
     parent = file.parent(node)
     if isinstance(node, ast.Constant) and isinstance(parent, ast.List) and file.code(node)[:1] in "\"'":
@@ -139,7 +139,7 @@ def onnx_provider(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] |
     return "list CANNExecutionProvider before it"
 
 
-def backend(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def backend(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``"nccl"`` → ``compute_device.dist_backend``; in a list of choices ``"hccl"`` is put beside it."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
         return _ODD
@@ -159,7 +159,7 @@ def backend(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str |
     ]
 
 
-def environment_variable(node: ast.AST, draft: Draft, file: PythonFile) -> list[Edit] | str | None:
+def environment_variable(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """A variable that is set for CUDA is set for the NPU as well; each machine passes over the other's."""
     read = "what an NPU reads is another variable; look at both"
     parent = file.parent(node)
@@ -171,15 +171,15 @@ def environment_variable(node: ast.AST, draft: Draft, file: PythonFile) -> list[
         if not isinstance(statement, ast.Assign) or statement.targets != [parent]:
             return read
         if not _repeatable(statement.value):
-            return _copied(node, parent, statement, draft, file) or read
+            return _copied(node, parent, statement, diagnostic, file) or read
     else:
         return read
     assert isinstance(statement, (ast.Assign, ast.Expr))
     start, end = file.source.start(statement), file.source.end(statement)
-    if any(edit.start < start or edit.end > end for edit in draft.edits) or indentation(statement, file) is None:
+    if any(edit.start < start or edit.end > end for edit in diagnostic.edits) or indentation(statement, file) is None:
         return read
     pieces, position = [], start
-    for edit in sorted(draft.edits):
+    for edit in sorted(diagnostic.edits):
         pieces += [file.source.segment(position, edit.start), edit.after]
         position = edit.end
     text = "".join([*pieces, file.source.segment(position, end)])
@@ -192,12 +192,12 @@ def environment_variable(node: ast.AST, draft: Draft, file: PythonFile) -> list[
 
 
 def _copied(
-    node: ast.AST, target: ast.Subscript, statement: ast.Assign, draft: Draft, file: PythonFile
+    node: ast.AST, target: ast.Subscript, statement: ast.Assign, diagnostic: Diagnostic, file: PythonFile
 ) -> list[Edit] | None:
     """The variable for the NPU with what the one for CUDA was given, where its value may not be worked out twice."""
-    if len(draft.edits) != 1 or indentation(statement, file) is None:
+    if len(diagnostic.edits) != 1 or indentation(statement, file) is None:
         return None
-    start, (edit,) = file.source.start(target), draft.edits
+    start, (edit,) = file.source.start(target), diagnostic.edits
     whole = file.code(target)
     new = whole[: edit.start - start] + edit.after + whole[edit.end - start :]
     text = f"{new} = {whole}"

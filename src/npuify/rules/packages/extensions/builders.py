@@ -12,8 +12,9 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.model import Edit, Finding, NativeOperator
+    from npuify.model import Edit, NativeOperator
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 
 _MODULE = "torch.utils.cpp_extension"
@@ -30,7 +31,7 @@ _MOST_TOLD = 6
     evidence=Evidence.PACKAGE,
     source="torch/utils/cpp_extension.py: CUDAExtension asks for CUDA_HOME as soon as it is made",
 )
-def cuda_extension_build(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def cuda_extension_build(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """Making a CUDAExtension stops setup.py where CUDA is not installed: it is made only where it is.
 
     Nothing changes on a machine with CUDA. On others the package installs without the extension; what imports it then
@@ -198,7 +199,7 @@ def _cuda_home(function: ast.expr, file: PythonFile) -> tuple[str, list[Edit]] |
     evidence=Evidence.PACKAGE,
     source="torch/utils/cpp_extension.py",
 )
-def cuda_extension_at_run_time(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Finding]:
+def cuda_extension_at_run_time(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     """torch.utils.cpp_extension.load and load_inline compile CUDA code when the program runs, which needs nvcc.
 
     Of code that stands in the file itself the finding says which operators it defines, what makes them hard, and which
@@ -218,7 +219,7 @@ def cuda_extension_at_run_time(node: ast.Call | ast.ImportFrom, file: PythonFile
             yield from _compiled(call, name or "", file)
 
 
-def _compiled(node: ast.Call, name: str, file: PythonFile) -> Iterator[Finding]:
+def _compiled(node: ast.Call, name: str, file: PythonFile) -> Iterator[Diagnostic]:
     texts = [
         inner.value for inner in ast.walk(node) if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
     ]

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.model import Evidence, Finding, Position, Safety, Severity
 from npuify.rules.registry import Rule, list_rule
+from npuify.rules.run import Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.engine.worker import Worker
+    from npuify.rules.run import Job
     from npuify.source.text import Text
 
 _COMMANDS: Final = re.compile(
@@ -59,9 +60,9 @@ class _CMake:
     def may_concern(self, lower: bytes) -> bool:
         return b"cuda" in lower or b"nccl" in lower or b"tensorrt" in lower
 
-    def findings(self, relative: str, kind: str, text: Text, worker: Worker) -> list[Finding]:
+    def findings(self, relative: str, kind: str, text: Text, job: Job) -> Result:
         plain = re.sub(rb"#[^\n]*", lambda match: b" " * len(match.group()), text.data)
-        return [_finding(relative, text, match, plain) for match in _COMMANDS.finditer(plain)]
+        return Result([_finding(relative, text, match, plain) for match in _COMMANDS.finditer(plain)])
 
     def is_whole(self, relative: str, kind: str, data: bytes) -> bool:
         return True

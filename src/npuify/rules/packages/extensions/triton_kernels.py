@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.knowledge.kernels import TritonFact
-    from npuify.model import Finding
     from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
 
 _GRID = "a grid has at most 65535 programs, and a program 192 KB of tensors, or 96 KB with double buffers"
 _SEVERITY = {
@@ -36,7 +36,7 @@ _FAMILIES = ("triton.language.float8", "triton.language.uint", "triton.language.
     evidence=Evidence.DOCUMENTED,
     source="triton-ascend, docs/en/migration_guide",
 )
-def triton_kernel(node: ast.FunctionDef, file: PythonFile) -> Iterator[Finding]:
+def triton_kernel(node: ast.FunctionDef, file: PythonFile) -> Iterator[Diagnostic]:
     """A Triton kernel: triton-ascend compiles most of them for Ascend 910B and later.
 
     The finding says what of the kernel triton-ascend has not, or has otherwise; the device of its tensors is migrated
@@ -119,7 +119,7 @@ def _short(fact: TritonFact) -> str:
     evidence=Evidence.DOCUMENTED,
     source="triton-ascend, docs/en/migration_guide",
 )
-def triton_runtime_of_gpu(node: ast.Attribute, file: PythonFile) -> Iterator[Finding]:
+def triton_runtime_of_gpu(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """The program asks Triton's driver for the GPU or its properties; an NPU's driver answers otherwise, or not."""
     name = file.qualname(node) or ""
     fact = triton_facts().get(name)
@@ -147,7 +147,7 @@ def triton_runtime_of_gpu(node: ast.Attribute, file: PythonFile) -> Iterator[Fin
     evidence=Evidence.DOCUMENTED,
     source="triton-ascend, docs/en/autotune_guide.md",
 )
-def triton_warps(node: ast.Call, file: PythonFile) -> Iterator[Finding]:
+def triton_warps(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """An NPU has no warps: configurations that differ in num_warps alone are tuned for nothing. Said once a file."""
     if not any(keyword.arg == "num_warps" for keyword in node.keywords) or file.recall("triton-warps"):
         return

@@ -1,0 +1,82 @@
+"""What a run is about, the same for every file, and how a part of a file is shown to the rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from npuify.rules.style_plan import StylePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from npuify.analysis.project import ProjectIndex
+    from npuify.knowledge import Product, ReleaseTable
+    from npuify.model import FileError, Finding
+    from npuify.rules.environment.program_options import ProgramOptions
+
+
+class Run(NamedTuple):
+    """What a run is about.
+
+    Attributes:
+        release: names and facts of the torch_npu release aimed at.
+        project: the project's files; it notes which of them are looked at.
+        plan: the style of the run.
+        soc: the kind of chip aimed at, a name in ``npuify.knowledge.products()``; empty means any.
+    """
+
+    release: ReleaseTable
+    project: ProjectIndex
+    plan: StylePlan = StylePlan()
+    soc: str = ""
+
+    @property
+    def product(self) -> Product | None:
+        """The kind of chip aimed at; None where any is."""
+        if not self.soc:
+            return None
+        from npuify.knowledge import products
+
+        return products()[self.soc]
+
+
+class Result(NamedTuple):
+    """What was found in a file, what of it could not be treated, and which other files were looked at for it."""
+
+    findings: list[Finding]
+    errors: list[FileError] = []  # noqa: RUF012 - nobody adds to it
+    looked_at: frozenset[str] = frozenset()
+
+
+class Analyse(Protocol):
+    """Shows a text, as a file of the project or a part of one, to the rules."""
+
+    def __call__(
+        self,
+        relative: str,
+        raw: bytes,
+        *,
+        kind: str = "",
+        needs_torch_npu: bool = False,
+        whole: bool = True,
+        later: bool = False,
+    ) -> Result:
+        """What is found; the arguments are those of :meth:`npuify.engine.worker.Worker.analyse`."""
+
+
+class Job(NamedTuple):
+    """What whoever looks at one file of any kind is given beside the file.
+
+    Attributes:
+        run: what the run is about; its project notes which files are looked at for this one.
+        analyse: shows a part of the file to the rules of another kind of file.
+        options: gives what the project's programs declare as options.
+        needs_torch_npu: earlier edits put names into the file that exist only after ``import torch_npu``.
+        later: this is not the first look at the file in this run.
+    """
+
+    run: Run
+    analyse: Analyse
+    options: Callable[[], ProgramOptions]
+    needs_torch_npu: bool = False
+    later: bool = False
