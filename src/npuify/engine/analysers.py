@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 from npuify.project.kinds import kind_of_path
 
 if TYPE_CHECKING:
-    from npuify.rules.run import Job, Result
+    from npuify.rules.job import Job
+    from npuify.rules.run import Result
     from npuify.source.text import Text
 
 MODULES = (

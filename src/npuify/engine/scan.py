@@ -14,6 +14,7 @@ from npuify.analysis.project import EVERY_FILE, ProjectIndex
 from npuify.engine.analysers import analysers_for, kinds
 from npuify.engine.cache import Outcome, ScanCache, stamp
 from npuify.engine.catalog import unknown_words
+from npuify.engine.extension_survey import native_operators
 from npuify.engine.prefilter import WORTH_A_PROCESS as FIRST_LOOKS
 from npuify.engine.prefilter import FirstLook, Seen, Unseen
 from npuify.engine.processes import Processes
@@ -26,7 +27,7 @@ from npuify.project.included import included_requirements
 from npuify.project.survey import KINDS, survey
 from npuify.rules.opt_ins import Wishes
 from npuify.rules.packages.extensions.survey import RULE as NATIVE
-from npuify.rules.packages.extensions.survey import findings_of, native_operators
+from npuify.rules.packages.extensions.survey import findings_of
 from npuify.rules.packages.third_party import RULE as THIRD_PARTY
 from npuify.rules.packages.third_party import Package, third_party_findings
 from npuify.rules.selection import Selection

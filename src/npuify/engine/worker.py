@@ -13,11 +13,12 @@ from npuify.engine.visitor import RuleSet, analyse
 from npuify.model import FileError, Finding
 from npuify.project.kinds import kind_of_path
 from npuify.rules.custom.findings import custom_findings
-from npuify.rules.environment.program_options import ProgramOptions
+from npuify.rules.job import Job
 from npuify.rules.operators.cpu_fallback import fallback_findings
 from npuify.rules.operators.stand_ins import stand_in_findings
 from npuify.rules.opt_ins import NOTHING
-from npuify.rules.run import Job, Result, Run
+from npuify.rules.program_options import ProgramOptions
+from npuify.rules.run import Result, Run
 from npuify.rules.style_plan import StylePlan
 from npuify.source.python import PythonSource, parses
 from npuify.source.quiet import quiet

@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from npuify.rules.style_plan import StylePlan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from npuify.analysis.project import ProjectIndex
     from npuify.knowledge import Product, ReleaseTable
     from npuify.model import FileError, Finding
-    from npuify.rules.environment.program_options import ProgramOptions
 
 
 class Run(NamedTuple):
@@ -62,21 +59,3 @@ class Analyse(Protocol):
         later: bool = False,
     ) -> Result:
         """What is found; the arguments are those of :meth:`npuify.engine.worker.Worker.analyse`."""
-
-
-class Job(NamedTuple):
-    """What whoever looks at one file of any kind is given beside the file.
-
-    Attributes:
-        run: what the run is about; its project notes which files are looked at for this one.
-        analyse: shows a part of the file to the rules of another kind of file.
-        options: gives what the project's programs declare as options.
-        needs_torch_npu: earlier edits put names into the file that exist only after ``import torch_npu``.
-        later: this is not the first look at the file in this run.
-    """
-
-    run: Run
-    analyse: Analyse
-    options: Callable[[], ProgramOptions]
-    needs_torch_npu: bool = False
-    later: bool = False

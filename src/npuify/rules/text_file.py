@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from npuify.knowledge import ReleaseTable
-    from npuify.rules.run import Job
+    from npuify.rules.job import Job
     from npuify.source.text import Text
 
 Replacement = tuple[int, int, str]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from npuify.source.text import UnreadableText
 
 if TYPE_CHECKING:
-    from npuify.rules.run import Job, Result
+    from npuify.rules.job import Job
+    from npuify.rules.run import Result
     from npuify.source.text import Text
 
 _WORDS = (b"torch", b"cuda", b"nccl", b"triton", b"pip install", b"nvidia", b"apex", b"writefile")

@@ -23,7 +23,7 @@ from npuify.source.text import Text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from npuify.rules.run import Job
+    from npuify.rules.job import Job
     from npuify.source.magics import WrittenFile
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")

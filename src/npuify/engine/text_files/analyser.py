@@ -14,8 +14,8 @@ from npuify.rules.text_file import TextFile
 from npuify.source.settings import UnreadableSettings, read
 
 if TYPE_CHECKING:
-    from npuify.rules.environment.program_options import ProgramOptions
-    from npuify.rules.run import Job
+    from npuify.rules.job import Job
+    from npuify.rules.program_options import ProgramOptions
     from npuify.source.text import Text
 
 _WORDS = (

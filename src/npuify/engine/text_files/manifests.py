@@ -15,7 +15,7 @@ from npuify.rules.environment.shell_commands import NVIDIA_COMMAND, judge_comman
 from npuify.source.shell import Command, Word
 
 if TYPE_CHECKING:
-    from npuify.rules.environment.program_options import ProgramOptions
+    from npuify.rules.program_options import ProgramOptions
     from npuify.rules.text_file import TextFile
     from npuify.source.settings import Document, Value
 

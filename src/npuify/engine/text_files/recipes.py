@@ -16,7 +16,7 @@ from npuify.rules.text_file import Given
 from npuify.source.docker import pairs, read
 
 if TYPE_CHECKING:
-    from npuify.rules.environment.program_options import ProgramOptions
+    from npuify.rules.program_options import ProgramOptions
     from npuify.rules.text_file import TextFile
     from npuify.source.docker import Instruction, Pair
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from npuify.rules.environment.options import Pair
-    from npuify.rules.environment.program_options import ProgramOptions
+    from npuify.rules.program_options import ProgramOptions
     from npuify.rules.text_file import TextFile
     from npuify.source.shell import Assignment, Script, Word
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.model import Finding
-    from npuify.rules.run import Job
+    from npuify.rules.job import Job
     from npuify.source.text import Text
 
 NORMALIZED = frozenset(("python", "shell"))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from npuify.model import Finding
-    from npuify.rules.environment.program_options import ProgramOptions
+    from npuify.rules.program_options import ProgramOptions
     from npuify.rules.text_file import TextFile
     from npuify.source.shell import Word
 

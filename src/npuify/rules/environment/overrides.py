@@ -13,13 +13,13 @@ import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.model import Safety
-from npuify.rules.environment.program_options import OptionUse
+from npuify.rules.program_options import OptionUse
 from npuify.source.settings import UnreadableSettings, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.rules.environment.program_options import ProgramOptions
+    from npuify.rules.program_options import ProgramOptions
 
 _READS_OVERRIDES = re.compile(rb"\bhydra\b|\bOmegaConf\b|\bomegaconf\b")
 _KEY = re.compile(r"\+{0,2}([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")

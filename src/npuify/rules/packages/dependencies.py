@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from npuify.knowledge.dependencies import Dependency
     from npuify.model import Finding
-    from npuify.rules.run import Job
+    from npuify.rules.job import Job
     from npuify.source.requirements import Entry
     from npuify.source.text import Text
 

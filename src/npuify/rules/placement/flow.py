@@ -8,7 +8,7 @@ Names are followed through assignments, loops and calls, within the file and int
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from npuify.source.types import TENSOR, infer
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.rules.context import PythonFile
-    from npuify.rules.placement.links import Links
     from npuify.source.python import PythonSource
 
 Kind = Literal["model", "loss", "loader"]
@@ -59,10 +58,20 @@ Place = tuple["Flow", ast.expr]
 """An expression, with the flow of the file that it stands in."""
 
 
+class OtherFiles(Protocol):
+    """The flows of the project's other files."""
+
+    def flow(self, relative: str) -> Flow | None:
+        """What the names of a file are bound to; None where it cannot be parsed."""
+
+    def far_callers(self, flow: Flow, function: Function) -> list[tuple[Flow, list[ast.Call]]]:
+        """The calls of a function from other files than its own."""
+
+
 class Flow:
     """The functions of one file, and what their names are bound to."""
 
-    def __init__(self, file: PythonFile, links: Links | None = None) -> None:
+    def __init__(self, file: PythonFile, links: OtherFiles | None = None) -> None:
         self.file = file
         self.links = links
         """The flows of the project's other files; None where the file is looked at alone."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from typing import NamedTuple
+
+from npuify.rules.packages.extensions.build import Build
 
 _SETUP = frozenset(("CUDAExtension", "CppExtension", "NpuExtension", "Extension", "SyclExtension"))
 AT_RUN_TIME = frozenset(("load", "load_inline"))
@@ -18,25 +19,6 @@ _WORDS = (
 )
 _MADE = re.compile(rb"Extension[ \t]*(?:\\\s*)?(?:[(;#\r\n]|\Z)")
 """The plain word stands in many a comment: it has to be called, or given another name."""
-
-
-class Build(NamedTuple):
-    """One extension."""
-
-    module: str
-    """Its name as Python imports it; empty where it cannot be told."""
-    sources: tuple[str, ...]
-    """Paths as written, as far as they are literals."""
-    file: str
-    line: int
-    kind: str
-    """The function that makes it: ``CUDAExtension``, ``load_inline``, …"""
-    code: tuple[str, ...] = ()
-    """Source code that ``load_inline`` is given."""
-    functions: tuple[str, ...] = ()
-    """The functions of that code that ``load_inline`` hands to Python."""
-    loader: str = ""
-    """The class whose ``load()`` gives the module, where one does."""
 
 
 def builds_in(relative: str, data: bytes) -> list[Build]:

@@ -12,7 +12,7 @@ from npuify.rules.run import Result
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.rules.run import Job
+    from npuify.rules.job import Job
     from npuify.source.text import Text
 
 _COMMANDS: Final = re.compile(

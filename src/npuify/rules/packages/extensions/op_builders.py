@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final
 
-from npuify.rules.packages.extensions.builds import Build
+from npuify.rules.packages.extensions.build import Build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from npuify.source.native_file import NativeFile
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from npuify.rules.packages.extensions.builds import Build
+    from npuify.rules.packages.extensions.build import Build
     from npuify.source.native_file import Binding, Function
 
 LIBRARIES: Final = frozenset(
