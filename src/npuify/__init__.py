@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npuify.version import __version__
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from npuify.model import Explanation, MigrationResult, ScanResult
     from npuify.options import Options
 
-__version__ = "0.1.0"
 __all__ = ["__version__", "check_environment", "diagnose", "explain", "migrate", "scan"]
 
 

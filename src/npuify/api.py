@@ -56,7 +56,7 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
     found = _explain_conversion(what)
     if found is not None:
         return found
-    from npuify import knowledge
+    import npuify.knowledge as knowledge
     from npuify.knowledge import failures
 
     fact = knowledge.environment().get(what)
@@ -118,7 +118,7 @@ _SERVED = {
 def _explain_operator(name: str, versions: list[str]) -> Explanation | None:
     """What serves an operator, ``aten::lgamma`` or ``aten::lgamma.out``, on the releases that were imported and
     asked."""
-    from npuify import knowledge
+    import npuify.knowledge as knowledge
 
     operator, _, overload = name.removeprefix("aten::").partition(".")
     rows = []
@@ -134,7 +134,7 @@ def _explain_operator(name: str, versions: list[str]) -> Explanation | None:
 
 
 def _explain_name(name: str, versions: list[str]) -> Explanation | None:
-    from npuify import knowledge
+    import npuify.knowledge as knowledge
 
     rows, meanings = [], dict[tuple[str, str], list[str]]()
     source, evidence, known, is_npu = "", Evidence.PACKAGE, False, False

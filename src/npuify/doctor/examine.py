@@ -7,8 +7,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuify import __version__
 from npuify.model import Evidence, NpuifyError
+from npuify.version import __version__
 
 from .capture import Recorder, encode_capture, read_capture
 from .checks import all_checks

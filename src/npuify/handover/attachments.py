@@ -14,7 +14,7 @@ from npuify.knowledge.versions import release_info
 from npuify.model import Severity
 
 if TYPE_CHECKING:
-    from npuify.handover.skill import Guide
+    from npuify.handover.guide import Guide
     from npuify.handover.texts import Texts
 
 _SCRIPTS: Final = Path(__file__).resolve().parent / "scripts"

@@ -21,7 +21,7 @@ from npuify.model import Severity
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.handover.skill import Guide
+    from npuify.handover.guide import Guide
     from npuify.handover.texts import Texts
     from npuify.model import Finding
 

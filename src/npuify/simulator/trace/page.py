@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuify import __version__
 from npuify.report.html.escape import escaped, shortened
 from npuify.report.html.frame import framed
+from npuify.version import __version__
 
-from .render import heading, remarks
 from .result import Support
 from .summary import ORDER, TITLES, counts, operators
+from .text import heading, remarks
 
 if TYPE_CHECKING:
     from .result import Call, TraceResult

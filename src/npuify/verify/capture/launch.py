@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from npuify import __version__
 from npuify.model import NpuifyError
 from npuify.simulator import launch as simulator
 from npuify.simulator.settings import PREFIX
 from npuify.simulator.settings import Settings as Simulated
+from npuify.version import __version__
 
 from .sameness_variables import variables
 from .settings import HOME, Settings
