@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from npuify.doctor.model import Status as DoctorStatus
 from npuify.handover.seen import HARDWARE, NOT_RUN
 from npuify.knowledge.hand_written import read_rows
 from npuify.model import Release, Severity
+from npuify.report.doctor import Status as DoctorStatus
 from npuify.report.summary import counted
 from npuify.version import __version__
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.doctor.model import Result, Status
 from npuify.model import Evidence
+from npuify.report.doctor import Result, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from npuify.doctor.facts import Facts
-    from npuify.doctor.model import Mend
+    from npuify.report.doctor import Mend
 
     Judge = Callable[[Facts], Iterator[Result]]
 
