@@ -12,17 +12,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npuify.version import __version__
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
     from typing import Any
 
     from npuify.diagnosis.model import Diagnosis
-    from npuify.doctor.model import Report
     from npuify.model import Explanation, MigrationResult, ScanResult
     from npuify.options import Options
+    from npuify.report.doctor import Report
 
-__version__ = "0.1.0"
 __all__ = ["__version__", "check_environment", "diagnose", "explain", "migrate", "scan"]
 
 
@@ -45,8 +46,8 @@ def migrate(
     force: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> MigrationResult:
-    """Migrate a project; see :func:`npuify.api.migrate`."""
-    from npuify.api import migrate as run
+    """Migrate a project; see :func:`npuify.migration.migrate`."""
+    from npuify.migration import migrate as run
     from npuify.options import Options
 
     return run(source, destination, options or Options(), mode=mode, force=force, progress=progress)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npuify.live.launch_paths import HOME, SHIM
 from npuify.live.patches import PATCHES
 from npuify.live.settings import Settings
+from npuify.process.environment import HOME, SHIM
 
 from .test_patches import ASKING, LINES, MAKE, SAME
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import textwrap
@@ -11,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npuify.live import launch, launch_paths
-from npuify.live.launch_paths import SHIM, SIMULATOR
 from npuify.live.patches import names
 from npuify.live.settings import Settings, from_environment
 from npuify.model import NpuifyError
+from npuify.process.environment import SHIM
 
 from .conftest import environment, needs_simulation, npuify
 
@@ -62,7 +61,7 @@ def test_patches_are_listed_and_the_environment_is_printed(tmp_path: Path) -> No
 
 def test_off_leaves_no_trace(tmp_path: Path) -> None:
     asked = "import sys, os; print([m for m in sys.modules if 'npuify' in m], [f for f in sys.meta_path if 'npuify' in repr(f)], type(os.environ).__name__, sys.excepthook is sys.__excepthook__)"
-    env = {**environment(), "PYTHONPATH": os.pathsep.join([str(SIMULATOR), str(SHIM)])}
+    env = {**environment(), "PYTHONPATH": str(SHIM)}
     done = subprocess.run(
         [sys.executable, "-c", asked], env=env, capture_output=True, text=True, timeout=60, check=True
     )
@@ -135,7 +134,7 @@ npuify.unload_ipython_extension(shell)
 
 def test_simulated_npus_are_started_as_simulate_starts_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without instructions that some virtual machines announce and refuse; but GPUs are not hidden."""
-    monkeypatch.setattr("npuify.simulator.launch.spare_amx", lambda made: made.update(ONEDNN_MAX_CPU_ISA="spared"))
+    monkeypatch.setattr("npuify.process.environment.spare_amx", lambda made: made.update(ONEDNN_MAX_CPU_ISA="spared"))
     before = {"CUDA_VISIBLE_DEVICES": "1", "PATH": "/bin"}
     made = launch_paths.environment(Settings(device="simulated"), before)
     assert made["ONEDNN_MAX_CPU_ISA"] == "spared"

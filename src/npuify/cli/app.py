@@ -74,7 +74,7 @@ app.command()(guarded(schema))
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from npuify import __version__
+        from npuify.version import __version__
 
         typer.echo(f"npuify {__version__}")
         raise typer.Exit

@@ -55,8 +55,8 @@ def doctor(
     """
     from npuify.cli.output import put
     from npuify.doctor.examine import check_environment
-    from npuify.doctor.model import Status
     from npuify.model import NpuifyError
+    from npuify.report.doctor import Status
 
     if captured is not None and root is not None:
         raise NpuifyError("--from and --root exclude each other")

@@ -132,9 +132,9 @@ def _job(
     more: dict[str, str] | None = None,
 ) -> int:
     from npuify.cli.output import put
-    from npuify.distribute.launching.answer import as_json, launch_text
-    from npuify.distribute.launching.job import job
-    from npuify.distribute.launching.launch import launch as make
+    from npuify.launch.answer import as_json, launch_text
+    from npuify.launch.job import job
+    from npuify.launch.launch import launch as make
 
     made = job(
         entry,
@@ -166,8 +166,8 @@ def _cluster(
     format: LaunchFormat,
 ) -> int:
     from npuify.cli.output import put
-    from npuify.distribute.launching.answer import as_json, cluster_text
-    from npuify.distribute.launching.cluster.build import build, cluster
+    from npuify.launch.answer import as_json, cluster_text
+    from npuify.launch.cluster.build import build, cluster
     from npuify.model import NpuifyError
 
     if asked.cards is not None or asked.nodes is not None or asked.master:
@@ -189,8 +189,8 @@ def _environment(
     import json
 
     from npuify.cli.output import put
-    from npuify.distribute.launching.environment import environment_script
-    from npuify.distribute.launching.write import write
+    from npuify.launch.write import write
+    from npuify.scripts.environment import environment_script
 
     script = environment_script(release, nodes=nodes, interface=interface)
     if output is not None:

@@ -76,9 +76,9 @@ def trace(
     from npuify.cli.output import put
     from npuify.cli.simulate import _bytes
     from npuify.model import NpuifyError
-    from npuify.simulator.trace.launch import trace as run
-    from npuify.simulator.trace.render import render
-    from npuify.simulator.trace.summary import fails
+    from npuify.trace.launch import trace as run
+    from npuify.trace.render import render
+    from npuify.trace.summary import fails
 
     arguments = list(program or [])
     if module is None and not arguments:

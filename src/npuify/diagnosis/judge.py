@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from npuify import __version__
 from npuify.knowledge.failures import causes
 from npuify.model import Evidence
+from npuify.version import __version__
 
 from .model import Confidence, Diagnosis, Event, Frame, Place, RankStory
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from npuify.model import Evidence, NpuifyError, Severity
+from npuify.report.doctor import Mend, Result, Status
 
-from .model import Mend, Result, Status
 from .sets import base_version
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from npuify import version
 from npuify.model import FileError, Finding  # noqa: TC001 - msgspec reads the annotations
 from npuify.project.traces import Trace
 from npuify.source.native_file import NativeFile  # noqa: TC001 - msgspec reads the annotations
@@ -207,14 +208,12 @@ def _folder() -> Path:
 
 def _own_code() -> str:
     """Changes whenever a file of npuify itself does."""
-    import npuify
-
-    package = Path(npuify.__file__).parent
+    package = Path(version.__file__).parent
     newest = 0
     for folder, _, names in os.walk(package):
         if not folder.endswith("__pycache__"):
             newest = max(newest, *(os.stat(f"{folder}/{name}").st_mtime_ns for name in names), 0)  # noqa: PTH116
-    return f"{npuify.__version__} {newest}"
+    return f"{version.__version__} {newest}"
 
 
 def _digest(parts: Iterable[str]) -> str:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from npuify.doctor.model import Report as DoctorReport
+from npuify.engine.scan import scan as scan_paths
 from npuify.handover.seen import Seen, read_seen
+from npuify.migration import migrate
 from npuify.model import MigrationResult, NpuifyError, ScanResult
 from npuify.options import Options  # noqa: TC001 - a field of a msgspec type
+from npuify.report.doctor import Report as DoctorReport
 from npuify.report.document import Migration, Scan
 
 if TYPE_CHECKING:
@@ -93,8 +95,6 @@ def read_record(
     Raises:
         NpuifyError: the project is no folder, or a report that is named cannot be read.
     """
-    import npuify
-
     if not project.is_dir():
         raise NpuifyError("is not the folder of a project", file=str(project))
     migration = _migration(project / REPORT_FOLDER / _MIGRATION)
@@ -104,10 +104,10 @@ def read_record(
         )
     planned = None
     if migration is None:
-        planned = npuify.migrate(project, None, options, mode="diff")
+        planned = migrate(project, None, options, mode="diff")
         scan = planned.scan
     else:
-        scan = npuify.scan([project], options)
+        scan = scan_paths([project], options)
         if scan.release.torch_npu == migration.release.torch_npu:
             # Its report says why this release was chosen.
             scan = msgspec.structs.replace(scan, release=migration.release)

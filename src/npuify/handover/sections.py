@@ -12,16 +12,16 @@ import shlex
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from npuify.doctor.model import Status as DoctorStatus
 from npuify.handover.marks import cell, code, line_of, prose
 from npuify.handover.pages import basis
 from npuify.knowledge.versions import release_info
 from npuify.model import Severity
+from npuify.report.doctor import Status as DoctorStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.handover.skill import Guide
+    from npuify.handover.guide import Guide
     from npuify.handover.texts import Texts
     from npuify.model import Finding
 

@@ -9,23 +9,34 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.model import Evidence
 
+from .names import npu_module_name
 from .schema import Counterpart, Meaning, Signature, Status
 
 if TYPE_CHECKING:
-    from .release import ReleaseTable
+    from collections.abc import Callable
+
+    from .names import ReleaseNames
+
+    CounterpartOf = Callable[[str], Counterpart | None]
 
 _DEVICE_NEUTRAL = ("torch.amp", "torch.accelerator")
 """Modules of torch that take the device as an argument, and stay as they are."""
 
 
-def find_counterpart(table: ReleaseTable, name: str) -> Counterpart | None:
-    """The counterpart of ``name`` on the release of ``table``; None: nothing knows the name."""
-    meaning = table.meaning(name)
+def find_counterpart(
+    table: ReleaseNames, name: str, meaning: Meaning | None, counterpart_of: CounterpartOf
+) -> Counterpart | None:
+    """The counterpart of ``name`` on the release of ``table``; None: nothing knows the name.
+
+    Args:
+        meaning: the hand-written row for the name.
+        counterpart_of: answers the same for the modules and classes that hold it.
+    """
     if meaning is None and not table.has_cuda(name):
         return None
-    npu = _npu_name(table, name, meaning)
+    npu = _npu_name(table, name, meaning, counterpart_of)
     if npu is None and meaning is None:
-        meaning = _meaning_of_what_holds_it(table, name)
+        meaning = _meaning_of_what_holds_it(name, counterpart_of)
     differences = _compare(table.signature(name), table.signature(npu)) if npu else _Differences()
     status: Status
     if npu is None:
@@ -51,13 +62,13 @@ def find_counterpart(table: ReleaseTable, name: str) -> Counterpart | None:
     )
 
 
-def _source(table: ReleaseTable, npu: str | None) -> str:
+def _source(table: ReleaseNames, npu: str | None) -> str:
     if table.evidence(npu or "torch_npu.npu") is Evidence.LIVE:
         return f"torch-npu {table.torch_npu}, imported without CANN"
     return f"torch-npu {table.torch_npu} and torch {table.torch}, their wheels"
 
 
-def _npu_name(table: ReleaseTable, name: str, meaning: Meaning | None) -> str | None:
+def _npu_name(table: ReleaseNames, name: str, meaning: Meaning | None, counterpart_of: CounterpartOf) -> str | None:
     if meaning is not None and meaning.npu is not None:
         return meaning.npu or None
     if name == "torch.cuda":
@@ -66,20 +77,20 @@ def _npu_name(table: ReleaseTable, name: str, meaning: Meaning | None) -> str | 
         return name
     # torch.cuda.memory.mem_get_info: the NPU may have it under another spelling only.
     for spelling in table.spellings(name):
-        found = _textual(table, spelling)
+        found = _textual(table, spelling, counterpart_of)
         if found is not None:
             return found
     return None
 
 
-def _meaning_of_what_holds_it(table: ReleaseTable, name: str) -> Meaning | None:
+def _meaning_of_what_holds_it(name: str, counterpart_of: CounterpartOf) -> Meaning | None:
     """The row of the module or class that is missing as a whole: what holds for torch.cuda.nccl holds in it too."""
     parent = name.rpartition(".")[0]
-    above = table.counterpart(parent) if "." in parent else None
+    above = counterpart_of(parent) if "." in parent else None
     return above.meaning if above is not None and above.npu is None else None
 
 
-def _textual(table: ReleaseTable, name: str) -> str | None:
+def _textual(table: ReleaseNames, name: str, counterpart_of: CounterpartOf) -> str | None:
     """The name with ``cuda`` replaced, part by part, if the table has it."""
     parent, _, last = name.rpartition(".")
     if name.startswith("torch._C."):
@@ -87,7 +98,7 @@ def _textual(table: ReleaseTable, name: str) -> str | None:
         parent = ""
         last = name[len("torch._C.") :]
     else:
-        above = table.counterpart(parent) if parent.startswith(("torch.cuda", "torch.backends")) else None
+        above = counterpart_of(parent) if parent.startswith(("torch.cuda", "torch.backends")) else None
         owner = above.npu if above is not None else None
     if owner is None:
         return None
@@ -97,7 +108,7 @@ def _textual(table: ReleaseTable, name: str) -> str | None:
     return None
 
 
-def exists(table: ReleaseTable, npu: str) -> bool:
+def exists(table: ReleaseNames, npu: str) -> bool:
     """Whether a name that a hand-written row gives is there.
 
     Names of torch itself that no table covers (``torch.OutOfMemoryError``) are taken as the row gives them.
@@ -113,9 +124,7 @@ def _without_cuda(text: str) -> str:
     return text.replace("CUDA", "NPU").replace("Cuda", "NPU").replace("cuda", "npu")
 
 
-def _import_path(table: ReleaseTable, npu: str) -> str | None:
-    from .release import npu_module_name
-
+def _import_path(table: ReleaseNames, npu: str) -> str | None:
     path = npu_module_name(npu)
     if not path.startswith(("torch_npu", *_DEVICE_NEUTRAL)):
         return None
@@ -152,7 +161,7 @@ def _compare(cuda: Signature | None, npu: Signature | None) -> _Differences:
     return _Differences(tuple(missing), tuple(renamed), tuple(moved))
 
 
-def _describe(table: ReleaseTable, name: str, npu: str | None, missing: tuple[str, ...]) -> str:
+def _describe(table: ReleaseNames, name: str, npu: str | None, missing: tuple[str, ...]) -> str:
     if npu is None:
         return f"torch_npu {table.torch_npu} has nothing in place of {name}."
     if missing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -10,11 +10,13 @@ from packaging.version import InvalidVersion, Version
 
 from npuify.model import NpuifyError, Release
 
-from .hand_written import version_rows
-from .release import RELEASES
+from .hand_written import DATA, version_rows
 
 if TYPE_CHECKING:
     from .schema import ReleaseInfo
+
+RELEASES: Final = DATA / "releases"
+"""The shipped tables."""
 
 _releases: tuple[ReleaseInfo, ...] | None = None
 

@@ -8,11 +8,9 @@ import sys
 import warnings
 
 from npuify.live import early, record
-from npuify.live.patches import PATCHES
+from npuify.live.patches import PATCHES, applied
 from npuify.live.settings import PREFIX, Settings
 
-applied: list[str] = []
-"""Patches that stand in this process, in the order in which they came."""
 failed: dict[str, str] = {}
 """Patches that could not be put in place → why."""
 

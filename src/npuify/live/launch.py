@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +12,8 @@ from npuify.live.launch_paths import environment
 from npuify.live.patches import names
 from npuify.live.settings import DEVICES, PREFIX, Settings
 from npuify.model import NpuifyError
+from npuify.process.command import become, command
+from npuify.process.python import answers, python_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,12 +59,7 @@ def check(python: str, settings: Settings, environ: dict[str, str]) -> tuple[str
 
         return check_simulator(python, environ)
     plain = {name: value for name, value in environ.items() if not name.startswith(PREFIX)}
-    plain["PYTHONPATH"] = os.pathsep.join(environ["PYTHONPATH"].split(os.pathsep)[1:])
-    done = subprocess.run([python, "-c", _ASKED], capture_output=True, text=True, check=False, env=plain)
-    lines = done.stdout.splitlines()
-    if done.returncode != 0 or len(lines) < 3:
-        raise NpuifyError(f"{python} does not run: {done.stderr.strip()[-300:]}")
-    torch, torch_npu, new_enough = lines[-3:]
+    torch, torch_npu, new_enough = answers(python, _ASKED, plain, 3)
     if not torch:
         raise NpuifyError(f"{python} has no PyTorch", advice="name the program's own Python with --python")
     if not torch_npu:
@@ -86,24 +81,13 @@ def run(settings: Settings, arguments: Sequence[str], *, module: bool = False, p
     Raises:
         NpuifyError: there is nothing to run, or its Python lacks what it needs.
     """
-    from npuify.simulator.launch import command
-
-    interpreter = _python(python)
+    interpreter = python_for(python)
     what = command(arguments, interpreter, module)
     environ, text = prepare(settings, interpreter)
     print(f"npuify run: {text}", file=sys.stderr, flush=True)
     if settings.trace:
         Path(settings.trace).unlink(missing_ok=True)
-    if os.name == "posix":
-        sys.stdout.flush()
-        os.execve(what[0] if os.path.isabs(what[0]) else shutil.which(what[0]) or what[0], what, environ)  # noqa: PTH117
-    return subprocess.run(what, env=environ, check=False).returncode
-
-
-def _python(asked: str) -> str:
-    from npuify.simulator.launch import python_for
-
-    return python_for(asked)
+    return become(what, environ)
 
 
 def prepare(settings: Settings, python: str) -> tuple[dict[str, str], str]:
@@ -131,7 +115,7 @@ def shell_lines(settings: Settings, python: str = "") -> str:
     Raises:
         NpuifyError: the Python lacks what it needs.
     """
-    environ, _ = prepare(settings, _python(python))
+    environ, _ = prepare(settings, python_for(python))
     changed = {
         name: value for name, value in environ.items() if value != os.environ.get(name) and name.startswith(_SHOWN)
     }

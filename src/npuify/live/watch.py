@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from npuify.live import record
-from npuify.live.apply import applied
 from npuify.live.frames import INSIDE
+from npuify.live.patches import applied
 from npuify.live.words import npu_text
 
 if TYPE_CHECKING:

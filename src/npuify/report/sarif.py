@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from npuify import __version__
 from npuify.model import ScanResult, Severity
 from npuify.report.places import Places, relative_uri
 from npuify.report.summary import in_order
 from npuify.source.text import Text, UnreadableText
+from npuify.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -75,3 +75,7 @@ PATCHES = (
 def names() -> tuple[str, ...]:
     """Of all patches, in the order in which they are put in place."""
     return tuple(patch.name for patch in PATCHES)
+
+
+applied: list[str] = []
+"""Patches that stand in this process, in the order in which they came."""

@@ -6,11 +6,11 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuify import __version__
 from npuify.report.html.escape import escaped, shortened
 from npuify.report.html.frame import framed
+from npuify.version import __version__
 
-from .render import lines_of, number, side_in_short, worst
+from .text import lines_of, number, side_in_short, worst
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from npuify import __version__
 from npuify.report.html.escape import escaped, shortened
 from npuify.report.html.frame import framed
+from npuify.version import __version__
 
 from .model import Status
 from .text import devices_in_words, ran_on

@@ -65,7 +65,7 @@ def accept(
     Raises:
         NpuifyError: wrong use, no torch, or the project cannot be migrated.
     """
-    from npuify.simulator.launch import python_for
+    from npuify.process.python import python_for
 
     _check(project, migrated, reference, target, work)
     asked = {
