@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "rooms.svg"
 _WIDTH, _HEIGHT, _GAP, _BETWEEN = 108, 34, 14, 40
 _MARGIN, _SHEET = 20, 1120
+_ASIDE = (0, -170, 170, -60, 230, -230, 60)
 _HEAD = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="13">
 <style>
@@ -87,7 +88,8 @@ def draw() -> str:
     boxes: dict[str, Box] = {}
     for row, rooms in enumerate(floors()):
         width = len(rooms) * _WIDTH + (len(rooms) - 1) * _GAP
-        left = (_SHEET - width) / 2
+        # A room alone on its floor stands aside, so that arrows that pass it can be followed.
+        left = (_SHEET - width) / 2 + (_ASIDE[row % len(_ASIDE)] if len(rooms) < 3 else 0)
         for column, name in enumerate(rooms):
             boxes[name] = Box(name, left + column * (_WIDTH + _GAP), _MARGIN + row * (_HEIGHT + _BETWEEN))
     height = 2 * _MARGIN + len(floors()) * (_HEIGHT + _BETWEEN) - _BETWEEN
