@@ -20,12 +20,12 @@ import msgspec
 from npuify import version
 from npuify.model import FileError, Finding  # noqa: TC001 - msgspec reads the annotations
 from npuify.project.traces import Trace
+from npuify.rules.packages.extensions.build import Build  # noqa: TC001 - msgspec reads the annotations
 from npuify.source.native_file import NativeFile  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from npuify.rules.packages.extensions.build import Build
     from npuify.rules.selection import Selection
 
 _TOO_NEW = 2_000_000_000
