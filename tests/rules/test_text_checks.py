@@ -138,7 +138,7 @@ def found(worker: Worker, text: str) -> list[npuify.Finding]:
 
 @pytest.mark.parametrize("soc", ["", "910"])
 def test_no_finding_is_lost_by_what_stands_beside_a_word(soc: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    project = ProjectIndex(Path("/nowhere"), [], [], soc=soc)
+    project = ProjectIndex(Path("/nowhere"), [], [])
     quick = Worker(RELEASE, Selection(), project)
     monkeypatch.setattr("npuify.engine.visitor._idle_words", lambda asking: {})
     thorough = Worker(RELEASE, Selection(), project)
