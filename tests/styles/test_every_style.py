@@ -16,7 +16,7 @@ from npuify import knowledge
 from npuify.engine.catalog import all_rules
 from npuify.options import Options
 from npuify.rewrite.plan import plan
-from npuify.styles import auto
+from npuify.styles.auto.restyle import FORMS, KEPT
 from npuify.styles.portable import restyle as portable
 
 from ..engine.test_every_rule import CASES, EXAMPLES, NPU_NAME, _file, _unsafe, _whole_statement
@@ -127,8 +127,8 @@ def test_every_rule_that_edits_python_has_its_place_in_each_style() -> None:
     listed = {**portable.FORMS, **portable.REFUSED, **dict.fromkeys(portable.SAME)}
     missing = {code for code in python if not all_rules()[code].style} - set(listed)
     assert not missing, "say in styles/portable.py what becomes of their edits"
-    missing = {code for code in python if not all_rules()[code].style} - set(auto.FORMS) - auto.KEPT
-    assert not missing, "say in styles/auto.py what becomes of their edits"
+    missing = {code for code in python if not all_rules()[code].style} - set(FORMS) - KEPT
+    assert not missing, "say in styles/auto/restyle.py what becomes of their edits"
 
 
 def test_refused_edits_say_why() -> None:

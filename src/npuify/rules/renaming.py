@@ -1,4 +1,4 @@
-"""Edits that turn one dotted name into another."""
+"""Edits that turn one dotted name into another, in code and in string literals."""
 
 from __future__ import annotations
 
@@ -51,3 +51,13 @@ def rename_chain(node: ast.Attribute | ast.Name, name: str, target: str, file: P
         # getattr(torch, "cuda"): the literal is edited by its own rule.
         return edits
     return edits if isinstance(current, ast.Name) else None
+
+
+def replace_in_literal(node: ast.Constant, old: str, new: str, file: PythonFile) -> Edit | None:
+    """Replace ``old`` by ``new`` inside the source of a string literal, or None unless it stands there just once."""
+    start, end = file.source.start(node), file.source.end(node)
+    text = file.source.data[start:end]
+    place = text.find(old.encode())
+    if place < 0 or text.find(old.encode(), place + 1) >= 0:
+        return None
+    return file.edit(start + place, start + place + len(old.encode()), new)

@@ -26,7 +26,7 @@ def restyle(diagnostic: Diagnostic, file: PythonFile) -> Diagnostic | None:
 
         return portable(diagnostic, node, file)
     if style == "auto":
-        from npuify.styles.auto import restyle as auto
+        from npuify.styles.auto.restyle import restyle as auto
 
         return auto(diagnostic, node, file)
     return diagnostic

@@ -9,6 +9,7 @@ from npuify.engine.text_files.embedded_python import is_python, judge_python
 from npuify.model import Safety, Severity
 from npuify.rules.backend_words import BACKEND_WORD
 from npuify.rules.device_use import DEVICE_NAME
+from npuify.rules.environment.batch_systems import judge_batch_options, judge_comment
 from npuify.rules.environment.options import (
     DEVICE,
     NCCL,
@@ -20,7 +21,7 @@ from npuify.rules.environment.options import (
     renaming,
 )
 from npuify.rules.environment.settings import judge_option
-from npuify.rules.environment.shell_commands import judge_batch_options, judge_command, judge_comment, judge_search_path
+from npuify.rules.environment.shell_commands import judge_command, judge_search_path
 from npuify.rules.environment.variables import Mention, Setting, judge_variables
 from npuify.rules.packages.pip_lines import judge_conda_line, judge_pip_lines
 from npuify.rules.text_file import Given

@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.attention.calls import OPERATOR, plan_of
+from npuify.rules.attention.call import OPERATOR
+from npuify.rules.attention.calls import plan_of
 from npuify.rules.attention.forms import FLASH_WORDS, VARIABLE_LENGTH, is_memory_efficient_attention
 from npuify.rules.registry import rule
 from npuify.rules.text_checks import not_called

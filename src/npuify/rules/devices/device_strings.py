@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from npuify.model import Safety, Severity
 from npuify.rules.cuda_builds import opens_cuda_build
 from npuify.rules.device_use import Use, device_table_entry, looked_up_by_device, use_of
-from npuify.rules.devices.names import replace_in_literal
 from npuify.rules.lightning import asked_of_lightning
 from npuify.rules.registry import rule
+from npuify.rules.renaming import replace_in_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -56,17 +56,7 @@ def cuda_environment_variable(node: ast.Constant, file: PythonFile) -> Iterator[
     from npuify.knowledge.variables import fact_of, translate
 
     if not _VARIABLE.fullmatch(name):
-        set_there = _SET_IN_COMMAND.match(name)
-        fact = fact_of(set_there.group(1)) if set_there and _runs_in_shell(node, file) else None
-        if fact is not None and fact.npu:
-            yield file.report(
-                node,
-                f"the command in this text sets {fact.cuda}; on Ascend it is {fact.npu}",
-                subject=fact.cuda,
-                evidence=fact.evidence,
-                source=fact.source,
-                advice=f"write {fact.npu} in the command",
-            )
+        yield from _set_in_command(node, name, file)
         return
     fact = fact_of(name)
     if fact is None:
@@ -118,6 +108,23 @@ def cuda_environment_variable(node: ast.Constant, file: PythonFile) -> Iterator[
         source=fact.source,
         advice=fact.message,
     )
+
+
+def _set_in_command(node: ast.Constant, text: str, file: PythonFile) -> Iterator[Diagnostic]:
+    """A finding for a variable that a command in a text sets."""
+    from npuify.knowledge.variables import fact_of
+
+    set_there = _SET_IN_COMMAND.match(text)
+    fact = fact_of(set_there.group(1)) if set_there and _runs_in_shell(node, file) else None
+    if fact is not None and fact.npu:
+        yield file.report(
+            node,
+            f"the command in this text sets {fact.cuda}; on Ascend it is {fact.npu}",
+            subject=fact.cuda,
+            evidence=fact.evidence,
+            source=fact.source,
+            advice=f"write {fact.npu} in the command",
+        )
 
 
 _NVIDIA_SMI = re.compile(r"(?:sudo\s+)?(?:\S*/)?nvidia-smi(?:\.exe)?(?=[\s|;&]|$)")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.calls import argument, imports_torch, keyword_of
 from npuify.rules.chip import without_fused_attention
-from npuify.rules.operators.operators import in_module_class
+from npuify.rules.operators.places import in_module_class
 from npuify.rules.registry import rule
 from npuify.source.types import TENSOR, infer
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.rules.import_guards import has_fallback, is_asked_for
 from npuify.rules.statements import _rest_of_line, ends_its_line, indentation
 
 if TYPE_CHECKING:
@@ -114,3 +115,21 @@ def removal(node: ast.stmt, file: PythonFile) -> Edit | None:
         start = file.source.start(node)
         return file.edit(start, file.source.end(node) + len(rest) - len(comment), "")
     return file.edit(file.source.text.line_starts[node.lineno - 1], following, "")
+
+
+def is_guarded(bound: Bound, file: PythonFile) -> bool:
+    return has_fallback(bound.statement, file) or is_asked_for(bound.statement, "apex", file)
+
+
+def may_be_passed_on(file: PythonFile) -> bool:
+    """Whether the file is one from which others are meant to import."""
+    return file.source.relative.endswith("__init__.py") or b"__all__" in file.source.data
+
+
+def is_mentioned(bound: Bound, file: PythonFile) -> bool:
+    """Whether the name stands anywhere else in code, even where it could not be told to be a use."""
+    return any(
+        (isinstance(node, ast.Name) and node.id == bound.name)
+        or (isinstance(node, (ast.Global, ast.Nonlocal)) and bound.name in node.names)
+        for node in file.nodes_on_lines_with(bound.name)
+    )
