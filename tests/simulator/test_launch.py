@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npuify.cli.simulate import _bytes
+from npuify.cli.options import size_in_bytes
 from npuify.model import NpuifyError
 from npuify.simulator import build, launch, tables
 from npuify.simulator.settings import Settings, from_environment
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     ("text", "size"), [("64GiB", 64 << 30), ("512 MiB", 512 << 20), ("8G", 8 << 30), ("1.5gb", 3 << 29), ("4096", 4096)]
 )
 def test_sizes(text: str, size: int) -> None:
-    assert _bytes(text) == size
+    assert size_in_bytes(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "much", "-1GiB", "0", "5 parsecs"])
 def test_sizes_that_are_none(text: str) -> None:
     with pytest.raises(NpuifyError):
-        _bytes(text)
+        size_in_bytes(text)
 
 
 def test_settings_survive_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
-from npuify.cli.options import SocOption, TorchNpuOption  # noqa: TC001 - typer reads the annotations
+from npuify.cli.options import ShortFormat, ShortFormatOption, SocOption, TorchNpuOption
 
 if TYPE_CHECKING:
     from npuify.model import Release
@@ -23,13 +23,6 @@ class Method(str, Enum):
     SPAWN = "spawn"
     LAUNCH = "launch"
     TORCH_NPU_RUN = "torch_npu_run"
-
-
-class LaunchFormat(str, Enum):
-    """How the answer is written."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 def launch(
@@ -72,7 +65,7 @@ def launch(
     ] = None,
     torch_npu: TorchNpuOption = None,
     soc: SocOption = None,
-    format: Annotated[LaunchFormat, typer.Option("--format", help="How to write the answer.")] = LaunchFormat.TEXT,
+    format: ShortFormatOption = ShortFormat.TEXT,
 ) -> int:
     """Write the scripts that start a program on many cards, of one machine or several.
 
@@ -128,7 +121,7 @@ def _job(
     force: bool,
     release: Release,
     soc: str,
-    format: LaunchFormat,
+    format: ShortFormat,
     more: dict[str, str] | None = None,
 ) -> int:
     from npuify.cli.output import put
@@ -151,7 +144,7 @@ def _job(
         visible=asked.visible,
     )
     result = make(made, output, vendor_script=asked.vendor_script, interface=asked.interface, force=force, more=more)
-    put(as_json(result) if format is LaunchFormat.JSON else launch_text(result), exact=format is LaunchFormat.JSON)
+    put(as_json(result) if format is ShortFormat.JSON else launch_text(result), exact=format is ShortFormat.JSON)
     return NOTHING_LEFT if result.complete else FINDINGS_REMAIN
 
 
@@ -163,7 +156,7 @@ def _cluster(
     force: bool,
     release: Release,
     soc: str,
-    format: LaunchFormat,
+    format: ShortFormat,
 ) -> int:
     from npuify.cli.output import put
     from npuify.launch.answer import as_json, cluster_text
@@ -179,12 +172,12 @@ def _cluster(
         whole = asked._replace(cards=len(first.cards), nodes=len(plan.machines), master=first.address, visible=visible)
         return _job(entry, whole, output, force, release, soc, format, more=files)
     result = build(hosts, output, force=force)
-    put(as_json(result) if format is LaunchFormat.JSON else cluster_text(result), exact=format is LaunchFormat.JSON)
+    put(as_json(result) if format is ShortFormat.JSON else cluster_text(result), exact=format is ShortFormat.JSON)
     return NOTHING_LEFT
 
 
 def _environment(
-    release: Release, nodes: int, interface: str, output: Path | None, force: bool, format: LaunchFormat
+    release: Release, nodes: int, interface: str, output: Path | None, force: bool, format: ShortFormat
 ) -> int:
     import json
 
@@ -195,7 +188,7 @@ def _environment(
     script = environment_script(release, nodes=nodes, interface=interface)
     if output is not None:
         write({"env.sh": script}, output, force=force)
-    if format is LaunchFormat.JSON:
+    if format is ShortFormat.JSON:
         where = str(output) if output is not None else ""
         put(
             json.dumps({"format": 1, "kind": "environment", "output": where, "files": {"env.sh": script}}, indent=2)

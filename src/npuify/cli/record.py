@@ -42,16 +42,5 @@ def record(
     from npuify.cli.options import settings
     from npuify.handover import read_record
 
-    options = settings(
-        [project],
-        torch_npu=torch_npu,
-        soc=None,
-        select=None,
-        ignore=None,
-        exclude=None,
-        unsafe=unsafe,
-        style=style,
-        jobs=jobs,
-        no_cache=False,
-    )
+    options = settings([project], torch_npu=torch_npu, unsafe=unsafe, style=style, jobs=jobs)
     return read_record(project, options, source=source, doctor=doctor, results=results or ())

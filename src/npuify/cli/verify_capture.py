@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.options import ModuleOption, ProgramArgument, PythonOption, size_in_bytes
 
 
 class Level(str, Enum):
@@ -35,14 +36,11 @@ class Dropout(str, Enum):
 
 
 def capture(
-    program: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="PROGRAM [ARGS]...", help="A Python file, torchrun, or a command, with its arguments."),
-    ] = None,
+    program: ProgramArgument = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="The folder that the capture goes to.")
     ] = None,
-    module: Annotated[str | None, typer.Option("-m", metavar="MODULE", help="Run a module, as python -m does.")] = None,
+    module: ModuleOption = None,
     steps: Annotated[int, typer.Option(min=0, help="Stop after so many steps; 0: run to the end.")] = 2,
     level: Annotated[Level, typer.Option(help="Record modules only, or the functions they call, too.")] = Level.MODULE,
     tensors: Annotated[
@@ -65,7 +63,7 @@ def capture(
         str, typer.Option(metavar="SIZE", help="Disk that one process fills with values at most.")
     ] = "4GiB",
     force: Annotated[bool, typer.Option("--force", help="Replace a capture that is there.")] = False,
-    python: Annotated[str, typer.Option(metavar="PATH", help="The Python to run the program with.")] = "",
+    python: PythonOption = "",
 ) -> int:
     """Run a program and record what its modules take, give and learn, to hold it against another run.
 
@@ -75,7 +73,6 @@ def capture(
     Examples: npuify verify capture -o cuda train.py --epochs 1;
     npuify verify capture -o npu --device simulated torchrun --nproc_per_node 2 train.py
     """
-    from npuify.cli.simulate import _bytes
     from npuify.model import NpuifyError
     from npuify.verify.capture.launch import capture as run
     from npuify.verify.capture.settings import Settings
@@ -90,7 +87,7 @@ def capture(
         seed=seed,
         dropout=dropout.value,
         calls=calls,
-        limit=_bytes(limit),
+        limit=size_in_bytes(limit),
     )
     done = run(
         [module, *arguments] if module else arguments,

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
-from npuify.cli.options import OutputOption  # noqa: TC001  typer reads it
-
-
-class CompareFormat(str, Enum):
-    """How a comparison is written."""
-
-    TEXT = "text"
-    JSON = "json"
-    HTML = "html"
+from npuify.cli.options import OutputOption, PageFormat, PageFormatOption
 
 
 def compare(
     a: Annotated[Path, typer.Argument(metavar="A", help="The capture of the original, or a dump of msprobe.")],
     b: Annotated[Path, typer.Argument(metavar="B", help="That of the migrated program.")],
-    format: Annotated[CompareFormat, typer.Option("--format", help="How to write the result.")] = CompareFormat.TEXT,
+    format: PageFormatOption = PageFormat.TEXT,
     output: OutputOption = None,
     allow: Annotated[
         list[str] | None,
@@ -51,5 +42,5 @@ def compare(
         if name not in ALLOWABLE:
             raise NpuifyError(f"{name!r} cannot be allowed", advice="one of " + ", ".join(ALLOWABLE))
     result = run(a, b, allow=allow or ())
-    put(render(result, format.value), output, exact=format is not CompareFormat.TEXT)
+    put(render(result, format.value), output, exact=format is not PageFormat.TEXT)
     return NOTHING_LEFT if result.agrees else FINDINGS_REMAIN

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
-from npuify.cli.options import OutputOption  # noqa: TC001 - typer reads the annotations
-
-
-class VerifyFormat(str, Enum):
-    """How the report is written."""
-
-    TEXT = "text"
-    JSON = "json"
-    HTML = "html"
-
-
-FormatOption = Annotated[VerifyFormat, typer.Option("--format", help="How to write the report.")]
+from npuify.cli.options import OutputOption, PageFormat, PageFormatOption
 
 
 def verify_loss(
@@ -45,7 +33,7 @@ def verify_loss(
     allow_identical: Annotated[
         bool, typer.Option("--allow-identical", help="Two files with the same bytes are two runs indeed.")
     ] = False,
-    format: FormatOption = VerifyFormat.TEXT,
+    format: PageFormatOption = PageFormat.TEXT,
     output: OutputOption = None,
 ) -> int:
     """Say whether two loss curves agree, the first steps and the long run apart, and where they part.
@@ -54,7 +42,8 @@ def verify_loss(
     Curves that say nothing about each other are refused. Exit code: 0 where they agree, 1 where not, 2 for wrong use
     and refusals.
     """
-    from npuify.cli.output import put
+    from npuify.cli.output import put_judgement
+    from npuify.verify.loss import page, text
     from npuify.verify.loss.model import Verdict
     from npuify.verify.loss.run import compare_losses
 
@@ -70,11 +59,5 @@ def verify_loss(
         offset=offset,
         allow_identical=allow_identical,
     )
-    if format is VerifyFormat.JSON:
-        from npuify.verify.loss.text import render_json as render
-    elif format is VerifyFormat.HTML:
-        from npuify.verify.loss.page import render_html as render
-    else:
-        from npuify.verify.loss.text import render_text as render
-    put(render(report), output, exact=format is not VerifyFormat.TEXT)
+    put_judgement(report, format.value, output, text=text.render_text, json=text.render_json, html=page.render_html)
     return NOTHING_LEFT if report.verdict is Verdict.ALIGNED else FINDINGS_REMAIN

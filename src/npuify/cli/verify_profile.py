@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
-from npuify.cli.options import OutputOption  # noqa: TC001 - typer reads the annotations
-from npuify.cli.verify_loss import FormatOption, VerifyFormat
+from npuify.cli.options import OutputOption, PageFormat, PageFormatOption
 
 
 def verify_profile(
@@ -26,7 +25,7 @@ def verify_profile(
         ),
     ] = "",
     no_trace: Annotated[bool, typer.Option("--no-trace", help="Read the tables only, not the trace.")] = False,
-    format: FormatOption = VerifyFormat.TEXT,
+    format: PageFormatOption = PageFormat.TEXT,
     output: OutputOption = None,
 ) -> int:
     """Say where the time of a step goes, what it waits for, and which advice for NPUs holds.
@@ -34,17 +33,12 @@ def verify_profile(
     Reads outputs of torch_npu's profiler, of msprof, and traces of PyTorch's profiler (CUDA, CPU, simulated NPU).
     Exit code: 0 where no advice holds, 1 where some does, 2 for wrong use.
     """
-    from npuify.cli.output import put
+    from npuify.cli.output import put_judgement
     from npuify.knowledge import choose_release
+    from npuify.verify.profile import page, text
     from npuify.verify.profile.run import read_profile
 
     release = choose_release(torch_npu, None).torch_npu if torch_npu else ""
     report = read_profile(profile, rank=rank, torch_npu=release, trace=not no_trace)
-    if format is VerifyFormat.JSON:
-        from npuify.verify.profile.text import render_json as render
-    elif format is VerifyFormat.HTML:
-        from npuify.verify.profile.page import render_html as render
-    else:
-        from npuify.verify.profile.text import render_text as render
-    put(render(report), output, exact=format is not VerifyFormat.TEXT)
+    put_judgement(report, format.value, output, text=text.render_text, json=text.render_json, html=page.render_html)
     return FINDINGS_REMAIN if report.advice else NOTHING_LEFT

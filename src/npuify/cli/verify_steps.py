@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
-from npuify.cli.options import OutputOption  # noqa: TC001 - typer reads the annotations
-from npuify.cli.verify_loss import FormatOption, VerifyFormat
+from npuify.cli.options import OutputOption, PageFormat, PageFormatOption
 
 
 class Target(str, Enum):
@@ -62,7 +61,7 @@ def verify_steps(
     work: Annotated[
         Path | None, typer.Option("--work", metavar="DIR", help="Leave captures, logs and copies in this new folder.")
     ] = None,
-    format: FormatOption = VerifyFormat.TEXT,
+    format: PageFormatOption = PageFormat.TEXT,
     output: OutputOption = None,
 ) -> int:
     """Run the acceptance: forward, backward, compare, iterations, loss, resume, several cards.
@@ -74,7 +73,8 @@ def verify_steps(
     """
     import sys
 
-    from npuify.cli.output import put
+    from npuify.cli.output import put_judgement
+    from npuify.verify.steps import page, text
     from npuify.verify.steps.model import Status
     from npuify.verify.steps.run import accept, worst
 
@@ -98,11 +98,5 @@ def verify_steps(
         work=work,
         progress=told,
     )
-    if format is VerifyFormat.JSON:
-        from npuify.verify.steps.text import render_json as render
-    elif format is VerifyFormat.HTML:
-        from npuify.verify.steps.page import render_html as render
-    else:
-        from npuify.verify.steps.text import render_text as render
-    put(render(report), output, exact=format is not VerifyFormat.TEXT)
+    put_judgement(report, format.value, output, text=text.render_text, json=text.render_json, html=page.render_html)
     return FINDINGS_REMAIN if worst(report) is Status.FAILED else NOTHING_LEFT

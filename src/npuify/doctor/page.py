@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npuify.html.escape import escaped
+from npuify.html.sheet import sheet
 from npuify.report.doctor import Status
-from npuify.report.html.escape import escaped
-from npuify.report.html.sheet import sheet
 
 from .text import VERDICTS, cards_in_short
 

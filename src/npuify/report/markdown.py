@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from npuify.model import Evidence, MigrationResult, Safety, ScanResult
 from npuify.report.summary import counted, in_order, summarise
 from npuify.report.verdict import by_status, hours, judge, status
-from npuify.report.visible import in_one_line
+from npuify.visible import in_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

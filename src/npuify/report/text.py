@@ -10,7 +10,7 @@ from npuify.report.places import Places
 from npuify.report.scope import is_aside
 from npuify.report.summary import Summary, counted, in_order, severities_in_words, summarise
 from npuify.report.verdict import Level, by_status, hours, judge
-from npuify.report.visible import file_name, in_one_line
+from npuify.visible import file_name, in_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

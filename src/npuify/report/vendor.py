@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.model import MigrationResult
 from npuify.report.changes import defused
-from npuify.report.visible import file_name, in_one_line
 from npuify.rules.topics import answers
+from npuify.visible import file_name, in_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

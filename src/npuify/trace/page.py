@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuify.report.html.escape import escaped, shortened
-from npuify.report.html.frame import framed
+from npuify.html.escape import escaped, shortened
+from npuify.html.frame import framed
 from npuify.trace.result import Support
 from npuify.trace.summary import ORDER, TITLES, counts, operators
 from npuify.trace.text import heading, remarks

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from .attention_core import UNBOUNDED
 from .autograd import vector_jacobian
-from .fusion_attention import fusion_attention, with_rope
+from .fusion_attention import listed, with_rope
 from .table import DERIVATIVES, operator
+from .training_attention import Request, fusion_attention
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,28 +53,26 @@ def npu_fusion_attention_grad(
     sink: torch.Tensor | None = None,
     **version: Any,
 ) -> tuple[Any, ...]:
+    request = Request(
+        "npu_fusion_attention",
+        head_num,
+        input_layout,
+        padding_mask,
+        atten_mask,
+        scale_value,
+        keep_prob,
+        pre_tockens,
+        next_tockens,
+        prefix,
+        actual_seq_qlen,
+        actual_seq_kvlen,
+        sparse_mode,
+        softmax_layout,
+        seed,
+    )
+
     def again(q: Any, k: Any, v: Any, p: Any, s: Any) -> Any:
-        return fusion_attention(
-            q,
-            k,
-            v,
-            head_num,
-            input_layout,
-            pse=p,
-            padding_mask=padding_mask,
-            atten_mask=atten_mask,
-            scale=scale_value,
-            keep_prob=keep_prob,
-            before=pre_tockens,
-            after=next_tockens,
-            prefix=prefix,
-            query_ends=actual_seq_qlen,
-            key_ends=actual_seq_kvlen,
-            sparse_mode=sparse_mode,
-            softmax_layout=softmax_layout,
-            sink=s,
-            seed=seed,
-        )[0]
+        return fusion_attention(q, k, v, p, s, request)[0]
 
     found = vector_jacobian(again, [query, key, value, pse, sink], [dy])
     return (*found[:3], _none_or(found[3], query), _none_or(found[4], query))
@@ -114,31 +113,27 @@ def npu_fusion_attention_grad_v2(
     softmax_layout: str = "",
     sink: torch.Tensor | None = None,
 ) -> tuple[Any, ...]:
+    request = Request(
+        "npu_fusion_attention_v2",
+        head_num,
+        input_layout,
+        padding_mask,
+        atten_mask,
+        scale_value,
+        keep_prob,
+        pre_tokens,
+        next_tokens,
+        prefix,
+        actual_seq_qlen,
+        actual_seq_kvlen,
+        sparse_mode,
+        softmax_layout,
+        seed,
+        pse_type == 0,
+    )
+
     def again(q: Any, k: Any, v: Any, p: Any, query_extra: Any, key_extra: Any, s: Any) -> Any:
-        return with_rope(
-            q,
-            k,
-            v,
-            head_num,
-            input_layout,
-            query_extra,
-            key_extra,
-            pse=p,
-            padding_mask=padding_mask,
-            atten_mask=atten_mask,
-            scale=scale_value,
-            keep_prob=keep_prob,
-            before=pre_tokens,
-            after=next_tokens,
-            prefix=prefix,
-            query_ends=actual_seq_qlen,
-            key_ends=actual_seq_kvlen,
-            sparse_mode=sparse_mode,
-            softmax_layout=softmax_layout,
-            sink=s,
-            seed=seed,
-            pse_type=pse_type,
-        )[0]
+        return with_rope(q, k, v, p, query_extra, key_extra, s, request, pse_type)[0]
 
     found = vector_jacobian(again, [query, key, value, pse, query_rope, key_rope, sink], [dy])
     return (*found[:3], *(_none_or(gradient, query) for gradient in found[3:]))
@@ -166,8 +161,8 @@ def npu_fusion_attention_grad_v3(
         head_num,
         input_layout,
         seed=0 if seed is None or rest.get("keep_prob", 1.0) >= 1.0 else int(seed.item()),
-        actual_seq_qlen=None if actual_seq_qlen is None else actual_seq_qlen.tolist(),
-        actual_seq_kvlen=None if actual_seq_kvlen is None else actual_seq_kvlen.tolist(),
+        actual_seq_qlen=listed(actual_seq_qlen),
+        actual_seq_kvlen=listed(actual_seq_kvlen),
         **rest,
     )
     return found

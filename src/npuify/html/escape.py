@@ -6,7 +6,7 @@ import html
 import json
 from typing import Any
 
-from npuify.report.visible import visible
+from npuify.visible import visible
 
 
 def escaped(text: str) -> str:
