@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuify.analysis.project import ProjectIndex, may_define_cuda
+from npuify.engine.visitor import RuleSet
 from npuify.engine.worker import Worker
 from npuify.helpers import compute_device as helper
 from npuify.model import EntryPoint, Mention, Survey
@@ -52,11 +53,21 @@ def worker(
     """A worker for the files under ``root``; for no files at all without it."""
     if root is None:
         if plan is not None:
-            return Worker(release, Selection(select, ignore), ProjectIndex(Path("/nowhere"), [], []), plan, soc)
+            selection = Selection(select, ignore)
+            index = ProjectIndex(Path("/nowhere"), [], [])
+            rules = prepared(selection, plan.style, plan.place_on_npu, soc)
+            return Worker(release, selection, index, plan, soc, rules)
         return _bare(release, select, ignore, soc)
     files = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.py"))
     own = [name for name in files if may_define_cuda((root / name).read_bytes(), (root / name).read_bytes().lower())]
-    return Worker(release, Selection(select, ignore, WISHES), ProjectIndex(root, files, own), plan or StylePlan(), soc)
+    plan, selection, index = plan or StylePlan(), Selection(select, ignore, WISHES), ProjectIndex(root, files, own)
+    return Worker(release, selection, index, plan, soc, prepared(selection, plan.style, plan.place_on_npu, soc))
+
+
+@cache
+def prepared(selection: Selection, style: str, place: bool, soc: str) -> RuleSet:
+    """The rules, prepared once: that takes much longer than looking at a small file."""
+    return RuleSet(selection, style, placing=place, soc=soc)
 
 
 @cache

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import os
 import random
 import re
 from functools import cache
@@ -43,12 +45,25 @@ _BODY = re.compile(r"^([ \t]*)(?:async )?(?:def|class) [^\n]*:[ \t]*\n([ \t]+)",
 _HEAD = re.compile(r"^(?:def|class|@)", re.MULTILINE)
 
 
+ALL = os.environ.get("NPUIFY_TESTS") == "all"
+"""Whether whole modules and many seeds are tried (``./check all``); else the beginnings of the modules, with few."""
+LENGTH = 400
+"""Lines of a module's beginning; the statement at the end is whole."""
+
+
 @cache
 def text_of(module: str) -> str:
     """The source of a module."""
     spec = importlib.util.find_spec(module)
     assert spec is not None and spec.origin is not None
-    return Path(spec.origin).read_text("utf-8")
+    text = Path(spec.origin).read_text("utf-8")
+    return text if ALL else beginning(text)
+
+
+def beginning(text: str) -> str:
+    """``text`` up to the end of the statement that its first lines end in."""
+    ends = [node.end_lineno or 0 for node in ast.parse(text).body]
+    return "".join(text.splitlines(keepends=True)[: next((end for end in ends if end >= LENGTH), None)])
 
 
 def with_cuda(text: str, chance: random.Random, count: int = 4, lines: tuple[str, ...] = LINES) -> str:

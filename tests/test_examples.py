@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
@@ -18,8 +14,12 @@ import npuify
 from npuify.options import Options
 from npuify.report import render_scan
 
+from .warm import Program
+
 if TYPE_CHECKING:
     from npuify.model import MigrationResult
+
+    from .warm import Warm
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PROJECTS = sorted(path.parent.name for path in EXAMPLES.glob("*/requirements.txt"))
@@ -186,25 +186,6 @@ def test_the_traps_are_in_the_examples(kept: Kept) -> None:
     assert kept.text in (EXAMPLES / kept.project / kept.file).read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
-@pytest.mark.parametrize("name", PROJECTS)
-def test_runs_on_the_cpu(name: str, tmp_path: Path) -> None:
-    project = tmp_path / name
-    shutil.copytree(EXAMPLES / name, project)
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    for command in COMMANDS[name]:
-        done = subprocess.run(
-            [sys.executable, *command.split()],
-            cwd=project,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-
-
 @pytest.mark.parametrize("name", PROJECTS)
 def test_migrated_parses_and_is_whole(name: str, migrated: dict[str, tuple[Path, MigrationResult]]) -> None:
     folder, result = migrated[name]
@@ -303,30 +284,23 @@ def portable(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
 @pytest.mark.parametrize("name", PROJECTS)
 def test_the_portable_copy_does_on_the_cpu_what_the_original_does(
-    name: str, portable: dict[str, Path], tmp_path: Path
+    name: str, portable: dict[str, Path], tmp_path: Path, on_cpu: Warm
 ) -> None:
-    """What they print differs in times only, and the files that they write have the same names."""
+    """Both run to their end; what they print differs in times only, and the files that they write have the same names."""
     said, written = [], []
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
     for source in (EXAMPLES / name, portable[name]):
         project = tmp_path / source.parent.name / name
         shutil.copytree(source, project, ignore=shutil.ignore_patterns("npuify-report", "__pycache__"))
         before = set(project.rglob("*"))
         lines = []
         for command in COMMANDS[name]:
-            done = subprocess.run(
-                [sys.executable, *command.split()],
-                cwd=project,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=300,
-            )
-            assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-            lines += done.stdout.splitlines()
+            ranks, words = (2, command.removeprefix(TORCHRUN).split()) if TORCHRUN in command else (1, command.split())
+            program = Program(words, project)
+            for done in on_cpu.ranks(ranks, program) if ranks > 1 else on_cpu.run(program):
+                assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+                lines += done.stdout.splitlines()
         said.append([_WITHOUT_TIMES.sub("#", line) for line in lines])
         new = {path.relative_to(project).as_posix() for path in set(project.rglob("*")) - before}
         written.append({path for path in new if "__pycache__" not in path})

@@ -14,12 +14,12 @@ from npuify.engine.worker import parses
 from npuify.source.text import Text, UnreadableText
 
 from .harness import migrated, worker
-from .real_code import MODULES, damaged, text_of, with_cuda, with_lines
+from .real_code import ALL, MODULES, damaged, text_of, with_cuda, with_lines
 
 if TYPE_CHECKING:
     from npuify.model import Edit
 
-SEEDS = 2
+SEEDS = 8 if ALL else 2
 
 
 def check(raw: bytes) -> None:

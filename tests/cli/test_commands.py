@@ -31,6 +31,8 @@ from npuify.options import Options
 if TYPE_CHECKING:
     from click.testing import Result
 
+pytestmark = pytest.mark.core
+
 RELEASE = Release("2.7.1", "2.7.1", "8.3", "asked for")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,15 @@ def commands(page: Path) -> list[list[str]]:
     return found
 
 
+@cache
+def npuify() -> Any:
+    """The command, made once: it has many."""
+    return typer.main.get_command(app)
+
+
 def unknown(words: list[str]) -> list[str]:
     """Options in ``words`` that their command does not have, up to the program that is given its own."""
-    command: Any = typer.main.get_command(app)
+    command = npuify()
     while hasattr(command, "commands"):
         name = words[0]
         assert name in command.commands, f"there is no command {name!r}"

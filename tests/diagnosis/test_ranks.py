@@ -17,6 +17,8 @@ from .samples import diagnosed
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.core
+
 OOM = "RuntimeError: NPU out of memory. Tried to allocate 5.03 GiB (NPU 3; 60.96 GiB total capacity; 1 free)"
 WAIT = (
     "EI0002: [PID: 77] 2025-06-25-11:15:{second}.586.187 The wait execution of the Notify register times out. Reason: The "

@@ -12,6 +12,8 @@ from npuify.distribute.convert import Wishes, is_refused
 from npuify.model import NpuifyError
 from tests.distribute.conversion import convert, training
 
+pytestmark = pytest.mark.core
+
 REFUSED = {
     "NPU390": [
         """

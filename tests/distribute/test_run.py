@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import shutil
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import npuify
 from npuify.distribute.convert import Wishes, distribute
 from npuify.options import Options
-from tests.simulator.conftest import environment
+from npuify.simulator.settings import Settings
+from tests.warm import Program
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed"),
-    pytest.mark.skipif(not any(map(shutil.which, ("g++", "clang++", "c++"))), reason="no C++ compiler"),
-]
+if TYPE_CHECKING:
+    from tests.warm import Warm
 
+pytestmark = pytest.mark.slow
 PROGRAMS = Path(__file__).parents[1] / "data" / "distribute"
 ROOT = Path(__file__).parents[2]
 EXAMPLE = "image_classification"
@@ -31,12 +26,13 @@ ARGUMENTS = (
     "--epochs 2 --batch-size 16 --train-size 64 --val-size 20 --workers 0 --image-size 8 --width 4 --no-amp"
 ).split()
 NAMES = ("classifier", "adversaries", "regression", "committee", EXAMPLE)
+SIMULATED = Settings(cpu_random=True, policy="off").environment()
 OPTIONS = Options(unsafe=True, jobs=1, cache=False)
 Logs = dict[str, list[dict[str, Any]]]
 
 
-def run(folder: Path, programs: list[Path], cards: int) -> Logs:
-    """What each program did, by its folder's name, on each rank; without torchrun on one card."""
+def run(folder: Path, programs: list[Path], cards: int, on_npus: Warm) -> Logs:
+    """What each program did, by its folder's name, on each rank; as without torchrun on one card."""
     logs = folder / "logs"
     logs.mkdir()
     jobs = [
@@ -50,12 +46,9 @@ def run(folder: Path, programs: list[Path], cards: int) -> Logs:
         for program in programs
     ]
     (folder / "jobs.json").write_text(json.dumps(jobs))
-    launcher = ["torchrun", "--standalone", f"--nproc_per_node={cards}"] if cards > 1 else []
-    command = [sys.executable, "-m", "npuify", "simulate", "--cpu-random", "--policy=off", *launcher]
-    command += [str(ROOT / "tools" / "many_cards" / "driver.py"), str(folder / "jobs.json")]
-    env = {**environment(), "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    driver = Program([str(ROOT / "tools" / "many_cards" / "driver.py"), str(folder / "jobs.json")], folder, SIMULATED)
+    for done in on_npus.ranks(cards, driver) if cards > 1 else on_npus.run(driver):
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return {
         program.parent.name: [
             json.loads((logs / f"{program.parent.name}.{rank}.json").read_text()) for rank in range(cards)
@@ -74,20 +67,20 @@ def converted(folder: Path) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def one(tmp_path_factory: pytest.TempPathFactory) -> tuple[Logs, Path]:
+def one(tmp_path_factory: pytest.TempPathFactory, on_npus: Warm) -> tuple[Logs, Path]:
     """What the converted programs do in one process, and two that were only migrated (``original``, ``example``)."""
     folder = tmp_path_factory.mktemp("one")
     npuify.migrate(PROGRAMS / "regression.py", folder / "original", OPTIONS)
     npuify.migrate(ROOT / "examples" / EXAMPLE, folder / "example", OPTIONS)
     programs = [*converted(folder), folder / "original" / "regression.py", folder / "example" / "train.py"]
-    return run(folder, programs, 1), folder
+    return run(folder, programs, 1, on_npus), folder
 
 
 @pytest.fixture(scope="module", params=[2, 4])
-def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Logs, Path]:
+def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, on_npus: Warm) -> tuple[Logs, Path]:
     """What the converted programs do on several cards, and where."""
     folder = tmp_path_factory.mktemp(f"many{request.param}")
-    return run(folder, converted(folder), request.param), folder
+    return run(folder, converted(folder), request.param, on_npus), folder
 
 
 def curve(ranks: list[dict[str, Any]]) -> list[float]:

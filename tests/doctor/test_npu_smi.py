@@ -11,6 +11,8 @@ from npuify.knowledge.machines import chip
 
 from .machines import HEALTHY, load
 
+pytestmark = pytest.mark.core
+
 
 def cards(name: str) -> tuple[Card, ...]:
     return parse(load(name).commands["npu-smi info"].stdout).cards

@@ -98,6 +98,7 @@ def test_documentation(code: str) -> None:
         assert rule.example("After")
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(("name", "before", "after"), EXAMPLES, ids=NAMES)
 def test_result(name: str, before: str, after: str) -> None:
     assert _output(name, before) == after

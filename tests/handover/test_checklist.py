@@ -26,6 +26,8 @@ from npuify.report.areas import _AREAS
 from ..doctor.machines import load
 from .conftest import OPTIONS
 
+pytestmark = pytest.mark.core
+
 
 def states(made: Checklist) -> dict[str, str]:
     return {point.id: point.state for point in made.points}

@@ -15,6 +15,8 @@ from npuify.model import NpuifyError
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.core
+
 GOOD = """\
 # a comment
 [[name]]

@@ -20,7 +20,7 @@ from npuify.helpers import compute_device as helper
 from npuify.options import Options
 
 from ..harness import output
-from ..simulator.test_examples import EXAMPLES, INFERENCE, alone, free_port, original, tensors
+from ..simulator.test_examples import EXAMPLES, INFERENCE, free_port, original, tensors
 from ..styles.test_portable_names import NAMES
 
 if importlib.util.find_spec("torch") is None:
@@ -103,7 +103,11 @@ def test_devices_and_types_are_what_they_were(monkeypatch: pytest.MonkeyPatch) -
 def _run(folder: Path, *arguments: str) -> str:
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("NPUIFY_")},
-        **alone(free_port()),
+        "RANK": "0",
+        "LOCAL_RANK": "0",
+        "WORLD_SIZE": "1",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_port()),
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
         "PYTHONWARNINGS": "ignore",
     }

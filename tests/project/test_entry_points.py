@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from npuify.model import Survey
 
+pytestmark = pytest.mark.core
+
 GUARD = 'import torch\nif __name__ == "__main__":\n    main()\n'
 
 

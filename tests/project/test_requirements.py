@@ -13,6 +13,8 @@ from npuify.project.requirements import _from_conda, _from_poetry, _specifier
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.core
+
 
 def found(root: Path, **files: str) -> tuple[str, str, int] | None:
     for name, text in files.items():

@@ -32,6 +32,8 @@ from npuify.report.summary import nothing_left, summarise
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.core
+
 replace = msgspec.structs.replace
 
 

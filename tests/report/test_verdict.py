@@ -15,6 +15,8 @@ from npuify.report.verdict import Level, hours, judge
 if TYPE_CHECKING:
     from npuify.model import Finding, MigrationResult, ScanResult
 
+pytestmark = pytest.mark.core
+
 replace = msgspec.structs.replace
 
 SURVEY = Survey(

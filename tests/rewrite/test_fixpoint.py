@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from npuify.model import Finding
     from npuify.rules.context import PythonFile
 
+pytestmark = pytest.mark.core
+
 
 def fake_rule(monkeypatch: pytest.MonkeyPatch, check: Callable[..., Iterator[Finding]]) -> object:
     """A worker that runs only ``check``, which sees the module."""

@@ -12,6 +12,8 @@ from npuify.model import NpuifyError
 from npuify.rewrite import tree
 from npuify.rewrite.tree import check_destination, replace_files, skipped_entries, write_tree
 
+pytestmark = pytest.mark.core
+
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX modes and links")
 
 

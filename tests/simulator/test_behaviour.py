@@ -97,12 +97,12 @@ def comparable(answer: dict[str, Any]) -> tuple[str, str]:
     return str(answer.get("error", "value")), text
 
 
-def test_statements_are_answered_as_the_real_one_answers(simulate: Simulate, tmp_path: Path) -> None:
+def test_statements_are_answered_as_the_real_one_answers(start: Simulate, tmp_path: Path) -> None:
     if torch.__version__.partition("+")[0] != RELEASE:
         pytest.skip(f"compares with torch_npu {RELEASE}, which needs that torch; here is {torch.__version__}")
     live = tables.release_table(RELEASE)["live"]["behaviour"]
     program = RUN.format(probes=str(PROBES), names=SCENARIOS)
-    simulate(program, "--devices=1", "--soc=Ascend910B2", "--policy=warn")
+    start(program, "--devices=1", "--soc=Ascend910B2", "--policy=warn")
     differ, compared, unused = {}, 0, dict(DIFFER)
     for i, name in enumerate(SCENARIOS):
         ours = json.loads((tmp_path / f"{i}.json").read_text())

@@ -7,18 +7,23 @@ import importlib.util
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import npuify
 from npuify.options import Options
 from npuify.simulator import tables
+from npuify.simulator.settings import Settings
+from tests.warm import Program
 
 from .conftest import environment
+
+if TYPE_CHECKING:
+    from tests.warm import Done, Warm
 
 pytestmark = [
     pytest.mark.slow,
@@ -33,6 +38,8 @@ TAG = "train.py --config=configs/small.yaml --set=train.steps=6 --set=train.log_
 GPT = "--steps=3 --batch-size=2 --layers=1 --width=16 --heads=2 --no-compile"
 INFERENCE = (("make_weights.py", "--steps=1"), ("infer.py", "--images=4"), ("benchmark.py", "--repeats=1"))
 STYLES = ("npu", "portable", "auto")
+SIMULATED = Settings(cpu_random=True, policy="off").environment()
+SIMULATE = [sys.executable, "-m", "npuify", "simulate", "--cpu-random", "--policy=off"]
 TRAINED = ("image_classification", "small_gpt", "ddp_training")
 TOGETHER = Path(__file__).with_name("in_one_process.py")
 ON_NPU = ["--set=train.device=npu", "--set=distributed.backend=hccl"]
@@ -62,19 +69,17 @@ def original(name: str, folder: Path) -> Path:
     return folder
 
 
-def run(command: list[str], folder: Path, more: dict[str, str] | None = None) -> str:
-    env = {**environment(), **(more or {}), "CUDA_VISIBLE_DEVICES": "-1", "PYTHONWARNINGS": "ignore"}
+def run(command: list[str], folder: Path) -> str:
+    env = {**environment(), "CUDA_VISIBLE_DEVICES": "-1", "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout + done.stderr
 
 
-def on_npu(folder: Path, *arguments: str) -> str:
-    return run([sys.executable, "-m", "npuify", "simulate", "--cpu-random", "--policy=off", *arguments], folder)
-
-
-def on_cpu(folder: Path, *arguments: str) -> str:
-    return run([sys.executable, *arguments], folder)
+def ended_well(*all_done: Done) -> str:
+    for done in all_done:
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return "".join(done.stdout + done.stderr for done in all_done)
 
 
 def tensors(folder: Path) -> dict[str, object]:
@@ -106,21 +111,25 @@ def assert_same(npu: Path, cpu: Path) -> None:
 
 
 @pytest.fixture(scope="module", name="ddp_on_cpu")
-def _ddp_on_cpu(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _ddp_on_cpu(tmp_path_factory: pytest.TempPathFactory, on_cpu: Warm) -> Path:
     """What two processes on the CPU end with."""
     cpu = original("ddp_training", tmp_path_factory.mktemp("ddp") / "cpu")
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
-    on_cpu(cpu, *launcher, *TAG.split(), "--set=distributed.backend=gloo")
+    ended_well(*on_cpu.ranks(2, Program([*TAG.split(), "--set=distributed.backend=gloo"], cpu)))
     return cpu
 
 
-@pytest.mark.parametrize("style", STYLES)
-def test_ddp_training_on_two(style: str, tmp_path: Path, ddp_on_cpu: Path) -> None:
-    npu = migrated("ddp_training", tmp_path / "npu", style)
-    launcher = "--standalone --nproc_per_node=2".split()
-    settings = ON_NPU if style == "portable" else []
-    said = on_npu(npu, "--devices=2", "torchrun", *launcher, *TAG.split(), *settings)
+def test_ddp_training_as_users_start_it(tmp_path: Path, ddp_on_cpu: Path) -> None:
+    npu = migrated("ddp_training", tmp_path / "npu")
+    launcher = "torchrun --standalone --nproc_per_node=2".split()
+    said = run([*SIMULATE, "--devices=2", *launcher, *TAG.split()], npu)
     assert said.count("npuify: simulating") == 1, "said once for all processes"
+    assert_same(npu, ddp_on_cpu)
+
+
+@pytest.mark.parametrize("style", [style for style in STYLES if style != "npu"])
+def test_ddp_training_on_two(style: str, tmp_path: Path, ddp_on_cpu: Path, on_npus: Warm) -> None:
+    npu = migrated("ddp_training", tmp_path / "npu", style)
+    ended_well(*on_npus.ranks(2, Program([*TAG.split(), *(ON_NPU if style == "portable" else [])], npu, SIMULATED)))
     assert_same(npu, ddp_on_cpu)
 
 
@@ -138,34 +147,22 @@ def programs(folder: Path, on_npu: bool, settings: list[str]) -> str:
     )
 
 
-def alone(port: int) -> dict[str, str]:
-    """The environment that torchrun gives the only process."""
-    return {
-        "RANK": "0",
-        "LOCAL_RANK": "0",
-        "WORLD_SIZE": "1",
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-    }
-
-
 @pytest.fixture(scope="module", name="all_on_cpu")
-def _all_on_cpu(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _all_on_cpu(tmp_path_factory: pytest.TempPathFactory, on_cpu: Warm) -> Path:
     folder = tmp_path_factory.mktemp("cpu")
     for name in TRAINED:
         original(name, folder / name)
     what = programs(folder, False, ["--set=distributed.backend=gloo"])
-    run([sys.executable, str(TOGETHER), what], folder, alone(free_port()))
+    ended_well(*on_cpu.ranks(1, Program([str(TOGETHER), what], folder)))
     return folder
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_all_on_one_process(style: str, tmp_path: Path, all_on_cpu: Path) -> None:
+def test_all_on_one_process(style: str, tmp_path: Path, all_on_cpu: Path, on_npus: Warm) -> None:
     for name in [*TRAINED, "inference"]:
         migrated(name, tmp_path / name, style)
     what = programs(tmp_path, True, ON_NPU if style == "portable" else [])
-    command = [sys.executable, "-m", "npuify", "simulate", "--cpu-random", "--policy=off", str(TOGETHER), what]
-    said = run(command, tmp_path, alone(free_port()))
+    said = ended_well(*on_npus.ranks(1, Program([str(TOGETHER), what], tmp_path, SIMULATED)))
     assert "device: Ascend910B1" in said
     # With transfer_to_npu a program's own devices are called what it calls them.
     name = "cuda" if style == "auto" else "npu"
@@ -173,12 +170,6 @@ def test_all_on_one_process(style: str, tmp_path: Path, all_on_cpu: Path) -> Non
     assert f"float16 on {name}:0" in said
     for name in TRAINED:
         assert_same(tmp_path / name, all_on_cpu / name)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_the_environment_is_as_it_was() -> None:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,11 +15,14 @@ from npuify.cli.options import size_in_bytes
 from npuify.model import NpuifyError
 from npuify.simulator import build, launch, tables
 from npuify.simulator.settings import Settings, from_environment
+from tests.warm import Program
 
 from .conftest import environment
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.warm import Warm
 
     from .conftest import Simulate
 
@@ -45,24 +47,34 @@ def test_settings_survive_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
     assert from_environment() == settings
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "said"),
-    [
-        ("SOC", "Nope", "NPUIFY_SIMULATE_SOC: npuify cannot simulate a chip called Nope; it knows Ascend910A"),
-        ("TORCH_NPU", "9", "NPUIFY_SIMULATE_TORCH_NPU: npuify knows no torch_npu 9; it knows 2.1"),
-        ("DEVICES", "x", "NPUIFY_SIMULATE_DEVICES=x is not a number from 1 to 64"),
-        ("DEVICES", "65", "NPUIFY_SIMULATE_DEVICES=65 is not a number from 1 to 64"),
-        ("MEMORY", "8GiB", "NPUIFY_SIMULATE_MEMORY=8GiB is not a number"),
-        ("POLICY", "maybe", "NPUIFY_SIMULATE_POLICY=maybe is none of off, warn, error"),
-        ("ENGINE", "gpu", "NPUIFY_SIMULATE_ENGINE=gpu is none of auto, native, python"),
-    ],
-)
-def test_a_variable_that_is_wrong_is_told_in_one_line(name: str, value: str, said: str) -> None:
-    environ = launch.environment(Settings(), dict(os.environ)) | {f"NPUIFY_SIMULATE_{name}": value}
+WRONG = [
+    ("SOC", "Nope", "NPUIFY_SIMULATE_SOC: npuify cannot simulate a chip called Nope; it knows Ascend910A"),
+    ("TORCH_NPU", "9", "NPUIFY_SIMULATE_TORCH_NPU: npuify knows no torch_npu 9; it knows 2.1"),
+    ("DEVICES", "x", "NPUIFY_SIMULATE_DEVICES=x is not a number from 1 to 64"),
+    ("DEVICES", "65", "NPUIFY_SIMULATE_DEVICES=65 is not a number from 1 to 64"),
+    ("MEMORY", "8GiB", "NPUIFY_SIMULATE_MEMORY=8GiB is not a number"),
+    ("POLICY", "maybe", "NPUIFY_SIMULATE_POLICY=maybe is none of off, warn, error"),
+    ("ENGINE", "gpu", "NPUIFY_SIMULATE_ENGINE=gpu is none of auto, native, python"),
+]
+BY_NAME = pytest.mark.parametrize(("name", "value", "said"), WRONG, ids=[f"{name}={value}" for name, value, _ in WRONG])
+
+
+@BY_NAME
+def test_a_variable_that_is_wrong_is_told_in_one_line(
+    name: str, value: str, said: str, on_npus: Warm, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text("import torch, torch_npu")
+    (done,) = on_npus.run(Program(["program.py"], tmp_path, {f"NPUIFY_SIMULATE_{name}": value}))
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"npuify: {said}") and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_a_wrong_variable_ends_a_process_that_imports_torch() -> None:
+    environ = launch.environment(Settings(), dict(os.environ)) | {"NPUIFY_SIMULATE_DEVICES": "x"}
     command = [sys.executable, "-c", "import torch, torch_npu"]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 1
-    assert done.stderr.startswith(f"npuify: {said}") and done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr == "npuify: NPUIFY_SIMULATE_DEVICES=x is not a number from 1 to 64\n"
 
 
 def test_the_launcher_of_torch_npu_needs_no_port(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,8 +136,8 @@ def test_a_compiler_with_a_static_library_only(found: str, linked: list[str], tm
     assert build._standard_library(str(tool), tmp_path / "none") == []
 
 
-def test_exit_codes_arguments_and_modules(simulate: Simulate, tmp_path: Path) -> None:
-    said = simulate("import sys; print(sys.argv[1:]); sys.exit(7)", arguments=("--devices", "x", "-m"), code=7)
+def test_exit_codes_arguments_and_modules(start: Simulate, tmp_path: Path) -> None:
+    said = start("import sys; print(sys.argv[1:]); sys.exit(7)", arguments=("--devices", "x", "-m"), code=7)
     assert "['--devices', 'x', '-m']" in said
     (tmp_path / "sitecustomize.py").write_text("print('own sitecustomize')")
     (tmp_path / "tool.py").write_text("import torch_npu, torch.npu.amp; print(torch_npu.npu.amp is torch.npu.amp)")
@@ -138,12 +150,12 @@ def test_exit_codes_arguments_and_modules(simulate: Simulate, tmp_path: Path) ->
     assert "True" in done.stdout
 
 
-def test_what_cannot_be_simulated_is_refused_before_the_program_starts(simulate: Simulate, tmp_path: Path) -> None:
+def test_what_cannot_be_simulated_is_refused_before_the_program_starts(start: Simulate, tmp_path: Path) -> None:
     for options, message in (
         (("--soc=Ascend911",), "npuify cannot simulate a chip called Ascend911; it knows Ascend"),
         (("--torch-npu=9.9",), "npuify knows no torch_npu 9.9"),
     ):
-        said = simulate("print('started')", *options, code=2)
+        said = start("print('started')", *options, code=2)
         assert said.startswith(f"npuify: {message}"), said
         assert "started" not in said and "Traceback" not in said
     done = subprocess.run(
@@ -169,13 +181,12 @@ def test_operators_by_key_of_a_release_that_was_not_asked() -> None:
 def test_interrupt_reaches_the_program(tmp_path: Path) -> None:
     program = tmp_path / "wait.py"
     program.write_text(
-        "import time\nprint('ready', flush=True)\ntry:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    raise SystemExit(9)\n"
+        "import time\ntry:\n    print('ready', flush=True)\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    raise SystemExit(9)\n"
     )
     command = [sys.executable, "-m", "npuify", "simulate", str(program)]
     process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 9
     process.stdout.close()

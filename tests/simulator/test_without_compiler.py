@@ -46,13 +46,13 @@ needs_python_device = pytest.mark.skipif(
 
 @needs_python_device
 def test_tensors_training_and_gaps(
-    simulate: Simulate, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+    start: Simulate, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     empty = tmp_path_factory.mktemp("empty")
     monkeypatch.setenv("XDG_CACHE_HOME", str(empty))
     monkeypatch.setenv("HOME", str(empty))  # where macOS has its caches
-    said = simulate(
+    said = start(
         """
         import copy, io
         import torch, torch_npu

@@ -12,6 +12,8 @@ from npuify.source.docker import pairs
 from npuify.source.docker import read as read_docker
 from npuify.source.settings import UnreadableSettings, read
 
+pytestmark = pytest.mark.core
+
 
 def values(kind: str, text: str) -> list[tuple[str, str, str]]:
     data = text.encode()

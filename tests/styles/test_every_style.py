@@ -43,6 +43,7 @@ def _migrated(name: str, text: str, style: str) -> str:
     return output(text, unsafe=_unsafe(name), name=_file(name), style=style)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(("name", "before", "style"), CASE, ids=IDS)
 def test_result(name: str, before: str, style: str) -> None:
     assert _migrated(name, before, style) == _expected(name, before, style)

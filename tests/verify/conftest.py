@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING
+import functools
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from tools.verify_faults.running import PROGRAMS, capture_all
+from tools.verify_faults import running
+from tools.verify_faults.running import PROGRAMS
 from tools.verify_faults.table import FAULTS, SOUND
 
+from tests.warm import ROOT, Program
+
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tests.warm import Warm
+
+CAPTURED = Path(__file__).with_name("captured.py")
 
 
 @pytest.fixture(scope="session")
-def captures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A capture of each program sound, twice, with each fault, and in each other way; by ``program: fault or way``."""
-    pytest.importorskip("torch")
+def capture_all(on_cpu: Warm) -> Callable[..., dict[str, Path]]:
+    """As that of the tools, in forks of the process that all parts use."""
     pytest.importorskip("numpy")
-    if not hasattr(os, "fork"):
-        pytest.skip("the programs run in forks")
+
+    def run(requests: Sequence[Mapping[str, Any]], *_: object, **__: object) -> subprocess.CompletedProcess[str]:
+        failed, said = 0, ""
+        for request in requests:
+            program = Program([str(CAPTURED), *request["arguments"]], ROOT, request["environment"])
+            (done,) = on_cpu.run(program)
+            if done.returncode:
+                Path(request["failed"]).touch()
+                failed, said = 1, said + done.stderr
+        return subprocess.CompletedProcess([], failed, "", said)
+
+    return functools.partial(running.capture_all, run=run)
+
+
+@pytest.fixture(scope="session")
+def captures(tmp_path_factory: pytest.TempPathFactory, capture_all: Callable[..., dict[str, Path]]) -> dict[str, Path]:
+    """A capture of each program sound, twice, with each fault, and in each other way; by ``program: fault or way``."""
     wanted = {}
     for program in ("gpt", "cnn"):
         for again in ("", "again"):

@@ -17,7 +17,7 @@ from npuify.verify.capture.launch import close
 from npuify.verify.capture.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 PROGRAMS = Path(__file__).resolve().parent
 ROOT = PROGRAMS.parents[1]
@@ -37,6 +37,7 @@ def capture_all(
     warm: Sequence[str] = (),
     failures: dict[str, str] | None = None,
     cuda: bool = False,
+    run: Callable[..., subprocess.CompletedProcess[str]] | None = None,
 ) -> dict[str, Path]:
     """Capture each of ``wanted``, a program's file and arguments by name.
 
@@ -44,6 +45,7 @@ def capture_all(
         warm: modules to import before the first.
         cuda: the programs may see CUDA devices.
         failures: where to put what went wrong, by name; without it, a failure is an error.
+        run: what runs the programs instead of :func:`forked`.
 
     Returns:
         The capture's folder of each.
@@ -59,7 +61,7 @@ def capture_all(
         mark = folder / f"failed{number}"
         requests.append({"environment": own.environment(), "arguments": list(arguments), "failed": str(mark)})
         made[name] = (own, folder / f"capture{number}", list(arguments), mark)
-    done = forked(requests, warm, cuda=cuda)
+    done = (run or forked)(requests, warm, cuda=cuda)
     if done.returncode != 0 and failures is None:
         raise RuntimeError(f"{done.stdout}\n{done.stderr}")
     found = {}

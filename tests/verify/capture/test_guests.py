@@ -9,16 +9,19 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("numpy")
 
-from tools.verify_faults.running import capture_all
 
 from npuify.verify.comparison.compare import compare
 from npuify.verify.comparison.reading import read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the programs run in forks")
 SOURCE = Path(__file__).parents[3] / "src"
@@ -59,7 +62,7 @@ def written(folder: Path, name: str, text: str) -> str:
     return str(folder / name)
 
 
-def test_traces_maps_and_loading_processes(tmp_path: Path) -> None:
+def test_traces_maps_and_loading_processes(tmp_path: Path, capture_all: Callable[..., dict[str, Path]]) -> None:
     program = written(tmp_path, "program.py", STRANGE)
     made = capture_all({"a": [program], "b": [program]}, tmp_path)
     found = read(made["a"])
@@ -72,7 +75,9 @@ def test_traces_maps_and_loading_processes(tmp_path: Path) -> None:
     assert compare(made["a"], made["b"], allow=["same-device"]).agrees
 
 
-def test_processes_of_one_rank_go_together_in_their_order(tmp_path: Path) -> None:
+def test_processes_of_one_rank_go_together_in_their_order(
+    tmp_path: Path, capture_all: Callable[..., dict[str, Path]]
+) -> None:
     program = """
         import sys, torch
         net = torch.nn.Linear(4, int(sys.argv[1]))

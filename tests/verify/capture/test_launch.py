@@ -19,6 +19,8 @@ from npuify.verify.comparison.compare import compare
 from npuify.verify.comparison.reading import read
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from npuify.verify.comparison.model import Rank
 
 pytestmark = [
@@ -150,7 +152,7 @@ def test_data_parallel_on_several_cards(tmp_path: Path) -> None:
     assert result.matched == 6
 
 
-def test_a_function_that_gives_no_gradient(tmp_path: Path) -> None:
+def test_a_function_that_gives_no_gradient(tmp_path: Path, capture_all: Callable[..., dict[str, Path]]) -> None:
     """As cuDNN's recurrent functions do for a state that nothing used."""
     program = written(
         tmp_path,
@@ -172,15 +174,16 @@ def test_a_function_that_gives_no_gradient(tmp_path: Path) -> None:
         net(torch.randn(2, 4))[0].sum().backward()
         """,
     )
-    capture(tmp_path / "a", program)
-    rank = read(tmp_path / "a").ranks[0]
+    rank = read(capture_all({"a": [program]}, tmp_path)["a"]).ranks[0]
     assert sorted(call.name for call in rank.calls) == ["Sequential", "Sequential.0", "Sequential.1"]
     slots = {slot for gradient in rank.gradients for _, slot in gradient.targets}
     assert "output.0" in slots
     assert "output.1" not in slots
 
 
-def test_half_precision_draws_the_numbers_of_float32(tmp_path: Path) -> None:
+def test_half_precision_draws_the_numbers_of_float32(
+    tmp_path: Path, capture_all: Callable[..., dict[str, Path]]
+) -> None:
     program = written(
         tmp_path,
         """
@@ -197,7 +200,7 @@ def test_half_precision_draws_the_numbers_of_float32(tmp_path: Path) -> None:
         torch.nn.Linear(2, 2)(torch.ones(1, 2))
         """,
     )
-    capture(tmp_path / "a", program)
+    assert capture_all({"a": [program]}, tmp_path)
 
 
 def test_what_is_recorded_of_a_step(captures: dict[str, Path]) -> None:

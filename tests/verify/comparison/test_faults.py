@@ -6,20 +6,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tools.verify_faults.judging import found_rightly, named
-from tools.verify_faults.running import PROGRAMS, capture_all
+from tools.verify_faults.running import PROGRAMS
 from tools.verify_faults.table import FAULTS, SOUND, Fault, Sound
 
 from npuify.verify.capture.settings import Settings
 from npuify.verify.comparison.compare import compare
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from npuify.verify.comparison.result import Comparison
 
 
 @pytest.fixture(scope="module")
-def operators(tmp_path_factory: pytest.TempPathFactory, captures: dict[str, Path]) -> dict[str, Path]:
+def operators(
+    tmp_path_factory: pytest.TempPathFactory, captures: dict[str, Path], capture_all: Callable[..., dict[str, Path]]
+) -> dict[str, Path]:
     """Some faults once more, with operators; ``captures`` skips where programs cannot be run so."""
     program = str(PROGRAMS / "gpt.py")
     wanted = {fault: [program, "--fault", fault, "--steps", "1"] for fault in _AT_OPERATORS}

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tools.verify_faults.judging import named
-from tools.verify_faults.running import capture_all
 
 from npuify.verify.comparison.compare import compare
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 PROGRAM = """
@@ -45,7 +45,7 @@ for _ in range(3):
 
 
 @pytest.fixture(scope="module")
-def captures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def captures(tmp_path_factory: pytest.TempPathFactory, capture_all: Callable[..., dict[str, Path]]) -> dict[str, Path]:
     pytest.importorskip("torch")
     pytest.importorskip("numpy")
     if not hasattr(os, "fork"):

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.core
+
 np = pytest.importorskip("numpy")
 
 from npuify.knowledge import tolerances  # noqa: E402

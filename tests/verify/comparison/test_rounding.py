@@ -11,11 +11,11 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("numpy")
 
-from tools.verify_faults.running import capture_all
 
 from npuify.verify.comparison.compare import compare
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from npuify.verify.comparison.result import Comparison
@@ -99,7 +99,9 @@ OTHER_KERNELS = """
 
 
 @pytest.fixture(scope="module")
-def held(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Comparison]:
+def held(
+    tmp_path_factory: pytest.TempPathFactory, capture_all: Callable[..., dict[str, Path]]
+) -> dict[str, Comparison]:
     folder: Path = tmp_path_factory.mktemp("rounding")
     program = folder / "program.py"
     program.write_text(textwrap.dedent(PROGRAM), encoding="utf-8")
@@ -125,7 +127,7 @@ def test_another_backward(held: dict[str, Comparison]) -> None:
     assert (first.kind, first.name) == ("backward", "Sequential.3")
 
 
-def test_cell_states_and_what_is_computed_again(tmp_path: Path) -> None:
+def test_cell_states_and_what_is_computed_again(tmp_path: Path, capture_all: Callable[..., dict[str, Path]]) -> None:
     """A bias before a norm has a gradient of rounding alone, also where the gradient around it cannot be seen."""
     program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(OTHER_KERNELS), encoding="utf-8")

@@ -11,13 +11,13 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("numpy")
 
-from tools.verify_faults.running import capture_all
 from tools.verify_faults.zoo.rates import tried
 
 from npuify.verify.comparison.compare import compare
 from npuify.verify.comparison.limits import gradient_limit, module_limit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from npuify.verify.comparison.result import Comparison
@@ -58,7 +58,9 @@ PROGRAM = """
 
 
 @pytest.fixture(scope="module")
-def held(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Comparison]:
+def held(
+    tmp_path_factory: pytest.TempPathFactory, capture_all: Callable[..., dict[str, Path]]
+) -> dict[str, Comparison]:
     folder: Path = tmp_path_factory.mktemp("small")
     program = folder / "program.py"
     program.write_text(textwrap.dedent(PROGRAM), encoding="utf-8")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.core
+
 
 def curve(values: list[float], *, start: int = 1, every: int = 1, metric: str = "loss") -> Curve:
     return Curve("run.log", "log", metric, tuple(range(start, start + every * len(values), every)), tuple(values))
