@@ -150,7 +150,7 @@ class Engine(ABC):
             return hand
         if self.reach is Reach.FILE:
             return None
-        self._seen.add(relative)
+        (self._seen if self._open else self.project.looked_at).add(relative)
         known = self.files.get(relative)
         if known is None:
             source = self.project.load(relative)
@@ -190,7 +190,7 @@ class Engine(ABC):
         """The files that hold a word, as far as the question reaches."""
         if self.reach is not Reach.PROGRAM:
             return []
-        self._seen.add(EVERY_FILE)
+        (self._seen if self._open else self.project.looked_at).add(EVERY_FILE)
         leave_out = self._leave_out
         found = self.project.files_with(word.encode())
         files = (self.file(relative) for relative in found if leave_out is None or not leave_out(relative))
@@ -278,7 +278,7 @@ class Engine(ABC):
         answers = file.answers.setdefault(self.reach, {})
         known = answers.get(key)
         if known is not None:
-            self._seen.update(known.files)
+            (self._seen if self._open else self.project.looked_at).update(known.files)
             return known.values
         full = (file, key)
         open_ = self._open.get(full)
