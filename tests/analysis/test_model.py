@@ -5,14 +5,17 @@ from __future__ import annotations
 import ast
 import gc
 import weakref
+from typing import TYPE_CHECKING
 
 import pytest
 
-from npuify.analysis.files import FileModel
 from npuify.analysis.model import Kind, ProgramModel, Reach
 from npuify.source.python import PythonSource
 
 from .harness import index_of, marked, said, words
+
+if TYPE_CHECKING:
+    from npuify.analysis.files import FileModel
 
 TRAIN = """import torch
 from lib import Trainer, build
@@ -85,7 +88,9 @@ def test_callers_and_callees(model: ProgramModel) -> None:
     (forward,) = (one for one in ast.walk(lib.source.tree) if getattr(one, "name", "") == "forward")
     assert isinstance(forward, ast.FunctionDef)
     assert [(file.relative, call.lineno) for file, call in model.calls_of(forward, lib)] == [("lib.py", 27)]
-    names = [function.name for _, function in model.reached([(main, definition(main, "main"))]) if hasattr(function, "name")]
+    names = [
+        function.name for _, function in model.reached([(main, definition(main, "main"))]) if hasattr(function, "name")
+    ]
     assert sorted(names) == ["__init__", "__init__", "build", "fit", "forward", "step"]
 
 
@@ -221,7 +226,11 @@ def test_strange_programs_end(text: str) -> None:
 
 
 def test_what_is_too_far_is_unknown_and_not_remembered() -> None:
-    text = "import torch\nx0 = torch.ones(1)\n" + "".join(f"x{n + 1} = x{n}\n" for n in range(400)) + "ASK(x400)\nASK(x5)\n"
+    text = (
+        "import torch\nx0 = torch.ones(1)\n"
+        + "".join(f"x{n + 1} = x{n}\n" for n in range(400))
+        + "ASK(x400)\nASK(x5)\n"
+    )
     far, near = words(text)
     assert far == "unknown"
     assert near == "tensor"

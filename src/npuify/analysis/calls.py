@@ -56,12 +56,13 @@ def values_of_call(node: ast.Call, file: FileModel, model: Engine) -> Values:
             return _of_library(callee, callees.only_this(callee), node, file, model)
         if callee.kind is Kind.CLASS:
             return constructed(callee, node, file, model) if callee.definition is not None else _by_name(callee)
-        return called(callee, file, model, node)
+        values = called(callee, file, model, node)
+        if UNKNOWN in values and not values.why(UNKNOWN):
+            why = f"what {file.code(node.func)}() gives is not known"
+            return values.without(UNKNOWN) | made_of(callees.only_this(callee), UNKNOWN, place, why)
+        return values
 
-    values = callees.each(given)
-    if UNKNOWN in values and not values.why(UNKNOWN):
-        return values.without(UNKNOWN) | unknown(place, f"what {file.code(node.func)}() gives is not known")
-    return values
+    return callees.each(given)
 
 
 def _is_open(function: ast.Attribute, file: FileModel, model: Engine) -> bool:

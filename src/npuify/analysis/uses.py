@@ -142,7 +142,8 @@ def _of_argument(node: ast.expr, call: ast.Call, file: FileModel, model: Engine)
     for value in values:
         seen = _of_library(value.name, value.of is not None, word) if value.kind is not Kind.UNKNOWN else None
         if seen is not None:
-            return seen
+            # What a loader yields is mostly a tensor.
+            return seen if value.of is None or value.of.kind is not Kind.BATCH else (*seen[:2], False)
     if word in device_names.OPTIONS:
         return Use.OPTION, f"{word}()", False
     if word in ("str", "list", "tuple", "set", "sorted", "frozenset", "dict", "getattr", "next", "cast"):
