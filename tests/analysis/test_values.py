@@ -250,6 +250,26 @@ KNOWN = [
     ("class A:\n    def __init__(self, m):\n        self.m = m\nASK(A(torch.ones(1)).m)", "tensor"),
     ("class A:\n    def __init__(self, m):\n        ASK(m)\nclass B(A):\n    pass\nB(torch.ones(1))", "tensor"),
     ("class A:\n    def f(self, m):\n        ASK(m)\na = A()\na.f(torch.ones(1))", "tensor"),
+    (
+        "class A:\n    def __init__(self, m):\n        ASK(m)\nclass B(A):\n    def __init__(self):\n        super().__init__(torch.ones(1))\nB()",
+        "tensor",
+    ),
+    (
+        "class A(nn.Module):\n    def forward(self, x):\n        ASK(x)\n    def run(self):\n        self(torch.ones(1))",
+        "tensor",
+    ),
+    (
+        "class A(nn.Module):\n    def forward(self, x):\n        ASK(x)\nfor one in nn.ModuleList(A() for _ in y):\n    one(torch.ones(1))",
+        "tensor",
+    ),
+    (
+        "class A(nn.Module):\n    def forward(self, x):\n        ASK(x)\nfor i, one in enumerate([A().cuda()]):\n    one(torch.ones(1))",
+        "tensor",
+    ),
+    (
+        "class A(nn.Module):\n    def forward(self, x):\n        ASK(x)\ndef run(m):\n    m(torch.ones(1))\nrun(nn.DataParallel(A()))",
+        "tensor",
+    ),
     ("from dataclasses import dataclass\n@dataclass\nclass A:\n    x: torch.Tensor\nASK(A(1).x)", "tensor"),
 ]
 

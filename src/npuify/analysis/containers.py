@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.analysis.engine import Reach
 from npuify.analysis.files import DEFINITIONS, inside
 from npuify.analysis.libraries import named
+from npuify.analysis.library_table import LAYERS
 from npuify.analysis.targets import bound_to
 from npuify.analysis.values import NOTHING, OBJECTS, STRINGS, UNKNOWN, Kind, Value, made, one, union, unknown
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 _PUTTING = frozenset(("append", "appendleft", "add", "insert", "setdefault"))
 _PUTTING_ALL = frozenset(("extend", "update", "extendleft"))
-_LAYERS = frozenset(("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList"))
 _SEVERAL = frozenset(("enumerate", "zip", "items"))
 """Functions and methods that go through several things at once."""
 
@@ -52,7 +52,7 @@ def _item(value: Value, key: Key, file: FileModel, model: Engine) -> Values | Va
     kind = value.kind
     if kind in (Kind.UNKNOWN, Kind.BATCH, Kind.TENSOR):
         return value
-    if kind is Kind.CONTAINER or value.name in _LAYERS:
+    if kind is Kind.CONTAINER or value.name in LAYERS:
         return content(value, key, file, model)
     if kind is Kind.LOADER and value.definition is None:
         return Value(Kind.BATCH, of=value)
@@ -184,7 +184,7 @@ def _of_call(value: Value, node: ast.Call, key: Key, file: FileModel, model: Eng
     elif name == "defaultdict":
         for factory in args[:1]:
             yield model.values(factory, file).each(lambda function: model.called(function, file))
-    elif name in _LAYERS:
+    elif name in LAYERS:
         yield from _of_layers(name, node, key, file, model)
     elif name == "copy" and receiver is not None:
         yield model.items(model.values(receiver, file), key, file)

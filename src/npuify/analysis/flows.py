@@ -9,6 +9,8 @@ from npuify.analysis.arguments import defaults_of, parameter_for
 from npuify.analysis.classes import lineage
 from npuify.analysis.engine import Reach
 from npuify.analysis.files import DEFINITIONS, FUNCTIONS
+from npuify.analysis.libraries import result_of
+from npuify.analysis.library_table import LAYERS, MEMBERS, Gives
 from npuify.analysis.values import OBJECTS, Kind, Step, one
 
 if TYPE_CHECKING:
@@ -18,11 +20,14 @@ if TYPE_CHECKING:
     from npuify.analysis.files import FileModel, Function
     from npuify.analysis.values import Place, Value
 
+_HANDED_ON = frozenset((Gives.FIRST, Gives.WRAPPED, Gives.COPY, Gives.LIKE_FIRST))
 _MOST = 300
 """Places that a value is followed to."""
 _HANDING_ON = (ast.BoolOp, ast.Await, ast.Starred, ast.FormattedValue, ast.JoinedStr)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)
 _TAKING = frozenset(("get", "pop", "popleft", "setdefault", "__getitem__"))
 _CHANGING_TEXT = frozenset(("format", "lower", "upper", "strip", "split"))
+_KEEPING = frozenset(name for name, result in MEMBERS[Kind.MODEL].items() if result is Gives.SELF)
 _GOING_THROUGH = frozenset(("values", "items", "enumerate", "list", "tuple", "reversed", "sorted", "iter", "copy"))
 
 
@@ -79,7 +84,7 @@ def next_of(here: Occurrence, model: Engine) -> Iterator[Occurrence]:
         yield from _readers(parent.target, here, model)
     elif isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
         yield from _in_display(parent, here, model)
-    elif isinstance(parent, ast.Dict) and node in parent.values:
+    elif (isinstance(parent, ast.Dict) and node in parent.values) or isinstance(parent, _COMPREHENSIONS):
         yield here._replace(node=parent, depth=here.depth + 1)
     elif isinstance(parent, ast.Subscript) and node is parent.value and here.depth:
         yield here._replace(node=parent, depth=here.depth - 1)
@@ -94,13 +99,23 @@ def next_of(here: Occurrence, model: Engine) -> Iterator[Occurrence]:
     elif isinstance(parent, ast.Return):
         yield from _returned(parent, here, model)
     elif isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)) and node is parent.iter and here.depth:
-        yield from _readers(parent.target, here._replace(depth=here.depth - 1), model)
+        yield from _in_turn(parent.target, here, model)
     elif isinstance(parent, ast.arguments):
         function = file.parent(parent)
         if isinstance(function, FUNCTIONS):
             for arg, default in defaults_of(function):
                 if default is node:
                     yield from uses_of_parameter(arg, function, here, file, f"default of {arg.arg}", model)
+
+
+def _in_turn(target: ast.expr, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
+    """Where a loop's target is read; of ``enumerate`` and its like, any part of it may have the value."""
+    element = here._replace(depth=here.depth - 1)
+    if isinstance(here.node, ast.Call) and isinstance(target, (ast.Tuple, ast.List)):
+        for part in target.elts:
+            yield from _readers(part, element, model)
+    else:
+        yield from _readers(target, element, model)
 
 
 def _in_display(display: ast.List | ast.Tuple | ast.Set, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
@@ -121,7 +136,7 @@ def _by_method(attribute: ast.Attribute, here: Occurrence) -> Iterator[Occurrenc
     call = here.file.parent(attribute)
     if isinstance(call, ast.Call) and call.func is attribute:
         if not here.depth:
-            if attribute.attr in _CHANGING_TEXT:
+            if attribute.attr in _CHANGING_TEXT or attribute.attr in _KEEPING:
                 yield here._replace(node=call)
         elif attribute.attr in _TAKING:
             yield here._replace(node=call, depth=here.depth - 1)
@@ -141,11 +156,24 @@ def _as_argument(call: ast.Call, here: Occurrence, model: Engine) -> Iterator[Oc
         yield here._replace(node=call, depth=here.depth + 1)
     if word in ("str", "getattr", "next", "cast"):
         yield here._replace(node=call)
+    yield from _through_library(call, here, model)
     for function, home, taken in callees(call, file, model):
         arg = parameter_for(here.node, call, function, taken)
         if arg is not None:
             name = getattr(function, "name", "lambda")
             yield from uses_of_parameter(arg, function, here, home, f"given to {name}() as {arg.arg}", model)
+
+
+def _through_library(call: ast.Call, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
+    """What a package's function gives that has its first argument, or holds its arguments."""
+    given = here.file.parent(here.node) if isinstance(here.file.parent(here.node), ast.Starred) else here.node
+    for value in model.values(call.func, here.file):
+        if value.kind not in (Kind.TORCH_NAME, Kind.LIBRARY_NAME) or value.of is not None:
+            continue
+        if value.name == "torch.nn.Sequential":
+            yield here._replace(node=call, depth=here.depth + int(given is here.node))
+        elif value.name in LAYERS or (call.args[:1] == [given] and result_of(value.name) in _HANDED_ON):
+            yield here._replace(node=call)
 
 
 def callees(call: ast.Call, file: FileModel, model: Engine) -> Iterator[tuple[Function, FileModel, int]]:

@@ -262,6 +262,11 @@ ATTRIBUTES: Final[dict[Kind, dict[str, Kind]]] = {
     LOADER: {"dataset": DATASET},
 }
 
+LAYERS: Final = frozenset(
+    ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList")
+)
+"""Modules that hold what they are given, like a container."""
+
 HANDED_OVER: Final[dict[str, tuple[int | None, str, int]]] = {
     # Functions that call one they are given: the position of the function, the keyword of it, and how many arguments
     # of their own they put before those they pass on.

@@ -10,7 +10,7 @@ from npuify.analysis.arguments import Missing, argument_for, parameters_of
 from npuify.analysis.classes import decorators, derived, instance
 from npuify.analysis.engine import Reach
 from npuify.analysis.files import DEFINITIONS
-from npuify.analysis.flows import flow_of
+from npuify.analysis.flows import callees, flow_of
 from npuify.analysis.library_table import HANDED_OVER
 from npuify.analysis.values import NOTHING, UNKNOWN, Kind, Value, made, one, union, unknown
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from npuify.analysis.engine import Engine
     from npuify.analysis.files import FileModel, Function
-    from npuify.analysis.values import Values
+    from npuify.analysis.values import Place, Values
     from npuify.source.scopes import Scope
 
 _BY_PYTHON = {"__init__", "__call__", "forward", "__enter__", "__iter__", "__getitem__", "__len__", "__new__"}
@@ -148,11 +148,18 @@ def callers(function: Function, file: FileModel, model: Engine) -> Values:
 def _callers(function: Function, file: FileModel, model: Engine) -> Values:
     if isinstance(function, ast.Lambda):
         return _of_value(function, file.place(function), file, model)
+    file.see(function)
+    holder = file.holder(function)
+    if holder is not None and function.name in _BY_PYTHON:
+        return _of_objects(function, holder, file, model)
+    return _by_names([function.name], function, file, model)
+
+
+def _by_names(words: list[str], function: Function, file: FileModel, model: Engine) -> Values:
+    """The calls of a function to which the mentions of names lead, and those of names that they are imported by."""
     found = []
-    words = _words(function, file, model)
     for word in words:
-        files = {file.relative: file, **{other.relative: other for other in model.files_with(word)}}
-        for other in files.values():
+        for other in _with_own(file, model.files_with(word)):
             for node in other.references(word):
                 if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
                     found.append(_calls_at(node, function, file, other, model))
@@ -161,14 +168,26 @@ def _callers(function: Function, file: FileModel, model: Engine) -> Values:
     return union(found)
 
 
-def _words(function: ast.FunctionDef | ast.AsyncFunctionDef, file: FileModel, model: Engine) -> list[str]:
-    """The names by which code calls a function: its own, or those of the classes to whose objects it belongs."""
-    file.see(function)
-    holder = file.holder(function)
-    if holder is None or function.name not in _BY_PYTHON:
-        return [function.name]
-    heirs = [value.name.rpartition(".")[2] for value in derived(file, holder, model)]
-    return list(dict.fromkeys([holder.name, *heirs]))
+def _of_objects(
+    function: ast.FunctionDef | ast.AsyncFunctionDef, holder: ast.ClassDef, file: FileModel, model: Engine
+) -> Values:
+    """The calls of a method that Python calls: where objects of its class are made or used, and those by its name."""
+    heirs = list(derived(file, holder, model))
+    words = dict.fromkeys([holder.name, *(value.name.rpartition(".")[2] for value in heirs)])
+    found = [_by_names(list(words), function, file, model)]
+    homes = (model.definition(value, file) for value in heirs)
+    for other in _with_own(file, [home[0] for home in homes if home is not None]):
+        for node in (*other.references(function.name), *other.references("self")):
+            parent = other.parent(node)
+            if isinstance(node, ast.Attribute) and isinstance(parent, ast.Call) and parent.func is node:
+                found.append(_calls_at(node, function, file, other, model))  # super().__init__(…)
+            elif isinstance(node, ast.Name) and isinstance(parent, ast.Call) and parent.func is node:
+                found.append(_called_by(node, other, 0, file.place(function), model))  # self(…)
+    return union(found)
+
+
+def _with_own(file: FileModel, others: list[FileModel]) -> list[FileModel]:
+    return list({file.relative: file, **{other.relative: other for other in others}}.values())
 
 
 def _calls_at(node: ast.expr, function: Function, home: FileModel, file: FileModel, model: Engine) -> Values:
@@ -186,7 +205,8 @@ def _calls_at(node: ast.expr, function: Function, home: FileModel, file: FileMod
             break
     else:
         return NOTHING
-    if isinstance(parent, ast.Call) and parent.func is node and not _is_of_objects(function):
+    is_of_objects = _is_of_objects(function) and value.kind is Kind.CLASS
+    if isinstance(parent, ast.Call) and parent.func is node and not is_of_objects:
         how = "bound" if value.of is not None or value.kind is Kind.CLASS else "plain"
         return made(Value(Kind.CALL_SITE, how, file.place(parent)), file.place(parent), "called here")
     return _of_value(node, own, file, model)
@@ -197,7 +217,7 @@ def _is_of_objects(function: Function) -> bool:
     return name in _BY_PYTHON and name not in ("__init__", "__new__")
 
 
-def _makes(value: Value, function: Function, own: object, file: FileModel, model: Engine) -> bool:
+def _makes(value: Value, function: Function, own: Place, file: FileModel, model: Engine) -> bool:
     """Whether the objects of a class have the function as their method of that name."""
     name = getattr(function, "name", "")
     if name not in _BY_PYTHON:
@@ -206,32 +226,41 @@ def _makes(value: Value, function: Function, own: object, file: FileModel, model
     return any(method.definition == own for method in found)
 
 
-def _of_value(node: ast.expr, own: object, file: FileModel, model: Engine) -> Values:
-    """The calls of a function to which its value goes from an expression."""
+def _of_value(node: ast.expr, own: Place, file: FileModel, model: Engine) -> Values:
+    """The calls of a function to which its value goes from an expression, or an object whose method it is."""
     start: ast.expr = node
     parent = file.parent(node)
     if isinstance(parent, ast.Call) and parent.func is node:
         start = parent  # an object of the class is made here
     flow = flow_of(start, file, model)
     found = [] if flow.is_whole else [one(UNKNOWN)]
-    for occurrence in flow.occurrences:
-        found.append(_called_by(occurrence.node, occurrence.file, occurrence.depth, own, start is not node, model))
+    for here in flow.occurrences:
+        found.append(_called_by(here.node, here.file, here.depth, own, model, is_object=start is not node))
     return union(found)
 
 
-def _called_by(node: ast.expr, file: FileModel, depth: int, own: object, is_object: bool, model: Engine) -> Values:
+def _called_by(
+    node: ast.expr, file: FileModel, depth: int, own: Place, model: Engine, *, is_object: bool = True
+) -> Values:
+    """The call that an expression leads to which has the function, or an object whose method it is."""
     parent = file.parent(node)
     if isinstance(parent, ast.Call) and parent.func is node and not depth:
-        place = file.place(parent)
-        bound = is_object or any(value.of is not None for value in model.values(node, file))
-        return made(Value(Kind.CALL_SITE, "bound" if bound else "plain", place), place, "called here")
-    if is_object:
+        for callee, home, taken in callees(parent, file, model):
+            if home.place(callee) == own:
+                place = file.place(parent)
+                how = "bound" if taken else "plain"
+                return made(Value(Kind.CALL_SITE, how, place), place, "called here")
+        return NOTHING
+    if is_object or depth:
         return NOTHING
     if isinstance(parent, DEFINITIONS) and node in parent.decorator_list:
         return unknown(file.place(node), "it is a decorator")
     call = file.parent(parent) if isinstance(parent, ast.keyword) else parent
-    if not isinstance(call, ast.Call) or call.func is node or depth:
-        return NOTHING
+    return _handed_over(node, call, file, model) if isinstance(call, ast.Call) else NOTHING
+
+
+def _handed_over(node: ast.expr, call: ast.Call, file: FileModel, model: Engine) -> Values:
+    """Whether a call hands a function to one outside of the project that calls it."""
     place = file.place(call)
     for callee in model.values(call.func, file):
         if callee.kind in (Kind.FUNCTION, Kind.CLASS, Kind.CONTAINER):
