@@ -20,8 +20,9 @@ from npuify.helpers import compute_device as helper
 from npuify.options import Options
 
 from ..harness import output
-from ..simulator.test_examples import EXAMPLES, INFERENCE, free_port, original, tensors
+from ..simulator.test_examples import EXAMPLES, INFERENCE, original, tensors
 from ..styles.test_portable_names import NAMES
+from ..warm import free_port
 
 if importlib.util.find_spec("torch") is None:
     pytest.skip("PyTorch is not installed", allow_module_level=True)

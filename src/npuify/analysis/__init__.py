@@ -1,1 +1,1 @@
-"""The program model: what names stand for, what values are and where they go, across a project's files."""
+"""The program model: what the names and expressions of a project stand for, across its files, and why."""

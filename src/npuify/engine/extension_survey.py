@@ -35,7 +35,7 @@ def native_operators(
     if not native or not (any(file.kind == "cuda" for file in native) or _builds_extensions(python)):
         return ()
     # Most projects have none, and should not wait for what reads them.
-    from npuify.analysis.operator_calls import CallSearch
+    from npuify.rules.operator_calls import CallSearch
     from npuify.rules.packages.extensions.operators import Operators
 
     if not any(_may_bind(file, cache) for file in native):

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 import npuify
 from npuify import knowledge
-from npuify.analysis.operator_calls import CallSearch
 from npuify.engine import extension_survey
 from npuify.knowledge.kernels import equivalent_of, kernel_facts, triton_facts
 from npuify.model import NativeOperator, Safety, Severity
 from npuify.options import Options
 from npuify.report import render_scan
 from npuify.report.verdict import Level, judge
+from npuify.rules.operator_calls import CallSearch
 from npuify.rules.packages.extensions.builds import builds_in
 from npuify.source.native import read_native
 
