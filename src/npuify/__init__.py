@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from npuify.analysis.explain import Row
     from npuify.diagnosis.model import Diagnosis
     from npuify.model import Explanation, MigrationResult, ScanResult
     from npuify.options import Options
     from npuify.report.doctor import Report
 
-__all__ = ["__version__", "check_environment", "diagnose", "explain", "migrate", "scan"]
+__all__ = ["__version__", "check_environment", "diagnose", "explain", "explain_place", "migrate", "scan"]
 
 
 def scan(
@@ -58,6 +59,13 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
     from npuify.api import explain as run
 
     return run(what, torch_npu=torch_npu)
+
+
+def explain_place(file: Path, line: int, column: int | None = None, *, project: Path | None = None) -> tuple[Row, ...]:
+    """What the program model knows of the expressions at a place; see :func:`npuify.analysis.place.explain_file`."""
+    from npuify.analysis.place import explain_file as run
+
+    return run(file, line, column, project)
 
 
 def check_environment(

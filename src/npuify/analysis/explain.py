@@ -10,6 +10,8 @@ from npuify.analysis.uses import uses_of
 from npuify.analysis.values import STRINGS, UNKNOWN, Kind, describe
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from npuify.analysis.files import FileModel
     from npuify.analysis.model import ProgramModel
     from npuify.analysis.uses import Destination
@@ -63,8 +65,11 @@ def explain_place(model: ProgramModel, relative: str, line: int, column: int | N
 def explain_text(model: ProgramModel, relative: str, line: int, column: int | None = None) -> str:
     """:func:`explain_place` as text."""
     rows = explain_place(model, relative, line, column)
-    if not rows:
-        return f"{relative}:{line}: there is no expression here\n"
+    return render(rows) if rows else f"{relative}:{line}: there is no expression here\n"
+
+
+def render(rows: Iterable[Row]) -> str:
+    """What :func:`explain_place` found, as text."""
     lines = []
     for row in rows:
         lines.append(f"{row.place}: {row.code}")
