@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from npuify.analysis.values import Place
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_GLOBAL = re.compile(rb"\bglobal[ \t]+([\w \t,]+)")
 
 
 class Answer(NamedTuple):
@@ -137,9 +140,15 @@ class FileModel:
         if scope.parent is None and name in scope.hidden:
             self._reveal(name)
         found = scope.names.get(name, [])
-        if scope.parent is None and b"global " in self.source.data:
+        if scope.parent is None and name in self._declared_global:
             found = [*found, *(one for one in self._bound_globally(name) if one not in found)]
         return found
+
+    @cached_property
+    def _declared_global(self) -> frozenset[str]:
+        """The names that functions of the file may declare ``global``, as its text has them."""
+        found = _GLOBAL.findall(self.source.data) if b"global" in self.source.data else []
+        return frozenset(name.strip().decode() for names in found for name in names.split(b","))
 
     def _reveal(self, name: str) -> None:
         """Have the functions and classes of a name parsed that were passed over."""
