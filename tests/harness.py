@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from npuify.analysis.project import ProjectIndex, may_define_cuda
 from npuify.engine.visitor import RuleSet
@@ -21,11 +21,35 @@ from npuify.rules.style_plan import StylePlan
 from npuify.styles.project import plan_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from npuify.model import Finding
 
 RELEASE = "2.14.0"
+
+
+def for_each(
+    cases: Sequence[tuple[Any, ...]], ids: Sequence[str]
+) -> Callable[[Callable[..., None]], Callable[[], None]]:
+    """One test of many small cases, which names each that fails: for thousands of them pytest takes longer than they do."""
+
+    def decorated(test: Callable[..., None]) -> Callable[[], None]:
+        def all_of_them() -> None:
+            failed = []
+            for name, case in zip(ids, cases, strict=True):
+                try:
+                    test(*case)
+                except Exception as error:
+                    failed.append(f"{name}: {type(error).__name__}: {error}")
+            assert not failed, "\n\n".join([f"{len(failed)} of {len(cases)} fail", *failed])
+
+        all_of_them.__name__, all_of_them.__doc__ = test.__name__, test.__doc__
+        all_of_them.__module__ = test.__module__
+        return all_of_them
+
+    return decorated
+
+
 WISHES = Wishes(cpu_fallback=True, replace_unsupported=True)
 """Everything that changes code only where it is asked for, so that its rules are tested like the others."""
 

@@ -32,7 +32,8 @@ class Program(NamedTuple):
 
     arguments: Sequence[str]
     folder: Path
-    environment: Mapping[str, str] = {}
+    environment: Mapping[str, str | None] = {}
+    """None takes a variable away."""
 
 
 class Done(NamedTuple):
@@ -194,7 +195,11 @@ def _become(asked: dict[str, Any]) -> None:
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.chdir(asked["folder"])
-        os.environ.update(asked["environment"])
+        for name, value in asked["environment"].items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
         _load_device()
         first, *rest = asked["arguments"]
         if first == "-m":

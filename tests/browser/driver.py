@@ -98,7 +98,7 @@ class Browser:
 
     def wait(self, script: str) -> None:
         """Wait until what ``script`` returns is true."""
-        until = time.monotonic() + 20
+        until = time.monotonic() + 300
         while not self.run(script):
             assert time.monotonic() < until, f"never true: {script}"
             time.sleep(0.02)
@@ -115,5 +115,5 @@ class Browser:
     def _post(self, path: str, body: dict[str, Any]) -> Any:
         data = json.dumps(body).encode("utf-8")
         request = urllib.request.Request(self._address + path, data, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=120) as answer:
+        with urllib.request.urlopen(request, timeout=300) as answer:
             return json.loads(answer.read())["value"]

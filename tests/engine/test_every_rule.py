@@ -16,7 +16,7 @@ from npuify import knowledge
 from npuify.engine.catalog import all_rules
 from npuify.model import Safety
 
-from ..harness import RELEASE, findings, migrated, output
+from ..harness import RELEASE, findings, for_each, migrated, output
 
 CASES = Path(__file__).parent.parent / "cases"
 INPUTS = sorted(CASES.glob("*/*.in.py"))
@@ -104,7 +104,7 @@ def test_result(name: str, before: str, after: str) -> None:
     assert _output(name, before) == after
 
 
-@pytest.mark.parametrize(("name", "before", "after"), EXAMPLES, ids=NAMES)
+@for_each(EXAMPLES, NAMES)
 def test_rule_is_what_finds_it(name: str, before: str, after: str) -> None:
     code = name.partition("/")[0]
     if before != after and code != "NPU100" and not code.startswith("mixed"):
@@ -113,7 +113,7 @@ def test_rule_is_what_finds_it(name: str, before: str, after: str) -> None:
             assert code in [finding.code for finding in found]
 
 
-@pytest.mark.parametrize(("name", "before", "after"), EXAMPLES, ids=NAMES)
+@for_each(EXAMPLES, NAMES)
 def test_output_parses_and_settles(name: str, before: str, after: str) -> None:
     if _file(name).endswith(".py"):
         ast.parse(after)
@@ -121,9 +121,12 @@ def test_output_parses_and_settles(name: str, before: str, after: str) -> None:
     assert again.raw is None, "a second run changed something"
 
 
-@pytest.mark.parametrize(("name", "before", "after"), EXAMPLES, ids=NAMES)
 @pytest.mark.parametrize("newline", ["\r\n", "\r"])
-def test_line_ends_stay(name: str, before: str, after: str, newline: str) -> None:
+def test_line_ends_stay(newline: str) -> None:
+    for_each(EXAMPLES, NAMES)(lambda name, before, after: _line_ends_stay(name, before, after, newline))()
+
+
+def _line_ends_stay(name: str, before: str, after: str, newline: str) -> None:
     if newline == "\r" and _file(name).endswith(".sh"):
         return  # no end of a line to a shell
     raw = before.replace("\n", newline).encode()
@@ -134,7 +137,7 @@ def test_line_ends_stay(name: str, before: str, after: str, newline: str) -> Non
     assert got == after.replace("\n", newline)
 
 
-@pytest.mark.parametrize(("name", "before", "after"), EXAMPLES, ids=NAMES)
+@for_each(EXAMPLES, NAMES)
 def test_comments_stay(name: str, before: str, after: str) -> None:
     lines = before.splitlines()
     marked = "\n".join(
@@ -161,7 +164,7 @@ def _whole_statement(lines: list[str], number: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize(("name", "before", "after"), EXAMPLES, ids=NAMES)
+@for_each(EXAMPLES, NAMES)
 def test_ignore_comment_silences(name: str, before: str, after: str) -> None:
     text = f"# npuify: ignore-file\n{before}"
     assert (
@@ -172,7 +175,7 @@ def test_ignore_comment_silences(name: str, before: str, after: str) -> None:
 NPU_NAME = re.compile(r"\b(torch\.npu(?:\.\w+)+|torch_npu(?:\.\w+)+)")
 
 
-@pytest.mark.parametrize(("name", "before", "after"), EXAMPLES, ids=NAMES)
+@for_each(EXAMPLES, NAMES)
 def test_names_exist_in_the_release(name: str, before: str, after: str) -> None:
     table = knowledge.load(RELEASE)
     for found in NPU_NAME.findall(after):

@@ -226,7 +226,7 @@ def test_sync_batch_norm_of_two_processes_is_batch_norm_of_all_they_have(tmp_pat
     workers = [context.Process(target=_one_of_two, args=(rank, tmp_path / "meet", queue)) for rank in range(2)]
     for worker in workers:
         worker.start()
-    found = sorted(queue.get(timeout=120) for _ in workers)
+    found = sorted(queue.get(timeout=300) for _ in workers)
     for worker in workers:
         worker.join(30)
     torch.manual_seed(0)

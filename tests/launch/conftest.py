@@ -96,7 +96,7 @@ class Probed:
     def run(self, script: Path, *arguments: str, **more: str) -> tuple[int, str, str]:
         """Exit code, standard output and error."""
         process = self.start(script, *arguments, **more)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
         return process.returncode, out, err
 
     def told(self) -> dict[int, dict[str, Any]]:
@@ -119,7 +119,7 @@ def alive(process: int) -> bool:
     return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def eventually(holds: Callable[[], bool], seconds: float = 20) -> bool:
+def eventually(holds: Callable[[], bool], seconds: float = 300) -> bool:
     """Whether something comes true in time."""
     import time
 

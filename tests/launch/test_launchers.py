@@ -27,7 +27,7 @@ def test_two_machines_on_one_count_their_ranks_through(probed: Probed) -> None:
         for node in ("0", "1")
     ]
     for process in processes:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
         assert process.returncode == 0, out + err
     told = probed.told()
     assert {rank: (here["LOCAL_RANK"], here["WORLD_SIZE"]) for rank, here in told.items()} == {
@@ -65,7 +65,7 @@ def test_stopping_the_script_of_spawn_leaves_no_rank(probed: Probed) -> None:
     process = probed.start(script)
     assert eventually(lambda: len(probed.told()) == 1, 60)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     assert process.returncode == 143
     processes = [one for here in probed.told().values() for one in here["processes"]]
     assert eventually(lambda: not any(map(alive, processes)))

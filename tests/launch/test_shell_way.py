@@ -59,7 +59,7 @@ def test_when_the_script_is_stopped_no_rank_goes_on(probed: Probed, number: sign
     process = probed.start(script)
     assert eventually(lambda: len(probed.told()) == 2)
     process.send_signal(number)
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     assert process.returncode == code
     processes = [one for here in probed.told().values() for one in here["processes"]]
     assert eventually(lambda: not any(map(alive, processes)))

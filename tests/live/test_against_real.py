@@ -73,7 +73,7 @@ def _answers(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> tupl
     (folder / "cuda_runs").mkdir()
     (folder / "lines.json").write_text(json.dumps([line for lines in LINES.values() for line in lines]))
     plain = machine.environment(TORCH_DEVICE_BACKEND_AUTOLOAD="0")
-    subprocess.run([str(machine.python), "-c", MAKE], cwd=folder, env=plain, check=True, timeout=100)
+    subprocess.run([str(machine.python), "-c", MAKE], cwd=folder, env=plain, check=True, timeout=300)
     alone = tuple(patch.name for patch in PATCHES if patch.name != "transfer")
     found = []
     for disabled in ((), alone):

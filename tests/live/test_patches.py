@@ -207,7 +207,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str
     (folder / "program.py").write_text(ASKING)
     (folder / "cuda_runs").mkdir()
     (folder / "lines.json").write_text(json.dumps([line for lines in LINES.values() for line in lines]))
-    subprocess.run([sys.executable, "-c", MAKE], cwd=folder, check=True, timeout=100)
+    subprocess.run([sys.executable, "-c", MAKE], cwd=folder, check=True, timeout=300)
     env = {**environment(), "CUDA_LAUNCH_BLOCKING": "1"}
     alone = ",".join(patch.name for patch in PATCHES if patch.name != "transfer")
     found = []

@@ -134,7 +134,7 @@ def test_a_process_that_is_killed_leaves_its_trace(tmp_path: Path) -> None:
         "import os, signal, time, torch\n"
         "with torch.autocast('cuda', dtype=torch.float16):\n"
         "    torch.cuda.is_available()\n"
-        "time.sleep(3)\n"
+        "while not (os.path.exists('t.jsonl') and 'is_available' in open('t.jsonl').read()): time.sleep(0.05)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     done = command("run", "--device", "simulated", "--trace", "t.jsonl", "work.py", folder=tmp_path)

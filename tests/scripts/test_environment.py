@@ -30,7 +30,7 @@ def read(
         env={"PATH": os.environ["PATH"], "HOME": str(folder / "home"), **more},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     pairs = (one.partition("=") for one in done.stdout.split("\0") if one)
     return done.returncode, {name: value for name, _, value in pairs}, done.stderr

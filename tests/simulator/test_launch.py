@@ -188,7 +188,7 @@ def test_interrupt_reaches_the_program(tmp_path: Path) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) == 9
+    assert process.wait(timeout=300) == 9
     process.stdout.close()
 
 

@@ -20,7 +20,7 @@ from npuify.styles.auto.restyle import FORMS, KEPT
 from npuify.styles.portable import restyle as portable
 
 from ..engine.test_every_rule import CASES, EXAMPLES, NPU_NAME, _file, _unsafe, _whole_statement
-from ..harness import RELEASE, findings, migrated, output
+from ..harness import RELEASE, findings, for_each, migrated, output
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +49,7 @@ def test_result(name: str, before: str, style: str) -> None:
     assert _migrated(name, before, style) == _expected(name, before, style)
 
 
-@pytest.mark.parametrize(("name", "before", "style"), CASE, ids=IDS)
+@for_each(CASE, IDS)
 def test_output_parses_and_settles(name: str, before: str, style: str) -> None:
     after = _expected(name, before, style)
     ast.parse(after)
@@ -57,7 +57,7 @@ def test_output_parses_and_settles(name: str, before: str, style: str) -> None:
     assert again.raw is None, "a second run changed something"
 
 
-@pytest.mark.parametrize(("name", "before", "style"), CASE, ids=IDS)
+@for_each(CASE, IDS)
 def test_line_ends_stay(name: str, before: str, style: str) -> None:
     text = before.replace("\n", "\r\n")
     result = migrated(text.encode(), unsafe=_unsafe(name), name=_file(name), style=style)
@@ -65,7 +65,7 @@ def test_line_ends_stay(name: str, before: str, style: str) -> None:
     assert got == _expected(name, before, style).replace("\n", "\r\n")
 
 
-@pytest.mark.parametrize(("name", "before", "style"), CASE, ids=IDS)
+@for_each(CASE, IDS)
 def test_comments_stay(name: str, before: str, style: str) -> None:
     lines = before.splitlines()
     kept = [number for number in range(len(lines)) if _whole_statement(lines, number)]
@@ -76,7 +76,7 @@ def test_comments_stay(name: str, before: str, style: str) -> None:
         assert f"# keep {number}" in got
 
 
-@pytest.mark.parametrize(("name", "before", "style"), CASE, ids=IDS)
+@for_each(CASE, IDS)
 def test_ignore_comment_silences(name: str, before: str, style: str) -> None:
     text = f"# npuify: ignore-file\n{before}"
     assert output(text, unsafe=True, name=_file(name), style=style) == text
@@ -100,7 +100,7 @@ def _without_npu_side(code: str) -> str:
     return ast.unparse(_OtherSide().visit(ast.parse(code))) + "\n"
 
 
-@pytest.mark.parametrize(("name", "before"), PYTHON, ids=[name for name, _ in PYTHON])
+@for_each(PYTHON, [name for name, _ in PYTHON])
 def test_portable_code_says_nothing_that_needs_an_npu(name: str, before: str) -> None:
     after = _without_npu_side(_expected(name, before, "portable"))
     new = set(NPU_NAME.findall(after)) - set(NPU_NAME.findall(before))
@@ -112,7 +112,7 @@ def test_portable_code_says_nothing_that_needs_an_npu(name: str, before: str) ->
                 assert re.search(r"[\"'](?:cuda|nccl)[\"']|compute_device\.type [!=]= ", line), line
 
 
-@pytest.mark.parametrize(("name", "before"), PYTHON, ids=[name for name, _ in PYTHON])
+@for_each(PYTHON, [name for name, _ in PYTHON])
 def test_automatic_code_says_names_that_exist(name: str, before: str) -> None:
     table = knowledge.load(RELEASE)
     for found in NPU_NAME.findall(_expected(name, before, "auto")):

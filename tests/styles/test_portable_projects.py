@@ -67,7 +67,7 @@ def _run(tmp_path: Path, folder: Path, *command: str) -> str:
         env={**os.environ, "PYTHONPATH": str(stand_in), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

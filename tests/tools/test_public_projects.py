@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +13,8 @@ pytest.importorskip("numpy")
 
 from tools.public_projects.__main__ import BEGIN, END, needed, page_with, table
 from tools.public_projects.trial import Outcome, Trial, TrialError, _run, compare, compare_lines, prepare, run, told
+
+from tests.hanging import Hanging
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,9 +104,6 @@ def test_a_program_that_takes_cuda_for_granted_runs_on_the_cpu(tmp_path: Path) -
 
 
 def test_a_run_that_does_not_end_leaves_no_process(tmp_path: Path) -> None:
-    child = "import pathlib, time; time.sleep(5); pathlib.Path('late').touch()"
-    command = [sys.executable, "-c", f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])"]
-    with pytest.raises(TrialError, match="did not end within 2 s"):
-        _run(command, tmp_path, dict(os.environ), 2)
-    time.sleep(5)
-    assert not (tmp_path / "late").exists()
+    with Hanging(tmp_path) as hanging, pytest.raises(TrialError, match="did not end within 2 s"):
+        _run([sys.executable, "-c", hanging.program], tmp_path, dict(os.environ), 2)
+    assert not hanging.late()

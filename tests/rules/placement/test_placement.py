@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,9 +16,12 @@ from npuify.options import Options
 from npuify.rules.placement import program as placement
 
 from ...harness import findings, output
+from ...warm import Program
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from ...warm import Warm
 
 HEAD = """\
 import torch
@@ -212,15 +212,13 @@ def _variants(name: str) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed")
-def test_every_tensor_is_on_the_device(tmp_path: Path) -> None:
+def test_every_tensor_is_on_the_device(tmp_path: Path, on_cpu: Warm) -> None:
     """torch refuses to mix devices; on ``meta``, which every torch has, nothing is computed and all is checked."""
     programs = {key: text for name in PROGRAMS for key, text in _variants(name).items()}
     (tmp_path / "programs.json").write_text(json.dumps(programs))
     (tmp_path / "run.py").write_text(_RUN_ALL)
-    done = subprocess.run(
-        [sys.executable, "run.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True
-    )
+    (done,) = on_cpu.run(Program(["run.py"], tmp_path))
+    assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert {key: text for key, text in said.items() if text and not key.endswith("broken")} == {}
     # The check can fail: with the models alone on the device it does.
@@ -358,8 +356,7 @@ def test_models_and_data_are_followed_through_the_project(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed")
-def test_the_placed_project_trains_with_every_tensor_on_the_device(tmp_path: Path) -> None:
+def test_the_placed_project_trains_with_every_tensor_on_the_device(tmp_path: Path, on_cpu: Warm) -> None:
     """On ``meta`` nothing is computed; what asks for a number is left out, and what is on the CPU is refused."""
     project = _written(tmp_path, PROJECT)
     _placed(project)
@@ -369,12 +366,12 @@ def test_the_placed_project_trains_with_every_tensor_on_the_device(tmp_path: Pat
         text = text.replace('torch.device("npu" if torch.npu.is_available() else "cpu")', 'torch.device("meta")')
         text = text.replace(".item()", "").replace("scores.cpu().numpy()", "scores.device")
         (project / name).write_text(text)
-    done = subprocess.run([sys.executable, "main.py"], cwd=project, capture_output=True, text=True, timeout=120)
+    (done,) = on_cpu.run(Program(["main.py"], project))
     assert done.returncode == 0, done.stderr
     assert "meta" in done.stdout
     text = (project / "engine/loop.py").read_text()
     (project / "engine/loop.py").write_text(text.replace("        x, y = x.to(device), y.to(device)\n", "", 1))
-    done = subprocess.run([sys.executable, "main.py"], cwd=project, capture_output=True, text=True, timeout=120)
+    (done,) = on_cpu.run(Program(["main.py"], project))
     assert done.returncode != 0
     assert "device" in done.stderr
 

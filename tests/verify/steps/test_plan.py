@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from npuify.model import EntryPoint, Mention, NpuifyError
 from npuify.verify.steps.plan import checkpoints, filled, longer, make_plan, resume_option
 from npuify.verify.steps.runner import Ran, run
+from tests.hanging import Hanging
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,12 +91,13 @@ def test_going_on(tmp_path: Path) -> None:
     assert longer(["train.py", "--steps", "5"]) == ["train.py", "--steps", "10"]
     assert longer(["train.py", "--set=train.steps=6"])[1] == "--set=train.steps=12"
     assert longer(["train.py", "--warmup-per=3", "--save", "4"]) == []
-    before = time.time() - 1
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "last.pt").write_bytes(b"x")
     (tmp_path / "out" / "log.txt").write_bytes(b"x")
-    assert [path.name for path in checkpoints(tmp_path, before)] == ["last.pt"]
-    assert checkpoints(tmp_path, time.time() + 60) == []
+    for path in (tmp_path / "out").iterdir():
+        os.utime(path, (1000, 1000))
+    assert [path.name for path in checkpoints(tmp_path, 999)] == ["last.pt"]
+    assert checkpoints(tmp_path, 1001) == []
 
 
 def test_what_a_run_came_to(tmp_path: Path) -> None:
@@ -110,17 +112,12 @@ def test_what_a_run_came_to(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="process groups")
 def test_a_run_that_does_not_end_is_ended_with_its_children(tmp_path: Path) -> None:
-    program = (
-        "import subprocess, sys, time\n"
-        f"subprocess.Popen([sys.executable, '-c', \"import time; time.sleep(1.5); open({str(tmp_path / 'late')!r}, 'w')\"])\n"
-        "time.sleep(60)\n"
-    )
-    ran = run([sys.executable, "-c", program], tmp_path, tmp_path / "a.log", timeout=0.7)
+    with Hanging(tmp_path) as hanging:
+        ran = run([sys.executable, "-c", hanging.program], tmp_path, tmp_path / "a.log", timeout=0.7)
     assert ran.timed_out
     assert "did not end within" in ran.why()
     assert "--timeout" in ran.advice()
-    time.sleep(1.6)
-    assert not (tmp_path / "late").exists()
+    assert not hanging.late()
 
 
 def test_the_cause_of_a_failure_is_found_among_the_launcher_s_words(tmp_path: Path) -> None:
