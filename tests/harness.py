@@ -14,7 +14,7 @@ from npuify.model import EntryPoint, Mention, Survey
 from npuify.options import Options
 from npuify.project import TorchRequirement
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
-from npuify.rules.opt_ins import Wishes
+from npuify.rules.opt_ins import OptIns
 from npuify.rules.selection import Selection
 from npuify.rules.style_plan import StylePlan
 from npuify.styles.project import plan_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from npuify.model import Finding
 
 RELEASE = "2.14.0"
-WISHES = Wishes(cpu_fallback=True, replace_unsupported=True)
+OPT_INS = OptIns(cpu_fallback=True, replace_unsupported=True)
 """Everything that changes code only where it is asked for, so that its rules are tested like the others."""
 
 
@@ -56,12 +56,12 @@ def worker(
         return _bare(release, select, ignore, soc)
     files = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.py"))
     own = [name for name in files if may_define_cuda((root / name).read_bytes(), (root / name).read_bytes().lower())]
-    return Worker(release, Selection(select, ignore, WISHES), ProjectIndex(root, files, own), plan or StylePlan(), soc)
+    return Worker(release, Selection(select, ignore, OPT_INS), ProjectIndex(root, files, own), plan or StylePlan(), soc)
 
 
 @cache
 def _bare(release: str, select: tuple[str, ...], ignore: tuple[str, ...], soc: str) -> Worker:
-    return Worker(release, Selection(select, ignore, WISHES), ProjectIndex(Path("/nowhere"), [], []), soc=soc)
+    return Worker(release, Selection(select, ignore, OPT_INS), ProjectIndex(Path("/nowhere"), [], []), soc=soc)
 
 
 def migrated(

@@ -56,7 +56,7 @@ def _no_double_on_device(lower: bytes, start: int, end: int) -> bool:
     Safety.MANUAL,
     Severity.WARNING,
     words=("torch.float64", "torch.double", ".double()"),
-    idle=_no_double_on_device,
+    skip_if=_no_double_on_device,
     evidence=Evidence.REPORTED,
     source="users' reports: 'not implemented for DT_DOUBLE' from aclnn operators, and results computed in float32",
 )
@@ -195,7 +195,7 @@ def _has_choices(lower: bytes, end: int) -> bool:
         "masked_select",
         "repeat_interleave",
     ),
-    idle=_shape_known,
+    skip_if=_shape_known,
     evidence=Evidence.DOCUMENTED,
     source="PyTorch documents that these wait for the device; msprof-analyze's rule for synchronising operators",
 )
@@ -273,8 +273,8 @@ def _counts(node: ast.expr, file: PythonFile) -> bool:
     Safety.MANUAL,
     Severity.INFO,
     words=("[mask]", "[~mask]", " > 0]", " > 0.5]", " != -100]"),
-    idle=outside_modules,
-    needs_cuda=True,
+    skip_if=outside_modules,
+    common_words=True,
     evidence=Evidence.DOCUMENTED,
     source="PyTorch indexes by a boolean tensor through nonzero, which waits for the device",
 )
@@ -382,7 +382,7 @@ def torchvision_operator(node: ast.ImportFrom | ast.Attribute, file: PythonFile)
         names = [node.attr] if name.startswith("torchvision.ops.") and node.attr in _VISION else []
         if isinstance(file.parent(node), ast.Attribute):
             return
-    if not names or file.says(b"torchvision_npu"):
+    if not names or file.contains(b"torchvision_npu"):
         return
     yield file.report(
         node,

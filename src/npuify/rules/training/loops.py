@@ -62,7 +62,7 @@ _KNOWN = _STEPS | {"criterion", "loss_fn", "loss", "loss_function"}
     Safety.MANUAL,
     Severity.INFO,
     words=("= time.time()", "= perf_counter()", "= time.perf_counter()", "= timeit.default_timer()"),
-    needs_cuda=True,
+    common_words=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} on asynchronous execution; torch_npu queues operators as CUDA does",
 )
@@ -142,7 +142,7 @@ def _is_loader(node: ast.Call, file: PythonFile) -> bool:
     Safety.MANUAL,
     Severity.WARNING,
     words=("collate_fn=",),
-    needs_cuda=True,
+    common_words=True,
     evidence=Evidence.REPORTED,
     source="users' reports: 'Cannot re-initialize NPU in forked subprocess'",
 )
@@ -184,8 +184,8 @@ def collate_to_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     Safety.MANUAL,
     Severity.WARNING,
     words=("clip_grad_norm",),
-    beside=("scaler",),
-    needs_cuda=True,
+    also_in_file=("scaler",),
+    common_words=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION}, automatic mixed precision examples: unscale before clipping",
 )
@@ -242,7 +242,7 @@ def _scaled(statements: list[ast.stmt], own: ast.stmt | None) -> bool:
     Safety.MANUAL,
     Severity.WARNING,
     words=("scheduler.step()", "sched.step()"),
-    needs_cuda=True,
+    common_words=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} of torch.optim: since 1.1 the scheduler steps after the optimiser",
 )
@@ -294,7 +294,8 @@ def set_epoch_missing(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     Reported only where the loop over the epochs is in the same file.
     """
     name = file.qualname(node.func) or ""
-    if not (name.startswith("torch.utils.data.") and name.endswith(".DistributedSampler")) or file.says(b"set_epoch"):
+    is_sampler = name.startswith("torch.utils.data.") and name.endswith(".DistributedSampler")
+    if not is_sampler or file.contains(b"set_epoch"):
         return
     shuffle = argument(node, 3, "shuffle")
     if shuffle is not None and not (isinstance(shuffle, ast.Constant) and shuffle.value is True):
@@ -327,7 +328,7 @@ def argument_text(node: ast.Call, file: PythonFile) -> str:
     Safety.MANUAL,
     Severity.INFO,
     words=("torch.load(",),
-    needs_cuda=True,
+    common_words=True,
     evidence=Evidence.REPORTED,
     source="users' reports: 'Attempting to deserialize object on a CUDA device'",
 )
@@ -358,8 +359,8 @@ _GUARDS = ("rank", "main", "master", "primary", "chief", "zero", "leader", "save
     Safety.MANUAL,
     Severity.WARNING,
     words=("torch.save(",),
-    beside=("distributeddataparallel",),
-    needs_cuda=True,
+    also_in_file=("distributeddataparallel",),
+    common_words=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} of DistributedDataParallel: save in one process",
 )
@@ -400,8 +401,8 @@ def saved_by_every_rank(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic
     Safety.MANUAL,
     Severity.WARNING,
     words=(".train()",),
-    beside=(".eval()",),
-    needs_cuda=True,
+    also_in_file=(".eval()",),
+    common_words=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{_DOCUMENTATION} of Module.eval",
 )
