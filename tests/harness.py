@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from npuify.analysis.project import ProjectIndex, may_define_cuda
-from npuify.engine.visitor import RuleSet
+from npuify.engine.ruleset import RuleSet
 from npuify.engine.worker import Worker
 from npuify.helpers import compute_device as helper
 from npuify.model import EntryPoint, Mention, Survey
 from npuify.options import Options
 from npuify.project import TorchRequirement
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
-from npuify.rules.opt_ins import Wishes
+from npuify.rules.opt_ins import OptIns
 from npuify.rules.selection import Selection
 from npuify.rules.style_plan import StylePlan
 from npuify.styles.project import plan_of
@@ -50,7 +50,7 @@ def for_each(
     return decorated
 
 
-WISHES = Wishes(cpu_fallback=True, replace_unsupported=True)
+OPT_INS = OptIns(cpu_fallback=True, replace_unsupported=True)
 """Everything that changes code only where it is asked for, so that its rules are tested like the others."""
 
 
@@ -84,7 +84,7 @@ def worker(
         return _bare(release, select, ignore, soc)
     files = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.py"))
     own = [name for name in files if may_define_cuda((root / name).read_bytes(), (root / name).read_bytes().lower())]
-    plan, selection, index = plan or StylePlan(), Selection(select, ignore, WISHES), ProjectIndex(root, files, own)
+    plan, selection, index = plan or StylePlan(), Selection(select, ignore, OPT_INS), ProjectIndex(root, files, own)
     return Worker(release, selection, index, plan, soc, prepared(selection, plan.style, plan.place_on_npu, soc))
 
 
@@ -96,7 +96,7 @@ def prepared(selection: Selection, style: str, place: bool, soc: str) -> RuleSet
 
 @cache
 def _bare(release: str, select: tuple[str, ...], ignore: tuple[str, ...], soc: str) -> Worker:
-    return Worker(release, Selection(select, ignore, WISHES), ProjectIndex(Path("/nowhere"), [], []), soc=soc)
+    return Worker(release, Selection(select, ignore, OPT_INS), ProjectIndex(Path("/nowhere"), [], []), soc=soc)
 
 
 def migrated(

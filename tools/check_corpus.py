@@ -22,7 +22,8 @@ from collections import Counter
 from pathlib import Path, PurePosixPath
 
 from npuify import knowledge
-from npuify.engine.scan import checked_selection, prepare
+from npuify.engine.catalog import checked_selection
+from npuify.engine.prepare import prepare
 from npuify.engine.worker import Worker
 from npuify.options import STYLES, Options
 from npuify.rewrite.plan import plan

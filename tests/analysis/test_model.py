@@ -142,9 +142,9 @@ def test_the_files_that_an_answer_came_from_are_told_each_time() -> None:
     model = ProgramModel(index, Reach.IMPORTS)
     for name in ("a.py", "b.py", "a.py"):
         for node, file in marked(model, name):
-            index.looked_at.clear()
+            index.dependencies.clear()
             model.values(node, file)
-            assert {"lib.py", "deep.py"} <= index.looked_at, name
+            assert {"lib.py", "deep.py"} <= index.dependencies, name
 
 
 def test_whoever_asks_for_callers_looks_at_every_file() -> None:
@@ -152,12 +152,12 @@ def test_whoever_asks_for_callers_looks_at_every_file() -> None:
     model = ProgramModel(index, Reach.PROGRAM)
     for node, file in marked(model, "main.py"):
         model.values(node, file)
-    assert "*" in index.looked_at
-    index.looked_at.clear()
+    assert "*" in index.dependencies
+    index.dependencies.clear()
     near = ProgramModel(index, Reach.IMPORTS)
     for node, file in marked(near, "main.py"):
         near.values(node, file)
-    assert "*" not in index.looked_at
+    assert "*" not in index.dependencies
 
 
 def test_no_ring_keeps_trees_alive() -> None:

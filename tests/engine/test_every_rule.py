@@ -33,12 +33,12 @@ def _unsafe(name: str) -> bool:
 def _root(name: str) -> Path | None:
     """A folder with the files that stand beside an example (``With train.py::``); None where it needs none."""
     rule = RULES.get(name)
-    beside = re.findall(r"^With (\S+)::$", rule.documentation, re.MULTILINE) if rule is not None else []
-    if rule is None or not beside:
+    others = re.findall(r"^With (\S+)::$", rule.documentation, re.MULTILINE) if rule is not None else []
+    if rule is None or not others:
         return None
     folder = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    for file in beside:
+    for file in others:
         (folder / file).write_text(rule.example(f"With {file}") or "", "utf-8")
     return folder
 
@@ -56,7 +56,7 @@ def _style(name: str) -> str:
 def _places(name: str) -> bool:
     """Whether an example is one of placing a program on the NPU."""
     code = name.partition("/")[0]
-    return code in RULES and RULES[code].placing
+    return code in RULES and RULES[code].place_on_npu
 
 
 def _examples() -> list[tuple[str, str, str]]:

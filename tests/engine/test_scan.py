@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from npuify.analysis.project import ProjectIndex
+from npuify.engine import prepare, worker
 from npuify.engine import scan as whole_scan
-from npuify.engine import worker
 from npuify.engine.catalog import all_rules
 from npuify.engine.processes import Processes
+from npuify.engine.ruleset import RuleSet
 from npuify.engine.scan import scan
-from npuify.engine.visitor import RuleSet
 from npuify.model import Evidence, FileError, NpuifyError, Safety, Severity
 from npuify.options import Options
 from npuify.rules import registry as base
@@ -166,9 +166,9 @@ def worker_of() -> worker.Worker:
     return make()
 
 
-@pytest.mark.parametrize("first_looks", [1, 1000])
+@pytest.mark.parametrize("prefiltered_by_one", [1, 1000])
 def test_processes_give_what_one_process_gives(
-    first_looks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    prefiltered_by_one: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = {
         f"pkg/m{n}.py": GOOD + f"x = {n}\nfrom pkg.own import Own\nOwn().cuda()\nelse\n" * (n % 2) for n in range(6)
@@ -176,8 +176,8 @@ def test_processes_give_what_one_process_gives(
     own = "import torch\nclass Own:\n    def cuda(self): pass\nx.cuda()\n"
     files |= {"pkg/own.py": own, "binary.py": "\0", "run.sh": "CUDA_VISIBLE_DEVICES=0 python a.py\n"}
     one = scanned(tmp_path, files)
-    monkeypatch.setattr(whole_scan, "WORTH_A_PROCESS", 1)
-    monkeypatch.setattr(whole_scan, "FIRST_LOOKS", first_looks)
+    monkeypatch.setattr(whole_scan, "FILES_PER_PROCESS", 1)
+    monkeypatch.setattr(prepare, "FILES_PER_PROCESS", prefiltered_by_one)
     seen: list[tuple[int, int]] = []
     two = scan([tmp_path], msgspec.structs.replace(OPTIONS, jobs=2), progress=lambda *step: seen.append(step))
     assert two == one
@@ -199,11 +199,11 @@ def test_a_file_that_kills_its_process_costs_only_itself() -> None:
     with Processes(2) as processes:
         for names_now in (names, [name for name in names if name not in dead]):
             seen: list[int] = []
-            found = processes.each(
+            found = processes.map(
                 name_of,
                 [worker.Candidate(name, name) for name in names_now],
-                worth=1,
-                lost=lambda error: f"{error.file}: {error.message}",
+                files_per_process=1,
+                on_crash=lambda error: f"{error.file}: {error.message}",
                 progress=lambda done, _, seen=seen: seen.append(done),
             )
             assert found == [dead.get(name, name) for name in names_now]
@@ -221,10 +221,10 @@ def test_processes_are_started_for_enough_work_and_kept() -> None:
         raise AssertionError(error)
 
     with Processes(2) as processes:
-        assert set(processes.each(where, files, worth=21, lost=lose)) == {os.getpid()}
-        processes.expect(where, 40, worth=20)
-        first = set(processes.each(where, files, worth=20, lost=lose))
-        second = set(processes.each(where, files[:2], worth=20, lost=lose))
+        assert set(processes.map(where, files, files_per_process=21, on_crash=lose)) == {os.getpid()}
+        processes.warm_up(where, 40, files_per_process=20)
+        first = set(processes.map(where, files, files_per_process=20, on_crash=lose))
+        second = set(processes.map(where, files[:2], files_per_process=20, on_crash=lose))
     assert os.getpid() not in first | second
     assert len(first | second) <= 2
 

@@ -13,7 +13,7 @@ from npuify.knowledge import load, releases
 from npuify.knowledge.stand_ins import needed, stand_ins
 from npuify.model import NpuifyError
 from npuify.options import Options
-from npuify.rules.topics import QUESTIONS, codes_about
+from npuify.rules.topics import TOPICS, codes_of_topics
 
 from .packages.test_native import ADD, BINDING, SETUP
 
@@ -211,12 +211,12 @@ def test_a_package_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_questions_name_rules_that_exist() -> None:
-    for codes in QUESTIONS.values():
+    for codes in TOPICS.values():
         for code in codes:
             assert any(rule.startswith(code) for rule in all_rules()), code
 
 
 def test_codes_about() -> None:
-    assert codes_about(["shapes, affinity", "shapes"]) == (*QUESTIONS["shapes"], *QUESTIONS["affinity"])
+    assert codes_of_topics(["shapes, affinity", "shapes"]) == (*TOPICS["shapes"], *TOPICS["affinity"])
     with pytest.raises(NpuifyError, match="'colours'"):
-        codes_about(["colours"])
+        codes_of_topics(["colours"])

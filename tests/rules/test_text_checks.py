@@ -139,9 +139,9 @@ def found(worker: Worker, text: str) -> list[npuify.Finding]:
 @pytest.mark.parametrize("soc", ["", "910"])
 def test_no_finding_is_lost_by_what_stands_beside_a_word(soc: str, monkeypatch: pytest.MonkeyPatch) -> None:
     project = ProjectIndex(Path("/nowhere"), [], [])
-    quick = Worker(RELEASE, Selection(), project)
-    monkeypatch.setattr("npuify.engine.visitor._idle_words", lambda asking: {})
-    thorough = Worker(RELEASE, Selection(), project)
+    quick = Worker(RELEASE, Selection(), project, soc=soc)
+    monkeypatch.setattr("npuify.engine.ruleset._skippable_words", lambda rules: {})
+    thorough = Worker(RELEASE, Selection(), project, soc=soc)
     passed_over = 0
     codes = set()
     for statement in STATEMENTS:
@@ -153,7 +153,7 @@ def test_no_finding_is_lost_by_what_stands_beside_a_word(soc: str, monkeypatch: 
             passed_over += not quick.rules.may_concern(lower)
             codes |= {finding.code for finding in expected}
     assert passed_over > 100
-    assert {rule.code for rule in all_rules().values() if rule.idle} <= codes
+    assert {rule.code for rule in all_rules().values() if rule.skip_if} <= codes
 
 
 @pytest.mark.parametrize(

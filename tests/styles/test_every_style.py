@@ -123,7 +123,7 @@ def test_automatic_code_says_names_that_exist(name: str, before: str) -> None:
 
 def test_every_rule_that_edits_python_has_its_place_in_each_style() -> None:
     """Without one its edits are refused (portable) or kept (auto), which may be right, but has to be decided."""
-    editing = {code for code, rule in all_rules().items() if rule.example("Before") and not rule.placing}
+    editing = {code for code, rule in all_rules().items() if rule.example("Before") and not rule.place_on_npu}
     python = {code for code in editing if all_rules()[code].example_file.endswith(".py")}
     listed = {**portable.FORMS, **portable.REFUSED, **dict.fromkeys(portable.SAME)}
     missing = {code for code in python if not all_rules()[code].style} - set(listed)

@@ -41,7 +41,7 @@ class Project(Protocol):
     """What the model needs of a project; ``ProjectIndex`` has it."""
 
     modules: dict[str, str]
-    looked_at: set[str]
+    dependencies: set[str]
 
     def load(self, relative: str) -> PythonSource | None:
         """A file of the project, parsed; None where it cannot be."""
@@ -150,7 +150,7 @@ class Engine(ABC):
             return hand
         if self.reach is Reach.FILE:
             return None
-        (self._seen if self._open else self.project.looked_at).add(relative)
+        (self._seen if self._open else self.project.dependencies).add(relative)
         known = self.files.get(relative)
         if known is None:
             source = self.project.load(relative)
@@ -190,7 +190,7 @@ class Engine(ABC):
         """The files that hold a word, as far as the question reaches."""
         if self.reach is not Reach.PROGRAM:
             return []
-        (self._seen if self._open else self.project.looked_at).add(EVERY_FILE)
+        (self._seen if self._open else self.project.dependencies).add(EVERY_FILE)
         leave_out = self._leave_out
         found = self.project.files_with(word.encode())
         files = (self.file(relative) for relative in found if leave_out is None or not leave_out(relative))
@@ -198,12 +198,12 @@ class Engine(ABC):
 
     def stands_for(self, qualified: str) -> str:
         """A qualified name with the project's re-exports followed."""
-        before, self.project.looked_at = self.project.looked_at, set()
+        before, self.project.dependencies = self.project.dependencies, set()
         try:
             return self.project.reexport(qualified) or qualified
         finally:
-            self._seen |= self.project.looked_at
-            self.project.looked_at = before | self.project.looked_at
+            self._seen |= self.project.dependencies
+            self.project.dependencies = before | self.project.dependencies
 
     # --- nodes ---
 
@@ -278,7 +278,7 @@ class Engine(ABC):
         answers = file.answers.setdefault(self.reach, {})
         known = answers.get(key)
         if known is not None:
-            (self._seen if self._open else self.project.looked_at).update(known.files)
+            (self._seen if self._open else self.project.dependencies).update(known.files)
             return known.values
         full = (file, key)
         open_ = self._open.get(full)
@@ -356,7 +356,7 @@ class Engine(ABC):
         self._log.clear()
         self._lowest = _SETTLED
         self._work = _WORK
-        self.project.looked_at |= self._seen
+        self.project.dependencies |= self._seen
         self._seen = set()
         while self._keep is not None and len(self.files) > self._keep:
             self.files.popitem(last=False)

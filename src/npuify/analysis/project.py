@@ -54,7 +54,7 @@ def may_define_cuda(raw: bytes, lower: bytes, words: Words | None = None) -> boo
 _TENSOR_BASES = ("torch.Tensor", "torch.nn.Module", "torch.nn.Parameter")
 _MAX_HOPS = 16
 EVERY_FILE = "*"
-"""Stands for all of a project's modules among the files that were looked at."""
+"""Stands for all of a project's modules among the files that something depends on."""
 _TESTS = frozenset(("test", "tests", "testing", "unit_tests"))
 _SOURCE_FOLDERS = frozenset(("src", "python", "lib"))
 _OWN_NAMES = frozenset(("cuda", "is_cuda"))
@@ -113,14 +113,14 @@ class ProjectIndex:
         self.own_cuda_files = own_cuda_files
         self._own_set = frozenset(own_cuda_files)
         self.modules = {module_name(relative): relative for relative in files}
-        self.looked_at: set[str] = set()
-        """Files that were looked at through this view; ``EVERY_FILE`` where what they all hold counts."""
+        self.dependencies: set[str] = set()
+        """Files that what this view said depends on; ``EVERY_FILE`` where what they all hold counts."""
         self._own_cuda: list[tuple[OwnCuda, ...]] = []
         self._load = lru_cache(maxsize=48)(partial(_load, root, self._own_set))
         self._suffixes: dict[str, str] = {}
         self._files_with: dict[bytes, list[str]] = {}
         self._reexports: dict[str, tuple[str | None, tuple[str, ...]]] = {}
-        """What names stand for, with the files that were looked at to find that out."""
+        """What names stand for, with the files that this depends on."""
         self.remembered: dict[str, Any] = {}
         """What rules that look at several files at once keep for the next file."""
         self.packages = frozenset(name.partition(".")[0] for name in self.modules)
@@ -131,10 +131,10 @@ class ProjectIndex:
         return ProjectIndex, (self.root, list(self.modules.values()), self.own_cuda_files, self.supports_npu)
 
     def view(self) -> ProjectIndex:
-        """The same index, which notes by itself which files are looked at through it."""
+        """The same index, with ``dependencies`` of its own."""
         view = object.__new__(ProjectIndex)
         view.__dict__.update(self.__dict__)
-        view.looked_at = set()
+        view.dependencies = set()
         return view
 
     def forget(self) -> None:
@@ -178,7 +178,7 @@ class ProjectIndex:
 
     def load(self, relative: str) -> PythonSource | None:
         """Another file of the project, parsed; None where it cannot be."""
-        self.looked_at.add(relative)
+        self.dependencies.add(relative)
         return self._load(relative)
 
     def binding(self, qualified: str) -> tuple[PythonSource, list[Binding]] | None:
@@ -212,9 +212,9 @@ class ProjectIndex:
         known = self._reexports.get(qualified)
         if known is None:
             view = self.view()
-            known = self._reexports[qualified] = (view._reexport(qualified), tuple(view.looked_at))
+            known = self._reexports[qualified] = (view._reexport(qualified), tuple(view.dependencies))
         target, files = known
-        self.looked_at.update(files)
+        self.dependencies.update(files)
         return target
 
     def _reexport(self, qualified: str) -> str | None:

@@ -198,9 +198,9 @@ def _said(on_command_line: bool | None, in_project: bool | None) -> bool:
 
 
 def _chosen(select: list[str] | None, about: list[str] | None) -> tuple[str, ...]:
-    from npuify.rules.topics import codes_about
+    from npuify.rules.topics import codes_of_topics
 
-    return (*_codes(select or []), *codes_about(about or []))
+    return (*_codes(select or []), *codes_of_topics(about or []))
 
 
 def _codes(words: list[str]) -> tuple[str, ...]:

@@ -281,7 +281,7 @@ def _merged(
 
     Lines of what was found are those of the original files, lines of what is left those of the converted ones.
     """
-    from npuify.rewrite.plan import _diff
+    from npuify.rewrite.diff import file_diff
 
     root = Path(result.scan.root)
     found = [_moved(finding, contents, _originals(root, contents)) for finding in page.findings]
@@ -316,7 +316,7 @@ def _merged(
         left=tuple(order),
         changes=tuple(sorted(changes, key=lambda one: (one.file, one.start, one.code))),
         changed_files=tuple(sorted(everything)),
-        diff="".join(_diff(relative, root, everything[relative]) for relative in sorted(everything)),
+        diff="".join(file_diff(root, relative, everything[relative]) for relative in sorted(everything)),
     )
 
 

@@ -45,7 +45,7 @@ class Analyser(Protocol):
         Findings that are not selected, or silenced, are left out by the caller.
         """
 
-    def is_whole(self, relative: str, kind: str, data: bytes) -> bool:
+    def is_valid(self, relative: str, kind: str, data: bytes) -> bool:
         """Whether an edited text, as UTF-8, is still a file of its format."""
 
 

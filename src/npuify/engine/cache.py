@@ -1,7 +1,7 @@
 """What earlier scans found in files that have not changed since, so that a second scan reads next to nothing.
 
-An entry holds as long as the file, and every other file of the project that was looked at for it, has the same size and
-time of change, and npuify, Python, the release, the rules and the list of the project's files are the same.
+What is known of a file holds as long as it, and every other file of the project that this depends on, has the same size
+and time of change, and npuify, Python, the release, the rules and the list of the project's files are the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from npuify.rules.packages.extensions.build import Build  # noqa: TC001 - msgspe
 from npuify.source.native_file import NativeFile  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from npuify.rules.selection import Selection
 
@@ -35,15 +35,15 @@ Stamp = tuple[int, int]
 """Time of change in nanoseconds, and size in bytes."""
 
 
-class Outcome(msgspec.Struct, array_like=True):
-    """What the rules found in a file, and the other files that they looked at."""
+class CachedResult(msgspec.Struct, array_like=True):
+    """What the rules found in a file, and the other files that this depends on."""
 
     findings: list[Finding]
     errors: list[FileError]
-    depends: list[tuple[str, Stamp]]
+    dependencies: list[tuple[str, Stamp]]
 
 
-class Extensions(msgspec.Struct, array_like=True):
+class CachedExtensions(msgspec.Struct, array_like=True):
     """What a Python file has to do with the project's own extensions."""
 
     builds: list[Build]
@@ -51,29 +51,33 @@ class Extensions(msgspec.Struct, array_like=True):
     """Module and name of each operator that it calls, and where."""
 
 
-class Entry(msgspec.Struct, array_like=True):
-    """What is known of one file. ``outcome`` is None where the rules were not asked."""
+class CachedFile(msgspec.Struct, array_like=True):
+    """What is known of one file. ``result`` is None where the rules were not asked."""
 
     stamp: Stamp
     concerns: bool
     own_cuda: bool
     supports_npu: bool = False
     trace: Trace = Trace()
-    outcome: Outcome | None = None
+    result: CachedResult | None = None
     native: NativeFile | None = None
     """What a file of C++ or CUDA holds."""
     may_bind: bool | None = None
     """Whether a file of C++ or CUDA can hand anything to Python; None where that was not asked."""
-    extensions: Extensions | None = None
+    extensions: CachedExtensions | None = None
     """Of a Python file, where the project has extensions."""
 
 
-class _Stored(msgspec.Struct, array_like=True):
-    rules: str
-    context: str
-    sought: str
+class CacheContents(msgspec.Struct, array_like=True):
+    """What one scan leaves for the next."""
+
+    key: str = ""
+    """Digest of what the scan asked for, and of npuify itself; of another scan nothing holds."""
+    project: str = ""
+    """Digest of what any result may depend on: the project's files, and what all of them show."""
+    operators: str = ""
     """Digest of the operators whose calls were sought."""
-    files: dict[str, Entry]
+    files: dict[str, CachedFile] = {}
 
 
 def stamp(location: str) -> Stamp | None:
@@ -86,118 +90,95 @@ def stamp(location: str) -> Stamp | None:
 
 
 class ScanCache:
-    """The cache of one project.
+    """The cache of one project: what the last scan left, as it was when this was made.
 
     Args:
         root: the project's root.
-        selection, torch_npu: what the scan asks for; entries of other scans do not hold.
+        selection, torch_npu: what the scan asks for; what other scans left does not hold.
         style: a text for the style of the run, and what it knows of the project; empty for the plain one.
-        enabled: False remembers nothing and forgets nothing.
+        enabled: False knows nothing and keeps nothing.
     """
 
     def __init__(self, root: Path, selection: Selection, torch_npu: str, *, enabled: bool, style: str = "") -> None:
-        self._file = _folder() / f"{hashlib.sha256(str(root).encode()).hexdigest()[:24]}.msgpack" if enabled else None
-        chosen = (*selection.select, "-", *selection.ignore, "-", selection.wishes.digest(), style)
-        self._rules = _digest([_own_code(), sys.version, torch_npu, *chosen]) if enabled else ""
-        self._context = ""
-        self._sought = ""
-        self._known = self._read()
-        self._new: dict[str, Entry] = {}
-        self._extensions: dict[str, Extensions] = {}
+        self._location = (
+            _folder() / f"{hashlib.sha256(str(root).encode()).hexdigest()[:24]}.msgpack" if enabled else None
+        )
+        chosen = (*selection.select, "-", *selection.ignore, "-", selection.opt_ins.digest(), style)
+        self._key = digest([_own_code(), sys.version, torch_npu, *chosen]) if enabled else ""
         self._started = time.time_ns()
+        self._last = _read(self._location, self._key) if self._location is not None else CacheContents()
 
-    def _read(self) -> dict[str, Entry]:
-        if self._file is None:
-            return {}
-        try:
-            stored = msgspec.msgpack.decode(self._file.read_bytes(), type=_Stored)
-        except (OSError, msgspec.MsgspecError):
-            return {}
-        if stored.rules != self._rules:
-            return {}
-        self._context, self._sought = stored.context, stored.sought
-        return stored.files
+    @property
+    def is_enabled(self) -> bool:
+        """Whether anything is kept."""
+        return self._location is not None
 
-    def entry(self, relative: str, now: Stamp | None) -> Entry | None:
+    def file(self, relative: str, now: Stamp | None) -> CachedFile | None:
         """What is known of a file that has this stamp."""
-        known = self._known.get(relative)
+        known = self._last.files.get(relative)
         return known if known is not None and known.stamp == now else None
 
-    def remember(self, relative: str, entry: Entry) -> None:
-        """Keep an entry for the next scan."""
-        if self._started - entry.stamp[0] > _TOO_NEW:
-            self._new[relative] = entry
+    def extensions(self, relative: str, now: Stamp | None) -> CachedExtensions | None:
+        """The extensions that a Python file with this stamp builds and calls; None where that is not known."""
+        known = self.file(relative, now)
+        return known.extensions if known is not None else None
 
-    def builds(self, relative: str, now: Stamp | None) -> list[Build] | None:
-        """The extensions that a Python file with this stamp builds; None where that is not known."""
-        known = self.entry(relative, now)
-        if known is None or known.extensions is None:
+    def has_calls_of(self, operators: str) -> bool:
+        """Whether the calls that are known are those of these operators, given by their digest."""
+        return operators == self._last.operators
+
+    def result(
+        self, relative: str, now: Stamp | None, project: str, stamp_now: Callable[[str], Stamp | None]
+    ) -> CachedResult | None:
+        """What the rules found in a file, where that still holds.
+
+        Args:
+            relative, now: the file and its stamp.
+            project: as in :class:`CacheContents`, for the project as it is now.
+            stamp_now: gives the stamp of any file of the project.
+        """
+        known = self.file(relative, now)
+        if known is None or known.result is None or project != self._last.project:
             return None
-        self._extensions[relative] = known.extensions
-        return known.extensions.builds
-
-    def learn_builds(self, relative: str, builds: list[Build]) -> None:
-        """Keep which extensions a Python file builds."""
-        self._extensions[relative] = Extensions(builds)
-
-    def seek(self, sought: Iterable[str]) -> bool:
-        """Say whose calls are sought; whether those that :meth:`calls` gives are calls of the same."""
-        now = _digest(sought)
-        same, self._sought = now == self._sought, now
-        return same
-
-    def calls(self, relative: str, now: Stamp | None) -> list[tuple[tuple[str, str], str]] | None:
-        """The calls of the project's own operators in a Python file with this stamp; None where they are not known."""
-        known = self.entry(relative, now)
-        return known.extensions.calls if known is not None and known.extensions is not None else None
-
-    def learn_calls(self, relative: str, calls: list[tuple[tuple[str, str], str]]) -> None:
-        """Keep the calls in a Python file whose builds are known."""
-        self._extensions[relative].calls = calls
-
-    def settle(self, files: Iterable[str], own_cuda: Iterable[str]) -> None:
-        """Say what the project holds; outcomes of a project that held something else are forgotten."""
-        context = _digest([*files, "-", *own_cuda])
-        if context != self._context:
-            for entry in self._new.values():
-                entry.outcome = None
-        self._context = context
-
-    def outcome(self, relative: str, stamp_now: Callable[[str], Stamp | None]) -> Outcome | None:
-        """What the rules found in a file, where that still holds: ``stamp_now`` gives the stamp of a file now."""
-        entry = self._new.get(relative)
-        if entry is None or entry.outcome is None:
+        if any(stamp_now(other) != then for other, then in known.result.dependencies):
             return None
-        for other, then in entry.outcome.depends:
-            if stamp_now(other) != then:
-                return None
-        return entry.outcome
+        return known.result
 
-    def learn(self, relative: str, outcome: Outcome) -> None:
-        """Keep what the rules found in a file."""
-        entry = self._new.get(relative)
-        if entry is not None:
-            entry.outcome = outcome
+    def save(self, files: Mapping[str, CachedFile], project: str, operators: str | None) -> None:
+        """Leave what a scan found for the next; failing to is no error, that one is only slower.
 
-    def save(self) -> None:
-        """Write the cache; failing to is no error, the next scan is only slower."""
-        if self._file is None:
+        Args:
+            files: what is known of each file.
+            project: as in :class:`CacheContents`.
+            operators: the same; None where no calls were sought.
+        """
+        if self._location is None:
             return
-        for relative, extensions in self._extensions.items():
-            if relative in self._new:
-                self._new[relative].extensions = extensions
-        data = msgspec.msgpack.encode(_Stored(self._rules, self._context, self._sought, self._new))
+        kept = {relative: file for relative, file in files.items() if self._started - file.stamp[0] > _TOO_NEW}
+        contents = CacheContents(self._key, project, self._last.operators if operators is None else operators, kept)
         with contextlib.suppress(OSError):
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=self._file.parent, prefix="scan-")
-            try:
-                with os.fdopen(handle, "wb") as stream:
-                    stream.write(data)
-                os.replace(temporary, self._file)  # noqa: PTH105
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)  # noqa: PTH108
-                raise
+            _write(self._location, msgspec.msgpack.encode(contents))
+
+
+def _read(location: Path, key: str) -> CacheContents:
+    try:
+        contents = msgspec.msgpack.decode(location.read_bytes(), type=CacheContents)
+    except (OSError, msgspec.MsgspecError):
+        return CacheContents()
+    return contents if contents.key == key else CacheContents()
+
+
+def _write(location: Path, data: bytes) -> None:
+    location.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=location.parent, prefix="scan-")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        os.replace(temporary, location)  # noqa: PTH105
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)  # noqa: PTH108
+        raise
 
 
 def _folder() -> Path:
@@ -216,5 +197,6 @@ def _own_code() -> str:
     return f"{version.__version__} {newest}"
 
 
-def _digest(parts: Iterable[str]) -> str:
+def digest(parts: Iterable[str]) -> str:
+    """A short text that differs between other texts."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuify.model import NpuifyError
+from npuify.rules.opt_ins import OptIns
 from npuify.rules.registry import registered
+from npuify.rules.selection import Selection
 
 if TYPE_CHECKING:
+    from npuify.options import Options
     from npuify.rules.registry import Rule
-    from npuify.rules.selection import Selection
 
 MODULES = (
     "rules.devices.imports",
@@ -94,3 +98,25 @@ def unknown_words(selection: Selection) -> list[str]:
         for word in (*selection.select, *selection.ignore)
         if not any(rule.code.startswith(word.upper()) or rule.name == word for rule in rules)
     ]
+
+
+def checked_selection(options: Options) -> Selection:
+    """The selection that the options ask for.
+
+    Raises:
+        NpuifyError: a code or name in it is unknown.
+    """
+    from npuify.rules.custom.reader import check_together, read_rules
+
+    custom = tuple(rule for path in options.rules for rule in read_rules(Path(path)))
+    check_together(", ".join(options.rules), custom)
+    opt_ins = OptIns(
+        custom=custom,
+        cpu_fallback=options.cpu_fallback,
+        replace_unsupported=options.replace_unsupported,
+    )
+    selection = Selection(options.select, options.ignore, opt_ins)
+    unknown = unknown_words(selection)
+    if unknown:
+        raise NpuifyError(f"no rule is called {unknown[0]!r}", advice="`npuify rules` lists them all")
+    return selection

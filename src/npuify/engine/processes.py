@@ -11,7 +11,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from npuify.model import FileError
-from npuify.source.quiet import quiet
+from npuify.source.parser_warnings import without_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int], None]
 
-Outcome = TypeVar("Outcome")
+Answer = TypeVar("Answer")
 
 _MOST_DEATHS = 20
-"""Processes that may die, each with the file that it looks at, before the run is given up."""
+"""Processes that may die, each with the file that it works on, before the run is given up."""
 _LONGEST_CHUNK = 32
 """Files that a process is given at once."""
 _MOST_SENT = 200_000_000
 """Bytes by which the task itself, sent with each chunk, may cost more than a few chunks would."""
 
 
-class OfFile(Protocol):
+class FileItem(Protocol):
     """Something to be done for one file."""
 
     @property
     def relative(self) -> str: ...
 
 
-Item = TypeVar("Item", bound=OfFile)
+Item = TypeVar("Item", bound=FileItem)
 
 
 class Processes:
@@ -60,14 +60,15 @@ class Processes:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._close(wait=kind is None)
 
-    def expect(self, task: Callable[..., object], items: int, *, worth: int) -> None:
+    def warm_up(self, task: Callable[..., object], items: int, *, files_per_process: int) -> None:
         """Start processes for what is to come, so that they import what they need while this one does other things.
 
         Args:
             task: a function of the module that they will need.
-            items, worth: as :meth:`each` takes them.
+            items: how many there will be.
+            files_per_process: as :meth:`map` takes it.
         """
-        count = self._fitting(items, worth)
+        count = self._fitting(items, files_per_process)
         if count > 1 and self._executor is None:
             data = pickle.dumps(task)
             with _interrupts_held():
@@ -75,38 +76,39 @@ class Processes:
                 for _ in range(count):
                     executor.submit(_load, data)
 
-    def each(
+    def map(
         self,
-        task: Callable[[Item], Outcome],
+        task: Callable[[Item], Answer],
         items: Sequence[Item],
         *,
-        worth: int,
-        lost: Callable[[FileError], Outcome],
+        files_per_process: int,
+        on_crash: Callable[[FileError], Answer],
         progress: Progress | None = None,
-    ) -> list[Outcome]:
-        """The outcomes of ``task`` for all items, in their order.
+    ) -> list[Answer]:
+        """What ``task`` gives for each item, in their order.
 
         Args:
             task: what to do; it is sent to the processes, once a chunk of items.
             items: what to do it for.
-            worth: as many items take about as long as starting a process does. Never more are started than that pays.
-            lost: the outcome of an item with which the process that worked on it died.
+            files_per_process: as many items take about as long as starting a process does; with fewer for each, none is
+                started.
+            on_crash: gives the answer for an item with which the process that worked on it died.
             progress: called with the number of items done and of items to do.
         """
-        if self._executor is None and self._fitting(len(items), worth) > 1:
-            self._start(self._fitting(len(items), worth))
+        if self._executor is None and self._fitting(len(items), files_per_process) > 1:
+            self._start(self._fitting(len(items), files_per_process))
         if self._executor is not None and len(items) > 1:
-            return self._shared(task, items, progress, lost)
-        outcomes = []
-        with quiet():
+            return self._shared(task, items, progress, on_crash)
+        answers = []
+        with without_warnings():
             for done, item in enumerate(items, start=1):
-                outcomes.append(task(item))
+                answers.append(task(item))
                 if progress is not None:
                     progress(done, len(items))
-        return outcomes
+        return answers
 
-    def _fitting(self, items: int, worth: int) -> int:
-        return min(self._most, max(1, items // worth))
+    def _fitting(self, items: int, files_per_process: int) -> int:
+        return min(self._most, max(1, items // files_per_process))
 
     def _start(self, count: int) -> ProcessPoolExecutor:
         import multiprocessing
@@ -124,42 +126,42 @@ class Processes:
 
     def _shared(
         self,
-        task: Callable[[Item], Outcome],
+        task: Callable[[Item], Answer],
         items: Sequence[Item],
         progress: Progress | None,
-        lost: Callable[[FileError], Outcome],
-    ) -> list[Outcome]:
+        on_crash: Callable[[FileError], Answer],
+    ) -> list[Answer]:
         from concurrent.futures.process import BrokenProcessPool
 
-        outcomes: list[Outcome] = []
+        answers: list[Answer] = []
         data = pickle.dumps(task)
         deaths = 0
 
-        def told() -> None:
+        def report() -> None:
             if progress is not None:
-                progress(len(outcomes), len(items))
+                progress(len(answers), len(items))
 
-        while len(outcomes) < len(items):
+        while len(answers) < len(items):
             try:
-                for outcome in self._chunks(data, items[len(outcomes) :], single=deaths > 0):
-                    outcomes.append(outcome)
-                    told()
+                for answer in self._chunks(data, items[len(answers) :], single=deaths > 0):
+                    answers.append(answer)
+                    report()
             except BrokenProcessPool:
                 self._close(wait=False)
-                if deaths and len(outcomes) < len(items):
+                if deaths and len(answers) < len(items):
                     # One process took the files in their order, so it died of this one.
-                    outcomes.append(lost(_died_of(items[len(outcomes)])))
-                    told()
+                    answers.append(on_crash(_died_of(items[len(answers)])))
+                    report()
                 deaths += 1
                 if deaths > _MOST_DEATHS:
                     raise
         if deaths:
             # The one process that was enough to find who died of what is too few for what comes.
             self._close(wait=True)
-        return outcomes
+        return answers
 
     def _chunks(self, data: bytes, items: Sequence[Item], *, single: bool) -> Iterator[Any]:
-        """The outcomes in the order of the items; ``single`` has one process take them one by one."""
+        """The answers in the order of the items; ``single`` has one process take them one by one."""
         executor = self._executor or self._start(1 if single else self._count)
         size = 1
         if not single:
@@ -176,7 +178,7 @@ class Processes:
             yield from running.pop().result()
 
 
-def _died_of(item: OfFile) -> FileError:
+def _died_of(item: FileItem) -> FileError:
     return FileError(
         item.relative,
         "the process that looked at it died",

@@ -7,37 +7,37 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.analysis.project import module_name
 from npuify.engine.analysers import Analyser, analysers_for
+from npuify.engine.opt_ins import opt_in_findings
+from npuify.engine.ruleset import RuleSet
 from npuify.engine.unparsed import RULE as UNPARSED
 from npuify.engine.unparsed import search_tokens
-from npuify.engine.visitor import RuleSet, analyse
-from npuify.model import FileError, Finding
+from npuify.engine.visitor import analyse
+from npuify.model import FileError
 from npuify.project.kinds import kind_of_path
-from npuify.rules.custom.findings import custom_findings
 from npuify.rules.job import Job
-from npuify.rules.operators.cpu_fallback import fallback_findings
-from npuify.rules.operators.stand_ins import stand_in_findings
-from npuify.rules.opt_ins import NOTHING
+from npuify.rules.opt_ins import NO_OPT_INS
 from npuify.rules.program_options import ProgramOptions
 from npuify.rules.run import Result, Run
 from npuify.rules.style_plan import StylePlan
+from npuify.source.parser_warnings import without_warnings
 from npuify.source.python import PythonSource, parses
-from npuify.source.quiet import quiet
 from npuify.source.suppressions import suppressed_codes
 from npuify.source.text import Text, UnreadableText
 from npuify.styles import restyle_other
 
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from npuify.analysis.project import ProjectIndex
     from npuify.engine.cache import Stamp
+    from npuify.model import Finding, Position
     from npuify.rules.selection import Selection
 
 _HEAD = 1000
-"""Bytes of a Python file that tell whether an analyser of other kinds of files is to see it as well."""
-WORTH_A_PROCESS = 150
-"""Files to analyse that take about as long as starting a process does."""
+"""Bytes of a Python file that tell whether an analyser of other kinds of files has to see it as well."""
+FILES_PER_PROCESS = 150
+"""Files whose analysis takes about as long as starting a process does."""
 NPU_STYLE = StylePlan()
 
 
@@ -48,8 +48,8 @@ class Candidate(NamedTuple):
     location: str
     kind: str = ""
     stamp: Stamp | None = None
-    hits: array[int] | None = None
-    """Where the rules' words stand in a Python file of that stamp, as :meth:`npuify.words.Words.hits` gives it."""
+    matches: array[int] | None = None
+    """Those of the rules' words in a Python file of that stamp, as :meth:`npuify.words.Words.matches` packs them."""
 
 
 class Worker:
@@ -77,7 +77,7 @@ class Worker:
 
         self.torch_npu = torch_npu
         self.selection = selection
-        self.rules = rules or RuleSet(selection, plan.style, placing=plan.place_on_npu, soc=soc)
+        self.rules = rules or RuleSet(selection, plan.style, place_on_npu=plan.place_on_npu, soc=soc)
         self.run = Run(knowledge.load(torch_npu), project, plan, soc)
         self._options: ProgramOptions | None = None
 
@@ -89,7 +89,7 @@ class Worker:
         self._options = None
 
     def options(self) -> ProgramOptions:
-        """The options that the project's programs declare; read when a launcher is looked at first."""
+        """The options that the project's programs declare; read when the first launcher is analysed."""
         if self._options is None:
             self._options = self.options_of({})
         return self._options
@@ -107,8 +107,8 @@ class Worker:
         except OSError as error:
             return Result([], [FileError(candidate.relative, f"cannot be read: {error.strerror or error}")])
         unchanged = candidate.stamp == (now.st_mtime_ns, now.st_size) and len(raw) == now.st_size
-        hits = candidate.hits if unchanged else None
-        return self.analyse(candidate.relative, raw, whole=False, kind=candidate.kind, hits=hits)
+        matches = candidate.matches if unchanged else None
+        return self.analyse(candidate.relative, raw, whole=False, kind=candidate.kind, matches=matches)
 
     def analyse(
         self,
@@ -118,8 +118,8 @@ class Worker:
         needs_torch_npu: bool = False,
         whole: bool = True,
         kind: str = "",
-        later: bool = False,
-        hits: array[int] | None = None,
+        is_later_round: bool = False,
+        matches: array[int] | None = None,
         options: ProgramOptions | None = None,
     ) -> Result:
         """What is found in a file's content.
@@ -130,8 +130,8 @@ class Worker:
             needs_torch_npu: earlier edits put names into it that exist only after ``import torch_npu``.
             whole: parse also what can hold nothing of interest.
             kind: found by the file's name where it is not given.
-            later: this is not the first look at the file in this run.
-            hits: where the rules' words stand in it, where that is known.
+            is_later_round: edits of this run were applied to the file already.
+            matches: those of the rules' words in it, where they are known.
             options: what the project's programs declare, where it is not what their files say.
         """
         kind = kind or kind_of_path(relative)
@@ -149,22 +149,45 @@ class Worker:
             kind: str = "",
             needs_torch_npu: bool = False,
             whole: bool = True,
-            later: bool = False,
+            is_later_round: bool = False,
         ) -> Result:
             result = self.analyse(
-                relative, raw, kind=kind, needs_torch_npu=needs_torch_npu, whole=whole, later=later, options=options
+                relative,
+                raw,
+                kind=kind,
+                needs_torch_npu=needs_torch_npu,
+                whole=whole,
+                is_later_round=is_later_round,
+                options=options,
             )
-            run.project.looked_at |= result.looked_at
+            run.project.dependencies |= result.dependencies
             return result
 
-        job = Job(run, part, declared, needs_torch_npu, later)
+        job = Job(run, part, declared, needs_torch_npu, is_later_round)
+        found, errors = self._found(relative, raw, kind, job, whole=whole, matches=matches)
+        dependencies = frozenset(run.project.dependencies).union(*(one.project.dependencies for one in asked))
+        return Result(found, errors, dependencies)
+
+    def is_valid(self, relative: str, data: bytes, kind: str = "") -> bool:
+        """Whether a file's text, as UTF-8, is of the format that its name tells."""
+        kind = kind or kind_of_path(relative)
+        if kind == "python" and not parses(data):
+            return False
+        return all(analyser.is_valid(relative, kind, data) for analyser in analysers_for(relative, kind))
+
+    def _found(
+        self, relative: str, raw: bytes, kind: str, job: Job, *, whole: bool, matches: array[int] | None
+    ) -> tuple[list[Finding], list[FileError]]:
+        """What the rules for Python, the opt-ins and the analysers find in a file, in order of place."""
         found: list[Finding] = []
         errors: list[FileError] = []
         if kind == "python":
-            found, errors = self._python(relative, raw, job, whole=whole, hits=hits)
-            if self.selection.wishes != NOTHING and not errors:
+            found, errors = self._python(relative, raw, job, whole=whole, matches=matches)
+            if self.selection.opt_ins != NO_OPT_INS and not errors:
                 found, errors = self._opted_in(relative, raw, found, job)
-        others: Sequence[Analyser] = analysers_for(relative, kind) if not errors else ()
+        if errors:
+            return found, errors
+        others: Sequence[Analyser] = analysers_for(relative, kind)
         if kind == "python":
             # Few of them have anything to do with those that take them; their beginning tells.
             head = raw[:_HEAD].lower()
@@ -173,16 +196,8 @@ class Worker:
             more, failed = self._other(analyser, relative, kind, raw, job)
             found, errors = [*found, *more], [*errors, *failed]
         if others:
-            found.sort(key=lambda finding: (finding.start, finding.end, finding.code))
-        looked_at = frozenset(run.project.looked_at).union(*(one.project.looked_at for one in asked))
-        return Result(found, errors, looked_at)
-
-    def is_whole(self, relative: str, data: bytes, kind: str = "") -> bool:
-        """Whether a file's text, as UTF-8, is of the format that its name tells."""
-        kind = kind or kind_of_path(relative)
-        if kind == "python" and not parses(data):
-            return False
-        return all(analyser.is_whole(relative, kind, data) for analyser in analysers_for(relative, kind))
+            found.sort(key=_place)
+        return found, errors
 
     def _other(
         self, analyser: Analyser, relative: str, kind: str, raw: bytes, job: Job
@@ -203,10 +218,10 @@ class Worker:
     ) -> tuple[list[Finding], list[FileError]]:
         """``found`` with what the user asked for beyond the rules, in order of place."""
         try:
-            with quiet():
-                more = list(self._asked_for(relative, raw, job))
+            with without_warnings():
+                more = list(opt_in_findings(self.selection.opt_ins, relative, raw, job))
         except SyntaxError as error:
-            # A part that the rules did not look at is broken, and here the whole file is parsed.
+            # A part that was not parsed for the rules is broken, and here the whole file is parsed.
             tokens, failed = search_tokens(relative, raw, error)
             return (tokens if self.selection.has(UNPARSED) else []), failed
         except Exception as error:  # one file's failure must not end the run
@@ -216,32 +231,23 @@ class Worker:
             return found, []
         silenced = suppressed_codes(Text(raw), None)
         more = [finding for finding in more if silenced is None or not silenced(finding)]
-        return sorted([*found, *more], key=lambda finding: (finding.start, finding.end, finding.code)), []
-
-    def _asked_for(self, relative: str, raw: bytes, job: Job) -> Iterator[Finding]:
-        wishes = self.selection.wishes
-        if wishes.custom:
-            yield from custom_findings(relative, raw, wishes.custom, job.run.project, later=job.later)
-        if wishes.cpu_fallback:
-            yield from fallback_findings(relative, raw, wishes.cpu_operators, job.run.project)
-        if wishes.replace_unsupported:
-            yield from stand_in_findings(relative, raw, job.run.release, job.run.project)
+        return sorted([*found, *more], key=_place), []
 
     def _python(
-        self, relative: str, raw: bytes, job: Job, *, whole: bool, hits: array[int] | None
+        self, relative: str, raw: bytes, job: Job, *, whole: bool, matches: array[int] | None
     ) -> tuple[list[Finding], list[FileError]]:
         try:
             text = Text(raw)
-            if hits is not None and text.data is raw:
-                self.rules.words.remember(text.lower, hits)
-            with quiet():
-                interest = self.rules.interest(text.lower)
+            if matches is not None and text.data is raw:
+                self.rules.words.remember(text.lower, matches)
+            with without_warnings():
                 # Whether and how torch_npu is imported already, only the whole file says.
                 if job.needs_torch_npu or job.run.plan.needs_whole(relative, raw):
                     whole = True
-                parsed_for = None if whole else self.rules.parsed_for(text.lower, interest)
-                source = PythonSource(relative, module_name(relative), text, parsed_for)
-                return analyse(source, self.rules, job.run, interest, needs_torch_npu=job.needs_torch_npu), []
+                to_parse = None if whole else self.rules.words_to_parse(text.lower)
+                source = PythonSource(relative, module_name(relative), text, to_parse)
+                rules, words = self.rules.for_file(text.lower), self.rules.words
+                return analyse(source, rules, words, job.run, needs_torch_npu=job.needs_torch_npu), []
         except UnreadableText as error:
             return [], [FileError(relative, error.message, error.line, "it was left as it is")]
         except SyntaxError as error:
@@ -251,3 +257,7 @@ class Worker:
             return [], [FileError(relative, "is nested too deeply to be looked at", advice="it was left as it is")]
         except Exception as error:  # one file's failure must not end the run
             return [], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
+
+
+def _place(finding: Finding) -> tuple[Position, Position, str]:
+    return finding.start, finding.end, finding.code

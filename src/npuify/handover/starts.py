@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from npuify.engine.scan import prepare
+from npuify.engine.prepare import prepare
 from npuify.rewrite.fixpoint import migrate_file
 
 if TYPE_CHECKING:

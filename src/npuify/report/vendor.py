@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.model import MigrationResult
 from npuify.report.changes import defused
-from npuify.rules.topics import answers
+from npuify.rules.topics import belongs_to
 from npuify.visible import file_name, in_one_line
 
 if TYPE_CHECKING:
@@ -76,16 +76,16 @@ def _change(change: Change) -> tuple[object, ...]:
     return change.file, change.start.line, change.end.line, kind, f"{what}: {change.message}"
 
 
-def _rows(findings: Iterable[Finding], question: str) -> Iterator[tuple[object, ...]]:
+def _rows(findings: Iterable[Finding], topic: str) -> Iterator[tuple[object, ...]]:
     for one in findings:
-        if answers(question, one.code) and not (question == "unsupported" and one.edits):
+        if belongs_to(topic, one.code) and not (topic == "unsupported" and one.edits):
             tips = f"{one.message.rstrip('.')}. {one.advice}" if one.advice else one.message
             yield one.file, one.start.line, one.end.line, one.subject or one.name, tips
 
 
 def _affinity(findings: Iterable[Finding]) -> Iterator[tuple[object, ...]]:
     for one in findings:
-        if not answers("affinity", one.code):
+        if not belongs_to("affinity", one.code):
             continue
         better = _FUSED.get(one.code, one.subject)
         called = one.subject if one.code in _FUSED else one.message.partition(" can run")[0]

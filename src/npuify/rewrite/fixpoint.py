@@ -48,7 +48,7 @@ def migrate_file(
         return MigratedFile(relative, None, found, found, [], errors)
     try:
         text = Text(raw)
-        if not worker.is_whole(relative, text.data, kind):
+        if not worker.is_valid(relative, text.data, kind):
             # Only a part that was not looked at is broken; the whole file decides.
             found, errors, _ = worker.analyse(relative, raw, whole=True, kind=kind)
             return MigratedFile(relative, None, found, found, [], errors)
@@ -91,12 +91,12 @@ def _rounds(
         if not chosen and raw and not needs_torch_npu:
             break
         applied = apply_findings(current.data, chosen)
-        if applied.edits and not worker.is_whole(relative, applied.data, kind):
+        if applied.edits and not worker.is_valid(relative, applied.data, kind):
             # One edit that breaks the text must not keep all the others from being made.
             broken = {
                 (Position(*text.position(offsets.original(finding.edits[0].start))), finding.code)
                 for finding in applied.findings
-                if not worker.is_whole(relative, apply_findings(current.data, [finding]).data, kind)
+                if not worker.is_valid(relative, apply_findings(current.data, [finding]).data, kind)
             }
             if not broken:
                 raise EditError("the edited file would not parse")
@@ -115,7 +115,7 @@ def _rounds(
         offsets.add(applied.edits)
         raw = current.encode(applied.data)
         findings, errors, _ = worker.analyse(
-            relative, raw, needs_torch_npu=needs_torch_npu, whole=False, kind=kind, later=True
+            relative, raw, needs_torch_npu=needs_torch_npu, whole=False, kind=kind, is_later_round=True
         )
         if len(errors) > known:
             raise EditError(errors[-1].message)

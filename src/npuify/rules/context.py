@@ -70,9 +70,9 @@ class PythonFile:
         remembered: list[ast.AST] = self._memory[key]
         return remembered
 
-    def says(self, word: bytes) -> bool:
+    def contains(self, word: bytes) -> bool:
         """Whether a word stands anywhere in the file; looked for once, however often it is asked."""
-        key = ("says", word)
+        key = ("contains", word)
         if key not in self._memory:
             self._memory[key] = word in self.source.data
         answer: bool = self._memory[key]

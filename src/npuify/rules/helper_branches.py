@@ -26,7 +26,7 @@ def only_on_npu(node: ast.AST, file: PythonFile) -> bool:
 
 def _side(node: ast.AST, file: PythonFile) -> bool | None:
     """Whether the innermost test of the helper's type around ``node`` lets it run on an NPU; None without a test."""
-    if not file.says(f"{helper(file)}.type".encode()):
+    if not file.contains(f"{helper(file)}.type".encode()):
         return None
     current = node
     for up in file.ancestors(node):

@@ -25,7 +25,7 @@ def _own(packages: tuple[str, ...], file: PythonFile) -> bool:
 
 def asked_of_lightning(node: ast.AST | None, file: PythonFile) -> str:
     """The name of Lightning's class that gets ``accelerator=`` or ``gpus=``; empty for any other argument."""
-    if not isinstance(node, ast.keyword) or node.arg not in ("accelerator", "gpus") or not file.says(b"lightning"):
+    if not isinstance(node, ast.keyword) or node.arg not in ("accelerator", "gpus") or not file.contains(b"lightning"):
         return ""
     call = _call_of(node, file)
     name = (file.qualname(call.func) or "") if call is not None else ""

@@ -34,7 +34,7 @@ class CallSearch:
         """One of these stands in every file that calls an operator."""
         named = [f"{module}.{name}" for module, found in self._by_module.items() for name in found.values()]
         loading = [f"{loader.decode()}()={module}" for module, found in self._loaders.items() for loader in found]
-        self.told = (*sorted(named), *sorted(loading))
+        self.sought = (*sorted(named), *sorted(loading))
         """What is sought, as texts: a search for the same finds the same."""
 
     def places(self, relative: str, data: bytes) -> list[tuple[tuple[str, str], str]]:

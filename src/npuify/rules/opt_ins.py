@@ -44,8 +44,8 @@ class CustomRule(msgspec.Struct, frozen=True, kw_only=True):
         return self.name.rpartition(".")[2]
 
 
-class Wishes(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run is asked for.
+class OptIns(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run does only because it was asked to.
 
     Attributes:
         custom: rules of the user's own.
@@ -60,8 +60,8 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     replace_unsupported: bool = False
 
     def digest(self) -> str:
-        """Differs between wishes that make different findings."""
-        return msgspec.json.encode(self).decode() if self != NOTHING else ""
+        """Differs between opt-ins that make different findings."""
+        return msgspec.json.encode(self).decode() if self != NO_OPT_INS else ""
 
 
-NOTHING = Wishes()
+NO_OPT_INS = OptIns()

@@ -220,7 +220,7 @@ class ProgramOptions:
         return list(self._files[key])
 
     def _uses_in(self, file: str, option: str, value: str, counterpart: str, program: str) -> Iterator[OptionUse]:
-        self.project.looked_at.add(file)
+        self.project.dependencies.add(file)
         tree = self._tree(file)
         if tree is None:
             return
@@ -237,7 +237,7 @@ class ProgramOptions:
         self, file: str, name: str, value: str, counterpart: str, program: str
     ) -> Iterator[tuple[str, OptionUse]]:
         """The dataclasses of a file that have a field of this name, by their names, and what each takes for it."""
-        self.project.looked_at.add(file)
+        self.project.dependencies.add(file)
         tree = self._tree(file)
         if tree is None or not name:
             return
@@ -297,7 +297,7 @@ class ProgramOptions:
             return {}
         if file not in self._edited:
             result = self._analyse(file, raw, whole=False, kind="python")
-            self.project.looked_at |= result.looked_at
+            self.project.dependencies |= result.dependencies
             self._edited[file] = {
                 (edit.start, edit.end): finding.safety for finding in result.findings for edit in finding.edits
             }

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from npuify.knowledge import Product
-    from npuify.words import Idle
+    from npuify.words import SkipIf
 
 _CODE = re.compile(r"NPU\d{3}")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -28,11 +28,7 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 class Rule(NamedTuple):
     """A registered rule.
 
-    ``nodes`` are the node types that ``check`` wants; ``words`` are lower-case words, one of which a line must contain
-    (in any case) for its nodes to be shown to the rule. ``names`` are what the qualified names of names, attributes and
-    calls must begin with to be shown to it, or attributes whatever they belong to; empty means all. A rule that
-    ``needs_cuda`` is asked only in files that another rule's word makes worth looking at; one with words ``beside``
-    only in files that hold one of these, too.
+    ``nodes`` are the node types that ``check`` takes; for all others see :func:`rule`, whose arguments they are.
     """
 
     code: str
@@ -45,18 +41,15 @@ class Rule(NamedTuple):
     nodes: tuple[type[ast.AST], ...]
     check: Callable[[Any, Any], Iterator[Any]]
     names: tuple[str, ...] = ()
-    needs_cuda: bool = False
+    common_words: bool = False
     example_file: str = "program.py"
     """The name of a file that holds what stands under ``Before::``."""
     style: str = ""
-    """The only style in which it says anything, which is that of its example; empty for all."""
-    placing: bool = False
-    """Whether it says something only where programs are to be placed on the NPU."""
-    beside: tuple[str, ...] = ()
-    chip: Callable[[Product | None], bool] | None = None
-    """Whether it says anything for the chip aimed at, None for any; None where that does not depend on the chip."""
-    idle: Idle | None = None
-    """Whether the text around one of its words says that it has nothing to say there."""
+    """That of its example, too."""
+    place_on_npu: bool = False
+    also_in_file: tuple[str, ...] = ()
+    applies_to_chip: Callable[[Product | None], bool] | None = None
+    skip_if: SkipIf | None = None
 
     @property
     def documentation(self) -> str:
@@ -89,12 +82,12 @@ def rule(
     *,
     words: tuple[str, ...],
     names: tuple[str, ...] = (),
-    needs_cuda: bool = False,
+    common_words: bool = False,
     style: str = "",
-    placing: bool = False,
-    beside: tuple[str, ...] = (),
-    chip: Callable[[Product | None], bool] | None = None,
-    idle: Idle | None = None,
+    place_on_npu: bool = False,
+    also_in_file: tuple[str, ...] = (),
+    applies_to_chip: Callable[[Product | None], bool] | None = None,
+    skip_if: SkipIf | None = None,
     evidence: Evidence = Evidence.PACKAGE,
     source: str = "torch_npu package",
 ) -> Callable[[Callable[[Any, Any], Iterator[Any]]], Callable[[Any, Any], Iterator[Any]]]:
@@ -105,16 +98,19 @@ def rule(
         name: names the problem, and reads well after "ignore".
         safety: of the edits that it makes; a finding may be less safe than its rule, never safer.
         severity: what happens on an NPU when nothing is done.
-        words: lower-case words of which one must stand on a line.
-        names: beginnings of qualified names, or attributes, that it is about; empty for all.
-        needs_cuda: its words are too common to look at a file for; another rule's word has to be there, too.
-        style: the only style in which it says anything.
-        placing: it says something only with ``--place-on-npu``.
-        beside: lower-case words of which one must stand anywhere in the file.
-        chip: whether it says anything for the chip aimed at (None: for any); where not, its words are no reason to
-            look at a file.
-        idle: whether the text around one of its words says for certain that it has nothing to say there; such a place
-            is no reason to parse what is around it. See :mod:`npuify.rules.text_checks`.
+        words: the prefilter: the rule is given the nodes of those lines that hold one of these lower-case words, in any
+            case. A file, or a function, without any rule's word is not parsed.
+        also_in_file: a second prefilter: lower-case words of which one must stand anywhere in the file, too.
+        common_words: its words are too common to parse a file for; it is asked in files that another rule's word
+            makes worth parsing.
+        names: what the qualified name of a name, attribute or call must begin with, or the attribute's own name
+            whatever it belongs to; empty gives the rule all nodes of the lines.
+        style: the only style in which it says anything; empty for all.
+        place_on_npu: it says something only with ``--place-on-npu``.
+        applies_to_chip: whether it says anything for the chip aimed at, which is None where any is; where not, its
+            words are no reason to parse a file. None where that does not depend on the chip.
+        skip_if: tells by the text around one of its words that it surely has nothing to say there; such a place is no
+            reason to parse the function that holds it. See :mod:`npuify.rules.text_checks`.
         evidence, source: how the fact behind the rule is known, unless a finding says it better.
 
     Raises:
@@ -140,12 +136,12 @@ def rule(
             _node_types(check, place),
             check,
             names,
-            needs_cuda,
-            beside=beside,
-            chip=chip,
-            idle=idle,
+            common_words,
+            also_in_file=also_in_file,
+            applies_to_chip=applies_to_chip,
+            skip_if=skip_if,
             style=style,
-            placing=placing,
+            place_on_npu=place_on_npu,
         )
         return check
 

@@ -17,7 +17,7 @@ class Run(NamedTuple):
 
     Attributes:
         release: names and facts of the torch_npu release aimed at.
-        project: the project's files; it notes which of them are looked at.
+        project: the project's files; it notes which of them an answer depends on.
         plan: the style of the run.
         soc: the kind of chip aimed at, a name in ``npuify.knowledge.products()``; empty means any.
     """
@@ -38,11 +38,11 @@ class Run(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What was found in a file, what of it could not be treated, and which other files were looked at for it."""
+    """What was found in a file, what of it could not be treated, and the other files that this depends on."""
 
     findings: list[Finding]
     errors: list[FileError] = []  # noqa: RUF012 - nobody adds to it
-    looked_at: frozenset[str] = frozenset()
+    dependencies: frozenset[str] = frozenset()
 
 
 class Analyse(Protocol):
@@ -56,6 +56,6 @@ class Analyse(Protocol):
         kind: str = "",
         needs_torch_npu: bool = False,
         whole: bool = True,
-        later: bool = False,
+        is_later_round: bool = False,
     ) -> Result:
         """What is found; the arguments are those of :meth:`npuify.engine.worker.Worker.analyse`."""

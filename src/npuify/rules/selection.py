@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.rules.opt_ins import NOTHING, Wishes
+from npuify.rules.opt_ins import NO_OPT_INS, OptIns
 
 if TYPE_CHECKING:
     from npuify.rules.registry import Rule
@@ -15,7 +15,7 @@ class Selection(NamedTuple):
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    wishes: Wishes = NOTHING
+    opt_ins: OptIns = NO_OPT_INS
     """What is asked for beyond the rules."""
 
     def has(self, rule: Rule) -> bool:

@@ -1,4 +1,4 @@
-"""Questions that people ask of a scan, and the codes of the findings that answer each."""
+"""The topics that ``--about`` takes, and the codes of the findings that belong to each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from npuify.model import NpuifyError
 
-QUESTIONS: Final = {
+TOPICS: Final = {
     "unsupported": ("NPU102", "NPU214", "NPU304", "NPU314", "NPU414", "NPU504", "NPU620", "NPU630", "NPU760"),
     "doubtful": ("NPU104", "NPU112", "NPU133", "NPU417", "NPU418", "NPU640", "NPU641"),
     "affinity": ("NPU501", "NPU502", "NPU503", "NPU508"),
@@ -18,24 +18,24 @@ QUESTIONS: Final = {
     ),
     "kernels": ("NPU630", "NPU631", "NPU632", "NPU633", "NPU640", "NPU641", "NPU642", "NPU650"),
 }
-"""What an NPU lacks; what it has, and may do otherwise; what has a better form there; shapes that depend on data;
-numbers that may differ; what costs time; the project's own kernels."""
+"""For each topic codes, or beginnings of codes: what an NPU lacks; what it has, and may do otherwise; what has a better
+form there; shapes that depend on data; numbers that may differ; what costs time; the project's own kernels."""
 
 
-def codes_about(questions: list[str]) -> tuple[str, ...]:
-    """The codes, or beginnings of codes, that answer ``questions``; commas join several.
+def codes_of_topics(topics: list[str]) -> tuple[str, ...]:
+    """The codes, or beginnings of codes, of ``topics``; an item may name several, with commas between them.
 
     Raises:
-        NpuifyError: there is no such question.
+        NpuifyError: there is no such topic.
     """
     codes: list[str] = []
-    for word in (part.strip() for question in questions for part in question.split(",")):
-        if word not in QUESTIONS:
-            raise NpuifyError(f"nothing is known about {word!r}", advice=f"one of {', '.join(QUESTIONS)}")
-        codes += QUESTIONS[word]
+    for topic in (part.strip() for item in topics for part in item.split(",")):
+        if topic not in TOPICS:
+            raise NpuifyError(f"nothing is known about {topic!r}", advice=f"one of {', '.join(TOPICS)}")
+        codes += TOPICS[topic]
     return tuple(dict.fromkeys(codes))
 
 
-def answers(question: str, code: str) -> bool:
-    """Whether a finding of this code belongs to the answer."""
-    return code.startswith(QUESTIONS[question])
+def belongs_to(topic: str, code: str) -> bool:
+    """Whether a finding of this code belongs to the topic."""
+    return code.startswith(TOPICS[topic])

@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from npuify.source.outline import Outline, Part
-from npuify.source.quiet import quiet
+from npuify.source.parser_warnings import without_warnings
 from npuify.source.scopes import ComprehensionNode, FunctionNode, Scope, ScopeNode
 from npuify.source.text import Text, UnreadableText
 from npuify.words import Words
@@ -590,7 +590,7 @@ def _replacement_fields(literal: bytes) -> list[bool]:
 
 def parses(data: bytes) -> bool:
     """Whether UTF-8 text is Python that the running Python can parse."""
-    with quiet():
+    with without_warnings():
         try:
             ast.parse(data.decode("utf-8", "surrogatepass"))
         except (SyntaxError, ValueError, MemoryError, RecursionError):

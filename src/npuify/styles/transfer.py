@@ -27,7 +27,7 @@ _OPENS = frozenset(("open", "BytesIO", "Path", "PurePath", "get_local_path", "ca
     Safety.SAFE,
     words=("torch.load", "from_file"),
     names=("torch.load", "torch.from_file"),
-    needs_cuda=True,
+    common_words=True,
     style="auto",
     source="torch_npu/contrib/transfer_to_npu.py: _wrapper_cuda",
 )
@@ -101,7 +101,7 @@ def _may_be_such_a_path(node: ast.expr, has_such_paths: bool) -> bool:
     Severity.WARNING,
     words=("torch.device",),
     style="auto",
-    needs_cuda=True,
+    common_words=True,
     source="torch_npu/contrib/transfer_to_npu.py: torch.device is not replaced",
 )
 def device_compared_as_a_whole(node: ast.Compare, file: PythonFile) -> Iterator[Diagnostic]:

@@ -17,7 +17,7 @@ from npuify.model import NpuifyError, Safety, Severity
 from npuify.options import Options
 from npuify.rewrite.fixpoint import migrate_file
 from npuify.rules.custom.reader import read_rules
-from npuify.rules.opt_ins import CustomRule, Wishes
+from npuify.rules.opt_ins import CustomRule, OptIns
 from npuify.rules.selection import Selection
 
 from ...harness import RELEASE
@@ -36,7 +36,7 @@ def _toml(tmp_path: Path, text: str) -> tuple[CustomRule, ...]:
 
 
 def _out(rules: tuple[CustomRule, ...], text: str, *, again: bool = True) -> str:
-    worker = Worker(RELEASE, Selection(wishes=Wishes(custom=rules)), ProjectIndex(Path("/nowhere"), [], []))
+    worker = Worker(RELEASE, Selection(opt_ins=OptIns(custom=rules)), ProjectIndex(Path("/nowhere"), [], []))
     result = migrate_file("program.py", text.encode(), worker, unsafe=False)
     assert not result.errors, result.errors
     out = text if result.raw is None else result.raw.decode()
@@ -182,7 +182,7 @@ def test_the_cache_knows_one_set_of_rules_from_another(tmp_path: Path, monkeypat
 
 def test_notebooks(tmp_path: Path) -> None:
     rules = _rules(tmp_path, FuncNameModifyRule=[{"old_name": "old", "new_name": "new"}])
-    worker = Worker(RELEASE, Selection(wishes=Wishes(custom=rules)), ProjectIndex(Path("/nowhere"), [], []))
+    worker = Worker(RELEASE, Selection(opt_ins=OptIns(custom=rules)), ProjectIndex(Path("/nowhere"), [], []))
     raw = b'{"cells": [{"cell_type": "code", "source": ["old(1)"]}]}'
     assert migrate_file("a.ipynb", raw, worker, unsafe=False).raw == raw.replace(b"old", b"new")
 
@@ -222,7 +222,7 @@ def test_toml(tmp_path: Path) -> None:
         "import mylib.npu_ops as ops\nfrom mylib import Plain as Fast\nimport mylib\n"
         "class A(Fast): pass\nb = mylib.Plain\nmylib.load(device='npu')\nmylib.load(device='cpu')\n"
     )
-    worker = Worker(RELEASE, Selection(wishes=Wishes(custom=rules)), ProjectIndex(Path("/nowhere"), [], []))
+    worker = Worker(RELEASE, Selection(opt_ins=OptIns(custom=rules)), ProjectIndex(Path("/nowhere"), [], []))
     (found,), _, _ = worker.analyse("a.py", b"import mylib\nmylib.risky(1)\n")
     assert (found.severity, found.safety, found.advice) == (Severity.ERROR, Safety.MANUAL, "ask the authors")
 
@@ -331,7 +331,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_file_that_is_broken_where_no_other_rule_looks(tmp_path: Path) -> None:
     rules = _rules(tmp_path, FuncNameModifyRule=[{"old_name": "old", "new_name": "new"}])
-    worker = Worker(RELEASE, Selection(wishes=Wishes(custom=rules)), ProjectIndex(Path("/nowhere"), [], []))
+    worker = Worker(RELEASE, Selection(opt_ins=OptIns(custom=rules)), ProjectIndex(Path("/nowhere"), [], []))
     before = b"import torch\ntorch.cuda.synchronize()\n\ndef f():\n    old()\n\ndef g():\n    x = = 1\n"
     result = migrate_file("a.py", before, worker, unsafe=False)
     assert result.raw is None

@@ -30,7 +30,7 @@ class _Notebooks:
 
         return notebook_findings(relative, text, job)
 
-    def is_whole(self, relative: str, kind: str, data: bytes) -> bool:
+    def is_valid(self, relative: str, kind: str, data: bytes) -> bool:
         from npuify.source.notebook import read_notebook
 
         try:

@@ -64,7 +64,7 @@ def notebook_findings(relative: str, text: Text, job: Job) -> Result:
             needs_torch_npu=job.needs_torch_npu,
             whole=False,
             kind="python",
-            later=job.later,
+            is_later_round=job.is_later_round,
         )
         problems += [msgspec.structs.replace(error, line=0) for error in errors]
         for finding in seen:
@@ -150,8 +150,9 @@ def _written_file(
     kind = kind_of_path(name)
     body = cell.text[written.start :]
     # The import of torch_npu comes in a round of its own, as in other files; a part of a file has no place for it.
-    is_changed = job.later and not written.is_appended and _NPU.search(body) is not None
-    seen, errors, _ = job.analyse(name, body, needs_torch_npu=is_changed, whole=False, kind=kind, later=job.later)
+    again = job.is_later_round
+    is_changed = again and not written.is_appended and _NPU.search(body) is not None
+    seen, errors, _ = job.analyse(name, body, needs_torch_npu=is_changed, whole=False, kind=kind, is_later_round=again)
     edits_stay = kind != "python" or job.run.plan.style == "npu"
     found = []
     for finding in seen:

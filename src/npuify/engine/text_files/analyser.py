@@ -125,7 +125,7 @@ class _OtherFiles:
                 document._replace(values=[one for one in document.values if not _OF_JOBS.isdisjoint(one.path)]), file
             )
 
-    def is_whole(self, relative: str, kind: str, data: bytes) -> bool:
+    def is_valid(self, relative: str, kind: str, data: bytes) -> bool:
         if kind not in _SETTINGS or not self.may_concern(data.lower()):
             return True
         try:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Severity.WARNING,
     words=("scaled_dot_product_attention",),
     names=("torch.nn.functional.scaled_dot_product_attention",),
-    chip=without_fused_attention,
+    applies_to_chip=without_fused_attention,
     evidence=Evidence.DOCUMENTED,
     source="op-plugin: ScaledDotProductAttentionKernelNpuOpApi.cpp asks for SoC 220 or newer",
 )

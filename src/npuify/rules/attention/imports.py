@@ -176,7 +176,7 @@ def _may_go(names: list[tuple[str, str]], file: PythonFile) -> bool:
     bound = [name.encode() for name, _ in names]
     pattern = re.compile(rb"\b(?:" + b"|".join(re.escape(name) for name in bound) + rb")\b")
     importing = re.compile(rb"\bimport\b[^\n]*\b" + re.escape(own) + rb"\b|\bfrom\b[^\n]*\b" + re.escape(own) + rb"\b")
-    file.project.looked_at.add(EVERY_FILE)
+    file.project.dependencies.add(EVERY_FILE)
     project = file.project
     for other in sorted({other for word in (*bound, b"import *") for other in project.files_with(word)} - {relative}):
         try:

@@ -229,7 +229,7 @@ _ADDITIVE = ("-inf", "torch.finfo", "NEG_INF")
     Safety.MANUAL,
     Severity.INFO,
     words=("scaled_dot_product_attention",),
-    beside=tuple(word.lower() for word in _ADDITIVE),
+    also_in_file=tuple(word.lower() for word in _ADDITIVE),
     evidence=Evidence.DOCUMENTED,
     source="op-plugin: ScaledDotProductAttentionKernelNpuOpApi.cpp",
 )
@@ -301,7 +301,7 @@ _FLEX_RELEASES = frozenset(("2.7.1.post11", "2.13.0", "2.14.0"))
     Safety.MANUAL,
     Severity.ERROR,
     words=("flex_attention",),
-    idle=not_called,
+    skip_if=not_called,
     names=("torch.nn.attention.flex_attention.flex_attention",),
     source="torch/nn/attention/flex_attention.py, _validate_device; torch_npu/utils/patch_flexattention.py",
 )

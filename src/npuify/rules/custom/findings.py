@@ -48,7 +48,7 @@ def may_concern(rules: Sequence[CustomRule], data: bytes) -> bool:
 
 
 def custom_findings(
-    relative: str, raw: bytes, rules: Sequence[CustomRule], project: ProjectIndex, *, later: bool
+    relative: str, raw: bytes, rules: Sequence[CustomRule], project: ProjectIndex, *, is_later_round: bool
 ) -> list[Finding]:
     """What the user's rules find in a file.
 
@@ -72,7 +72,7 @@ def custom_findings(
     source.visit(range(1, len(source.text.line_starts) + 1), nodes.append)
     found: list[Finding] = []
     for rule in chosen:
-        pass_over = later and rule.meaning == "argument" and rule.index >= 0 and not rule.value
+        pass_over = is_later_round and rule.meaning == "argument" and rule.index >= 0 and not rule.value
         if not pass_over:
             found += _File(source, rule).findings(nodes)
     return found

@@ -97,7 +97,7 @@ def _leads_to_build(node: ast.AST, name: str, file: PythonFile) -> str | None:
     script = file.source.relative.rpartition("/")[2] == "setup.py"
     if name.rpartition(".")[2] not in _QUESTIONS and not script:
         return None
-    words = [word for word in _BUILDS_CUDA if file.says(word.encode())]
+    words = [word for word in _BUILDS_CUDA if file.contains(word.encode())]
     if not words or script:
         return words[0] if words else None
     current = node
@@ -159,7 +159,7 @@ def _missing(node: ast.AST, name: str, file: PythonFile) -> Iterator[Diagnostic]
 
 def _guarded_by_hasattr(node: ast.AST, name: str, file: PythonFile) -> bool:
     """Whether the use stands under ``if hasattr(torch.cuda, "name")``, which is false on the NPU."""
-    if not file.says(b"hasattr"):
+    if not file.contains(b"hasattr"):
         return False
     last = name.rpartition(".")[2]
     for up in file.ancestors(node):

@@ -52,7 +52,7 @@ def cuda_profiler_activity(node: ast.Attribute, file: PythonFile) -> Iterator[Di
     lacking = [
         name
         for name in _ONLY_TORCH
-        if file.says(name.encode())
+        if file.contains(name.encode())
         and not file.release.has(f"{_NEW_MODULE}.profile.{name}")
         and any(isinstance(item, ast.Attribute) and item.attr == name for item in file.nodes_on_lines_with(name))
     ]

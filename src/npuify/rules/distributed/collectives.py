@@ -135,7 +135,7 @@ _RPC_SETTERS = frozenset(("set_device_map", "set_devices"))
     Safety.MANUAL,
     Severity.ERROR,
     words=("device_maps=", "devices=[", "set_device_map(", "set_devices("),
-    beside=("rpc",),
+    also_in_file=("rpc",),
     source="torch_npu/distributed/rpc/options.py and backend_registry.py",
 )
 def rpc_device_map(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
@@ -143,12 +143,12 @@ def rpc_device_map(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
 
     RPC that carries CPU tensors needs no change, and is not reported.
     """
-    if not file.says(b"rpc"):
+    if not file.contains(b"rpc"):
         return
     if (file.qualname(node.func) or "") == _RPC_OPTIONS:
         if not any(keyword.arg in ("device_maps", "devices") for keyword in node.keywords):
             return
-    elif getattr(node.func, "attr", "") not in _RPC_SETTERS or not file.says(b"torch.distributed"):
+    elif getattr(node.func, "attr", "") not in _RPC_SETTERS or not file.contains(b"torch.distributed"):
         return
     yield file.report(
         node,

@@ -46,7 +46,7 @@ def _words() -> tuple[str, ...]:
     Safety.REVIEW,
     Severity.ERROR,
     words=_words(),
-    beside=tuple(sorted({row.package for row in arguments()})),
+    also_in_file=tuple(sorted({row.package for row in arguments()})),
     evidence=Evidence.DOCUMENTED,
     source="table of arguments",
 )
@@ -75,7 +75,7 @@ def framework_argument(node: ast.keyword | ast.Call, file: PythonFile) -> Iterat
     else:
         rows = [row for row in _by_name().get(node.arg or "", ()) if row.keyword and _means(node.value, row)]
     for row in rows:
-        if not file.says(row.package.encode()) or row.package in file.project.packages:
+        if not file.contains(row.package.encode()) or row.package in file.project.packages:
             continue
         yield _report(node, row, file)
 

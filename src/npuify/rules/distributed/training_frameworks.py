@@ -30,7 +30,7 @@ _LIGHTNING_STEPS = (
     Safety.MANUAL,
     Severity.ERROR,
     words=("accelerator=", "gpus="),
-    beside=("lightning",),
+    also_in_file=("lightning",),
     evidence=Evidence.REPORTED,
     source="Lightning issue 19498 and pull request 19308, closed without an NPU accelerator",
 )
@@ -68,7 +68,7 @@ def lightning_accelerator(node: ast.keyword, file: PythonFile) -> Iterator[Diagn
     Safety.REVIEW,
     Severity.ERROR,
     words=("num_gpus=", "use_gpu=", "get_gpu_ids", '"gpu"', "'gpu'"),
-    beside=("import ray", "from ray"),
+    also_in_file=("import ray", "from ray"),
     evidence=Evidence.DOCUMENTED,
     source="Ray's page on accelerators: Huawei Ascend is the resource NPU",
 )
@@ -193,7 +193,7 @@ def _ray_around(node: ast.Constant, file: PythonFile) -> ast.Call | None:
     Safety.REVIEW,
     Severity.ERROR,
     words=("import megatron", "from megatron"),
-    beside=("__main__",),
+    also_in_file=("__main__",),
     evidence=Evidence.DOCUMENTED,
     source="MindSpeed's README: import mindspeed.megatron_adaptor before megatron",
 )
@@ -314,7 +314,7 @@ def mmcv_parallel(node: ast.ImportFrom | ast.Attribute, file: PythonFile) -> Ite
 
     mmcv 2 has neither: MMEngine's models move the batch, to NPUs too.
     """
-    if _own(("mmcv",), file) or file.says(b"mmcv.device.npu"):
+    if _own(("mmcv",), file) or file.contains(b"mmcv.device.npu"):
         return
     if isinstance(node, ast.ImportFrom):
         module = "" if node.level else node.module or ""

@@ -78,7 +78,7 @@ class _LineEnds:
         )
         return Result(file.findings)
 
-    def is_whole(self, relative: str, kind: str, data: bytes) -> bool:
+    def is_valid(self, relative: str, kind: str, data: bytes) -> bool:
         return True
 
 

@@ -75,7 +75,7 @@ def _in_files(path: tuple[str, ...], program: str, raw: bytes, options: ProgramO
                 document = read("yaml", data)
             except (OSError, UnreadableSettings):
                 continue
-            project.looked_at.add(relative)
+            project.dependencies.add(relative)
             package = _PACKAGE.match(data)
             above = group
             if package is not None:

@@ -32,9 +32,9 @@ _QUESTIONS = frozenset(
     Safety.MANUAL,
     Severity.INFO,
     words=("isnan(", "isinf(", "isfinite("),
-    idle=lambda lower, start, end: _OF_SOMETHING_ELSE.match(lower, end) is not None,
-    needs_cuda=True,
-    chip=lambda product: product is None or not product.inf_nan,
+    skip_if=lambda lower, start, end: _OF_SOMETHING_ELSE.match(lower, end) is not None,
+    common_words=True,
+    applies_to_chip=lambda product: product is None or not product.inf_nan,
     evidence=Evidence.DOCUMENTED,
     source=_GATES,
 )

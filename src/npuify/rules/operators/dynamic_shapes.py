@@ -75,7 +75,7 @@ def _has_choices(lower: bytes, end: int) -> bool:
         "masked_select",
         "repeat_interleave",
     ),
-    idle=_shape_known,
+    skip_if=_shape_known,
     evidence=Evidence.DOCUMENTED,
     source="PyTorch documents that these wait for the device; msprof-analyze's rule for synchronising operators",
 )
@@ -153,8 +153,8 @@ def _counts(node: ast.expr, file: PythonFile) -> bool:
     Safety.MANUAL,
     Severity.INFO,
     words=("[mask]", "[~mask]", " > 0]", " > 0.5]", " != -100]"),
-    idle=outside_modules,
-    needs_cuda=True,
+    skip_if=outside_modules,
+    common_words=True,
     evidence=Evidence.DOCUMENTED,
     source="PyTorch indexes by a boolean tensor through nonzero, which waits for the device",
 )

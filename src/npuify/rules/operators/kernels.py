@@ -130,7 +130,7 @@ def _of_numbers(lower: bytes, start: int, end: int) -> bool:
     Safety.MANUAL,
     Severity.INFO,
     words=_WORDS_BEHIND,
-    idle=_of_numbers,
+    skip_if=_of_numbers,
     source="the wheel's list of operators with a kernel, against the operator that the call leads to in torch",
 )
 def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:

@@ -45,7 +45,7 @@ def jit_script(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     Safety.MANUAL,
     Severity.INFO,
     words=("torch.compile",),
-    idle=not_called,
+    skip_if=not_called,
     source="torch_npu/_inductor in the package; its default code generator is triton-ascend",
 )
 def compile_backend(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
@@ -71,7 +71,7 @@ def compile_backend(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     Safety.MANUAL,
     Severity.INFO,
     words=("channels_last",),
-    idle=no_attribute,
+    skip_if=no_attribute,
     evidence=Evidence.DOCUMENTED,
     source="Ascend's migration guide: operators convert to the NPU's own formats",
 )

@@ -126,7 +126,7 @@ _IN_PLACE = tuple(
     Safety.MANUAL,
     Severity.INFO,
     words=_IN_PLACE,
-    needs_cuda=True,
+    common_words=True,
     evidence=Evidence.DOCUMENTED,
     source="op-plugin: in-place operators compute on a contiguous copy and write it back (check_match)",
 )
@@ -213,8 +213,8 @@ def float32_precision_is_hf32(node: ast.Call, file: PythonFile) -> Iterator[Diag
     Safety.MANUAL,
     Severity.WARNING,
     words=("dataloader(",),
-    needs_cuda=True,
-    chip=without_fused_attention,
+    common_words=True,
+    applies_to_chip=without_fused_attention,
     evidence=Evidence.DOCUMENTED,
     source="op-plugin: torch_npu.npu.set_compile_mode; on the first-generation 910 and the 310P jit_compile is on",
 )

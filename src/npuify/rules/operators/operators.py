@@ -48,7 +48,7 @@ def _no_double_on_device(lower: bytes, start: int, end: int) -> bool:
     Safety.MANUAL,
     Severity.WARNING,
     words=("torch.float64", "torch.double", ".double()"),
-    idle=_no_double_on_device,
+    skip_if=_no_double_on_device,
     evidence=Evidence.REPORTED,
     source="users' reports: 'not implemented for DT_DOUBLE' from aclnn operators, and results computed in float32",
 )
@@ -190,7 +190,7 @@ def torchvision_operator(node: ast.ImportFrom | ast.Attribute, file: PythonFile)
         names = [node.attr] if name.startswith("torchvision.ops.") and node.attr in _VISION else []
         if isinstance(file.parent(node), ast.Attribute):
             return
-    if not names or file.says(b"torchvision_npu"):
+    if not names or file.contains(b"torchvision_npu"):
         return
     yield file.report(
         node,

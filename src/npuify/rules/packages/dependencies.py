@@ -169,7 +169,7 @@ class _Dependencies:
             return Result(list(_lock(file)))
         return Result([] if file.is_for_prose else judge(file))
 
-    def is_whole(self, relative: str, kind: str, data: bytes) -> bool:
+    def is_valid(self, relative: str, kind: str, data: bytes) -> bool:
         try:
             read(format_of(relative, kind) or "", data)
         except UnreadableRequirements:

@@ -44,7 +44,7 @@ def import_names() -> frozenset[str]:
     "package-without-npu",
     Safety.MANUAL,
     words=_words(),
-    needs_cuda=True,
+    common_words=True,
     evidence=Evidence.DOCUMENTED,
     source="table of packages",
 )

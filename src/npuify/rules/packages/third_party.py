@@ -10,7 +10,7 @@ from npuify.analysis.project import ProjectIndex, is_test, module_name
 from npuify.model import Evidence, Finding, Position, Safety, Severity
 from npuify.project import find_files
 from npuify.rules.registry import Rule, list_rule
-from npuify.rules.topics import answers
+from npuify.rules.topics import belongs_to
 from npuify.source.python import PythonSource
 from npuify.source.scopes import absolute_module
 from npuify.source.text import UnreadableText
@@ -245,7 +245,7 @@ def _above(name: str) -> Iterator[str]:
 def _stops(finding: Finding) -> bool:
     """Whether a finding is about what npuify cannot mend, and an NPU cannot do."""
     unmended = finding.severity is Severity.ERROR and not finding.edits
-    return unmended and (answers("unsupported", finding.code) or finding.code.startswith("NPU50"))
+    return unmended and (belongs_to("unsupported", finding.code) or finding.code.startswith("NPU50"))
 
 
 def _finding(node: ast.AST, name: str, message: str, source: PythonSource) -> Finding:

@@ -50,7 +50,7 @@ class Links:
 
     def flow(self, relative: str) -> Flow | None:
         """What the names of a file are bound to; None where it cannot be parsed."""
-        self._project.looked_at.add(relative)
+        self._project.dependencies.add(relative)
         if relative not in self._flows:
             from npuify.rules.context import PythonFile
 
@@ -87,7 +87,7 @@ class Links:
 
     def connections(self, relative: str) -> int:
         """How many files imports connect with a file, tests left out."""
-        self._project.looked_at.add(EVERY_FILE)
+        self._project.dependencies.add(EVERY_FILE)
         if self._connections is None:
             texts = {}
             for other in self._project.modules.values():
@@ -103,7 +103,7 @@ class Links:
             flow = self.flow(relative)
             if flow is None:
                 return None
-            self._project.looked_at.add(EVERY_FILE)
+            self._project.dependencies.add(EVERY_FILE)
             files = self._connected(flow)
             group = self._planned(files)
             self._groups |= dict.fromkeys(files, group)
@@ -197,7 +197,7 @@ def _at(flow: Flow, node: ast.AST | None, reason: str) -> Unproven:
 def links_of(file: PythonFile) -> Links:
     """The links of a file's project, kept for its other files."""
     # What is known of one file rests on all that imports connect with it.
-    file.project.looked_at.add(EVERY_FILE)
+    file.project.dependencies.add(EVERY_FILE)
     known = file.project.remembered.get("placement")
     if not isinstance(known, Links):
         known = file.project.remembered["placement"] = Links(file.run._replace(project=file.project.view()))

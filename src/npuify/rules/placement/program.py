@@ -48,7 +48,7 @@ def may_be_placed(raw: bytes) -> bool:
     Safety.SAFE,
     Severity.ERROR,
     words=(),
-    placing=True,
+    place_on_npu=True,
     evidence=Evidence.DOCUMENTED,
     source=_SOURCE,
 )
@@ -304,7 +304,7 @@ def _definition(file: PythonFile) -> Edit:
     Safety.SAFE,
     Severity.ERROR,
     words=(),
-    placing=True,
+    place_on_npu=True,
     evidence=Evidence.DOCUMENTED,
     source=_SOURCE,
 )

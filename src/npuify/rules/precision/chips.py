@@ -45,10 +45,10 @@ def _no_bfloat16_chosen(lower: bytes, start: int, end: int) -> bool:
     Safety.MANUAL,
     Severity.INFO,
     words=("bfloat16", "bf16"),
-    idle=_no_bfloat16_chosen,
+    skip_if=_no_bfloat16_chosen,
     names=("torch.bfloat16",),
-    needs_cuda=True,
-    chip=lambda product: product is None or not product.bfloat16,
+    common_words=True,
+    applies_to_chip=lambda product: product is None or not product.bfloat16,
     evidence=Evidence.DOCUMENTED,
     source=_GATES,
 )
@@ -61,7 +61,7 @@ def bfloat16_needs_newer_chip(
     ``mixed_precision="bf16"``.
     """
     product = file.product
-    if not _is_bfloat16(node, file, everywhere=product is not None) or file.says(b"is_bf16_supported"):
+    if not _is_bfloat16(node, file, everywhere=product is not None) or file.contains(b"is_bf16_supported"):
         return
     if not _once("NPU216", file):
         return
@@ -108,9 +108,9 @@ _MIXED = re.compile(
     Safety.MANUAL,
     Severity.INFO,
     words=(".backward()",),
-    beside=(".step(",),
-    needs_cuda=True,
-    chip=lambda product: product is None or product.name == "910",
+    also_in_file=(".step(",),
+    common_words=True,
+    applies_to_chip=lambda product: product is None or product.name == "910",
     evidence=Evidence.DOCUMENTED,
     source="Ascend's migration guide: training on the first-generation 910 needs mixed precision",
 )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Safety.MANUAL,
     Severity.INFO,
     words=("torch.load(",),
-    needs_cuda=True,
+    common_words=True,
     evidence=Evidence.REPORTED,
     source="users' reports: 'Attempting to deserialize object on a CUDA device'",
 )
@@ -54,8 +54,8 @@ _GUARDS = ("rank", "main", "master", "primary", "chief", "zero", "leader", "save
     Safety.MANUAL,
     Severity.WARNING,
     words=("torch.save(",),
-    beside=("distributeddataparallel",),
-    needs_cuda=True,
+    also_in_file=("distributeddataparallel",),
+    common_words=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{DOCUMENTATION} of DistributedDataParallel: save in one process",
 )
@@ -104,8 +104,8 @@ _RESUMED = {
     Safety.MANUAL,
     Severity.INFO,
     words=("torch.save(",),
-    beside=("optimizer.step(", "optim.step(", "scaler.step(", "scheduler.step("),
-    needs_cuda=True,
+    also_in_file=("optimizer.step(", "optim.step(", "scaler.step(", "scheduler.step("),
+    common_words=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{DOCUMENTATION} on saving a general checkpoint, and on automatic mixed precision",
 )

@@ -55,7 +55,7 @@ def _is_loader(node: ast.Call, file: PythonFile) -> bool:
     Safety.MANUAL,
     Severity.WARNING,
     words=("collate_fn=",),
-    needs_cuda=True,
+    common_words=True,
     evidence=Evidence.REPORTED,
     source="users' reports: 'Cannot re-initialize NPU in forked subprocess'",
 )
@@ -106,7 +106,9 @@ def set_epoch_missing(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     Reported only where the loop over the epochs is in the same file.
     """
     name = file.qualname(node.func) or ""
-    if not (name.startswith("torch.utils.data.") and name.endswith(".DistributedSampler")) or file.says(b"set_epoch"):
+    if not (name.startswith("torch.utils.data.") and name.endswith(".DistributedSampler")) or file.contains(
+        b"set_epoch"
+    ):
         return
     shuffle = argument(node, 3, "shuffle")
     if shuffle is not None and not (isinstance(shuffle, ast.Constant) and shuffle.value is True):

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     Safety.MANUAL,
     Severity.WARNING,
     words=("clip_grad_norm",),
-    beside=("scaler",),
-    needs_cuda=True,
+    also_in_file=("scaler",),
+    common_words=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{DOCUMENTATION}, automatic mixed precision examples: unscale before clipping",
 )
@@ -95,7 +95,7 @@ def _scaled(statements: list[ast.stmt], own: ast.stmt | None) -> bool:
     Safety.MANUAL,
     Severity.WARNING,
     words=("scheduler.step()", "sched.step()"),
-    needs_cuda=True,
+    common_words=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{DOCUMENTATION} of torch.optim: since 1.1 the scheduler steps after the optimiser",
 )
@@ -138,8 +138,8 @@ def _steps_optimizer(statement: ast.stmt) -> bool:
     Safety.MANUAL,
     Severity.WARNING,
     words=(".train()",),
-    beside=(".eval()",),
-    needs_cuda=True,
+    also_in_file=(".eval()",),
+    common_words=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{DOCUMENTATION} of Module.eval",
 )
@@ -201,8 +201,8 @@ def _clears(call: ast.Call) -> bool:
     Safety.MANUAL,
     Severity.WARNING,
     words=(".backward(",),
-    beside=(".step(",),
-    needs_cuda=True,
+    also_in_file=(".step(",),
+    common_words=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{DOCUMENTATION}: gradients add up until zero_grad",
 )

@@ -31,7 +31,7 @@ _KNOWN = _STEPS | {"criterion", "loss_fn", "loss", "loss_function"}
     Safety.MANUAL,
     Severity.INFO,
     words=("= time.time()", "= perf_counter()", "= time.perf_counter()", "= timeit.default_timer()"),
-    needs_cuda=True,
+    common_words=True,
     evidence=Evidence.DOCUMENTED,
     source=f"{DOCUMENTATION} on asynchronous execution; torch_npu queues operators as CUDA does",
 )

@@ -37,8 +37,8 @@ _MANY = 2
     Safety.MANUAL,
     Severity.INFO,
     words=(".backward(",),
-    beside=(".step(",),
-    needs_cuda=True,
+    also_in_file=(".step(",),
+    common_words=True,
     evidence=Evidence.DOCUMENTED,
     source="msprof-analyze's rule for synchronising calls; torch_npu queues operators as CUDA does",
 )
@@ -91,7 +91,7 @@ _SHARDED = (b"deepspeed", b"FullyShardedDataParallel", b"fully_shard", b"ZeroRed
     Safety.MANUAL,
     Severity.INFO,
     words=("optim.adam(", "optim.adamw(", "optim.sgd(", "optim.rmsprop(", "optim.adadelta(", "fused=true"),
-    needs_cuda=True,
+    common_words=True,
     evidence=Evidence.DOCUMENTED,
     source="op-plugin: torch_npu.optim.NpuFused*; the wheel's list of operators for fused=True",
 )
@@ -119,7 +119,7 @@ def fused_optimizer(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         return
     if (
         "sparse" in file.code(node)
-        or any(file.says(word) for word in _SHARDED)
+        or any(file.contains(word) for word in _SHARDED)
         or not release.importable(ours)
         or not first_time("NPU813", file)
     ):

@@ -64,7 +64,7 @@ class _CMake:
         plain = re.sub(rb"#[^\n]*", lambda match: b" " * len(match.group()), text.data)
         return Result([_finding(relative, text, match, plain) for match in _COMMANDS.finditer(plain)])
 
-    def is_whole(self, relative: str, kind: str, data: bytes) -> bool:
+    def is_valid(self, relative: str, kind: str, data: bytes) -> bool:
         return True
 
 

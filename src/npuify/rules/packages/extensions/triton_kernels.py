@@ -142,7 +142,7 @@ def triton_runtime_of_gpu(node: ast.Attribute, file: PythonFile) -> Iterator[Dia
     Safety.MANUAL,
     Severity.INFO,
     words=("num_warps",),
-    needs_cuda=True,
+    common_words=True,
     names=("triton.Config", "triton.runtime.autotuner.Config"),
     evidence=Evidence.DOCUMENTED,
     source="triton-ascend, docs/en/autotune_guide.md",

@@ -1,4 +1,4 @@
-"""Parsing without Python's warnings about what it parses."""
+"""Parse without showing the warnings that Python has of what it parses (an invalid escape, ``is`` with a literal)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def _all_quiet() -> Iterator[None]:
+def _ignoring_all() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -20,10 +20,10 @@ def _all_quiet() -> Iterator[None]:
 _NOTHING = contextlib.nullcontext()
 
 
-def quiet() -> contextlib.AbstractContextManager[None]:
+def without_warnings() -> contextlib.AbstractContextManager[None]:
     """Without what Python warns of while it parses.
 
     Costs nothing inside another one: setting filters up for each file by itself would take as long as its search.
     """
     first = warnings.filters[0][:3] if warnings.filters else None
-    return _NOTHING if first == ("ignore", None, Warning) else _all_quiet()
+    return _NOTHING if first == ("ignore", None, Warning) else _ignoring_all()
