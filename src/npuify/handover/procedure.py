@@ -244,7 +244,7 @@ _KEPT: Final = '--format json --output "$PROJECT/npuify-report/steps.json"'
 def _acceptance(guide: Guide) -> str:
     """The command that runs the acceptance; the project's own one in it, where one is known."""
     # What really was run says more than what can be put together.
-    asked = next((one.asked for one in guide.record.seen if one.asked), ())
+    asked = next((one.asked for one in guide.record.results if one.asked), ())
     if asked:
         return f'npuify verify steps "$SOURCE" --migrated "$PROJECT" {shlex.join(asked)} {_KEPT}'
     given = [one.command for one in guide.starts if one.kind == "given"]

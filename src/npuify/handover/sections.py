@@ -162,7 +162,7 @@ def _problems(guide: Guide, say: Texts) -> Iterator[str]:
             if result.status in (DoctorStatus.ERROR, DoctorStatus.WARNING):
                 mend = "; ".join(result.mend.commands) if result.mend is not None else ""
                 problems.append(f"{prose(result.message)} {prose(result.advice)} {code(mend) if mend else ''}".rstrip())
-    problems += [f"{prose(one.text)} ({code(one.file)})" for one in record.seen if one.outcome == "failed"]
+    problems += [f"{prose(one.text)} ({code(one.file)})" for one in record.results if one.outcome == "failed"]
     problems += [
         f"{code(f'{one.file}:{one.start.line}')}: {prose(one.message)}"
         for one in _left(guide)

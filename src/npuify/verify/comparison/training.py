@@ -6,8 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from npuify.knowledge import tolerances
-from npuify.verify.comparison.forward import PROGRAM
-from npuify.verify.comparison.forward import told as told_of
+from npuify.verify.comparison.forward import PROGRAM, describe_error
 from npuify.verify.comparison.limits import is_fault, limit_of
 from npuify.verify.comparison.matching import plain
 from npuify.verify.comparison.metrics import is_floating
@@ -162,7 +161,7 @@ def buffers(pairs: Pairs, meter: Meter, forward: Forward) -> list[Difference]:
                     kind="buffer",
                     severity="error",
                     name=module,
-                    message=f"{name.rpartition('.')[2]}: {told_of(metrics, known, limit_of(metrics))}",
+                    message=f"{name.rpartition('.')[2]}: {describe_error(metrics, known, limit_of(metrics))}",
                     step=step,
                     phase="train",
                     at=a.at,
