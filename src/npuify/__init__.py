@@ -91,14 +91,14 @@ def diagnose(logs: Sequence[Path], *, project: Path | None = None) -> Diagnosis:
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """``%load_ext npuify`` in a notebook: CUDA's names mean the NPU from then on; see :mod:`npuify.live.notebook`."""
-    from npuify.live.notebook import load
+    """``%load_ext npuify`` in a notebook: CUDA's names mean the NPU from then on; see :mod:`npuify.run.notebook`."""
+    from npuify.run.notebook import load
 
     load(ipython)
 
 
 def unload_ipython_extension(ipython: Any) -> None:
     """``%unload_ext npuify``: nothing can be undone, which is said."""
-    from npuify.live.notebook import unload
+    from npuify.run.notebook import unload
 
     unload(ipython)

@@ -149,11 +149,11 @@ def _explain_name(name: str, versions: list[str]) -> Explanation | None:
     if not known:
         return None
     kind = "npu name" if is_npu else "cuda name"
-    texts = _told(meanings)
+    texts = _meaning_lines(meanings)
     return Explanation(name, kind, texts, tuple(rows), source or "torch_npu packages", evidence)
 
 
-def _told(meanings: dict[tuple[str, str], list[str]]) -> tuple[str, ...]:
+def _meaning_lines(meanings: dict[tuple[str, str], list[str]]) -> tuple[str, ...]:
     """What a name means, with the releases where they differ, and the advice, each said once.
 
     Args:

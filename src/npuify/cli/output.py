@@ -44,7 +44,7 @@ def put_report(result: ScanResult | MigrationResult, format: str, output: Path |
     from npuify.report import render_migration, render_scan
 
     if format == "text" and output is None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
-        from npuify.report.text import lines
+        from npuify.report.formats.text import lines
 
         _to_terminal(lines(result))
     elif isinstance(result, ScanResult):
@@ -98,7 +98,7 @@ def put_vendor_files(result: ScanResult | MigrationResult, reports: str | None) 
         return
     folder = Path(reports)
     from npuify.model import NpuifyError
-    from npuify.report.vendor import vendor_files
+    from npuify.report.formats.vendor import vendor_files
     from npuify.rewrite.tree import replace_files
 
     try:

@@ -51,8 +51,8 @@ def run(
     npuify run --device simulated -m package.train; eval "$(npuify run --print-environment)"
     """
     from npuify.cli.output import put
-    from npuify.live import launch
-    from npuify.live.patches import PATCHES
+    from npuify.run import launch
+    from npuify.run.patches import PATCHES
 
     if show:
         width = max(len(patch.name) for patch in PATCHES)

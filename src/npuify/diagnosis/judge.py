@@ -15,7 +15,8 @@ from npuify.version import __version__
 from .model import Confidence, Diagnosis, Event, Frame, Place, RankStory
 
 if TYPE_CHECKING:
-    from .collect import Collector, Rank
+    from .collect import Collector
+    from .ranks import Rank
 
 _CLOSE: Final = 15
 """Weights that differ by less are alike, and time decides."""

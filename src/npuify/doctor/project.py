@@ -97,7 +97,7 @@ def _bfloat16(facts: Facts, project: Path) -> list[Result]:
 
 def _findings(facts: Facts, project: Path) -> list[Result]:
     from npuify.engine.scan import scan
-    from npuify.knowledge.versions import choose_release
+    from npuify.knowledge.release.versions import choose_release
     from npuify.options import Options
 
     torch_npu = base_version(facts.python.packages.get("torch-npu", ""))

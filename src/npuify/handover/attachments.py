@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.handover.marks import code, line_of
 from npuify.knowledge.machines import cann_packages
-from npuify.knowledge.versions import release_info
+from npuify.knowledge.release.versions import release_info
 from npuify.model import Severity
 from npuify.scripts.environment import environment_script
 from npuify.scripts.template import filled

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from npuify.handover.seen import HARDWARE, NOT_RUN
+from npuify.handover.results import HARDWARE, NOT_RUN
 from npuify.knowledge.hand_written import read_rows
 from npuify.model import Release, Severity
 from npuify.report.doctor import Status as DoctorStatus
@@ -221,9 +221,9 @@ def _kernels(point: Point, record: Record) -> _Verdict:
 
 
 def _seen(point: Point, record: Record) -> _Verdict:
-    results = [one for one in record.seen if one.subject in point.subjects and one.outcome != NOT_RUN]
+    results = [one for one in record.results if one.subject in point.subjects and one.outcome != NOT_RUN]
     if not results:
-        skipped = [one for one in record.seen if one.subject in point.subjects]
+        skipped = [one for one in record.results if one.subject in point.subjects]
         why = f": {skipped[0].text}" if skipped else ""
         return _Verdict("not done", f"no result was found{why}", skipped[0].file if skipped else "")
     # A failure anywhere counts; among successes the card's says most.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from npuify.engine.scan import scan as scan_paths
-from npuify.handover.seen import Seen, read_seen
+from npuify.handover.results import VerificationResult, read_results
 from npuify.migration import migrate
 from npuify.model import MigrationResult, NpuifyError, ScanResult
 from npuify.options import Options  # noqa: TC001 - a field of a msgspec type
@@ -58,7 +58,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     doctor: DoctorReport | None
     doctor_file: str
     """Where the doctor's report was read."""
-    seen: tuple[Seen, ...]
+    results: tuple[VerificationResult, ...]
     """What verifications saw."""
 
     @property
@@ -122,7 +122,7 @@ def read_record(
         source=_source(project, source, migration),
         doctor=report,
         doctor_file=report_file,
-        seen=read_seen([project / REPORT_FOLDER, *results], required=results),
+        results=read_results([project / REPORT_FOLDER, *results], required=results),
     )
 
 

@@ -56,7 +56,7 @@ def main(request_path: str) -> int:
         if ended.code not in (None, 0):
             error = {"kind": "SystemExit", "message": f"the program ended with {ended.code!r}", "file": "", "line": 0}
     except BaseException as failed:
-        error = _told(failed, places)
+        error = _failure(failed, places)
         code = 1
     result = {
         "torch": str(torch.__version__),
@@ -130,7 +130,7 @@ def _composite(name: str, overload: str) -> bool:
         return False
 
 
-def _told(failed: BaseException, places: Any) -> dict[str, Any]:
+def _failure(failed: BaseException, places: Any) -> dict[str, Any]:
     """The failure, at the program's innermost own line."""
     file, line = "", 0
     step = failed.__traceback__

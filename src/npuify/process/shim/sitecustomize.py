@@ -9,7 +9,7 @@ from pathlib import Path
 
 _BEGIN = (
     ("NPUIFY_SIMULATE", "npuify.simulator.finder", "install"),
-    ("NPUIFY_RUN", "npuify.live.start", "begin"),
+    ("NPUIFY_RUN", "npuify.run.start", "begin"),
     ("NPUIFY_CAPTURE", "npuify.verify.capture.start", "when_torch_comes"),
 )
 """The variable that asks for it, and what is called then. The simulated torch_npu is there before what patches it."""

@@ -85,7 +85,7 @@ def _plot(points: Sequence[Point], direction: str, first: Difference | None) -> 
     limit = " ".join(f"{x(index):.1f},{y(point.limit):.1f}" for index, point in enumerate(rows))
     dots = "".join(
         f'<circle class="{"hit" if point.amplified else "dot"}" cx="{x(index):.1f}" cy="{y(point.error):.1f}" '
-        f'r="{4 if point.amplified else 2}"><title>{escaped(_told(point))}</title></circle>'
+        f'r="{4 if point.amplified else 2}"><title>{escaped(_tooltip(point))}</title></circle>'
         for index, point in enumerate(rows)
     )
     marks = "".join(
@@ -115,7 +115,7 @@ def _plot(points: Sequence[Point], direction: str, first: Difference | None) -> 
     )
 
 
-def _told(point: Point) -> str:
+def _tooltip(point: Point) -> str:
     return f"{point.name}, step {point.step} {point.phase}: {number(point.error)} (given {number(point.before)})"
 
 

@@ -11,7 +11,7 @@ from npuify.version import __version__
 from .judge import percent
 from .measure import moving_average, relative_errors
 from .plot import Line, plot
-from .text import VERDICTS, told
+from .text import VERDICTS, curve_lines
 
 if TYPE_CHECKING:
     from .model import LossReport, Part
@@ -59,7 +59,7 @@ def render_html(report: LossReport) -> str:
     )
     sources = "".join(
         f"<p class='dim'>{escaped(line.strip())}</p>"
-        for line in (*told(report.reference, "reference"), *told(report.target, "target"))
+        for line in (*curve_lines(report.reference, "reference"), *curve_lines(report.target, "target"))
     )
     return framed(
         f"npuify verify loss: {report.verdict.value}",
