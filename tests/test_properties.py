@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npuify.rules.worker import parses
+from npuify.engine.worker import parses
 from npuify.source.text import Text, UnreadableText
 
+from .harness import migrated, worker
 from .real_code import ALL, MODULES, damaged, text_of, with_cuda, with_lines
-from .rules.harness import migrated, worker
 
 if TYPE_CHECKING:
     from npuify.model import Edit
@@ -127,4 +127,4 @@ def test_parsing_only_what_matters_finds_what_parsing_all_finds(module: str) -> 
         text = with_lines(text, chance, chance.randrange(3), QUIET)
         raw = text.encode()
         if parses(raw):
-            assert one.findings_of_bytes("a.py", raw, whole=False) == one.findings_of_bytes("a.py", raw, whole=True)
+            assert one.analyse("a.py", raw, whole=False) == one.analyse("a.py", raw, whole=True)

@@ -22,10 +22,11 @@ from collections import Counter
 from pathlib import Path, PurePosixPath
 
 from npuify import knowledge
+from npuify.engine.catalog import checked_selection
+from npuify.engine.prepare import prepare
+from npuify.engine.worker import Worker
 from npuify.options import STYLES, Options
 from npuify.rewrite.plan import plan
-from npuify.rules.scan import checked_selection, prepare
-from npuify.rules.worker import Worker
 from npuify.source.text import Text
 
 NPU_NAME = re.compile(r"\b(?:torch\.npu|torch_npu)(?:\.\w+)+")
@@ -56,12 +57,12 @@ def check(folder: Path, options: Options) -> tuple[list[str], str]:
             continue  # the portable style's helper
         old = (root / relative).read_bytes()
         changed_lines += check_file(relative, old, new, release, places, problems)
-        again, _ = worker.findings_of_bytes(relative, new)
+        again, _, _ = worker.analyse(relative, new)
         again_edits = [finding for finding in again if finding.edits and finding.safety.value == "safe"]
         if again_edits:
             problems.append(f"{relative}:{again_edits[0].start.line}: a second run would apply {again_edits[0].code}")
     if options.style == "portable":
-        problems += helpers_not_found(contents, root, work.project.plan.helper)
+        problems += helpers_not_found(contents, root, work.plan.helper)
     codes = Counter(change.code for change in result.changes)
     left = Counter(finding.severity.value for finding in result.left)
     summary = (

@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-OUTPUT = Path(__file__).resolve().parent.parent / "src/npuify/simulator/trace/data/operator_types.json"
+OUTPUT = Path(__file__).resolve().parent.parent / "src/npuify/trace/data/operator_types.json"
 FILES = ("torch.md", "torch-Tensor.md", "torch-nn-functional.md", "torch-linalg.md", "torch-fft.md", "torch-special.md")
 TYPES = {
     "bf16": "bfloat16",

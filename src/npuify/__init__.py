@@ -12,26 +12,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npuify.version import __version__
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
     from typing import Any
 
+    from npuify.analysis.explain import Row
     from npuify.diagnosis.model import Diagnosis
-    from npuify.doctor.model import Report
     from npuify.model import Explanation, MigrationResult, ScanResult
     from npuify.options import Options
+    from npuify.report.doctor import Report
 
-__version__ = "0.1.0"
-__all__ = ["__version__", "check_environment", "diagnose", "explain", "migrate", "scan"]
+__all__ = ["__version__", "check_environment", "diagnose", "explain", "explain_place", "migrate", "scan"]
 
 
 def scan(
     paths: Sequence[Path], options: Options | None = None, *, progress: Callable[[int, int], None] | None = None
 ) -> ScanResult:
-    """Find what stands in the way of running a project on an NPU; see :func:`npuify.rules.scan.scan`."""
+    """Find what stands in the way of running a project on an NPU; see :func:`npuify.engine.scan.scan`."""
+    from npuify.engine.scan import scan as run
     from npuify.options import Options
-    from npuify.rules.scan import scan as run
 
     return run(paths, options or Options(), progress=progress)
 
@@ -45,8 +47,8 @@ def migrate(
     force: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> MigrationResult:
-    """Migrate a project; see :func:`npuify.api.migrate`."""
-    from npuify.api import migrate as run
+    """Migrate a project; see :func:`npuify.migration.migrate`."""
+    from npuify.migration import migrate as run
     from npuify.options import Options
 
     return run(source, destination, options or Options(), mode=mode, force=force, progress=progress)
@@ -57,6 +59,13 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
     from npuify.api import explain as run
 
     return run(what, torch_npu=torch_npu)
+
+
+def explain_place(file: Path, line: int, column: int | None = None, *, project: Path | None = None) -> tuple[Row, ...]:
+    """What the program model knows of the expressions at a place; see :func:`npuify.analysis.place.explain_file`."""
+    from npuify.analysis.place import explain_file as run
+
+    return run(file, line, column, project)
 
 
 def check_environment(
@@ -82,14 +91,14 @@ def diagnose(logs: Sequence[Path], *, project: Path | None = None) -> Diagnosis:
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """``%load_ext npuify`` in a notebook: CUDA's names mean the NPU from then on; see :mod:`npuify.live.notebook`."""
-    from npuify.live.notebook import load
+    """``%load_ext npuify`` in a notebook: CUDA's names mean the NPU from then on; see :mod:`npuify.run.notebook`."""
+    from npuify.run.notebook import load
 
     load(ipython)
 
 
 def unload_ipython_extension(ipython: Any) -> None:
     """``%unload_ext npuify``: nothing can be undone, which is said."""
-    from npuify.live.notebook import unload
+    from npuify.run.notebook import unload
 
     unload(ipython)

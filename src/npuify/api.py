@@ -1,28 +1,13 @@
-"""What the command line and other faces call: scan, migrate, explain, rules."""
+"""What faces call to explain: rules, and what is known of a name."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-import msgspec
-
 from npuify.model import Evidence, Explanation, NpuifyError, ReleaseRow, RuleInfo, Safety
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from npuify.model import MigrationResult
-    from npuify.options import Options
-
-    Progress = Callable[[int, int], None]
-
-MODES = ("copy", "diff", "check", "in-place")
 
 
 def rules() -> tuple[RuleInfo, ...]:
     """All rules, in the order of their codes."""
-    from npuify.rules.base import all_rules
+    from npuify.engine.catalog import all_rules
 
     return tuple(
         RuleInfo(
@@ -56,7 +41,7 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
     found = _explain_conversion(what)
     if found is not None:
         return found
-    from npuify import knowledge
+    import npuify.knowledge as knowledge
     from npuify.knowledge import failures
 
     fact = knowledge.environment().get(what)
@@ -118,7 +103,7 @@ _SERVED = {
 def _explain_operator(name: str, versions: list[str]) -> Explanation | None:
     """What serves an operator, ``aten::lgamma`` or ``aten::lgamma.out``, on the releases that were imported and
     asked."""
-    from npuify import knowledge
+    import npuify.knowledge as knowledge
 
     operator, _, overload = name.removeprefix("aten::").partition(".")
     rows = []
@@ -134,7 +119,7 @@ def _explain_operator(name: str, versions: list[str]) -> Explanation | None:
 
 
 def _explain_name(name: str, versions: list[str]) -> Explanation | None:
-    from npuify import knowledge
+    import npuify.knowledge as knowledge
 
     rows, meanings = [], dict[tuple[str, str], list[str]]()
     source, evidence, known, is_npu = "", Evidence.PACKAGE, False, False
@@ -164,11 +149,11 @@ def _explain_name(name: str, versions: list[str]) -> Explanation | None:
     if not known:
         return None
     kind = "npu name" if is_npu else "cuda name"
-    texts = _told(meanings)
+    texts = _meaning_lines(meanings)
     return Explanation(name, kind, texts, tuple(rows), source or "torch_npu packages", evidence)
 
 
-def _told(meanings: dict[tuple[str, str], list[str]]) -> tuple[str, ...]:
+def _meaning_lines(meanings: dict[tuple[str, str], list[str]]) -> tuple[str, ...]:
     """What a name means, with the releases where they differ, and the advice, each said once.
 
     Args:
@@ -182,53 +167,3 @@ def _told(meanings: dict[tuple[str, str], list[str]]) -> tuple[str, ...]:
         if advice:
             lines[advice] = None
     return tuple(lines)
-
-
-def migrate(
-    source: Path,
-    destination: Path | None,
-    options: Options,
-    *,
-    mode: str = "copy",
-    force: bool = False,
-    progress: Progress | None = None,
-) -> MigrationResult:
-    """Migrate ``source``, a project's folder or one file.
-
-    Args:
-        source: what to migrate. It is changed with ``mode="in-place"`` only.
-        destination: the folder to write the migrated copy and ``npuify-report/`` into, for ``mode="copy"``.
-        options: see :class:`npuify.options.Options`.
-        mode: ``copy``, ``diff`` and ``check`` (nothing is written), or ``in-place``.
-        force: replace a destination that is not empty.
-        progress: called with the number of files done and of files to do.
-
-    Raises:
-        NpuifyError: wrong use, or the output cannot be written; nothing is left half-written.
-    """
-    from npuify.report import report_files
-    from npuify.rewrite.plan import plan
-    from npuify.rewrite.tree import check_destination, replace_files, skipped_entries, write_tree
-
-    if mode not in MODES:
-        raise NpuifyError(f"the mode {mode!r} does not exist", advice=f"one of {', '.join(MODES)}")
-    if mode == "copy":
-        if destination is None:
-            raise NpuifyError(
-                "no destination is given", advice="name one with -o, or use --diff, --check or --in-place"
-            )
-        check_destination(source, destination, force=force)
-    result, contents = plan(source, options, progress)
-    if mode == "in-place":
-        replace_files(Path(result.scan.root), contents)
-        result = msgspec.structs.replace(result, destination=result.scan.root)
-    elif mode == "copy":
-        assert destination is not None
-        left_out = skipped_entries(source) if source.is_dir() else ()
-        scan = msgspec.structs.replace(result.scan, errors=(*result.scan.errors, *left_out))
-        result = msgspec.structs.replace(result, scan=scan, destination=str(destination))
-        root = Path(result.scan.root)
-        changed = {name: data for name, data in contents.items() if (root / name).exists()}
-        added = {name: data for name, data in contents.items() if name not in changed}
-        write_tree(source, destination, changed, {**added, **report_files(result)}, force=force)
-    return result

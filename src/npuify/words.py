@@ -17,7 +17,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    Idle = Callable[[bytes, int, int], bool]
+    SkipIf = Callable[[bytes, int, int], bool]
 
 
 class _Search:
@@ -38,9 +38,9 @@ class _Search:
             self._found = self._finder.find_matches_as_indexes(text, overlapping=True) if self._finder else []
         return self._found
 
-    def remember(self, text: bytes, hits: array[int]) -> None:
+    def remember(self, text: bytes, matches: array[int]) -> None:
         """Take for ``text`` what an earlier search for the same words found in it."""
-        numbers = iter(hits)
+        numbers = iter(matches)
         if next(numbers, None) == self.signature:
             self._text, self._found = text, list(zip(numbers, numbers, numbers, strict=True))
 
@@ -51,7 +51,7 @@ class Words:
     Args:
         words: none may be empty.
         of: other words, among which these are; both then share one pass over a text.
-        idle: for some of the words, what says that a place (text, start and end of the word) is to be passed over.
+        skip_if: for some of the words, what says that a place (text, start and end of the word) is to be passed over.
             Only :meth:`places` does.
 
     Raises:
@@ -59,12 +59,12 @@ class Words:
     """
 
     def __init__(
-        self, words: Iterable[bytes], of: Words | None = None, idle: Mapping[bytes, Idle] | None = None
+        self, words: Iterable[bytes], of: Words | None = None, skip_if: Mapping[bytes, SkipIf] | None = None
     ) -> None:
         self.words = frozenset(words)
         self._search: _Search = _Search(tuple(sorted(self.words))) if of is None else of._search
         self._wanted = None if of is None else frozenset([self._search.index[word] for word in self.words])
-        self._idle = {self._search.index[word]: test for word, test in (idle or {}).items() if word in self.words}
+        self._skip_if = {self._search.index[word]: test for word, test in (skip_if or {}).items() if word in self.words}
         self._known: dict[str, bool] = {}
 
     def in_text(self, text: bytes) -> frozenset[bytes]:
@@ -75,19 +75,19 @@ class Words:
 
     def places(self, text: bytes) -> list[tuple[int, int]]:
         """Where words begin and end in a text, in the order of their ends; words within words, too."""
-        wanted, idle = self._wanted, self._idle
+        wanted, skip_if = self._wanted, self._skip_if
         found = self._search.found(text)
-        if idle:
-            found = [hit for hit in found if hit[0] not in idle or not idle[hit[0]](text, hit[1], hit[2])]
+        if skip_if:
+            found = [one for one in found if one[0] not in skip_if or not skip_if[one[0]](text, one[1], one[2])]
         return [(start, end) for index, start, end in found if wanted is None or index in wanted]
 
-    def hits(self, text: bytes) -> array[int]:
-        """What :meth:`remember` of words made of the same groups takes: the hits in a text, packed."""
+    def matches(self, text: bytes) -> array[int]:
+        """The matches in a text, packed, as :meth:`remember` of words made of the same groups takes them."""
         return array("I", [self._search.signature, *chain.from_iterable(self._search.found(text))])
 
-    def remember(self, text: bytes, hits: array[int]) -> None:
-        """Spare the search of a text whose hits are known."""
-        self._search.remember(text, hits)
+    def remember(self, text: bytes, matches: array[int]) -> None:
+        """Spare the search of a text whose matches are known."""
+        self._search.remember(text, matches)
 
     def within(self, name: str) -> bool:
         """Whether any of the words stands in a name or string, in any case; remembered, as names come again."""
@@ -97,7 +97,7 @@ class Words:
         return known
 
 
-def together(*groups: Iterable[bytes]) -> list[Words]:
+def in_one_pass(*groups: Iterable[bytes]) -> list[Words]:
     """One ``Words`` for each group, which share a pass over a text."""
     sets = [frozenset(group) for group in groups]
     everything = Words(word for group in sets for word in group)

@@ -19,7 +19,7 @@ from npuify.handover.pages import render as handover_page
 from npuify.handover.record import read_record
 from npuify.options import Options
 from npuify.report import render_scan
-from npuify.simulator.trace.render import render as trace_page
+from npuify.trace.render import render as trace_page
 from npuify.verify.comparison.render import render as comparison_page
 from npuify.verify.comparison.result import Comparison, Difference, LossPair, Point, Side
 from npuify.verify.loss.page import render_html as loss_page
@@ -30,7 +30,7 @@ from npuify.verify.steps.model import Status, StepResult, Where
 from npuify.verify.steps.page import render_html as acceptance_page
 
 from ..doctor.machines import load
-from ..simulator.trace import test_verdict as trace
+from ..trace import test_verdict as trace
 from ..verify.profile import profiles
 from ..verify.steps.test_steps import report as acceptance
 

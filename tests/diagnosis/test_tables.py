@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import npuify
-from npuify.diagnosis.collect import STEMS
 from npuify.diagnosis.signatures import matches
+from npuify.diagnosis.stems import STEMS
 from npuify.knowledge.failures import causes, code_fact, code_facts, explain_failure, header_codes, text_facts
 from npuify.knowledge.generate.error_codes import HEADERS, build
 from npuify.knowledge.generate.wheel import Wheel

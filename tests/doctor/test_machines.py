@@ -6,7 +6,7 @@ import pytest
 
 from npuify.doctor.examine import judge
 from npuify.doctor.facts import gather
-from npuify.doctor.model import Status
+from npuify.report.doctor import Status
 
 from .machines import BROKEN, HEALTHY, expected, load
 

@@ -22,13 +22,13 @@ from npuify.doctor.checks import all_checks
 from npuify.doctor.examine import check_environment, judge
 from npuify.doctor.facts import Facts, gather
 from npuify.doctor.fixes import fix_script
-from npuify.doctor.model import VERSION, Report, Status
 from npuify.doctor.page import render_html
 from npuify.doctor.project import judge_project
 from npuify.doctor.sets import judge_set, nearest_set
 from npuify.doctor.smoke import PROGRAMS, run_limited, run_smoke
 from npuify.doctor.text import json_schema, render_json, render_text
 from npuify.model import NpuifyError
+from npuify.report.doctor import VERSION, Report, Status
 from tests.hanging import Hanging
 
 from .machines import BROKEN, HEALTHY, load

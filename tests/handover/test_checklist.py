@@ -150,7 +150,7 @@ def test_results_that_are_named_have_to_be_results(project: Path, tmp_path: Path
             read_record(project, OPTIONS, results=[place])
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "loss.json").write_text(json.dumps(loss("aligned", "npu")))
-    assert read_record(project, OPTIONS, results=[tmp_path / "results"]).seen[0].subject == "loss"
+    assert read_record(project, OPTIONS, results=[tmp_path / "results"]).results[0].subject == "loss"
 
 
 def test_reports_that_are_broken_are_errors(project: Path, tmp_path: Path) -> None:

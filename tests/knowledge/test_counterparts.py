@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from npuify.knowledge import Counterpart, load
-from npuify.knowledge.versions import shipped_tables
+from npuify.knowledge.release.versions import shipped_tables
 
 
 def _of(name: str, release: str = "2.14.0") -> Counterpart:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from npuify.knowledge.generate import generate
-from npuify.knowledge.release import ReleaseTable, read_release_file
+from npuify.knowledge.release.table import ReleaseTable, read_release_file
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:

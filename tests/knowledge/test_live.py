@@ -10,11 +10,19 @@ import pytest
 
 from npuify.api import explain
 from npuify.knowledge import load
-from npuify.knowledge.live import LIVE, LiveFile, behaviour, correct, load_live, read_live_file, shipped_live_tables
-from npuify.knowledge.release import ReleaseTable
+from npuify.knowledge.release.imported import (
+    LIVE,
+    LiveFile,
+    behaviour,
+    correct,
+    load_live,
+    read_live_file,
+    shipped_live_tables,
+)
+from npuify.knowledge.release.signatures import parse_schema
+from npuify.knowledge.release.table import ReleaseTable
+from npuify.knowledge.release.versions import shipped_tables
 from npuify.knowledge.schema import FORMAT, Package, ReleaseFile
-from npuify.knowledge.signatures import parse_schema
-from npuify.knowledge.versions import shipped_tables
 from npuify.model import Evidence, NpuifyError
 
 if TYPE_CHECKING:

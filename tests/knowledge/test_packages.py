@@ -12,8 +12,8 @@ import pytest
 
 from npuify.knowledge import load
 from npuify.knowledge.generate import download, generate
-from npuify.knowledge.release import RELEASES
-from npuify.knowledge.versions import shipped_tables
+from npuify.knowledge.release.table import RELEASES
+from npuify.knowledge.release.versions import shipped_tables
 
 from .conftest import SMALLEST
 

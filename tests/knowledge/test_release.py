@@ -9,8 +9,8 @@ import timeit
 import pytest
 
 from npuify.knowledge import load, meanings
-from npuify.knowledge.release import RELEASES, ReleaseTable, read_release_file
-from npuify.knowledge.versions import shipped_tables
+from npuify.knowledge.release.table import RELEASES, ReleaseTable, read_release_file
+from npuify.knowledge.release.versions import shipped_tables
 from npuify.model import NpuifyError
 
 MINORS = [f"2.{minor}" for minor in range(1, 15)]
@@ -150,7 +150,7 @@ def test_importing_is_light() -> None:
     code = "import sys; there = {*sys.modules}; import npuify.knowledge; print(*{*sys.modules} - there)"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "npuify.knowledge" in modules
-    heavy = {"tomllib", "tomli", "packaging", "json", "zipfile", "ast", "npuify.knowledge.release"}
+    heavy = {"tomllib", "tomli", "packaging", "json", "zipfile", "ast", "npuify.knowledge.release.table"}
     assert not heavy & set(modules)
 
 

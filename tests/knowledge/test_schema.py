@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npuify.knowledge.hand_written import DATA, environment, meanings, read_rows, version_rows
-from npuify.knowledge.release import RELEASES, read_release_file
+from npuify.knowledge.release.table import RELEASES, read_release_file
 from npuify.knowledge.schema import EnvironmentFact, Meaning
 from npuify.model import NpuifyError
 

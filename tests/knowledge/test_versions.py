@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from npuify.knowledge import choose_release, load, releases
-from npuify.knowledge.versions import shipped_tables, within
+from npuify.knowledge.release.versions import shipped_tables, within
 from npuify.model import NpuifyError
 
 NEWEST = shipped_tables()[0]

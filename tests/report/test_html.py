@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import npuify
+from npuify.html.escape import embedded, escaped
 from npuify.model import (
     Change,
     Edit,
@@ -37,8 +38,7 @@ from npuify.options import Options
 from npuify.report import render_migration, render_scan, report_files
 from npuify.report.html.charts import Bar, proportions, ranges, stacked
 from npuify.report.html.diffs import block_at, narrowed, parse, patched
-from npuify.report.html.escape import embedded, escaped
-from npuify.report.visible import visible
+from npuify.visible import visible
 
 replace = msgspec.structs.replace
 

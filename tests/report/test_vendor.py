@@ -22,7 +22,7 @@ from npuify.model import (
     Severity,
 )
 from npuify.options import Options
-from npuify.report.vendor import LOG, vendor_files
+from npuify.report.formats.vendor import LOG, vendor_files
 
 OPERATORS = ["File", "Start Line", "End Line", "OP", "Tips"]
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from npuify.engine.catalog import all_rules
+from npuify.engine.worker import parses
 from npuify.model import Edit, Evidence, Position, Safety, Severity
 from npuify.rewrite import fixpoint
 from npuify.rewrite.fixpoint import migrate_file
-from npuify.rules import base
-from npuify.rules.worker import parses
+from npuify.rules import registry as base
 
-from ..rules.harness import findings, migrated, worker
+from ..harness import findings, migrated, worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +30,7 @@ def fake_rule(monkeypatch: pytest.MonkeyPatch, check: Callable[..., Iterator[Fin
     made = base.Rule(
         "NPU999", "fake", Safety.SAFE, Severity.ERROR, Evidence.LIVE, "", (), (ast.Module,), check
     )  # fmt: skip
-    base.all_rules()
+    all_rules()
     monkeypatch.setitem(base._registry, "NPU999", made)
     worker.__globals__["_bare"].cache_clear()
     return worker(select=("NPU999",))

@@ -85,6 +85,6 @@ def test_diff_is_a_patch_that_git_applies_byte_for_byte(tmp_path: Path) -> None:
 
 def test_processes_give_what_one_process_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path)
-    monkeypatch.setattr(rewrite_plan, "WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(rewrite_plan, "FILES_PER_PROCESS", 1)
     one, two = (plan(tmp_path, Options(torch_npu="2.14.0", jobs=jobs, cache=False)) for jobs in (1, 2))
     assert one == two

@@ -7,7 +7,7 @@ import pytest
 from npuify import knowledge
 from npuify.model import NpuifyError, Severity
 
-from .harness import codes, findings, output
+from ..harness import codes, findings, output
 
 HEAD = "import math\nimport torch\nimport torch.nn.functional as F\nx = torch.zeros(1).cuda()\n"
 AUTOCAST = HEAD + "with torch.autocast('cuda', dtype=torch.bfloat16):\n    y = x\n"

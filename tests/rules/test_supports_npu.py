@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from npuify.engine.scan import scan
 from npuify.model import Safety
 from npuify.options import Options
-from npuify.rules.prepared import SUPPORT
-from npuify.rules.scan import scan
+from npuify.rules.npu_support import SUPPORT
 
 if TYPE_CHECKING:
     from pathlib import Path

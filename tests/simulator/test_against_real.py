@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from npuify.knowledge.live import load_live
-from npuify.knowledge.signatures import parse_parameters
+from npuify.knowledge.release.imported import load_live
+from npuify.knowledge.release.signatures import parse_parameters
 
 if TYPE_CHECKING:
-    from npuify.knowledge.live import LiveFile
+    from npuify.knowledge.release.imported import LiveFile
 
 torch = pytest.importorskip("torch")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npuify.cli.simulate import _bytes
+from npuify.cli.options import size_in_bytes
 from npuify.model import NpuifyError
 from npuify.simulator import build, launch, tables
 from npuify.simulator.settings import Settings, from_environment
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     ("text", "size"), [("64GiB", 64 << 30), ("512 MiB", 512 << 20), ("8G", 8 << 30), ("1.5gb", 3 << 29), ("4096", 4096)]
 )
 def test_sizes(text: str, size: int) -> None:
-    assert _bytes(text) == size
+    assert size_in_bytes(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "much", "-1GiB", "0", "5 parsecs"])
 def test_sizes_that_are_none(text: str) -> None:
     with pytest.raises(NpuifyError):
-        _bytes(text)
+        size_in_bytes(text)
 
 
 def test_settings_survive_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,39 +45,6 @@ def test_settings_survive_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
     for name, value in settings.environment().items():
         monkeypatch.setenv(name, value)
     assert from_environment() == settings
-
-
-@pytest.mark.parametrize(
-    ("flags", "set_already", "expected"),
-    [
-        ("fpu avx512f avx512_bf16 amx_bf16 amx_tile", "", "AVX512_CORE"),
-        ("fpu avx512f amx_bf16", "AVX2", "AVX2"),
-        ("fpu avx512f avx512_bf16", "", ""),
-    ],
-)
-def test_instructions_that_virtual_machines_refuse_are_not_used(
-    tmp_path: Path, flags: str, set_already: str, expected: str
-) -> None:
-    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\nbugs\t\t:\n")
-    environ = {"ONEDNN_MAX_CPU_ISA": set_already} if set_already else {}
-    launch.spare_amx(environ, tmp_path / "cpuinfo")
-    launch.spare_amx(environ, tmp_path / "missing")
-    assert environ.get("ONEDNN_MAX_CPU_ISA", "") == expected
-
-
-def test_commands(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text("")
-    assert launch.command([str(script), "--a"], "py") == ["py", str(script), "--a"]
-    assert launch.command(["pkg.mod", "x"], "py", module=True) == ["py", "-m", "pkg.mod", "x"]
-    assert launch.command(["torchrun", "--nproc_per_node=2", "t.py"], "py")[:3] == ["py", "-m", "torch.distributed.run"]
-    assert launch.command(["python", "-c", "1"], "py") == ["py", "-c", "1"]
-    assert launch.command(["-", "x"], "py") == ["py", "-", "x"], "the program comes from the standard input"
-    for wrong in ([], ["missing.py"], ["no-such-command-anywhere"]):
-        with pytest.raises(NpuifyError):
-            launch.command(wrong, "py")
-    with pytest.raises(NpuifyError, match="npuify simulate has no option --bogus"):
-        launch.command(["--bogus", str(script)], "py")
 
 
 WRONG = [
@@ -132,10 +99,6 @@ def test_the_release_that_stands_beside_a_torch() -> None:
         tables.release_for("1.13.0")
     with pytest.raises(ValueError, match=r"knows no torch_npu for torch 9\.1\.0"):
         tables.release_for("9.1.0")
-
-
-def test_nothing_of_the_shim_shadows_torch_npu() -> None:
-    assert not list(launch.SHIM.glob("torch_npu*")), "the folder on the path holds sitecustomize only"
 
 
 def test_no_compiler_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

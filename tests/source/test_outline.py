@@ -10,7 +10,7 @@ from npuify.source.outline import Outline
 from npuify.source.python import PythonSource
 from npuify.words import words_of
 
-from ..rules.harness import worker
+from ..harness import worker
 
 PROGRAMS = {
     "decorator at the very start": "@x\ndef f():\n    pass\n\nimport torch\n\ndef g():\n    torch.cuda.init()\n",
@@ -70,7 +70,7 @@ def test_part_and_whole_agree(name: str) -> None:
     text = PROGRAMS[name]
     ast.parse(text)
     raw = text.encode()
-    assert worker().findings_of_bytes("a.py", raw, whole=False) == worker().findings_of_bytes("a.py", raw, whole=True)
+    assert worker().analyse("a.py", raw, whole=False) == worker().analyse("a.py", raw, whole=True)
 
 
 def test_what_holds_no_word_is_not_parsed() -> None:

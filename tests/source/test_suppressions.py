@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ..rules.harness import codes, output
+from ..harness import codes, output
 
 NAME = "NPU101"
 
 
 def lines_found(text: str) -> list[int]:
-    from ..rules.harness import findings
+    from ..harness import findings
 
     return [finding.start.line for finding in findings(text)]
 
@@ -91,9 +91,9 @@ def test_import_of_torch_npu_can_be_silenced() -> None:
 
 
 def test_counts_in_files_that_do_not_parse() -> None:
-    from ..rules.harness import worker
+    from ..harness import worker
 
     text = "# npuify: ignore-file\nimport torch\nprint torch.cuda.device_count()\n"
-    assert worker().findings_of_bytes("a.py", text.encode())[0] == []
+    assert worker().analyse("a.py", text.encode())[0] == []
     text = "import torch\nprint torch.cuda.device_count()  # npuify: ignore\n"
-    assert worker().findings_of_bytes("a.py", text.encode())[0] == []
+    assert worker().analyse("a.py", text.encode())[0] == []

@@ -8,7 +8,7 @@ import pytest
 
 from npuify.source.text import Text, UnreadableText, declared_encoding
 
-from ..rules.harness import migrated, worker
+from ..harness import migrated, worker
 
 PROGRAM = (
     "{cookie}import torch\n"
@@ -85,7 +85,7 @@ def test_undecodable_is_an_error_with_its_place(raw: bytes, message: str, line: 
     with pytest.raises(UnreadableText, match=message) as caught:
         Text(raw)
     assert caught.value.line == line
-    found, errors = worker().findings_of_bytes("a.py", raw)
+    found, errors, _ = worker().analyse("a.py", raw)
     assert not found
     assert [error.file for error in errors] == ["a.py"]
     assert "npuify failed" not in errors[0].message
@@ -120,14 +120,14 @@ def test_columns_count_characters() -> None:
 
 def test_finding_in_a_wide_line_has_its_column() -> None:
     line = "s = '训练🚀é'; n = torch.cuda.device_count()"
-    (found,) = worker().findings_of_bytes("a.py", f"import torch\n{line}\n".encode())[0]
+    (found,) = worker().analyse("a.py", f"import torch\n{line}\n".encode())[0]
     assert (found.start.line, found.start.column) == (2, line.index("torch") + 1)
     assert line[found.start.column - 1 : found.end.column - 1] == "torch.cuda.device_count"
 
 
 def test_form_feeds_and_unicode_separators_are_no_line_ends() -> None:
     raw = "import torch\n\fx = '\u2028\x0b\x1c\x85'; torch.cuda.init()\n".encode()
-    (found,) = worker().findings_of_bytes("a.py", raw)[0]
+    (found,) = worker().analyse("a.py", raw)[0]
     assert found.start.line == 2
     assert Text(raw).line_starts == [0, 13, len(raw)]
 

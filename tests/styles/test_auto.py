@@ -10,7 +10,7 @@ import npuify
 from npuify import knowledge
 from npuify.options import Options
 
-from ..rules.harness import findings, output
+from ..harness import findings, output
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from npuify.helpers import compute_device as helper
 from npuify.options import Options
 from npuify.rewrite.plan import plan
-from npuify.rules.styles import helper
 
-from ..rules.harness import migrated, output
+from ..harness import migrated, output
 from .stand_in import Name, machine
 
 if TYPE_CHECKING:

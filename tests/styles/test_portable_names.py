@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from npuify import knowledge
-from npuify.rules.styles import helper
+from npuify.helpers import compute_device as helper
 
-from ..rules.harness import RELEASE, findings, output
+from ..harness import RELEASE, findings, output
 from .stand_in import machine, values
 
 HELPER = helper.text().decode()

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npuify.knowledge.live import load_live, shipped_live_tables
+from npuify.knowledge.release.imported import load_live, shipped_live_tables
 
 if TYPE_CHECKING:
     from tools.real_torch_npu.machine import Machine
 
-    from npuify.knowledge.live import LiveFile
+    from npuify.knowledge.release.imported import LiveFile
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tools.real_torch_npu.probes.signature_text import default_text, parameters_of, split_outermost
 
-from npuify.knowledge.signatures import parse_parameters
+from npuify.knowledge.release.signatures import parse_parameters
 
 
 def _plain(a: int, b: str = "x", *, c: float = 1e-6, **rest: Any) -> None: ...

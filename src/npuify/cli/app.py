@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.checklist import checklist
 from npuify.cli.diagnose import diagnose
 from npuify.cli.distribute import distribute
 from npuify.cli.doctor import doctor
 from npuify.cli.explain import explain
 from npuify.cli.guard import guarded
+from npuify.cli.handover.checklist import checklist
+from npuify.cli.handover.skill import skill
 from npuify.cli.knowledge import generate, list_releases, show
 from npuify.cli.launch import launch
 from npuify.cli.migrate import migrate
@@ -21,13 +22,12 @@ from npuify.cli.scaffold import training
 from npuify.cli.scan import scan
 from npuify.cli.schema import schema
 from npuify.cli.simulate import CONTEXT, simulate
-from npuify.cli.skill import skill
 from npuify.cli.trace import trace
-from npuify.cli.verify_capture import capture
-from npuify.cli.verify_compare import compare
-from npuify.cli.verify_loss import verify_loss
-from npuify.cli.verify_profile import verify_profile
-from npuify.cli.verify_steps import verify_steps
+from npuify.cli.verify.capture import capture
+from npuify.cli.verify.compare import compare
+from npuify.cli.verify.loss import verify_loss
+from npuify.cli.verify.profile import verify_profile
+from npuify.cli.verify.steps import verify_steps
 
 # Without markup typer does not load rich, which would cost more than all the rest of --help.
 app = typer.Typer(
@@ -74,7 +74,7 @@ app.command()(guarded(schema))
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from npuify import __version__
+        from npuify.version import __version__
 
         typer.echo(f"npuify {__version__}")
         raise typer.Exit

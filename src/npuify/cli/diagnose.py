@@ -32,21 +32,15 @@ def diagnose(
     (tail -f LOG | npuify diagnose -) it tells what it knows as soon as it knows it. Exit code: 1 where an error was
     found, and 0 where there is none.
     """
-    from npuify.cli.output import put
+    from npuify.cli.output import put, put_judgement
+    from npuify.diagnosis import page, text
     from npuify.diagnosis.model import Confidence
     from npuify.diagnosis.run import diagnose as run
-    from npuify.diagnosis.text import render_brief
 
     def tell(so_far: Diagnosis) -> None:
-        put(render_brief(so_far), None, exact=False)
+        put(text.render_brief(so_far), None, exact=False)
 
     live = any(str(log) == "-" for log in logs) and format is PageFormat.TEXT and output is None
     found = run(logs, project=project, watch=tell if live else None)
-    if format is PageFormat.JSON:
-        from npuify.diagnosis.text import render_json as render
-    elif format is PageFormat.HTML:
-        from npuify.diagnosis.page import render_html as render
-    else:
-        from npuify.diagnosis.text import render_text as render
-    put(render(found), output, exact=format is not PageFormat.TEXT)
+    put_judgement(found, format.value, output, text=text.render_text, json=text.render_json, html=page.render_html)
     return NOTHING_LEFT if found.confidence is Confidence.NOTHING else FINDINGS_REMAIN

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,10 +17,9 @@ from npuify.cli.options import (
     OutputOption,
     TorchNpuOption,
     UnsafeOption,
+    chosen_mode,
+    settings,
 )
-
-if TYPE_CHECKING:
-    from npuify.model import MigrationResult
 
 
 class Scaling(str, Enum):
@@ -84,38 +82,23 @@ def distribute(
     Exits with 0 where nothing is left to do, 1 where something is left or the program is refused, 2 where something
     went wrong.
     """
-    from npuify.cli.options import settings
-    from npuify.cli.output import put, put_report
+    from npuify.cli.output import put_migration
     from npuify.cli.progress import progress
     from npuify.distribute.convert import Wishes, is_refused
     from npuify.distribute.convert import distribute as convert
     from npuify.model import NpuifyError
     from npuify.report.summary import nothing_left
 
-    chosen = [name for name, wanted in (("copy", destination is not None), ("diff", diff), ("check", check)) if wanted]
-    if len(chosen) != 1:
-        what = "say where the converted project goes" if not chosen else "these exclude each other"
-        raise NpuifyError(
-            f"{what}: one of -o DEST, --diff, --check", advice="npuify distribute SRC -o DEST --entry FILE"
-        )
+    modes = {"copy": destination is not None, "diff": diff, "check": check}
+    example = "npuify distribute SRC -o DEST --entry FILE"
+    mode = chosen_mode(modes, what="converted project", flags="-o DEST, --diff, --check", example=example)
     if not entry:
         if not source.is_file():
             raise NpuifyError(
                 "say which file is started to train", advice="npuify distribute SRC -o DEST --entry train.py"
             )
         entry = source.name
-    options = settings(
-        [source],
-        torch_npu=torch_npu,
-        soc=None,
-        select=None,
-        ignore=None,
-        exclude=exclude,
-        unsafe=unsafe,
-        style="npu",
-        jobs=jobs,
-        no_cache=False,
-    )
+    options = settings([source], torch_npu=torch_npu, exclude=exclude, unsafe=unsafe, style="npu", jobs=jobs)
     wishes = Wishes(
         entry=entry,
         model=model,
@@ -125,18 +108,8 @@ def distribute(
         complete=complete,
     )
     with progress("Migrating") as show:
-        result = convert(source, destination, wishes, options, mode=chosen[0], force=force, progress=show)
-    if diff and format is Format.TEXT:
-        from npuify.report import render_migration
-
-        put(result.diff, output)
-        report = render_migration(result, "text")
-        print(report.encode(sys.stderr.encoding or "utf-8", "backslashreplace").decode(), end="", file=sys.stderr)
-    else:
-        put_report(result, format.value, output)
-    return _code(result, refused=is_refused(result), check=check, nothing_left=nothing_left(result))
-
-
-def _code(result: MigrationResult, *, refused: bool, check: bool, nothing_left: bool) -> int:
+        result = convert(source, destination, wishes, options, mode=mode, force=force, progress=show)
+    put_migration(result, format.value, output, as_patch=diff)
     would_change = check and bool(result.changed_files)
-    return FINDINGS_REMAIN if refused or would_change or not nothing_left else NOTHING_LEFT
+    remain = is_refused(result) or would_change or not nothing_left(result)
+    return FINDINGS_REMAIN if remain else NOTHING_LEFT

@@ -53,10 +53,11 @@ def doctor(
 
     Nothing is changed on the machine. Exit code: 0 where all is well, 1 for warnings, 3 for errors, 2 for wrong use.
     """
-    from npuify.cli.output import put
+    from npuify.cli.output import put, put_judgement
+    from npuify.doctor import page, text
     from npuify.doctor.examine import check_environment
-    from npuify.doctor.model import Status
     from npuify.model import NpuifyError
+    from npuify.report.doctor import Status
 
     if captured is not None and root is not None:
         raise NpuifyError("--from and --root exclude each other")
@@ -69,11 +70,5 @@ def doctor(
         from npuify.doctor.fixes import fix_script as script
 
         put(script(report, mirror), fix_script)
-    if format is PageFormat.JSON:
-        from npuify.doctor.text import render_json as render
-    elif format is PageFormat.HTML:
-        from npuify.doctor.page import render_html as render
-    else:
-        from npuify.doctor.text import render_text as render
-    put(render(report), output, exact=format is not PageFormat.TEXT)
+    put_judgement(report, format.value, output, text=text.render_text, json=text.render_json, html=page.render_html)
     return {Status.ERROR: NOT_READY, Status.WARNING: WARNINGS}.get(report.worst, NOTHING_LEFT)

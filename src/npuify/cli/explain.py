@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,23 +11,35 @@ import typer
 from npuify.cli.guard import NOTHING_LEFT
 from npuify.cli.options import OutputOption, ShortFormat, ShortFormatOption, TorchNpuOption
 
+_PLACE = re.compile(r"(?P<file>.+?\.\w+):(?P<line>\d+)(?::(?P<column>\d+))?")
+
 
 def explain(
     what: Annotated[str, typer.Argument(metavar="WHAT", help="What to explain.")],
     format: ShortFormatOption = ShortFormat.TEXT,
     output: OutputOption = None,
     torch_npu: TorchNpuOption = None,
+    project: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Of FILE:LINE: the project. Default: the nearest folder that looks like one."),
+    ] = None,
 ) -> int:
-    """Explain a code, a name or a variable.
+    """Explain a code, a name, a variable, or a place in your code.
 
     WHAT is a code (NPU301), a CUDA or NPU name (torch.cuda.Event), an environment variable (NCCL_DEBUG), or the code of
-    an error in a log (EI0006, 507015, ERR00100). Says what holds on which torch_npu release, where that stands, and how
-    surely it is known.
+    an error in a log (EI0006, 507015, ERR00100): what holds in which torch_npu release, the source, and how it is
+    known. Or it is FILE:LINE or FILE:LINE:COLUMN: what the expressions there may be, and why; nothing is run.
     """
     import npuify
     from npuify.cli.output import put
-    from npuify.report.answers import render_explanation
+    from npuify.report.answers import render_explanation, render_place
 
+    place = _PLACE.fullmatch(what)
+    if place is not None:
+        line, column = int(place["line"]), int(place["column"]) if place["column"] else None
+        rows = npuify.explain_place(Path(place["file"]), line, column, project=project)
+        put(render_place(rows, format.value), output, exact=format is not ShortFormat.TEXT)
+        return NOTHING_LEFT
     answer = npuify.explain(what, torch_npu=torch_npu)
     put(render_explanation(answer, format.value), output, exact=format is not ShortFormat.TEXT)
     return NOTHING_LEFT

@@ -16,7 +16,7 @@ def list_releases(format: ShortFormatOption = ShortFormat.TEXT, output: OutputOp
 
     Says which torch, CANN and Python go with each, and whether its names are known to npuify.
     """
-    from npuify import knowledge
+    import npuify.knowledge as knowledge
     from npuify.cli.output import put
     from npuify.report.answers import render_releases
 
@@ -32,7 +32,7 @@ def show(
     output: OutputOption = None,
 ) -> int:
     """Show what is known of one release."""
-    from npuify import knowledge
+    import npuify.knowledge as knowledge
     from npuify.cli.output import put
     from npuify.report.answers import render_release
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
-from npuify.cli.options import SocOption, TorchNpuOption  # noqa: TC001 - typer reads the annotations
+from npuify.cli.options import ShortFormat, ShortFormatOption, SocOption, TorchNpuOption
 
 if TYPE_CHECKING:
     from npuify.model import Release
@@ -23,13 +23,6 @@ class Method(str, Enum):
     SPAWN = "spawn"
     LAUNCH = "launch"
     TORCH_NPU_RUN = "torch_npu_run"
-
-
-class LaunchFormat(str, Enum):
-    """How the answer is written."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 def launch(
@@ -72,7 +65,7 @@ def launch(
     ] = None,
     torch_npu: TorchNpuOption = None,
     soc: SocOption = None,
-    format: Annotated[LaunchFormat, typer.Option("--format", help="How to write the answer.")] = LaunchFormat.TEXT,
+    format: ShortFormatOption = ShortFormat.TEXT,
 ) -> int:
     """Write the scripts that start a program on many cards, of one machine or several.
 
@@ -128,13 +121,13 @@ def _job(
     force: bool,
     release: Release,
     soc: str,
-    format: LaunchFormat,
+    format: ShortFormat,
     more: dict[str, str] | None = None,
 ) -> int:
     from npuify.cli.output import put
-    from npuify.distribute.launching.answer import as_json, launch_text
-    from npuify.distribute.launching.job import job
-    from npuify.distribute.launching.launch import launch as make
+    from npuify.launch.answer import as_json, launch_text
+    from npuify.launch.job import job
+    from npuify.launch.launch import launch as make
 
     made = job(
         entry,
@@ -151,7 +144,7 @@ def _job(
         visible=asked.visible,
     )
     result = make(made, output, vendor_script=asked.vendor_script, interface=asked.interface, force=force, more=more)
-    put(as_json(result) if format is LaunchFormat.JSON else launch_text(result), exact=format is LaunchFormat.JSON)
+    put(as_json(result) if format is ShortFormat.JSON else launch_text(result), exact=format is ShortFormat.JSON)
     return NOTHING_LEFT if result.complete else FINDINGS_REMAIN
 
 
@@ -163,11 +156,11 @@ def _cluster(
     force: bool,
     release: Release,
     soc: str,
-    format: LaunchFormat,
+    format: ShortFormat,
 ) -> int:
     from npuify.cli.output import put
-    from npuify.distribute.launching.answer import as_json, cluster_text
-    from npuify.distribute.launching.cluster.build import build, cluster
+    from npuify.launch.answer import as_json, cluster_text
+    from npuify.launch.cluster.build import build, cluster
     from npuify.model import NpuifyError
 
     if asked.cards is not None or asked.nodes is not None or asked.master:
@@ -179,23 +172,23 @@ def _cluster(
         whole = asked._replace(cards=len(first.cards), nodes=len(plan.machines), master=first.address, visible=visible)
         return _job(entry, whole, output, force, release, soc, format, more=files)
     result = build(hosts, output, force=force)
-    put(as_json(result) if format is LaunchFormat.JSON else cluster_text(result), exact=format is LaunchFormat.JSON)
+    put(as_json(result) if format is ShortFormat.JSON else cluster_text(result), exact=format is ShortFormat.JSON)
     return NOTHING_LEFT
 
 
 def _environment(
-    release: Release, nodes: int, interface: str, output: Path | None, force: bool, format: LaunchFormat
+    release: Release, nodes: int, interface: str, output: Path | None, force: bool, format: ShortFormat
 ) -> int:
     import json
 
     from npuify.cli.output import put
-    from npuify.distribute.launching.environment import environment_script
-    from npuify.distribute.launching.write import write
+    from npuify.launch.write import write
+    from npuify.scripts.environment import environment_script
 
     script = environment_script(release, nodes=nodes, interface=interface)
     if output is not None:
         write({"env.sh": script}, output, force=force)
-    if format is LaunchFormat.JSON:
+    if format is ShortFormat.JSON:
         where = str(output) if output is not None else ""
         put(
             json.dumps({"format": 1, "kind": "environment", "output": where, "files": {"env.sh": script}}, indent=2)

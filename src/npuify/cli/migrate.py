@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -30,13 +29,9 @@ from npuify.cli.options import (
     TorchNpuOption,
     UnsafeOption,
     VendorReportsOption,
+    chosen_mode,
     settings,
 )
-
-if TYPE_CHECKING:
-    from npuify.model import MigrationResult
-
-Mode = Literal["copy", "diff", "check", "in-place"]
 
 
 @cleaning_up()
@@ -84,11 +79,16 @@ def migrate(
     import msgspec
 
     import npuify
-    from npuify.cli.output import put_vendor_files
+    from npuify.cli.output import put_migration, put_vendor_files
     from npuify.cli.progress import progress
+    from npuify.model import NpuifyError
     from npuify.report.summary import nothing_left
 
-    mode = _mode(destination, diff=diff, check=check, in_place=in_place, force=force)
+    modes = {"copy": destination is not None, "diff": diff, "check": check, "in-place": in_place}
+    flags = "-o DEST, --diff, --check, --in-place"
+    mode = chosen_mode(modes, what="migrated project", flags=flags, example="npuify migrate SRC -o DEST")
+    if force and mode != "copy":
+        raise NpuifyError("--force is about DEST, and needs -o DEST")
     options = settings(
         [source],
         torch_npu=torch_npu,
@@ -116,38 +116,6 @@ def migrate(
         # Reports take an empty destination for "nothing was written".
         result = msgspec.structs.replace(result, destination=result.scan.root)
     put_vendor_files(result, options.vendor_reports)
-    _put(result, mode, format, output)
+    put_migration(result, format.value, output, as_patch=mode == "diff")
     would_change = mode == "check" and result.changed_files
     return FINDINGS_REMAIN if would_change or not nothing_left(result) else NOTHING_LEFT
-
-
-def _mode(destination: Path | None, *, diff: bool, check: bool, in_place: bool, force: bool) -> Mode:
-    from npuify.model import NpuifyError
-
-    modes: list[tuple[bool, Mode]] = [
-        (destination is not None, "copy"),
-        (diff, "diff"),
-        (check, "check"),
-        (in_place, "in-place"),
-    ]
-    chosen = [mode for wanted, mode in modes if wanted]
-    if len(chosen) != 1:
-        what = "say where the migrated project goes" if not chosen else "these exclude each other"
-        raise NpuifyError(f"{what}: one of -o DEST, --diff, --check, --in-place", advice="npuify migrate SRC -o DEST")
-    if force and chosen != ["copy"]:
-        raise NpuifyError("--force is about DEST, and needs -o DEST")
-    return chosen[0]
-
-
-def _put(result: MigrationResult, mode: Mode, format: Format, output: Path | None) -> None:
-    from npuify.cli.output import put, put_report
-
-    if mode == "diff" and format is Format.TEXT:
-        from npuify.report import render_migration
-
-        put(result.diff, output)
-        # The patch alone goes to the standard output, so that it can be piped into `git apply`.
-        report = render_migration(result, "text")
-        print(report.encode(sys.stderr.encoding or "utf-8", "backslashreplace").decode(), end="", file=sys.stderr)
-    else:
-        put_report(result, format.value, output)

@@ -127,6 +127,12 @@ NewlinesOption = Annotated[
         show_default=False,
     ),
 ]
+ProgramArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="PROGRAM [ARGS]...", help="A Python file, torchrun, or a command, with its arguments."),
+]
+PythonOption = Annotated[str, typer.Option(metavar="PATH", help="The Python to run the program with.")]
+ModuleOption = Annotated[str | None, typer.Option("-m", metavar="MODULE", help="Run a module, as python -m does.")]
 JobsOption = Annotated[
     int | None, typer.Option("--jobs", min=0, metavar="N", help="Processes to use; 0 means one a processor.")
 ]
@@ -136,15 +142,15 @@ NoCacheOption = Annotated[bool, typer.Option("--no-cache", help="Do not keep or 
 def settings(
     paths: Iterable[Path],
     *,
-    torch_npu: str | None,
-    soc: str | None,
-    select: list[str] | None,
-    ignore: list[str] | None,
-    exclude: list[str] | None,
-    unsafe: bool | None,
-    style: str | None,
-    jobs: int | None,
-    no_cache: bool,
+    torch_npu: str | None = None,
+    soc: str | None = None,
+    select: list[str] | None = None,
+    ignore: list[str] | None = None,
+    exclude: list[str] | None = None,
+    unsafe: bool | None = None,
+    style: str | None = None,
+    jobs: int | None = None,
+    no_cache: bool = False,
     rules: list[str] | None = None,
     cpu_fallback: bool | None = None,
     replace_unsupported: bool | None = None,
@@ -192,10 +198,46 @@ def _said(on_command_line: bool | None, in_project: bool | None) -> bool:
 
 
 def _chosen(select: list[str] | None, about: list[str] | None) -> tuple[str, ...]:
-    from npuify.rules.questions import codes_about
+    from npuify.rules.topics import codes_of_topics
 
-    return (*_codes(select or []), *codes_about(about or []))
+    return (*_codes(select or []), *codes_of_topics(about or []))
 
 
 def _codes(words: list[str]) -> tuple[str, ...]:
     return tuple(code.strip() for word in words for code in word.split(",") if code.strip())
+
+
+def chosen_mode(modes: dict[str, bool], *, what: str, flags: str, example: str) -> str:
+    """The one way of writing that was asked for.
+
+    Args:
+        modes: each way, and whether it was asked for.
+        what: that is written, such as ``migrated project``; ``flags`` and ``example`` say how to ask.
+
+    Raises:
+        NpuifyError: none was asked for, or several were.
+    """
+    from npuify.model import NpuifyError
+
+    chosen = [mode for mode, wanted in modes.items() if wanted]
+    if len(chosen) != 1:
+        wrong = f"say where the {what} goes" if not chosen else "these exclude each other"
+        raise NpuifyError(f"{wrong}: one of {flags}", advice=example)
+    return chosen[0]
+
+
+def size_in_bytes(text: str) -> int:
+    """``64GiB``, ``512 MiB``, ``8G`` or plain bytes as a number of bytes.
+
+    Raises:
+        NpuifyError: it is no size, or nothing.
+    """
+    import re
+
+    from npuify.model import NpuifyError
+
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?B)?\s*", text, re.IGNORECASE)
+    if match is None or float(match[1]) <= 0:
+        raise NpuifyError(f"not a size of memory: {text}", advice="write it like 64GiB or 512MiB")
+    power = " KMGT".index(match[2].upper() or " ")
+    return int(float(match[1]) * 1024**power)

@@ -6,12 +6,14 @@ import errno
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from npuify.model import MigrationResult, NpuifyError, ScanResult
+
+Judgement = TypeVar("Judgement")
 
 
 def put(text: str, output: Path | None = None, *, exact: bool = True) -> None:
@@ -42,13 +44,48 @@ def put_report(result: ScanResult | MigrationResult, format: str, output: Path |
     from npuify.report import render_migration, render_scan
 
     if format == "text" and output is None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
-        from npuify.report.text import lines
+        from npuify.report.formats.text import lines
 
         _to_terminal(lines(result))
     elif isinstance(result, ScanResult):
         put(render_scan(result, format), output, exact=format != "text")
     else:
         put(render_migration(result, format), output, exact=format != "text")
+
+
+def put_migration(result: MigrationResult, format: str, output: Path | None, *, as_patch: bool) -> None:
+    """Write the report of ``result``; as a patch, its text goes to the error stream.
+
+    Raises:
+        NpuifyError: ``output`` cannot be written.
+    """
+    if not as_patch or format != "text":
+        put_report(result, format, output)
+        return
+    from npuify.report import render_migration
+
+    put(result.diff, output)
+    # The patch alone goes to the standard output, so that it can be piped into `git apply`.
+    report = render_migration(result, "text")
+    print(report.encode(sys.stderr.encoding or "utf-8", "backslashreplace").decode(), end="", file=sys.stderr)
+
+
+def put_judgement(
+    report: Judgement,
+    format: str,
+    output: Path | None,
+    *,
+    text: Callable[[Judgement], str],
+    json: Callable[[Judgement], str],
+    html: Callable[[Judgement], str],
+) -> None:
+    """Write a report on one thing, in the form that was asked for.
+
+    Raises:
+        NpuifyError: ``output`` cannot be written.
+    """
+    render = {"text": text, "json": json, "html": html}[format]
+    put(render(report), output, exact=format != "text")
 
 
 def put_vendor_files(result: ScanResult | MigrationResult, reports: str | None) -> None:
@@ -61,7 +98,7 @@ def put_vendor_files(result: ScanResult | MigrationResult, reports: str | None) 
         return
     folder = Path(reports)
     from npuify.model import NpuifyError
-    from npuify.report.vendor import vendor_files
+    from npuify.report.formats.vendor import vendor_files
     from npuify.rewrite.tree import replace_files
 
     try:

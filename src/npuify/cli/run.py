@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from npuify.cli.guard import NOTHING_LEFT
+from npuify.cli.options import ModuleOption, ProgramArgument, PythonOption  # noqa: TC001 - typer reads the annotations
 
 
 class RunDevice(str, Enum):
@@ -19,11 +20,8 @@ class RunDevice(str, Enum):
 
 
 def run(
-    program: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="PROGRAM [ARGS]...", help="A Python file, torchrun, or a command, with its arguments."),
-    ] = None,
-    module: Annotated[str | None, typer.Option("-m", metavar="MODULE", help="Run a module, as python -m does.")] = None,
+    program: ProgramArgument = None,
+    module: ModuleOption = None,
     device: Annotated[
         RunDevice, typer.Option(help="The NPU of this machine, or a simulated one computed by the CPU.")
     ] = RunDevice.NPU,
@@ -42,7 +40,7 @@ def run(
         typer.Option("--print-environment", help="Print shell lines that do the same for programs started otherwise."),
     ] = False,
     log: Annotated[bool, typer.Option("--log", help="Say in each process which patches were put in place.")] = False,
-    python: Annotated[str, typer.Option(metavar="PATH", help="The Python to run the program with.")] = "",
+    python: PythonOption = "",
 ) -> int:
     """Run an unchanged CUDA program on the NPU; its children, too.
 
@@ -53,8 +51,8 @@ def run(
     npuify run --device simulated -m package.train; eval "$(npuify run --print-environment)"
     """
     from npuify.cli.output import put
-    from npuify.live import launch
-    from npuify.live.patches import PATCHES
+    from npuify.run import launch
+    from npuify.run.patches import PATCHES
 
     if show:
         width = max(len(patch.name) for patch in PATCHES)

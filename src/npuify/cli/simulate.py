@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from npuify.cli.options import ModuleOption, ProgramArgument, PythonOption, size_in_bytes
+
 
 class Policy(str, Enum):
     """What happens at an operator that the release has no NPU kernel for."""
@@ -28,11 +30,8 @@ CONTEXT = {"allow_interspersed_args": False, "ignore_unknown_options": True, "al
 
 
 def simulate(
-    program: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="PROGRAM [ARGS]...", help="A Python file, torchrun, or a command, with its arguments."),
-    ] = None,
-    module: Annotated[str | None, typer.Option("-m", metavar="MODULE", help="Run a module, as python -m does.")] = None,
+    program: ProgramArgument = None,
+    module: ModuleOption = None,
     devices: Annotated[int, typer.Option(min=1, max=64, help="How many NPUs the machine has.")] = 8,
     memory: Annotated[str, typer.Option(help="Memory of each NPU, such as 32GiB.")] = "64GiB",
     soc: Annotated[str, typer.Option(help="The chip, such as Ascend910B1 or Ascend910A.")] = "Ascend910B1",
@@ -55,7 +54,7 @@ def simulate(
             help="The device: compiled (native), or without a compiler, with gaps (python); auto takes what there is."
         ),
     ] = Engine.AUTO,
-    python: Annotated[str, typer.Option(metavar="PATH", help="The Python to run the program with.")] = "",
+    python: PythonOption = "",
 ) -> int:
     """Run a program on simulated NPUs, on any machine with PyTorch for the CPU.
 
@@ -69,7 +68,7 @@ def simulate(
 
     settings = Settings(
         devices=devices,
-        memory=_bytes(memory),
+        memory=size_in_bytes(memory),
         torch_npu=torch_npu,
         soc=soc,
         policy=policy.value,
@@ -78,16 +77,3 @@ def simulate(
     )
     arguments = list(program or [])
     return run(settings, [module, *arguments] if module else arguments, module=bool(module), python=python)
-
-
-def _bytes(text: str) -> int:
-    """``64GiB``, ``512 MiB``, ``8G`` or plain bytes as a number of bytes."""
-    import re
-
-    from npuify.model import NpuifyError
-
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?B)?\s*", text, re.IGNORECASE)
-    if match is None or float(match[1]) <= 0:
-        raise NpuifyError(f"not a size of memory: {text}", advice="write it like 64GiB or 512MiB")
-    power = " KMGT".index(match[2].upper() or " ")
-    return int(float(match[1]) * 1024**power)

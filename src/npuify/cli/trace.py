@@ -8,15 +8,7 @@ from typing import Annotated
 import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
-from npuify.cli.options import OutputOption  # noqa: TC001  typer reads it
-
-
-class TraceFormat(str, Enum):
-    """How a trace is written."""
-
-    TEXT = "text"
-    JSON = "json"
-    HTML = "html"
+from npuify.cli.options import OutputOption, PageFormat, PageFormatOption, PythonOption, size_in_bytes
 
 
 class FailOn(str, Enum):
@@ -43,7 +35,7 @@ def trace(
             "--fail-on", help="Exit with 1 at operators that run on the CPU (or worse), or are not supported."
         ),
     ] = None,
-    format: Annotated[TraceFormat, typer.Option("--format", help="How to write the result.")] = TraceFormat.TEXT,
+    format: PageFormatOption = PageFormat.TEXT,
     output: OutputOption = None,
     torch_npu: Annotated[
         str,
@@ -63,7 +55,7 @@ def trace(
     compute_limit: Annotated[
         str, typer.Option(metavar="SIZE", help="Memory to fill at most to compute a value that the program reads.")
     ] = "512MiB",
-    python: Annotated[str, typer.Option(metavar="PATH", help="The Python to run the program with.")] = "",
+    python: PythonOption = "",
 ) -> int:
     """List the operators of a program's step, without computing it, and what the NPU has for each.
 
@@ -74,11 +66,10 @@ def trace(
     Examples: npuify trace train.py --epochs 1; npuify trace --fail-on fallback --format html --output o.html train.py
     """
     from npuify.cli.output import put
-    from npuify.cli.simulate import _bytes
     from npuify.model import NpuifyError
-    from npuify.simulator.trace.launch import trace as run
-    from npuify.simulator.trace.render import render
-    from npuify.simulator.trace.summary import fails
+    from npuify.trace.launch import trace as run
+    from npuify.trace.render import render
+    from npuify.trace.summary import fails
 
     arguments = list(program or [])
     if module is None and not arguments:
@@ -91,11 +82,11 @@ def trace(
         torch_npu=torch_npu,
         soc=soc,
         steps=steps,
-        compute_limit=_bytes(compute_limit),
+        compute_limit=size_in_bytes(compute_limit),
         transfer=transfer,
         python=python,
     )
-    put(render(result, format.value), output, exact=format is not TraceFormat.TEXT)
+    put(render(result, format.value), output, exact=format is not PageFormat.TEXT)
     if result.failure is not None or fails(result, fail_on.value if fail_on else ""):
         return FINDINGS_REMAIN
     return NOTHING_LEFT

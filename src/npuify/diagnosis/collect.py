@@ -9,11 +9,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
-from .lines import rank_and_pid, split_head, time_of
-from .model import Event, Frame, Place
-from .signatures import matches
+from npuify.diagnosis.lines import rank_and_pid, split_head, time_of
+from npuify.diagnosis.model import Event, Frame, Place
+from npuify.diagnosis.ranks import Rank, counted, merge
+from npuify.diagnosis.signatures import matches
+from npuify.diagnosis.stems import (
+    CODE,
+    CODE_SHAPE,
+    DIGITS,
+    HAS_CODE,
+    HEXADECIMAL,
+    NUMBERS,
+    process,
+    starts_with_stems,
+    with_stems,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,55 +49,6 @@ _CONTINUED: Final = re.compile(
     r"|\s+(?:TraceBack|Solution|Possible Cause|Rectify|Check |The |EZ|rt[A-Z]|Kernel |AI[CV])"
 )
 """How lines begin that go on with a message of torch_npu or CANN."""
-_DIGITS: Final = b"0123456789"
-
-STEMS: Final = (
-    b"rror",
-    b"RROR",
-    b"xcept",
-    b"raceback",
-    b'File "',
-    b"ailed",
-    b"imeout",
-    b"annot",
-    b"ignal",
-    b"illed",
-    b"CAUTION",
-    b"fault",
-    b"ot support",
-    b"ot implem",
-    b"ot match",
-    b"arning:",
-    b"oneType",
-    b"undefined sym",
-    b"urrently supp",
-    b"ot found",
-    b"nvalid p",
-    b"ouble free",
-    b"orrupted ",
-    b"erminate call",
-    b"oss is nan",
-    b"unreachable",
-    b"nsupported ",
-    b"ot known",
-    b"has no attr",
-    b"etries exc",
-    b"t connect",
-    b"was aborted",
-    b"oo many open",
-    b"oom-kill",
-    b"exited unexp",
-    b"at minimum",
-)
-"""A line without any of these, and without a code of CANN, is not looked at. Each is searched in a whole piece at once;
-a test demands that every row of the tables has one."""
-
-_HEXADECIMAL: Final = re.compile(rb"0x[0-9a-fA-F]+")
-_CODE: Final = re.compile(rb"E[A-Z]\d{4}")
-_CODE_SHAPE: Final = re.compile(rb"E[A-Z](?![A-Za-z])")
-"""A code of CANN without its digits."""
-_HAS_CODE: Final = re.compile(rb"E[A-Z]?(?![A-Za-z])|ERR(?!O)|code|result|errno|Code|failure")
-_NUMBERS: Final = re.compile(rb"E[A-Z0-9R]{1,2}\d{4,5}|\d{6}")
 _FRAME: Final = re.compile(
     r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+?))?\s*(?:\[repeated.*)?$'
 )
@@ -104,30 +65,6 @@ _FIRST_FAILED: Final = re.compile(r"first observed failure[\s\S]*?rank\s*:\s*(\d
 _LIBRARIES: Final = re.compile(
     r"/(?:site|dist)-packages/|^<|/lib(?:64)?/python\d|\\lib\\|/runpy\.py$|/torch_npu/|/multiprocessing/|/importlib/"
 )
-
-
-class Rank:
-    """What one rank, or one process, has said so far."""
-
-    def __init__(self, key: str) -> None:
-        self.key = key
-        self.number = ""
-        self.pids: set[str] = set()
-        self.events: dict[tuple[str, str], Event] = {}
-        self.order: dict[tuple[str, str], float] = {}
-        self.open_frames: list[Frame] = []
-        self.tracebacks = 0
-        self.exceptions: list[tuple[Place, str, Frame | None, float]] = []
-        """The first two and the last of the exceptions that ended a traceback."""
-        self.suspects: list[Place] = []
-        """Lines with errors that nothing is known of."""
-        self.operator = ""
-        self.waits_for: set[str] = set()
-        self.lines = 0
-
-    def name(self) -> str:
-        """How the rank is called in a report."""
-        return self.number or self.key
 
 
 class _Said:
@@ -218,7 +155,7 @@ class Collector:
             self._unlike -= 1
             self._take_unlike(whole)
             return
-        shapes = whole.translate(None, _DIGITS).split(b"\n")
+        shapes = whole.translate(None, DIGITS).split(b"\n")
         different = set(shapes)
         unknown = different - self._known
         if len(unknown) * 2 > len(shapes) > 1000:
@@ -229,8 +166,8 @@ class Collector:
                 self._known.clear()
                 self._interesting.clear()
                 unknown = different
-            for shape in _with_stems(b"\n".join(unknown), _CODE_SHAPE):
-                self._interesting[shape] = _HAS_CODE.search(shape) is not None
+            for shape in with_stems(b"\n".join(unknown), CODE_SHAPE):
+                self._interesting[shape] = HAS_CODE.search(shape) is not None
             self._known |= unknown
         if not different.isdisjoint(self._interesting):
             lines = whole.split(b"\n")
@@ -244,19 +181,19 @@ class Collector:
     def _take_unlike(self, whole: bytes) -> None:
         """The same for lines of which each has its own shape."""
         count = whole.count(b"\n") + 1
-        starts = _starts_with_stems(whole, _CODE)
+        starts = starts_with_stems(whole, CODE)
         if starts:
             lines = whole.split(b"\n")
             index = before = 0
             for start in sorted(starts):
                 index += whole.count(b"\n", before, start)
                 before = start
-                shape = lines[index].translate(None, _DIGITS)
+                shape = lines[index].translate(None, DIGITS)
                 if shape not in self._interesting:
                     if len(self._interesting) > SHAPES:
                         self._interesting.clear()
                         self._known.clear()
-                    self._interesting[shape] = _HAS_CODE.search(shape) is not None
+                    self._interesting[shape] = HAS_CODE.search(shape) is not None
                 self._look(lines[index], shape, self._number + index + 1, lines, index)
         self._number += count
         self.lines += count
@@ -264,11 +201,11 @@ class Collector:
     def _look(self, line: bytes, shape: bytes, number: int, lines: list[bytes], index: int) -> None:
         frame_line = b'File "' in line or b"Traceback" in line
         # The same message again: only the first of a rank can be its first cause.
-        codes = b" ".join(_NUMBERS.findall(line)) if self._interesting[shape] else b""
+        codes = b" ".join(NUMBERS.findall(line)) if self._interesting[shape] else b""
         if b"0x" in line:
             # Addresses have letters that differ as well.
-            shape = _HEXADECIMAL.sub(b"", line).translate(None, _DIGITS)
-        key = (_process(line), shape, codes)
+            shape = HEXADECIMAL.sub(b"", line).translate(None, DIGITS)
+        key = (process(line), shape, codes)
         said = self._said.get(key)
         if said is not None and not frame_line and not self._open:
             said.again += 1
@@ -298,7 +235,7 @@ class Collector:
                 for key in said.events:
                     event = said.rank.events.get(key)
                     if event is not None:
-                        said.rank.events[key] = _counted(event, said.again)
+                        said.rank.events[key] = counted(event, said.again)
         self._said.clear()
 
     def _rank(self, key: str, number: str) -> Rank:
@@ -349,7 +286,7 @@ class Collector:
             key = (one.name, one.cause)
             said.events.append(key)
             if key in rank.events:
-                rank.events[key] = _counted(rank.events[key])
+                rank.events[key] = counted(rank.events[key])
                 continue
             if len(rank.events) >= EVENTS:
                 return
@@ -435,54 +372,6 @@ class Collector:
             if rank.key.startswith("pid ") and not rank.number:
                 owner = by_pid.get(rank.key[4:])
                 if owner is not None and owner is not rank:
-                    _merge(owner, rank)
+                    merge(owner, rank)
                     continue
             yield rank
-
-
-def _merge(owner: Rank, part: Rank) -> None:
-    for key, event in part.events.items():
-        older = key in owner.order and owner.order[key] <= part.order[key]
-        if not older:
-            owner.events[key] = event
-            owner.order[key] = part.order[key]
-    owner.suspects += part.suspects
-    owner.waits_for |= part.waits_for
-    owner.operator = owner.operator or part.operator
-
-
-def _counted(event: Event, more: int = 1) -> Event:
-    return msgspec.structs.replace(event, count=event.count + more)
-
-
-def _process(line: bytes) -> bytes:
-    """What tells a line's process apart, without reading it: the beginning that a launcher writes."""
-    first = line[:1]
-    if first == b"(":
-        return line[: line.find(b")")]
-    if first == b"[" and line[1:2] in b"rd123456789":
-        return line[:12]
-    return line[:5] if first.isdigit() else b""
-
-
-def _starts_with_stems(text: bytes, code: re.Pattern[bytes]) -> set[int]:
-    """Where lines begin that hold a stem or a code."""
-    starts = set()
-    for stem in STEMS:
-        at = text.find(stem)
-        while at >= 0:
-            starts.add(text.rfind(b"\n", 0, at) + 1)
-            end = text.find(b"\n", at)
-            at = text.find(stem, end) if end >= 0 else -1
-    for found in code.finditer(text):
-        starts.add(text.rfind(b"\n", 0, found.start()) + 1)
-    return starts
-
-
-def _with_stems(text: bytes, code: re.Pattern[bytes]) -> set[bytes]:
-    """Lines that hold a stem or a code."""
-    found = set()
-    for start in _starts_with_stems(text, code):
-        end = text.find(b"\n", start)
-        found.add(text[start:] if end < 0 else text[start:end])
-    return found

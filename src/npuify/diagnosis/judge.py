@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from npuify import __version__
 from npuify.knowledge.failures import causes
 from npuify.model import Evidence
+from npuify.version import __version__
 
 from .model import Confidence, Diagnosis, Event, Frame, Place, RankStory
 
 if TYPE_CHECKING:
-    from .collect import Collector, Rank
+    from .collect import Collector
+    from .ranks import Rank
 
 _CLOSE: Final = 15
 """Weights that differ by less are alike, and time decides."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from npuify.report.html.escape import escaped
-from npuify.report.html.sheet import sheet
+from npuify.html.escape import escaped
+from npuify.html.sheet import sheet
 
 from .model import Confidence
 from .text import LATE, SURE, size_of

@@ -42,8 +42,8 @@ def link(diagnosis: Diagnosis, project: Path) -> Diagnosis:
     frame = diagnosis.frame
     if not codes and frame is None:
         return diagnosis
+    from npuify.engine.scan import scan
     from npuify.options import Options
-    from npuify.rules.scan import scan
 
     found = scan([project], Options(jobs=1))
     of_cause = [one for one in found.findings if one.code.startswith(codes)] if codes else []

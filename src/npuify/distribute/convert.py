@@ -17,14 +17,14 @@ from npuify.distribute.edits import Page
 from npuify.distribute.evaluation import share_evaluation
 from npuify.distribute.flow import Flow
 from npuify.distribute.loops import Loops
-from npuify.distribute.metrics import reduce_losses
+from npuify.distribute.losses.metrics import reduce_losses
+from npuify.distribute.losses.summed import add_up
 from npuify.distribute.models import Models, replace_data_parallel
 from npuify.distribute.program import Program
 from npuify.distribute.rank_zero import load_to_own_card, only_once
 from npuify.distribute.refusals import HELPER, refuse, refuse_at_sight
 from npuify.distribute.scaling import scale_learning_rate
 from npuify.distribute.setup import free_devices, put_import, set_up
-from npuify.distribute.summed_loss import add_up
 from npuify.distribute.wrapping import wrap_models
 from npuify.model import Change, Finding, NpuifyError, Position
 
@@ -281,7 +281,7 @@ def _merged(
 
     Lines of what was found are those of the original files, lines of what is left those of the converted ones.
     """
-    from npuify.rewrite.plan import _diff
+    from npuify.rewrite.diff import file_diff
 
     root = Path(result.scan.root)
     found = [_moved(finding, contents, _originals(root, contents)) for finding in page.findings]
@@ -316,7 +316,7 @@ def _merged(
         left=tuple(order),
         changes=tuple(sorted(changes, key=lambda one: (one.file, one.start, one.code))),
         changed_files=tuple(sorted(everything)),
-        diff="".join(_diff(relative, root, everything[relative]) for relative in sorted(everything)),
+        diff="".join(file_diff(root, relative, everything[relative]) for relative in sorted(everything)),
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.distribute.edits import Unprovable
 from npuify.distribute.loops import LOOPS, inside
-from npuify.distribute.metrics import unsteady_condition
+from npuify.distribute.losses.steadiness import unsteady_condition
 from npuify.model import Severity
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.analysis.project import ProjectIndex, module_name
 from npuify.model import NpuifyError
-from npuify.rules.project_index import ProjectIndex, module_name
 from npuify.source.python import PythonSource
 from npuify.source.scopes import Binding
 from npuify.source.text import UnreadableText

@@ -7,14 +7,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuify import __version__
 from npuify.model import Evidence, NpuifyError
+from npuify.report.doctor import ORDER, CardLine, Check, Machine, Report, Result, Status, worst_of
+from npuify.version import __version__
 
 from .capture import Recorder, encode_capture, read_capture
 from .checks import all_checks
 from .facts import Facts, gather
 from .machine import Here, Sight
-from .model import ORDER, CardLine, Check, Machine, Report, Result, Status, worst_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,11 +6,10 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from npuify.model import NpuifyError
-
-from .model import ORDER, Status
+from npuify.report.doctor import ORDER, Status
 
 if TYPE_CHECKING:
-    from .model import Report, Result
+    from npuify.report.doctor import Report, Result
 
 _PLACES: Final = {
     "machine": "On this machine",

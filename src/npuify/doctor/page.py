@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npuify.report.html.escape import escaped
-from npuify.report.html.sheet import sheet
+from npuify.html.escape import escaped
+from npuify.html.sheet import sheet
+from npuify.report.doctor import Status
 
-from .model import Status
 from .text import VERDICTS, cards_in_short
 
 if TYPE_CHECKING:
-    from .model import Machine, Report, Result
+    from npuify.report.doctor import Machine, Report, Result
 
 
 def render_html(report: Report) -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from npuify.model import Evidence, NpuifyError, Severity
+from npuify.report.doctor import Mend, Result, Status
 
-from .model import Mend, Result, Status
 from .sets import base_version
 
 if TYPE_CHECKING:
@@ -96,9 +96,9 @@ def _bfloat16(facts: Facts, project: Path) -> list[Result]:
 
 
 def _findings(facts: Facts, project: Path) -> list[Result]:
-    from npuify.knowledge.versions import choose_release
+    from npuify.engine.scan import scan
+    from npuify.knowledge.release.versions import choose_release
     from npuify.options import Options
-    from npuify.rules.scan import scan
 
     torch_npu = base_version(facts.python.packages.get("torch-npu", ""))
     try:

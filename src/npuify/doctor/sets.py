@@ -9,7 +9,7 @@ import msgspec
 from packaging.version import InvalidVersion, Version
 
 from npuify.knowledge.machines import cann_ranges
-from npuify.knowledge.versions import releases
+from npuify.knowledge.release.versions import releases
 from npuify.model import Evidence
 
 from .probes.versions import key, same

@@ -14,8 +14,7 @@ import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.model import Evidence
-
-from .model import Result, Status
+from npuify.report.doctor import Result, Status
 
 if TYPE_CHECKING:
     from .facts import Facts

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from npuify.report import printable, schema_text
-
-from .model import ORDER, Status
+from npuify.report.doctor import ORDER, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .model import Machine, Report, Result
+    from npuify.report.doctor import Machine, Report, Result
 
 VERDICTS: Final = {
     Status.OK: "This machine is ready.",
@@ -56,7 +55,7 @@ def render_json(report: Report) -> str:
 
 def json_schema() -> str:
     """The JSON Schema of what :func:`render_json` writes."""
-    from .model import VERSION, Report
+    from npuify.report.doctor import VERSION, Report
 
     return schema_text(Report, "doctor", "What npuify found of a machine", VERSION)
 

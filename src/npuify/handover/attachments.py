@@ -7,14 +7,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from npuify.distribute.launching.environment import environment_script
 from npuify.handover.marks import code, line_of
 from npuify.knowledge.machines import cann_packages
-from npuify.knowledge.versions import release_info
+from npuify.knowledge.release.versions import release_info
 from npuify.model import Severity
+from npuify.scripts.environment import environment_script
+from npuify.scripts.template import filled
 
 if TYPE_CHECKING:
-    from npuify.handover.skill import Guide
+    from npuify.handover.guide import Guide
     from npuify.handover.texts import Texts
 
 _SCRIPTS: Final = Path(__file__).resolve().parent / "scripts"
@@ -25,7 +26,7 @@ def scripts(guide: Guide) -> dict[str, bytes]:
     release = guide.record.scan.release
     pythons = [[int(part) for part in python.split(".")] for python in release_info(release.torch_npu).pythons]
     with_torch = (f"torch=={release.torch}", *guide.packages.with_torch)
-    install = _filled(
+    install = filled(
         (_SCRIPTS / "install.sh").read_text(encoding="utf-8"),
         cann=release.cann or "?",
         pythons=str(pythons),
@@ -49,12 +50,6 @@ def _builds(guide: Guide) -> str:
         lines += ["", f"# {line_of(wanted.text)}: {line_of(wanted.fact.message)}", f"# {line_of(wanted.fact.advice)}"]
         lines.append(f"echo {shlex.quote(f'to be built by hand: {line_of(wanted.text)}; see SKILL.md')} >&2")
     return "\n".join(lines)
-
-
-def _filled(text: str, **values: str) -> str:
-    for key, value in values.items():
-        text = text.replace("@@{" + key + "}", value)
-    return text
 
 
 def references(guide: Guide, say: Texts) -> dict[str, bytes]:

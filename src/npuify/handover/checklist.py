@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from npuify.doctor.model import Status as DoctorStatus
-from npuify.handover.seen import HARDWARE, NOT_RUN
+from npuify.handover.results import HARDWARE, NOT_RUN
 from npuify.knowledge.hand_written import read_rows
 from npuify.model import Release, Severity
+from npuify.report.doctor import Status as DoctorStatus
 from npuify.report.summary import counted
+from npuify.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,8 +91,6 @@ def points() -> tuple[Point, ...]:
 
 def checklist(record: Record) -> Checklist:
     """The state of every point for one project."""
-    from npuify import __version__
-
     return Checklist(
         tool=__version__,
         project=record.name,
@@ -222,9 +221,9 @@ def _kernels(point: Point, record: Record) -> _Verdict:
 
 
 def _seen(point: Point, record: Record) -> _Verdict:
-    results = [one for one in record.seen if one.subject in point.subjects and one.outcome != NOT_RUN]
+    results = [one for one in record.results if one.subject in point.subjects and one.outcome != NOT_RUN]
     if not results:
-        skipped = [one for one in record.seen if one.subject in point.subjects]
+        skipped = [one for one in record.results if one.subject in point.subjects]
         why = f": {skipped[0].text}" if skipped else ""
         return _Verdict("not done", f"no result was found{why}", skipped[0].file if skipped else "")
     # A failure anywhere counts; among successes the card's says most.

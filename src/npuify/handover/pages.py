@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from npuify.html.escape import escaped
+from npuify.html.frame import framed
 from npuify.model import NpuifyError
 from npuify.report import printable
-from npuify.report.html.escape import escaped
-from npuify.report.html.frame import framed
 from npuify.report.schemas import schema_of
 
 if TYPE_CHECKING:
@@ -109,13 +109,7 @@ def _plain(text: str) -> str:
 
 
 _STYLE: Final = """
-:root{color-scheme:light dark;--line:#d0d7de;--dim:#57606a;--bad:#b42318;--warn:#9a6700;--good:#1a7f37}
-@media(prefers-color-scheme:dark){:root{--line:#3d444d;--dim:#9198a1;--bad:#ff7b72;--warn:#d29922;--good:#3fb950}}
-body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:0 auto;padding:1.5rem}
-h1{font-size:1.5rem;margin:.2rem 0 1rem}h2{font-size:1.1rem;margin:2rem 0 .5rem}
-.dim{color:var(--dim)}table{border-collapse:collapse;width:100%}
-td{text-align:left;padding:.35rem .8rem .35rem 0;border-bottom:1px solid var(--line);vertical-align:top}
-td:first-child{white-space:nowrap;font-weight:600}
+h1{font-size:1.5rem}td{padding:.35rem .8rem .35rem 0}td:first-child{white-space:nowrap;font-weight:600}
 .done{color:var(--good)}.failed,.open{color:var(--bad)}.not-done{color:var(--warn)}.nothing-to-do{color:var(--dim)}
 """
 

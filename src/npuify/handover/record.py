@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from npuify.doctor.model import Report as DoctorReport
-from npuify.handover.seen import Seen, read_seen
+from npuify.engine.scan import scan as scan_paths
+from npuify.handover.results import VerificationResult, read_results
+from npuify.migration import migrate
 from npuify.model import MigrationResult, NpuifyError, ScanResult
 from npuify.options import Options  # noqa: TC001 - a field of a msgspec type
+from npuify.report.doctor import Report as DoctorReport
 from npuify.report.document import Migration, Scan
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     doctor: DoctorReport | None
     doctor_file: str
     """Where the doctor's report was read."""
-    seen: tuple[Seen, ...]
+    results: tuple[VerificationResult, ...]
     """What verifications saw."""
 
     @property
@@ -93,8 +95,6 @@ def read_record(
     Raises:
         NpuifyError: the project is no folder, or a report that is named cannot be read.
     """
-    import npuify
-
     if not project.is_dir():
         raise NpuifyError("is not the folder of a project", file=str(project))
     migration = _migration(project / REPORT_FOLDER / _MIGRATION)
@@ -104,10 +104,10 @@ def read_record(
         )
     planned = None
     if migration is None:
-        planned = npuify.migrate(project, None, options, mode="diff")
+        planned = migrate(project, None, options, mode="diff")
         scan = planned.scan
     else:
-        scan = npuify.scan([project], options)
+        scan = scan_paths([project], options)
         if scan.release.torch_npu == migration.release.torch_npu:
             # Its report says why this release was chosen.
             scan = msgspec.structs.replace(scan, release=migration.release)
@@ -122,7 +122,7 @@ def read_record(
         source=_source(project, source, migration),
         doctor=report,
         doctor_file=report_file,
-        seen=read_seen([project / REPORT_FOLDER, *results], required=results),
+        results=read_results([project / REPORT_FOLDER, *results], required=results),
     )
 
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
+from npuify.engine.prepare import prepare
 from npuify.rewrite.fixpoint import migrate_file
-from npuify.rules.scan import prepare
-from npuify.rules.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +78,7 @@ def _for_npu(commands: Sequence[str], project: Path, options: Options) -> list[s
     if not commands:
         return []
     work = prepare([project], options)
-    worker = Worker(work.release.torch_npu, work.selection, work.project, work.rules)
+    worker = work.worker()
     script = "".join(f"{command}\n" for command in commands)
     # The name is that of no file; it only says where the commands are run from.
     done = migrate_file("npuify-commands.sh", script.encode(), worker, unsafe=True, kind="shell")

@@ -10,11 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from npuify.knowledge.release.describe import ReleaseSummary, describe_release, list_tables
+    from npuify.knowledge.release.table import ReleaseTable, load
+    from npuify.knowledge.release.versions import choose_release, releases
+
     from .accelerator import accelerator_names
     from .chips import Product, product, products
-    from .describe import ReleaseSummary, describe_release, list_tables
     from .hand_written import arguments, environment, meanings, packages
-    from .release import ReleaseTable, load
     from .schema import (
         ArgumentFact,
         Counterpart,
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
         ReleaseInfo,
         Signature,
     )
-    from .versions import choose_release, releases
 
 _HOMES = {
     "accelerator_names": "accelerator",
@@ -38,19 +39,19 @@ _HOMES = {
     "Parameter": "schema",
     "ReleaseInfo": "schema",
     "Signature": "schema",
-    "ReleaseTable": "release",
-    "load": "release",
+    "ReleaseTable": "release.table",
+    "load": "release.table",
     "environment": "hand_written",
     "meanings": "hand_written",
     "packages": "hand_written",
     "Product": "chips",
     "product": "chips",
     "products": "chips",
-    "choose_release": "versions",
-    "releases": "versions",
-    "ReleaseSummary": "describe",
-    "describe_release": "describe",
-    "list_tables": "describe",
+    "choose_release": "release.versions",
+    "releases": "release.versions",
+    "ReleaseSummary": "release.describe",
+    "describe_release": "release.describe",
+    "list_tables": "release.describe",
 }
 
 __all__ = [

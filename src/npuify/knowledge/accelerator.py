@@ -12,8 +12,8 @@ def accelerator_names(torch: str) -> frozenset[str]:
     """
     from packaging.version import InvalidVersion, Version
 
-    from .release import load
-    from .versions import releases
+    from npuify.knowledge.release.table import load
+    from npuify.knowledge.release.versions import releases
 
     try:
         wanted = Version(torch).release[:2]

@@ -8,10 +8,10 @@ from typing import Literal
 
 import msgspec
 
+from npuify.knowledge.release.versions import within
 from npuify.model import Evidence, NpuifyError, Safety, Severity
 
 from .hand_written import DATA, read_rows
-from .versions import within
 
 
 class Dependency(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -10,7 +10,7 @@ import msgspec
 from .hand_written import DATA, read_rows
 
 if TYPE_CHECKING:
-    from .release import ReleaseTable
+    from npuify.knowledge.release.table import ReleaseTable
 
 
 class StandIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from npuify.project.frameworks import FRAMEWORKS
+from npuify.project.known_frameworks import FRAMEWORKS
 from npuify.words import Words, words_of
 
 _GUARD: Final = re.compile(

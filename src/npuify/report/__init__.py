@@ -73,17 +73,17 @@ def schema_text(kind: type, command: str, title: str, version: int) -> str:
 
 def _render(result: ScanResult | MigrationResult, format: str) -> str:
     if format == "text":
-        from npuify.report.text import render
+        from npuify.report.formats.text import render
     elif format == "json":
         from npuify.report.document import render_json as render
     elif format == "jsonl":
         from npuify.report.document import render_lines as render
     elif format == "sarif":
-        from npuify.report.sarif import render
+        from npuify.report.formats.sarif import render
     elif format == "github":
-        from npuify.report.github import render
+        from npuify.report.formats.github import render
     elif format == "markdown":
-        from npuify.report.markdown import render
+        from npuify.report.formats.markdown import render
     elif format == "html":
         from npuify.report.html import render
     else:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from npuify.analysis.explain import render
 from npuify.report.evidence import KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from npuify.analysis.explain import Row
     from npuify.knowledge import ReleaseInfo
     from npuify.model import Explanation, RuleInfo
 
@@ -29,6 +31,19 @@ def render_explanation(answer: Explanation, format: str) -> str:
     if answer.source:
         lines.append(f"  Source: {answer.source}")
     return "\n".join(lines) + "\n"
+
+
+def render_place(rows: Sequence[Row], format: str) -> str:
+    """The answer of ``npuify explain FILE:LINE``."""
+    if format != "json":
+        return render(rows)
+    return _json(
+        [
+            row._asdict()
+            | {"values": [one._asdict() for one in row.values], "uses": [one._asdict() for one in row.uses]}
+            for row in rows
+        ]
+    )
 
 
 def render_rules(rules: Sequence[RuleInfo], format: str) -> str:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from npuify import __version__
 from npuify.model import Evidence, MigrationResult, Release, Safety, ScanResult, Severity
 from npuify.report.summary import Summary, in_order, summarise
 from npuify.report.verdict import Verdict, judge
+from npuify.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     Opcode = tuple[str, int, int, int, int]
 
@@ -15,6 +16,20 @@ _LONG: Final = 2000
 _WINDOW: Final = 60
 """Lines that are compared at once."""
 _CONTEXT: Final = 3
+
+
+def file_diff(root: Path, relative: str, new: bytes) -> str:
+    """What changes in a file of a project, which may be a new one, as :func:`unified` gives it."""
+    there = (root / relative).exists()
+    old = (root / relative).read_bytes() if there else b""
+    before = f"a/{relative}" if there else "/dev/null"
+    return unified(_lines(old), _lines(new), before, f"b/{relative}")
+
+
+def _lines(raw: bytes) -> list[str]:
+    """Lines as ``patch`` sees them: ended by a newline only, bytes that are not UTF-8 kept as surrogates."""
+    pieces = raw.decode("utf-8", "surrogateescape").split("\n")
+    return [piece + "\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
 
 
 def unified(old: Sequence[str], new: Sequence[str], before: str, after: str) -> str:

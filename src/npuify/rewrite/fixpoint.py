@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
+from npuify.engine.traced import proven
 from npuify.model import Change, Edit, FileError, Finding, Position
 from npuify.rewrite.edits import EditError, OffsetMap, apply_findings, wanted
-from npuify.rules.traced import proven
 from npuify.source.text import Text, UnreadableText
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from npuify.engine.worker import Worker
     from npuify.project.traced import TracedPlace
-    from npuify.rules.worker import Worker
 
 _DEFECT = "please report this as a defect of npuify"
 MAX_ROUNDS = 12
@@ -42,15 +42,15 @@ def migrate_file(
     The result parses, and a second run on it changes nothing; where either cannot be had, the file stays as it was and
     an error says so.
     """
-    found, errors = worker.findings_of_bytes(relative, raw, whole=False, kind=kind)
+    found, errors, _ = worker.analyse(relative, raw, whole=False, kind=kind)
     found = proven(found, traced, lambda finding: finding.start.line)
     if not wanted(found, unsafe=unsafe):
         return MigratedFile(relative, None, found, found, [], errors)
     try:
         text = Text(raw)
-        if not worker.is_whole(relative, text.data, kind):
+        if not worker.is_valid(relative, text.data, kind):
             # Only a part that was not looked at is broken; the whole file decides.
-            found, errors = worker.findings_of_bytes(relative, raw, whole=True, kind=kind)
+            found, errors, _ = worker.analyse(relative, raw, whole=True, kind=kind)
             return MigratedFile(relative, None, found, found, [], errors)
         done = _rounds(relative, text, worker, found, unsafe=unsafe, kind=kind, known=len(errors), traced=traced)
         return done._replace(errors=[*errors, *done.errors])
@@ -91,12 +91,12 @@ def _rounds(
         if not chosen and raw and not needs_torch_npu:
             break
         applied = apply_findings(current.data, chosen)
-        if applied.edits and not worker.is_whole(relative, applied.data, kind):
+        if applied.edits and not worker.is_valid(relative, applied.data, kind):
             # One edit that breaks the text must not keep all the others from being made.
             broken = {
                 (Position(*text.position(offsets.original(finding.edits[0].start))), finding.code)
                 for finding in applied.findings
-                if not worker.is_whole(relative, apply_findings(current.data, [finding]).data, kind)
+                if not worker.is_valid(relative, apply_findings(current.data, [finding]).data, kind)
             }
             if not broken:
                 raise EditError("the edited file would not parse")
@@ -114,8 +114,8 @@ def _rounds(
         changes += [_change(finding, text, offsets) for finding in applied.findings]
         offsets.add(applied.edits)
         raw = current.encode(applied.data)
-        findings, errors = worker.findings_of_bytes(
-            relative, raw, needs_torch_npu=needs_torch_npu, whole=False, kind=kind, later=True
+        findings, errors, _ = worker.analyse(
+            relative, raw, needs_torch_npu=needs_torch_npu, whole=False, kind=kind, is_later_round=True
         )
         if len(errors) > known:
             raise EditError(errors[-1].message)

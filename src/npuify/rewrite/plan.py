@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuify.model import Change, FileError, MigrationResult, Position, ScanResult
+from npuify.engine.prepare import prepare
+from npuify.engine.processes import Processes
+from npuify.engine.scan import project_findings
+from npuify.engine.traced import left_over
+from npuify.engine.worker import FILES_PER_PROCESS, Worker
+from npuify.model import FileError, MigrationResult
 from npuify.project.traced import read_trace
-from npuify.rewrite.diff import unified
+from npuify.rewrite.diff import file_diff
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
-from npuify.rules.helper_modules import used_helpers
-from npuify.rules.line_ends import NORMALIZED, normalized
-from npuify.rules.line_ends import RULE as LINE_ENDS
-from npuify.rules.options import DEVICE, NCCL, NOT_TAKEN
-from npuify.rules.processes import Processes
-from npuify.rules.program_options import ProgramOptions
-from npuify.rules.scan import prepare
-from npuify.rules.styles import helper
-from npuify.rules.traced import left_over
-from npuify.rules.worker import WORTH_A_PROCESS, Worker
+from npuify.rewrite.launchers import judged_anew
+from npuify.rewrite.whole_files import NewContents, device_helpers, linux_line_ends, stand_ins
+from npuify.rules.environment.line_ends import RULE as LINE_ENDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from npuify.model import Finding
+    from npuify.engine.prepare import PreparedScan
+    from npuify.engine.worker import Candidate
+    from npuify.model import Change, Finding
     from npuify.options import Options
     from npuify.project.traced import Trace, TracedPlace
-    from npuify.rules.scan import Work
-    from npuify.rules.worker import Candidate
 
     Progress = Callable[[int, int], None]
-
-
-_WINDOWS = b"\r\n"
-_OF_OPTIONS = frozenset((NCCL.code, DEVICE.code, NOT_TAKEN.code))
 
 
 def plan(source: Path, options: Options, progress: Progress | None = None) -> tuple[MigrationResult, dict[str, bytes]]:
@@ -45,77 +38,54 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
         The result, its ``diff`` filled in, and the new content of each file that changes, by relative path.
     """
     with Processes(options.jobs) as processes:
-        work = prepare([source], options, processes)
-        worker = Worker(work.release.torch_npu, work.selection, work.project, work.rules)
-        trace = None
-        if options.from_trace:
-            trace = read_trace(Path(options.from_trace), work.root, [file.relative for file in work.files])
-        task = partial(_migrate_one, worker, unsafe=options.unsafe, traced=trace.places if trace else {})
-        done = processes.each(task, work.candidates, worth=WORTH_A_PROCESS, lost=_lost, progress=progress)
-    done = sorted(done, key=lambda item: item.relative)
-    contents = {item.relative: item.raw for item in done if item.raw is not None}
-    done = [_judged_anew(item, worker, contents) for item in done]
-    added = _helpers(work, contents)
-    helpers = _device_helpers(work, contents)
-    contents |= dict.fromkeys(helpers, helper.text())
-    mended = _normalize(work, contents) if options.normalize_newlines else []
-    errors = sorted(
-        (
-            *work.errors,
-            *(error for item in done for error in item.errors),
-            *(trace.errors if trace else ()),
-        ),
-        key=lambda error: error.file,
-    )
-    untreated = _untreated(trace, done) if trace else ()
-    scan = ScanResult(
-        root=str(work.root),
-        release=work.release,
-        findings=(*work.whole, *(finding for item in done for finding in item.found)),
-        errors=tuple(errors),
-        files_seen=work.files_seen,
-        files_parsed=len(work.candidates),
-        bytes_seen=work.bytes_seen,
-        survey=work.survey,
-        style=options.style,
-    )
+        prepared = prepare([source], options, processes)
+        about_project = project_findings(prepared, options)
+        trace = _trace(prepared, options)
+        worker = prepared.worker()
+        migrated = _migrated(prepared, worker, trace, options, processes, progress)
+    rewritten = {file.relative: file.raw for file in migrated if file.raw is not None}
+    migrated = [judged_anew(file, worker, rewritten) for file in migrated]
+    others = _whole_files(prepared, rewritten, options)
+    contents = {**rewritten, **others.contents}
+    changes = [*(change for file in migrated for change in file.changes), *others.changes]
+    found = [finding for file in migrated for finding in file.found]
+    left = [finding for file in migrated for finding in file.left]
     result = MigrationResult(
-        scan=scan,
-        changes=(
-            *(change for item in done for change in item.changes),
-            *mended,
-            *(
-                _added(name, "NPU650", "call-without-npu-kernel", "a module that migrated files import")
-                for name in added
-            ),
-            *(
-                _added(name, "NPU118", "device-helper-not-imported", "the helper module that names the device")
-                for name in helpers
-            ),
-        ),
-        left=(
-            *work.whole,
-            *untreated,
-            *(
-                finding
-                for item in done
-                for finding in item.left
-                if not options.normalize_newlines or finding.code != LINE_ENDS.code
-            ),
-        ),
+        scan=prepared.scan_result([*about_project, *found], _errors(prepared, migrated, trace), about_project),
+        changes=tuple(changes),
+        left=(*about_project, *_untreated(trace, migrated), *_without_line_ends(left, options)),
         changed_files=tuple(sorted(contents)),
-        diff="".join(_diff(relative, work.root, contents[relative]) for relative in sorted(contents)),
+        diff="".join(file_diff(prepared.root, relative, contents[relative]) for relative in sorted(contents)),
     )
     return result, contents
 
 
-def _untreated(trace: Trace, done: list[MigratedFile]) -> tuple[Finding, ...]:
-    changes = [change for item in done for change in item.changes]
-    return tuple(left_over(trace, changes, [finding for item in done for finding in item.found]))
+# --- file by file ---
 
 
-def _lost(error: FileError) -> MigratedFile:
-    return MigratedFile(error.file, None, [], [], [], [error])
+def _trace(prepared: PreparedScan, options: Options) -> Trace | None:
+    if not options.from_trace:
+        return None
+    return read_trace(Path(options.from_trace), prepared.root, [file.relative for file in prepared.files])
+
+
+def _migrated(
+    prepared: PreparedScan,
+    worker: Worker,
+    trace: Trace | None,
+    options: Options,
+    processes: Processes,
+    progress: Progress | None,
+) -> list[MigratedFile]:
+    """What becomes of each candidate, in the order of their paths."""
+    migrated = processes.map(
+        partial(_migrate_one, worker, unsafe=options.unsafe, traced=trace.places if trace else {}),
+        prepared.candidates,
+        files_per_process=FILES_PER_PROCESS,
+        on_crash=_unchanged,
+        progress=progress,
+    )
+    return sorted(migrated, key=lambda file: file.relative)
 
 
 def _migrate_one(
@@ -124,108 +94,41 @@ def _migrate_one(
     try:
         raw = Path(candidate.location).read_bytes()
     except OSError as error:
-        return _lost(FileError(candidate.relative, f"cannot be read: {error.strerror or error}"))
+        return _unchanged(FileError(candidate.relative, f"cannot be read: {error.strerror or error}"))
     places = traced.get(candidate.relative, ())
     return migrate_file(candidate.relative, raw, worker, unsafe=unsafe, kind=candidate.kind, traced=places)
 
 
-def _judged_anew(item: MigratedFile, worker: Worker, contents: Mapping[str, bytes]) -> MigratedFile:
-    """A launcher with what it still passes to programs in vain, by what the migrated programs declare."""
-    if item.relative.endswith(".py") or not any(finding.code in _OF_OPTIONS for finding in (*item.found, *item.left)):
-        return item
-    raw = contents.get(item.relative)
-    try:
-        raw = raw if raw is not None else (worker.project.root / item.relative).read_bytes()
-    except OSError:
-        return item
-    before = worker.program_options
-    worker.program_options = ProgramOptions(worker, contents, is_migrated=True)
-    found, _ = worker.findings_of_bytes(item.relative, raw, later=True)
-    worker.program_options = before
-    lines = raw.decode("utf-8", "replace").splitlines()
-
-    def is_of_npu(finding: Finding) -> bool:
-        passed = lines[finding.start.line - 1][finding.start.column - 1 :]
-        return finding.code == NOT_TAKEN.code and passed.lower().startswith(("npu", "hccl"))
-
-    left = [finding for finding in item.left if not is_of_npu(finding)] + [one for one in found if is_of_npu(one)]
-    left.sort(key=lambda finding: (finding.start, finding.end, finding.code))
-    return item._replace(left=left)
+def _unchanged(error: FileError) -> MigratedFile:
+    return MigratedFile(error.file, None, [], [], [], [error])
 
 
-def _helpers(work: Work, contents: dict[str, bytes]) -> list[str]:
-    """Put the modules that migrated files import, and that are not there yet, among the contents."""
-    wanted = used_helpers(contents, work.project)
-    missing = sorted(name for name in wanted if not (work.root / name).exists())
-    contents |= {name: wanted[name] for name in missing}
-    return missing
+# --- the project ---
 
 
-def _device_helpers(work: Work, contents: dict[str, bytes]) -> list[str]:
-    """The helper modules that migrated files import and that are not there yet."""
-    plan = work.project.plan
-    used = set()
-    for relative, raw in contents.items():
-        if relative in plan.homes and re.search(rb"^[ \t]*(?:from|import) [^\n]*\b" + plan.helper.encode(), raw, re.M):
-            used.add(plan.homes[relative].helper)
-    return sorted(name for name in used if not (work.root / name).exists())
+def _whole_files(prepared: PreparedScan, rewritten: Mapping[str, bytes], options: Options) -> NewContents:
+    """The files that are new, and those whose line ends change, with the changes that say so."""
+    added = stand_ins(prepared, rewritten)
+    helpers = device_helpers(prepared, {**rewritten, **added.contents})
+    contents = {**added.contents, **helpers.contents}
+    ends = NewContents({}, [])
+    if options.normalize_newlines:
+        ends = linux_line_ends(prepared.files, {**rewritten, **contents})
+    return NewContents({**contents, **ends.contents}, [*ends.changes, *added.changes, *helpers.changes])
 
 
-_STAND_INS = ("NPU650", "call-without-npu-kernel", "a module that migrated files import")
-_DEVICE_HELPER = ("NPU118", "device-helper-not-imported", "the helper module that names the device")
+def _errors(prepared: PreparedScan, migrated: Iterable[MigratedFile], trace: Trace | None) -> list[FileError]:
+    of_files = (error for file in migrated for error in file.errors)
+    return sorted((*prepared.errors, *of_files, *(trace.errors if trace else ())), key=lambda error: error.file)
 
 
-def _added(relative: str, code: str, name: str, message: str) -> Change:
-    return Change(
-        file=relative,
-        code=code,
-        name=name,
-        start=Position(1, 1),
-        end=Position(1, 1),
-        before="",
-        after="a new file",
-        message=message,
-    )
+def _untreated(trace: Trace | None, migrated: Sequence[MigratedFile]) -> tuple[Finding, ...]:
+    """The traced places that no rule treats."""
+    if trace is None:
+        return ()
+    changes: list[Change] = [change for file in migrated for change in file.changes]
+    return tuple(left_over(trace, changes, [finding for file in migrated for finding in file.found]))
 
 
-def _normalize(work: Work, contents: dict[str, bytes]) -> list[Change]:
-    """Give the shell and Python files in ``contents``, and those of the project, the line ends of Linux."""
-    changes = []
-    for file in work.files:
-        if file.kind not in NORMALIZED:
-            continue
-        try:
-            old = contents.get(file.relative) or file.path.read_bytes()
-        except OSError:
-            continue
-        new = normalized(old)
-        if new == old:
-            continue
-        contents[file.relative] = new
-        changes.append(
-            Change(
-                file=file.relative,
-                code=LINE_ENDS.code,
-                name=LINE_ENDS.name,
-                start=Position(1, 1),
-                end=Position(1, 1),
-                before="\\r\\n",
-                after="\\n",
-                message=f"{old.count(_WINDOWS)} lines had Windows line ends",
-            )
-        )
-    return changes
-
-
-def _diff(relative: str, root: Path, new: bytes) -> str:
-    """A unified diff that ``git apply`` and ``patch`` take."""
-    there = (root / relative).exists()
-    old = (root / relative).read_bytes() if there else b""
-    before = f"a/{relative}" if there else "/dev/null"
-    return unified(_lines(old), _lines(new), before, f"b/{relative}")
-
-
-def _lines(raw: bytes) -> list[str]:
-    """Lines as ``patch`` sees them: ended by a newline only, bytes that are not UTF-8 kept as surrogates."""
-    pieces = raw.decode("utf-8", "surrogateescape").split("\n")
-    return [piece + "\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
+def _without_line_ends(left: Iterable[Finding], options: Options) -> list[Finding]:
+    return [one for one in left if not options.normalize_newlines or one.code != LINE_ENDS.code]

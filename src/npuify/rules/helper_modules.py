@@ -12,8 +12,8 @@ from npuify.model import Edit, Finding, Position
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from npuify.rules.base import Rule
-    from npuify.rules.project_index import ProjectIndex
+    from npuify.analysis.project import ProjectIndex
+    from npuify.rules.registry import Rule
     from npuify.source.python import PythonSource
 
 

@@ -13,13 +13,14 @@ import warnings
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.analysis.project import is_test
 from npuify.model import Safety
-from npuify.rules.project_index import is_test
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from npuify.rules.worker import Worker
+    from npuify.analysis.project import ProjectIndex
+    from npuify.rules.run import Analyse
 
 _DECLARING = frozenset(("add_argument", "option", "Option", "add_option"))
 _PARSERS = re.compile(
@@ -51,18 +52,26 @@ class ProgramOptions:
     """The options that the project's programs declare. One for each worker.
 
     Args:
-        worker: analyses the programs.
+        project: the project's files.
+        analyse: shows a program to the rules.
         contents: of files, by their path, that are not to be read from the disk.
         is_migrated: the programs will not be edited any more.
     """
 
     def __init__(
-        self, worker: Worker, contents: Mapping[str, bytes] | None = None, *, is_migrated: bool = False
+        self,
+        project: ProjectIndex,
+        analyse: Analyse,
+        contents: Mapping[str, bytes] | None = None,
+        *,
+        is_migrated: bool = False,
     ) -> None:
-        self.worker = worker
+        self.project = project.view()
+        """The project's files. What any answer rests on is noted there."""
+        self._analyse = analyse
         self._is_migrated = is_migrated
         self._contents = contents or {}
-        self._python = frozenset(worker.project.modules.values())
+        self._python = frozenset(project.modules.values())
         self._named: defaultdict[str, list[str]] = defaultdict(list)
         for file in self._python:
             self._named[file.rpartition("/")[2]].append(file)
@@ -77,7 +86,7 @@ class ProgramOptions:
             OSError: it cannot be read.
         """
         known = self._contents.get(file)
-        return known if known is not None else (self.worker.project.root / file).read_bytes()
+        return known if known is not None else (self.project.root / file).read_bytes()
 
     def program(self, words: list[str], folder: str) -> str:
         """The file of the project that a command starts; empty where that cannot be told.
@@ -97,7 +106,7 @@ class ProgramOptions:
                 same = [file for file in self._named[plain.rpartition("/")[2]] if file.endswith("/" + plain)]
                 return same[0] if len(same) == 1 else ""
             if before == "-m" and not word.startswith(("torch.", "accelerate.", "deepspeed.", "pip", "pytest")):
-                return self.worker.project.file_of(word) or self.worker.project.file_of(f"{word}.__main__") or ""
+                return self.project.file_of(word) or self.project.file_of(f"{word}.__main__") or ""
         return ""
 
     def use(self, option: str, value: str, counterpart: str, program: str, folder: str) -> OptionUse | None:
@@ -198,7 +207,7 @@ class ProgramOptions:
     def _files_with(self, key: str, pattern: re.Pattern[bytes]) -> list[str]:
         if key not in self._files:
             found = []
-            for file in self.worker.project.modules.values():
+            for file in self.project.modules.values():
                 if is_test(file):
                     continue
                 try:
@@ -211,7 +220,7 @@ class ProgramOptions:
         return list(self._files[key])
 
     def _uses_in(self, file: str, option: str, value: str, counterpart: str, program: str) -> Iterator[OptionUse]:
-        self.worker.project.looked_at.add(file)
+        self.project.dependencies.add(file)
         tree = self._tree(file)
         if tree is None:
             return
@@ -228,7 +237,7 @@ class ProgramOptions:
         self, file: str, name: str, value: str, counterpart: str, program: str
     ) -> Iterator[tuple[str, OptionUse]]:
         """The dataclasses of a file that have a field of this name, by their names, and what each takes for it."""
-        self.worker.project.looked_at.add(file)
+        self.project.dependencies.add(file)
         tree = self._tree(file)
         if tree is None or not name:
             return
@@ -287,8 +296,11 @@ class ProgramOptions:
         if self._is_migrated:
             return {}
         if file not in self._edited:
-            found, _ = self.worker.findings_of_bytes(file, raw, whole=False, kind="python")
-            self._edited[file] = {(edit.start, edit.end): finding.safety for finding in found for edit in finding.edits}
+            result = self._analyse(file, raw, whole=False, kind="python")
+            self.project.dependencies |= result.dependencies
+            self._edited[file] = {
+                (edit.start, edit.end): finding.safety for finding in result.findings for edit in finding.edits
+            }
         return self._edited[file]
 
 

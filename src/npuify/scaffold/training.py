@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from npuify.knowledge.versions import choose_release, release_info
+from npuify.knowledge.release.versions import choose_release, release_info
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from npuify.knowledge.correction import corrections
+from npuify.knowledge.release.correction import corrections
 
 _DATA = Path(__file__).resolve().parent.parent / "knowledge" / "data"
 _RELEASES = _DATA / "releases"

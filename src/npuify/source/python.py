@@ -13,6 +13,7 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from npuify.source.outline import Outline, Part
+from npuify.source.parser_warnings import without_warnings
 from npuify.source.scopes import ComprehensionNode, FunctionNode, Scope, ScopeNode
 from npuify.source.text import Text, UnreadableText
 from npuify.words import Words
@@ -587,6 +588,16 @@ def _replacement_fields(literal: bytes) -> list[bool]:
     return inside
 
 
+def parses(data: bytes) -> bool:
+    """Whether UTF-8 text is Python that the running Python can parse."""
+    with without_warnings():
+        try:
+            ast.parse(data.decode("utf-8", "surrogatepass"))
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            return False
+    return True
+
+
 def _parse(text: str) -> ast.Module:
     try:
         return ast.parse(text)
@@ -666,4 +677,4 @@ def _children(node: ast.AST, outer: Scope, inner: Scope) -> Iterator[tuple[ast.A
         yield child, outer if id(child) in outside else inner
 
 
-__all__ = ["PythonSource", "UnreadableText", "dotted_text"]
+__all__ = ["PythonSource", "UnreadableText", "dotted_text", "parses"]

@@ -18,7 +18,7 @@ pytest.importorskip("numpy")
 
 
 from npuify.verify.comparison.compare import compare
-from npuify.verify.comparison.reading import read
+from npuify.verify.comparison.sources.capture import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable

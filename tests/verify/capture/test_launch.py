@@ -16,7 +16,7 @@ import pytest
 from tools.verify_faults.running import PROGRAMS
 
 from npuify.verify.comparison.compare import compare
-from npuify.verify.comparison.reading import read
+from npuify.verify.comparison.sources.capture import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ import pytest
 
 from npuify.model import NpuifyError
 from npuify.verify.comparison.compare import compare
-from npuify.verify.comparison.reading import read
+from npuify.verify.comparison.sources.capture import read
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from npuify.model import NpuifyError
-from npuify.verify.steps import captured, longer
+from npuify.verify.steps import captured, long_runs
 from npuify.verify.steps.bench import Bench, copy, own_modules
 from npuify.verify.steps.model import AcceptanceReport, Devices, Status, StepResult, Where
 from npuify.verify.steps.page import render_html
@@ -114,7 +114,7 @@ def test_forward_and_backward(
 ) -> None:
     made = bench(tmp_path, {"target": [rows]})
     ran, folder = made.capture("target", target=True, words=(), steps=2)
-    seen = captured.look(folder)
+    seen = captured.summarize(folder)
     one, two = captured.forward(made, ran, seen), captured.backward(made, ran, seen)
     assert (one.status, two.status) == (forward, backward)
     assert said in one.message
@@ -136,22 +136,22 @@ FALLING = [3 - 0.1 * number for number in range(20)]
 )
 def test_loss(tmp_path: Path, target: list[Any], reference: list[Any], status: Status, said: str) -> None:
     made = bench(tmp_path, {"loss-target": curve(target), "loss-reference": curve(reference)})
-    result = longer.loss(made, has_loss=True)
+    result = long_runs.loss(made, has_loss=True)
     assert (result.status, result.where) == (status, Where.SIMULATION)
     assert said in result.message
-    assert longer.loss(made, has_loss=False).status is Status.NOT_RUN
+    assert long_runs.loss(made, has_loss=False).status is Status.NOT_RUN
 
 
 def test_a_reference_that_does_not_run_is_no_pass(tmp_path: Path) -> None:
     made = bench(tmp_path, {"loss-target": curve(FALLING)})
-    result = longer.loss(made, has_loss=True)
+    result = long_runs.loss(made, has_loss=True)
     assert result.status is Status.NOT_RUN
     assert "--reference" in result.advice
 
 
 def test_iterations_tell_what_was_seen(tmp_path: Path) -> None:
     said = "npuify: torch_npu 2.13.0 has no NPU kernel for these operators\n         8 × aten::_linalg_eigvals\n"
-    result, begun = longer.iterations(bench(tmp_path, {}, said=said))
+    result, begun = long_runs.iterations(bench(tmp_path, {}, said=said))
     assert result.status is Status.PASSED
     assert begun <= time.time()
     assert any("aten::_linalg_eigvals (8 times)" in line for line in result.evidence)
@@ -161,11 +161,11 @@ def test_iterations_tell_what_was_seen(tmp_path: Path) -> None:
 def test_resume(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     made = bench(tmp_path, {"resume": curve([0.5])}, resume=("train.py", "--resume=last.pt"))
-    assert longer.resume(made, 0.0, ran_to_end=True, fresh=3.0).status is Status.PASSED
-    unused = longer.resume(made, 0.0, ran_to_end=True, fresh=0.5)
+    assert long_runs.resume(made, 0.0, ran_to_end=True, fresh=3.0).status is Status.PASSED
+    unused = long_runs.resume(made, 0.0, ran_to_end=True, fresh=0.5)
     assert unused.status is Status.FAILED
     assert "not used" in unused.message
-    assert longer.resume(made, 0.0, ran_to_end=False, fresh=3.0).status is Status.NOT_RUN
+    assert long_runs.resume(made, 0.0, ran_to_end=False, fresh=3.0).status is Status.NOT_RUN
     nothing = bench(
         tmp_path / "other",
         {},
@@ -173,7 +173,7 @@ def test_resume(tmp_path: Path) -> None:
         code=2,
         resume=("a.py",),
     )
-    result = longer.resume(nothing, 0.0, ran_to_end=True, fresh=3.0)
+    result = long_runs.resume(nothing, 0.0, ran_to_end=True, fresh=3.0)
     assert (result.status, "nothing left" in result.message) == (Status.NOT_RUN, True)
 
 
@@ -181,8 +181,8 @@ def test_resume_finds_the_option_and_gives_more_to_do(tmp_path: Path) -> None:
     nothing = "npuify: nothing was captured: the program called no torch.nn.Module"
     made = bench(tmp_path, {"resume-longer": curve([0.5])}, said=nothing, code=2, entry=("train.py", "--epochs=2"))
     (made.target / "train.py").write_text('parser.add_argument("--resume")')
-    longer.iterations(made)
-    result = longer.resume(made, 0.0, ran_to_end=True, fresh=3.0)
+    long_runs.iterations(made)
+    result = long_runs.resume(made, 0.0, ran_to_end=True, fresh=3.0)
     assert result.status is Status.PASSED
     assert result.commands == ("npuify resume-longer",)
 
@@ -203,8 +203,8 @@ def test_a_program_without_an_option_is_started_again(
     words = ("torchrun", "train.py", "--set", "train.steps=4")
     made = bench(tmp_path, {"resume-longer": curve([0.5])}, said=nothing, code=2, entry=words)
     (made.target / "train.py").write_text("state = torch.load('last.pt')")
-    longer.iterations(made)
-    result = longer.resume(made, 0.0, ran_to_end=True, fresh=fresh)
+    long_runs.iterations(made)
+    result = long_runs.resume(made, 0.0, ran_to_end=True, fresh=fresh)
     assert (result.status, said in result.message) == (status, True), result.message
 
 
@@ -227,11 +227,11 @@ def test_a_failure_says_where_to_look_first(tmp_path: Path) -> None:
         cards=("torchrun", "train.py"),
         cards_guessed=True,
     )
-    assert "npuify verify capture and compare" in longer.loss(made, has_loss=True).advice
+    assert "npuify verify capture and compare" in long_runs.loss(made, has_loss=True).advice
     made.done.append(StepResult("compare", "Compare", Status.FAILED, Where.SIMULATION, "no"))
     (made.work / "captures" / "loss-target").rename(made.work / "old")
-    assert "look at that comparison first" in longer.loss(made, has_loss=True).advice
-    assert longer.cards(made).advice.startswith("Where the program wants other arguments for several cards")
+    assert "look at that comparison first" in long_runs.loss(made, has_loss=True).advice
+    assert long_runs.cards(made).advice.startswith("Where the program wants other arguments for several cards")
 
 
 def test_a_program_gets_one_card_and_a_launcher_all(tmp_path: Path) -> None:
@@ -253,13 +253,13 @@ def test_a_program_gets_one_card_and_a_launcher_all(tmp_path: Path) -> None:
     ],
 )
 def test_cards(tmp_path: Path, ranks: list[Any], status: Status, said: str) -> None:
-    result = longer.cards(bench(tmp_path, {"cards": ranks}, cards=("torchrun", "train.py")))
+    result = long_runs.cards(bench(tmp_path, {"cards": ranks}, cards=("torchrun", "train.py")))
     assert result.status is status
     assert said in result.message
 
 
 def test_without_several_cards_nothing_is_claimed(tmp_path: Path) -> None:
-    result = longer.cards(bench(tmp_path, {}, why_no_cards="it runs on one card only"))
+    result = long_runs.cards(bench(tmp_path, {}, why_no_cards="it runs on one card only"))
     assert (result.status, result.where) == (Status.NOT_RUN, Where.NOWHERE)
 
 

@@ -25,7 +25,7 @@ from npuify.model import NpuifyError
 from npuify.verify.capture.launch import capture
 from npuify.verify.capture.settings import Settings
 from npuify.verify.comparison.compare import compare
-from npuify.verify.comparison.reading import read
+from npuify.verify.comparison.sources.capture import read
 from tools.verify_faults.running import capture_all, forked
 from tools.verify_faults.zoo.subject import is_blind
 

@@ -1,5 +1,9 @@
-"""Checks: each judges the facts of one thing. A name never changes its meaning; scripts filter by it."""
+"""Checks: each judges the facts of one thing. A name never changes its meaning; scripts filter by it.
 
-from .base import all_checks
+Importing this package imports all modules with checks, in the order in which their checks are run.
+"""
+
+from npuify.doctor.checks import cann, cards, container, environment, hccl, host, packages  # noqa: F401
+from npuify.doctor.checks.base import registered as all_checks
 
 __all__ = ["all_checks"]

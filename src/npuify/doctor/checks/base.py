@@ -1,17 +1,17 @@
-"""A check is one function with a stable name; being in ``checks/`` registers it."""
+"""A check is one function with a stable name; being defined registers it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.doctor.model import Result, Status
 from npuify.model import Evidence
+from npuify.report.doctor import Result, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from npuify.doctor.facts import Facts
-    from npuify.doctor.model import Mend
+    from npuify.report.doctor import Mend
 
     Judge = Callable[[Facts], Iterator[Result]]
 
@@ -46,10 +46,8 @@ def check(name: str, title: str, *, after: tuple[str, ...] = ()) -> Callable[[Ju
     return register
 
 
-def all_checks() -> tuple[Registered, ...]:
-    """Every check, in the order in which they are run: those that others wait for come first."""
-    from npuify.doctor.checks import cann, cards, container, environment, hccl, host, packages  # noqa: F401
-
+def registered() -> tuple[Registered, ...]:
+    """Every check of the modules that were imported, as they are run: those that others wait for come first."""
     ordered: dict[str, Registered] = {}
 
     def add(name: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npuify.doctor.model import Mend, Result, Status
 from npuify.doctor.probes.versions import same
 from npuify.knowledge.machines import cann_packages
 from npuify.model import Evidence
+from npuify.report.doctor import Mend, Result, Status
 
 from .base import check, result
 

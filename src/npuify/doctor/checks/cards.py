@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from npuify.doctor.model import Mend, Result, Status
 from npuify.doctor.probes.host import CONTROL_DEVICES
 from npuify.doctor.probes.versions import between, family, same
 from npuify.knowledge.machines import driver_pairs
 from npuify.model import Evidence
+from npuify.report.doctor import Mend, Result, Status
 
 from .base import check, result
 

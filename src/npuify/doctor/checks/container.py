@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npuify.doctor.model import Mend, Result, Status
 from npuify.doctor.probes.host import CONTROL_DEVICES
 from npuify.model import Evidence
+from npuify.report.doctor import Mend, Result, Status
 
 from .base import check, result
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from npuify.doctor.model import Mend, Result, Status
 from npuify.model import Evidence
+from npuify.report.doctor import Mend, Result, Status
 
 from .base import check, result
 

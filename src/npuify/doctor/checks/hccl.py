@@ -5,9 +5,9 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING, Final
 
-from npuify.doctor.model import Mend, Result, Status
 from npuify.doctor.probes.hccl import CARD_PORT, HOST_PORTS
 from npuify.model import Evidence
+from npuify.report.doctor import Mend, Result, Status
 
 from .base import check, result
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npuify.doctor.model import Mend, Result, Status
 from npuify.doctor.probes.versions import key
 from npuify.doctor.sets import base_version, install_commands, judge_set, nearest_set, torch_for_cpu
 from npuify.knowledge.dependencies import dependency
 from npuify.model import Evidence
+from npuify.report.doctor import Mend, Result, Status
 
 from .base import check, result
 

@@ -10,9 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from npuify.knowledge.release.imported import read_live_file
 from npuify.model import NpuifyError
-
-from ..live import read_live_file
 
 _TOOL = "tools.real_torch_npu"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from npuify.report.html.escape import escaped, shortened
+from npuify.html.escape import escaped, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

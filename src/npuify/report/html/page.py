@@ -7,17 +7,17 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from npuify import __version__
+from npuify.html.escape import embedded, escaped, shortened
+from npuify.html.frame import framed
 from npuify.model import MigrationResult, ScanResult
 from npuify.report.areas import area
 from npuify.report.evidence import KNOWN
 from npuify.report.html.charts import Bar, proportions, ranges, stacked
 from npuify.report.html.code import Code
-from npuify.report.html.escape import embedded, escaped, shortened
-from npuify.report.html.frame import framed
 from npuify.report.html.rows import STATUSES, diffs, rows
 from npuify.report.summary import counted, in_order
 from npuify.report.verdict import Level, hours, judge
+from npuify.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

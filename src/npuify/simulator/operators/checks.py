@@ -38,3 +38,10 @@ def require_dtype(tensor: torch.Tensor, allowed: Iterable[torch.dtype], operator
 def working(tensor: torch.Tensor) -> torch.dtype:
     """The type in which a fused kernel keeps what it computes between its steps: float32 for half types."""
     return torch.float32 if tensor.dtype in LOW else tensor.dtype
+
+
+def is_abstract(*tensors: torch.Tensor) -> bool:
+    """Whether a tensor has no values: a fake or meta tensor."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    return any(tensor.is_meta or isinstance(tensor, FakeTensor) for tensor in tensors)

@@ -19,7 +19,7 @@ from npuify.source.requirements.entry import (
     without_line,
 )
 from npuify.source.requirements.items import quoted_item
-from npuify.source.requirements.toml_spans import String, strings
+from npuify.source.toml_spans import String, strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

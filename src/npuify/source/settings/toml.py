@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from npuify.project.toml import TOMLDecodeError, parse
-from npuify.source.requirements.toml_spans import strings
 from npuify.source.settings import Document, UnreadableSettings, Value, last_key
+from npuify.source.toml_spans import strings
 
 
 def read(data: bytes) -> Document:

@@ -17,19 +17,21 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from npuify import __version__
 from npuify.model import NpuifyError
+from npuify.process.command import command as resolved
+from npuify.process.environment import let_begin, spare_amx
+from npuify.process.python import python_for
 from npuify.simulator import launch as simulator
 from npuify.simulator.settings import PREFIX
 from npuify.simulator.settings import Settings as Simulated
+from npuify.version import __version__
 
 from .sameness_variables import variables
-from .settings import HOME, Settings
+from .settings import VARIABLE, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SHIM = Path(__file__).resolve().parent / "shim"
 MANIFEST = "capture.json"
 FORMAT = 1
 DEVICES = ("auto", "cpu", "simulated")
@@ -78,8 +80,8 @@ def capture(
         NpuifyError: wrong use, or the program did nothing that can be captured.
     """
     _check_folder(folder, force)
-    interpreter = simulator.python_for(python)
-    command = simulator.command(arguments, interpreter, module)
+    interpreter = python_for(python)
+    command = resolved(arguments, interpreter, module)
     partial = folder.with_name(f"{folder.name}.part-{os.getpid()}")
     run = uuid.uuid4().hex
     root = str(Path.cwd() if module else _program_folder(arguments))
@@ -189,7 +191,6 @@ def _ended(code: int) -> str:
 
 def _environment(settings: Settings, device: str, devices: int, interpreter: str) -> dict[str, str]:
     environ = dict(os.environ)
-    first = []
     if device == "simulated":
         machine = Simulated(devices=devices, policy="off", cpu_random=True)
         environ = simulator.environment(machine, environ)
@@ -197,15 +198,10 @@ def _environment(settings: Settings, device: str, devices: int, interpreter: str
         environ[f"{PREFIX}_TORCH_NPU"] = release
     elif device == "cpu":
         environ["CUDA_VISIBLE_DEVICES"] = ""
-        simulator.spare_amx(environ)
-    if environ.get(PREFIX) == "1":
-        first = [str(simulator.SHIM)]
-        environ[f"{PREFIX}_SHIM"] = first[0]
+        spare_amx(environ)
     environ.update(settings.environment())
     environ.update({name: environ.get(name, value) for name, value in variables().items()})
-    environ[HOME] = str(simulator.HOME)
-    path = [*first, str(SHIM), *filter(None, environ.get("PYTHONPATH", "").split(os.pathsep))]
-    environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(path))
+    let_begin(environ, VARIABLE)
     return environ
 
 

@@ -72,13 +72,14 @@ class Recorder:
         """Optimizers that the program has made."""
         self.before_root: Any = None
         """Called with a model's name and the model before its first call."""
+        self.operators: Any = None
+        """A context manager that also sees the functions of torch that modules call; None: they are not recorded."""
         self._thread = _Thread()
         self._roots: dict[tuple[int, str, str], int] = {}
         self._seen_roots: set[str] = set()
         self._told: set[str] = set()
         self._targets: dict[int, tuple[Any, list[tuple[int, str]]]] = {}
         self._main = threading.get_ident()
-        self._operators: Any = None
 
     def install(self) -> None:
         """Put the hook into ``Module.__call__``."""
@@ -92,10 +93,6 @@ class Recorder:
             return recorder._call(original, module, args, kwargs)
 
         torch.nn.Module.__call__ = call
-        if self.settings.level == "operator":
-            from npuify.verify.capture.operators import Operators
-
-            self._operators = Operators(self)
 
     def stop(self) -> None:
         """Record nothing more in this process."""
@@ -158,8 +155,8 @@ class Recorder:
             self._tell(name, module)
         thread.frames.append(Frame(name, sequence, phase, number))
         try:
-            if root and self._operators is not None:
-                with self._operators:
+            if root and self.operators is not None:
+                with self.operators:
                     result = original(module, *args, **kwargs)
             else:
                 result = original(module, *args, **kwargs)

@@ -7,7 +7,6 @@ import os
 from dataclasses import asdict, dataclass
 
 VARIABLE = "NPUIFY_CAPTURE"
-HOME = "NPUIFY_CAPTURE_HOME"
 
 
 @dataclass(frozen=True)

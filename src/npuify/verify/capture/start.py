@@ -37,6 +37,10 @@ def begin() -> None:
     storage = store.Store(settings)
     sameness.apply(settings, storage)
     recording = recorder.Recorder(settings, storage)
+    if settings.level == "operator":
+        from npuify.verify.capture.operators import Operators
+
+        recording.operators = Operators(recording)
     recording.install()
     training.install(settings, storage, recording)
     os.register_at_fork(after_in_child=recording.stop)

@@ -6,7 +6,7 @@ import math
 import statistics
 from typing import TYPE_CHECKING
 
-from .forward import PROGRAM, Forward, told
+from .forward import PROGRAM, Forward, describe_error
 from .limits import gradient_limit, is_fault, limit_of
 from .metrics import Meter, Metrics, is_floating, spacing
 from .result import Difference, Point
@@ -273,7 +273,7 @@ class Backward:
             kind="overflow" if overflow else ("loss" if culprit is None and not name else "backward"),
             severity="error",
             name=called,
-            message=told(metrics, before, limit_of(metrics, gradient=True)),
+            message=describe_error(metrics, before, limit_of(metrics, gradient=True)),
             step=step,
             phase="train",
             at=at,

@@ -6,15 +6,15 @@ import math
 from typing import TYPE_CHECKING
 
 from npuify.knowledge import tolerances
+from npuify.verify.comparison.sources.capture import read
 
-from . import expected, refusals, training
+from . import expected, optimizer_steps, refusals, training
 from .backward import Backward
 from .declared import settings
 from .forward import PROGRAM, Forward
 from .limits import module_limit
 from .matching import Pairs, pair
 from .metrics import Meter, spacing
-from .reading import read
 from .result import TITLES, Comparison, Difference, LossPair, Point, Side
 
 if TYPE_CHECKING:
@@ -123,9 +123,9 @@ def _rank(
     backward = Backward(a, b, pairs, meter, forward)
     found += backward.walk()
     found += training.frozen(pairs, a, b)
-    found += training.optimizers(a, b)
-    found += training.used_gradients(pairs, meter, a, b)
-    found += training.updates(pairs, meter, a, b)
+    found += optimizer_steps.optimizers(a, b)
+    found += optimizer_steps.used_gradients(pairs, meter, a, b)
+    found += optimizer_steps.updates(pairs, meter, a, b)
     found += training.buffers(pairs, meter, forward)
     found += of_loss
     found += expected.float64_lost(pairs, meter, b)

@@ -117,12 +117,17 @@ def _settings(difference: Difference, a: Rank, b: Rank) -> list[Explanation]:
         left, right = ours.settings[key], theirs.settings[key]
         if left != right:
             found.append(
-                Explanation("setting", f"its {key} is {_told(left)} in A and {_told(right)} in B", False, Evidence.LIVE)
+                Explanation(
+                    "setting",
+                    f"its {key} is {_short(left)} in A and {_short(right)} in B",
+                    False,
+                    Evidence.LIVE,
+                )
             )
     return found[:6]
 
 
-def _told(value: Any) -> str:
+def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 

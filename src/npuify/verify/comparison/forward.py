@@ -185,7 +185,7 @@ class Forward:
             kind="overflow" if overflow else "forward",
             severity="error",
             name=name,
-            message=told(metrics, suspect.before, limit_of(metrics)),
+            message=describe_error(metrics, suspect.before, limit_of(metrics)),
             step=reference.step if reference is not None else 0,
             phase=reference.phase if reference is not None else "",
             at=suspect.at,
@@ -251,7 +251,7 @@ def _turned(frame: Frame) -> Difference:
     )
 
 
-def told(metrics: Metrics, before: float, limit: float) -> str:
+def describe_error(metrics: Metrics, before: float, limit: float) -> str:
     """A pair that differs, in words."""
     if metrics.problem == "shape":
         return f"A gives the shape {list(metrics.shapes[0])}, B gives {list(metrics.shapes[1])}"

@@ -6,11 +6,11 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuify import __version__
-from npuify.report.html.escape import escaped, shortened
-from npuify.report.html.frame import framed
+from npuify.html.escape import escaped, shortened
+from npuify.html.frame import framed
+from npuify.version import __version__
 
-from .render import lines_of, number, side_in_short, worst
+from .text import lines_of, number, side_in_short, worst
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +85,7 @@ def _plot(points: Sequence[Point], direction: str, first: Difference | None) -> 
     limit = " ".join(f"{x(index):.1f},{y(point.limit):.1f}" for index, point in enumerate(rows))
     dots = "".join(
         f'<circle class="{"hit" if point.amplified else "dot"}" cx="{x(index):.1f}" cy="{y(point.error):.1f}" '
-        f'r="{4 if point.amplified else 2}"><title>{escaped(_told(point))}</title></circle>'
+        f'r="{4 if point.amplified else 2}"><title>{escaped(_tooltip(point))}</title></circle>'
         for index, point in enumerate(rows)
     )
     marks = "".join(
@@ -115,7 +115,7 @@ def _plot(points: Sequence[Point], direction: str, first: Difference | None) -> 
     )
 
 
-def _told(point: Point) -> str:
+def _tooltip(point: Point) -> str:
     return f"{point.name}, step {point.step} {point.phase}: {number(point.error)} (given {number(point.before)})"
 
 

@@ -4,32 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from npuify import __version__
-from npuify.report.html.escape import escaped, shortened
-from npuify.report.html.frame import framed
+from npuify.html.escape import escaped, shortened
+from npuify.html.frame import framed
+from npuify.version import __version__
 
 from .judge import percent
 from .measure import moving_average, relative_errors
 from .plot import Line, plot
-from .text import VERDICTS, told
+from .text import VERDICTS, curve_lines
 
 if TYPE_CHECKING:
     from .model import LossReport, Part
 
 _STYLE: Final = """
-:root{color-scheme:light dark;--line:#d0d7de;--dim:#57606a;--bad:#b42318;--warn:#9a6700;--good:#1a7f37;
---a:#0969da;--b:#cf5b00}
-@media(prefers-color-scheme:dark){:root{--line:#3d444d;--dim:#9198a1;--bad:#ff7b72;--warn:#d29922;--good:#3fb950;
---a:#4493f8;--b:#f0883e}}
-body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:0 auto;padding:1.5rem}
-h1{font-size:1.5rem;margin:.2rem 0 1rem}h2{font-size:1.1rem;margin:2rem 0 .5rem}
-.brand,.dim{color:var(--dim)}table{border-collapse:collapse;width:100%}
-td,th{text-align:left;padding:.25rem .6rem .25rem 0;border-bottom:1px solid var(--line)}
+h1{font-size:1.5rem}
 b.aligned{color:var(--good)}b.uncertain{color:var(--warn)}b.different{color:var(--bad)}
-figure{margin:1rem 0}svg{width:100%;height:auto;font-size:11px}
-polyline{fill:none;stroke-width:1.4}polyline.a{stroke:var(--a)}polyline.b{stroke:var(--b)}
-polyline.c{stroke:var(--bad);stroke-width:1}circle.a{fill:var(--a)}circle.b{fill:var(--b)}circle.c{fill:var(--bad)}
-b.a{color:var(--a)}b.b{color:var(--b)}b.c{color:var(--bad)}
+svg{font-size:11px}
+polyline{fill:none;stroke-width:1.4}polyline.a{stroke:var(--note)}polyline.b{stroke:var(--other)}
+polyline.c{stroke:var(--bad);stroke-width:1}
+circle.a{fill:var(--note)}circle.b{fill:var(--other)}circle.c{fill:var(--bad)}
+b.a{color:var(--note)}b.b{color:var(--other)}b.c{color:var(--bad)}
 line.grid{stroke:var(--line);stroke-width:.6}line.level{stroke:var(--warn);stroke-dasharray:5 4}
 line.mark{stroke:var(--bad);stroke-dasharray:3 3}text{fill:var(--dim)}
 text.tick{text-anchor:end}text.step{text-anchor:middle}text.levelname{text-anchor:end}
@@ -65,7 +59,7 @@ def render_html(report: LossReport) -> str:
     )
     sources = "".join(
         f"<p class='dim'>{escaped(line.strip())}</p>"
-        for line in (*told(report.reference, "reference"), *told(report.target, "target"))
+        for line in (*curve_lines(report.reference, "reference"), *curve_lines(report.target, "target"))
     )
     return framed(
         f"npuify verify loss: {report.verdict.value}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from npuify.report.html.escape import escaped
+from npuify.html.escape import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

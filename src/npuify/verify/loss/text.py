@@ -35,11 +35,11 @@ def render_text(report: LossReport) -> str:
         lines.append(_row("long run", report.long_run))
     lines.append(f"{'averaged':14}{'':8}{percent(report.smoothed_error):>12}   (moving average over {report.window})")
     lines.append(f"{'at the end':14}{report.final_reference:8.5g}  against {report.final_target:.5g}")
-    lines += ["", *told(report.reference, "reference"), *told(report.target, "target")]
+    lines += ["", *curve_lines(report.reference, "reference"), *curve_lines(report.target, "target")]
     return printable("\n".join(lines) + "\n")
 
 
-def told(curve: Curve, role: str) -> list[str]:
+def curve_lines(curve: Curve, role: str) -> list[str]:
     """Where a curve comes from, in lines."""
     steps = f"{len(curve.steps)} points, steps {curve.steps[0]} to {curve.steps[-1]}"
     counted = " (counted)" if curve.counted else ""

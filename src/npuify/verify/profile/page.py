@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from npuify import __version__
-from npuify.report.html.escape import escaped, shortened
-from npuify.report.html.frame import framed
+from npuify.html.escape import escaped, shortened
+from npuify.html.frame import framed
+from npuify.version import __version__
 
 from .text import parts, steps_in_words
 
@@ -16,20 +16,9 @@ if TYPE_CHECKING:
     from .model import Operator, ProfileReport, Step
 
 _STYLE: Final = """
-:root{color-scheme:light dark;--line:#d0d7de;--dim:#57606a;--note:#0969da;--computing:#1a7f37;--exposed:#cf5b00;
---idle:#b42318}
-@media(prefers-color-scheme:dark){:root{--line:#3d444d;--dim:#9198a1;--note:#4493f8;--computing:#3fb950;
---exposed:#f0883e;--idle:#ff7b72}}
-body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:0 auto;padding:1.5rem}
-h1{font-size:1.4rem;margin:.2rem 0 1rem}h2{font-size:1.1rem;margin:2rem 0 .5rem}
-.brand,.dim{color:var(--dim)}table{border-collapse:collapse;width:100%}
-td,th{text-align:left;padding:.2rem .6rem .2rem 0;border-bottom:1px solid var(--line);vertical-align:top}
-td.number,th.number{text-align:right}td{overflow-wrap:anywhere}
-article{border:1px solid var(--line);border-left:5px solid var(--note);border-radius:6px;padding:.6rem 1rem;
-margin:.8rem 0}
-article p{margin:.3rem 0}svg{width:100%;height:auto;font-size:11px}text{fill:var(--dim)}
-.computing{fill:var(--computing);color:var(--computing)}.exposed{fill:var(--exposed);color:var(--exposed)}
-.idle{fill:var(--idle);color:var(--idle)}.unknown{fill:var(--note);color:var(--note)}
+td.number,th.number{text-align:right}td{overflow-wrap:anywhere}svg{font-size:11px}text{fill:var(--dim)}
+.computing{fill:var(--good);color:var(--good)}.exposed{fill:var(--other);color:var(--other)}
+.idle{fill:var(--bad);color:var(--bad)}.unknown{fill:var(--note);color:var(--note)}
 rect.bar{fill:var(--note);opacity:.35}
 """
 _STEPS: Final = 60

@@ -174,7 +174,7 @@ def fallbacks(gathered: Gathered, torch_npu: str = "") -> tuple[Fallback, ...]:
         return tuple(Fallback(name, seen.count[name], seen.time[name], "seen") for name in names)
     if trace.device == "NPU" or not torch_npu:
         return ()
-    from npuify import knowledge
+    import npuify.knowledge as knowledge
 
     support = knowledge.load(torch_npu).operator_support
     found = []

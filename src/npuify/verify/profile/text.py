@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from npuify.html.escape import shortened
 from npuify.report import printable
-from npuify.report.html.escape import shortened
 from npuify.report.schemas import schema_of
 
 if TYPE_CHECKING:

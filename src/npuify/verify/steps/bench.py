@@ -110,7 +110,7 @@ class Bench:
                 timeout=self.timeout,
                 environment=own_modules(self.target),
             )
-        from npuify.simulator.launch import command as resolved
+        from npuify.process.command import command as resolved
 
         inside = [str(self.target / command[0]), *command[1:]] if command[0].endswith(".py") else command
         module = command[0] == "-m"

@@ -24,7 +24,7 @@ _OTHER_DATA: Final = (
 
 
 @dataclass
-class Seen:
+class CaptureSummary:
     """What one capture holds, counted."""
 
     ranks: int = 0
@@ -43,13 +43,13 @@ class Seen:
     """For each rank: a parameter after a step → its mean and norm."""
 
 
-def look(folder: Path) -> Seen:
+def summarize(folder: Path) -> CaptureSummary:
     """Count what a capture holds.
 
     Raises:
         NpuifyError: it cannot be read.
     """
-    seen = Seen()
+    seen = CaptureSummary()
     for path in sorted(folder.glob("rank*/records.jsonl")):
         seen.ranks += 1
         seen.after.append({})
@@ -58,7 +58,7 @@ def look(folder: Path) -> Seen:
     return seen
 
 
-def _take(seen: Seen, record: dict[str, Any], *, first: bool) -> None:
+def _take(seen: CaptureSummary, record: dict[str, Any], *, first: bool) -> None:
     kind = record.get("event")
     if kind == "value" and record.get("kind") == "parameter" and record.get("when") == "after":
         told = record.get("is") or {}
@@ -88,7 +88,7 @@ def _take(seen: Seen, record: dict[str, Any], *, first: bool) -> None:
             return
 
 
-def forward(bench: Bench, ran: Ran, seen: Seen | None) -> StepResult:
+def forward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
     """Whether the migrated model's forward pass ran on the target, and gave numbers."""
     title = "Forward pass of the migrated program"
     if seen is None or not seen.calls:
@@ -144,7 +144,7 @@ def forward(bench: Bench, ran: Ran, seen: Seen | None) -> StepResult:
     )
 
 
-def backward(bench: Bench, ran: Ran, seen: Seen | None) -> StepResult:
+def backward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
     """Whether gradients came back, were numbers, and an optimiser stepped."""
     title = "Backward pass and update of the migrated program"
     if seen is None or not seen.calls:

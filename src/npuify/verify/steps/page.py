@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from npuify import __version__
-from npuify.report.html.escape import escaped, shortened
-from npuify.report.html.frame import framed
+from npuify.html.escape import escaped, shortened
+from npuify.html.frame import framed
+from npuify.version import __version__
 
 from .model import Status
 from .text import devices_in_words, ran_on
@@ -15,17 +15,10 @@ if TYPE_CHECKING:
     from .model import AcceptanceReport, StepResult
 
 _STYLE: Final = """
-:root{color-scheme:light dark;--line:#d0d7de;--dim:#57606a;--bad:#b42318;--good:#1a7f37;--code:#f3f4f6}
-@media(prefers-color-scheme:dark){:root{--line:#3d444d;--dim:#9198a1;--bad:#ff7b72;--good:#3fb950;--code:#21262d}}
-body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:0 auto;padding:1.5rem}
-h1{font-size:1.4rem;margin:.2rem 0 1rem}.brand,.dim{color:var(--dim)}table{border-collapse:collapse;width:100%}
-td,th{text-align:left;padding:.25rem .6rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top}
-article{border:1px solid var(--line);border-left:5px solid var(--dim);border-radius:6px;padding:.6rem 1rem;
-margin:.8rem 0}
-article.passed{border-left-color:var(--good)}article.failed{border-left-color:var(--bad)}article p{margin:.3rem 0}
+article{border-left-color:var(--dim)}
+article.passed{border-left-color:var(--good)}article.failed{border-left-color:var(--bad)}
 b.passed{color:var(--good)}b.failed{color:var(--bad)}b.notrun{color:var(--dim)}
 ul{margin:.3rem 0}li{overflow-wrap:anywhere}
-pre{background:var(--code);padding:.5rem .7rem;border-radius:4px;overflow:auto;margin:.4rem 0}
 """
 
 

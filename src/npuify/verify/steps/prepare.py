@@ -33,8 +33,8 @@ def copies(
     Raises:
         NpuifyError: the project cannot be migrated.
     """
-    from npuify import scan
-    from npuify.api import migrate
+    from npuify.engine.scan import scan
+    from npuify.migration import migrate
     from npuify.options import Options
 
     copy(project, original)
@@ -63,7 +63,7 @@ def made_first(
     Raises:
         NpuifyError: it failed.
     """
-    from npuify.simulator.launch import command as resolved
+    from npuify.process.command import command as resolved
 
     words = filled(shlex.split(command), device)
     words = words[1:] if words[:1] in (["python"], ["python3"]) else words

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.model import NpuifyError
 
-from . import captured, longer
+from . import captured, long_runs
 from .bench import Bench
 from .machine import devices_of
 from .model import VERSION, AcceptanceReport, Status, StepResult
@@ -19,7 +19,7 @@ from .prepare import copies, made_first
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .captured import Seen
+    from .captured import CaptureSummary
 
 CARDS: Final = 2
 ITERATIONS: Final = 20
@@ -65,7 +65,7 @@ def accept(
     Raises:
         NpuifyError: wrong use, no torch, or the project cannot be migrated.
     """
-    from npuify.simulator.launch import python_for
+    from npuify.process.python import python_for
 
     _check(project, migrated, reference, target, work)
     asked = {
@@ -170,22 +170,22 @@ def _run(bench: Bench, progress: Callable[[str], None]) -> None:
     # In another order than they are told: nothing may be left for a later run to go on from, but for the last but one.
     progress("loss")
     bench.tidy()
-    told = longer.loss(bench, bool(seen is not None and seen.losses))
+    told = long_runs.loss(bench, bool(seen is not None and seen.losses))
     progress("iterations")
     bench.tidy()
-    result, begun = longer.iterations(bench)
+    result, begun = long_runs.iterations(bench)
     progress("resume")
     fresh = seen.losses[0] if seen is not None and seen.losses else None
-    resumed = longer.resume(bench, begun, result.status is Status.PASSED, fresh)
+    resumed = long_runs.resume(bench, begun, result.status is Status.PASSED, fresh)
     progress("cards")
     bench.tidy()
-    bench.done += [result, told, resumed, longer.cards(bench)]
+    bench.done += [result, told, resumed, long_runs.cards(bench)]
 
 
-def _looked(folder: Path) -> Seen | None:
+def _looked(folder: Path) -> CaptureSummary | None:
     if not (folder / "capture.json").is_file():
         return None
-    return captured.look(folder)
+    return captured.summarize(folder)
 
 
 def _verdict(steps: list[StepResult], simulated: bool) -> str:

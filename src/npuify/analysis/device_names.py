@@ -1,0 +1,82 @@
+"""By which names programs call devices, and which functions surely take something else: what is told by names alone."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+DEVICE_NAME: Final = re.compile(
+    r"(?:^|_)(?:devices?|dev|device_?(?:type|str|string|name|id|ids|map|target|placement|kind)s?|map_?location"
+    r")(?:_?\d+)?_?$",
+    re.IGNORECASE,
+)
+"""Identifiers that name a device: ``device``, ``model_device``, ``device_type``, ``map_location``."""
+
+DEVICE_FUNCTION: Final = re.compile(
+    r"(?:^|_)(?:device|devices|device_type|autocast|map_location)(?:_|$)|Device", re.ASCII
+)
+"""Functions that give or take a device, by their names."""
+
+DEVICE_METHODS: Final = frozenset(("to", "to_empty", "cuda", "npu", "autocast", "pin_memory"))
+
+PATHS: Final = frozenset(
+    (
+        "open Path PurePath join joinpath exists glob rglob with_name with_suffix import_module find_spec Popen load "
+        "Extension CUDAExtension"
+    ).split()
+)
+"""Functions and methods that take a path, a module's or a command's name."""
+
+MESSAGES: Final = frozenset(
+    (
+        "print info debug warning warn error exception critical log write format print_rank_0 input RuntimeError "
+        "ValueError Exception NotImplementedError AssertionError append_text add_scalar set_description set_postfix"
+    ).split()
+)
+"""Functions and methods that take something to be read."""
+
+NAMES: Final = frozenset(
+    (
+        "hasattr setattr delattr isinstance len getenv setenv search match compile findall sub add_marker mark Command"
+    ).split()
+)
+"""Functions and methods that take a name or a pattern."""
+
+PACKAGES: Final = {
+    "os.path.": "path",
+    "pathlib.": "path",
+    "shutil.": "path",
+    "importlib.": "path",
+    "subprocess.": "path",
+    "logging.": "message",
+    "warnings.": "message",
+    "re.": "key",
+    "os.environ": "key",
+    "os.getenv": "key",
+    "jax.": "other",
+    "cupy.": "other",
+    "numba.": "other",
+    "tensorflow.": "other",
+}
+"""What functions of packages take, by what their names begin with."""
+
+MESSAGE_KEYWORDS: Final = frozenset(
+    (
+        "help name description title label msg message prefix suffix metavar dest env doc reason tag tags group "
+        "project id key"
+    ).split()
+)
+PATH_KEYWORDS: Final = frozenset(("path", "file", "filename", "cwd"))
+
+OPTIONS: Final = frozenset(
+    (
+        *("add_argument", "option", "argument", "Option", "Argument", "Choice", "field", "Field"),
+        *("DEFINE_string", "DEFINE_enum", "add_option"),
+    )
+)
+"""Functions that declare an option of a program, or a field."""
+
+
+def names_device(identifier: str) -> bool:
+    """Whether an identifier names a device."""
+    return DEVICE_NAME.search(identifier) is not None

@@ -1,0 +1,300 @@
+"""Where a value goes: from an expression to the names, parameters, results and containers that get it from there."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from npuify.analysis.arguments import defaults_of, parameter_for
+from npuify.analysis.classes import lineage
+from npuify.analysis.engine import Reach
+from npuify.analysis.files import DEFINITIONS, FUNCTIONS
+from npuify.analysis.libraries import result_of
+from npuify.analysis.library_table import LAYERS, MEMBERS, Gives
+from npuify.analysis.values import OBJECTS, Kind, Step, one
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.analysis.engine import Engine
+    from npuify.analysis.files import FileModel, Function
+    from npuify.analysis.values import Place, Value
+
+_HANDED_ON = frozenset((Gives.FIRST, Gives.WRAPPED, Gives.COPY, Gives.LIKE_FIRST))
+_MOST = 300
+"""Places that a value is followed to."""
+_HANDING_ON = (ast.BoolOp, ast.Await, ast.Starred, ast.FormattedValue, ast.JoinedStr)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)
+_TAKING = frozenset(("get", "pop", "popleft", "setdefault", "__getitem__"))
+_CHANGING_TEXT = frozenset(("format", "lower", "upper", "strip", "split"))
+_KEEPING = frozenset(name for name, result in MEMBERS[Kind.MODEL].items() if result is Gives.SELF)
+_GOING_THROUGH = frozenset(("values", "items", "enumerate", "list", "tuple", "reversed", "sorted", "iter", "copy"))
+
+
+class Occurrence(NamedTuple):
+    """An expression that has the value, or (``depth`` times) a container that holds it."""
+
+    node: ast.expr
+    file: FileModel
+    step: Step
+    depth: int = 0
+
+
+class Flow(NamedTuple):
+    """Where a value goes; ``is_whole`` says that it was followed everywhere."""
+
+    occurrences: list[Occurrence]
+    is_whole: bool
+
+
+def flow_of(node: ast.expr, file: FileModel, model: Engine) -> Flow:
+    """All expressions that get the value of ``node``, itself the first."""
+    start = Occurrence(node, file, Step(file.place(node), "written here"))
+    found = [start]
+    seen = {node}
+    for occurrence in found:
+        if len(found) > _MOST:
+            return Flow(found, False)
+        for further in next_of(occurrence, model):
+            if further.node not in seen and further.depth < 4:
+                seen.add(further.node)
+                found.append(further)
+    return Flow(found, True)
+
+
+def next_of(here: Occurrence, model: Engine) -> Iterator[Occurrence]:
+    """The expressions that get a value directly from one that has it."""
+    node, file = here.node, here.file
+    parent = file.parent(node)
+    if isinstance(parent, ast.IfExp):
+        if node is not parent.test:
+            yield here._replace(node=parent)
+    elif isinstance(parent, _HANDING_ON):
+        yield here._replace(node=parent)
+    elif isinstance(parent, ast.BinOp):
+        if not isinstance(parent.op, ast.Div):
+            yield here._replace(node=parent)
+    elif isinstance(parent, ast.NamedExpr):
+        yield here._replace(node=parent)
+        yield from _readers(parent.target, here, model)
+    elif isinstance(parent, ast.Assign):
+        for target in parent.targets:
+            yield from _readers(target, here, model)
+    elif isinstance(parent, (ast.AnnAssign, ast.AugAssign)) and parent.value is node:
+        yield from _readers(parent.target, here, model)
+    elif isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
+        yield from _in_display(parent, here, model)
+    elif (isinstance(parent, ast.Dict) and node in parent.values) or isinstance(parent, _COMPREHENSIONS):
+        yield here._replace(node=parent, depth=here.depth + 1)
+    elif isinstance(parent, ast.Subscript) and node is parent.value and here.depth:
+        yield here._replace(node=parent, depth=here.depth - 1)
+    elif isinstance(parent, ast.Attribute):
+        yield from _by_method(parent, here)
+    elif isinstance(parent, ast.keyword):
+        call = file.parent(parent)
+        if isinstance(call, ast.Call):
+            yield from _as_argument(call, here, model)
+    elif isinstance(parent, ast.Call) and node is not parent.func:
+        yield from _as_argument(parent, here, model)
+    elif isinstance(parent, ast.Return):
+        yield from _returned(parent, here, model)
+    elif isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)) and node is parent.iter and here.depth:
+        yield from _in_turn(parent.target, here, model)
+    elif isinstance(parent, ast.arguments):
+        function = file.parent(parent)
+        if isinstance(function, FUNCTIONS):
+            for arg, default in defaults_of(function):
+                if default is node:
+                    yield from uses_of_parameter(arg, function, here, file, f"default of {arg.arg}", model)
+
+
+def _in_turn(target: ast.expr, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
+    """Where a loop's target is read; of ``enumerate`` and its like, any part of it may have the value."""
+    element = here._replace(depth=here.depth - 1)
+    if isinstance(here.node, ast.Call) and isinstance(target, (ast.Tuple, ast.List)):
+        for part in target.elts:
+            yield from _readers(part, element, model)
+    else:
+        yield from _readers(target, element, model)
+
+
+def _in_display(display: ast.List | ast.Tuple | ast.Set, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
+    parent = here.file.parent(display)
+    if isinstance(parent, ast.Assign) and isinstance(display, (ast.Tuple, ast.List)):
+        place = display.elts.index(here.node)
+        taken_apart = False
+        for target in parent.targets:
+            if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == len(display.elts):
+                taken_apart = True
+                yield from _readers(target.elts[place], here, model)
+        if taken_apart:
+            return
+    yield here._replace(node=display, depth=here.depth + 1)
+
+
+def _by_method(attribute: ast.Attribute, here: Occurrence) -> Iterator[Occurrence]:
+    call = here.file.parent(attribute)
+    if isinstance(call, ast.Call) and call.func is attribute:
+        if not here.depth:
+            if attribute.attr in _CHANGING_TEXT or attribute.attr in _KEEPING:
+                yield here._replace(node=call)
+        elif attribute.attr in _TAKING:
+            yield here._replace(node=call, depth=here.depth - 1)
+        elif attribute.attr in _GOING_THROUGH:
+            yield here._replace(node=call)
+
+
+def _as_argument(call: ast.Call, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
+    """What a function of the project does with what it is given."""
+    file = here.file
+    word = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if word in _GOING_THROUGH and here.depth:
+        yield here._replace(node=call)
+    if word in ("append", "add", "insert") and isinstance(call.func, ast.Attribute):
+        yield here._replace(node=call.func.value, depth=here.depth + 1)
+    if word == "dict":
+        yield here._replace(node=call, depth=here.depth + 1)
+    if word in ("str", "getattr", "next", "cast"):
+        yield here._replace(node=call)
+    yield from _through_library(call, here, model)
+    for function, home, taken in callees(call, file, model):
+        arg = parameter_for(here.node, call, function, taken)
+        if arg is not None:
+            name = getattr(function, "name", "lambda")
+            yield from uses_of_parameter(arg, function, here, home, f"given to {name}() as {arg.arg}", model)
+
+
+def _through_library(call: ast.Call, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
+    """What a package's function gives that has its first argument, or holds its arguments."""
+    given = here.file.parent(here.node) if isinstance(here.file.parent(here.node), ast.Starred) else here.node
+    for value in model.values(call.func, here.file):
+        if value.kind not in (Kind.TORCH_NAME, Kind.LIBRARY_NAME) or value.of is not None:
+            continue
+        if value.name == "torch.nn.Sequential":
+            yield here._replace(node=call, depth=here.depth + int(given is here.node))
+        elif value.name in LAYERS or (call.args[:1] == [given] and result_of(value.name) in _HANDED_ON):
+            yield here._replace(node=call)
+
+
+def callees(call: ast.Call, file: FileModel, model: Engine) -> Iterator[tuple[Function, FileModel, int]]:
+    """The functions of the project that a call may call, and how many parameters are filled before its arguments."""
+    for value in model.values(call.func, file):
+        for method in _methods(value, file, model):
+            home = model.definition(method, file)
+            if home is not None and isinstance(home[1], FUNCTIONS):
+                yield home[1], home[0], int(method.of is not None)
+
+
+def _methods(value: Value, file: FileModel, model: Engine) -> Iterator[Value]:
+    if value.kind is Kind.FUNCTION:
+        yield value
+    elif value.kind is Kind.CLASS:
+        made = model.instance(value, file)
+        yield from model.attribute(one(made), "__init__", file).of_kind(Kind.FUNCTION)
+    elif value.kind in OBJECTS and value.definition is not None:
+        word = "forward" if value.kind in (Kind.MODEL, Kind.LOSS) else "__call__"
+        yield from model.attribute(one(value), word, file).of_kind(Kind.FUNCTION)
+
+
+def uses_of_parameter(
+    arg: ast.arg, function: Function, here: Occurrence, home: FileModel, text: str, model: Engine
+) -> Iterator[Occurrence]:
+    """Where a function reads one of its parameters."""
+    if isinstance(function, DEFINITIONS):
+        home.look_into(function)
+    step = _further(here, home.place(arg), text)
+    for node in home.references(arg.arg):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            found = home.scope(node).lookup(arg.arg)
+            if found is not None and found[0].node is function:
+                yield Occurrence(node, home, step, here.depth)
+
+
+def _returned(node: ast.Return, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
+    function = here.file.frame(node)
+    if not isinstance(function, DEFINITIONS):
+        return
+    step = _further(here, here.file.place(node), f"returned by {function.name}()")
+    for site in model.callers(function, here.file).of_kind(Kind.CALL_SITE):
+        home = model.node(site.place, here.file)
+        if home is not None and isinstance(home[1], ast.Call) and site.name in ("plain", "bound"):
+            yield Occurrence(home[1], home[0], step, here.depth)
+
+
+# --- names and attributes ---
+
+
+def _readers(target: ast.expr, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
+    """Where what is assigned to a target is read."""
+    if isinstance(target, ast.Name):
+        yield from _readers_of_name(target, here, model)
+    elif isinstance(target, ast.Attribute):
+        yield from _readers_of_attribute(target, here, model)
+    elif isinstance(target, ast.Subscript):
+        yield here._replace(node=target.value, depth=here.depth + 1)
+    elif isinstance(target, (ast.Tuple, ast.List)) and here.depth:
+        for element in target.elts:
+            yield from _readers(element, here._replace(depth=here.depth - 1), model)
+
+
+def _readers_of_name(target: ast.Name, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
+    file, name = here.file, target.id
+    step = _further(here, file.place(target), f"assigned to {name}")
+    scope = file.scope(target)
+    found = scope.lookup(name)
+    owner = found[0] if found is not None else scope.module
+    for node in file.references(name):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            read = file.scope(node).lookup(name)
+            if (read[0] if read is not None else scope.module) is owner:
+                yield Occurrence(node, file, step, here.depth)
+    if owner.parent is not None or model.reach is not Reach.PROGRAM:
+        return
+    qualified = f"{file.source.module}.{name}"
+    for other in model.files_with(name):
+        if other is file:
+            continue
+        for node in other.references(name):
+            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+                if _is_imported(node, qualified, file, other, model):
+                    yield Occurrence(node, other, step, here.depth)
+
+
+def _is_imported(
+    node: ast.Name | ast.Attribute, qualified: str, file: FileModel, other: FileModel, model: Engine
+) -> bool:
+    if isinstance(node, ast.Attribute):
+        place = file.place(file.source.tree)
+        return any(value.kind is Kind.MODULE and value.place == place for value in model.values(node.value, other))
+    found = other.scope(node).lookup(node.id)
+    return found is not None and any(
+        binding.kind == "import" and model.stands_for(binding.target.lstrip(".")) == qualified for binding in found[1]
+    )
+
+
+def _readers_of_attribute(target: ast.Attribute, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
+    file, name = here.file, target.attr
+    step = _further(here, file.place(target), f"assigned to .{name}")
+    owners = _owners(target.value, file, model)
+    files = {file.relative: file, **{other.relative: other for other in model.files_with(f".{name}")}}
+    for other in files.values():
+        for node in other.references(name):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                if not owners or not owners.isdisjoint(_owners(node.value, other, model)):
+                    yield Occurrence(node, other, step, here.depth)
+
+
+def _owners(node: ast.expr, file: FileModel, model: Engine) -> set[Place]:
+    """The classes of the project, with their bases, of what an expression stands for; empty where that is not known."""
+    found: set[Place] = set()
+    for value in model.values(node, file):
+        home = model.definition(value, file)
+        if home is not None and isinstance(home[1], ast.ClassDef):
+            found |= {one_[0].place(one_[1]) for one_ in lineage((home[0], home[1]), model)}
+        elif value.kind is Kind.MODULE and value.place is not None:
+            found.add(value.place)
+    return found
+
+
+def _further(here: Occurrence, place: Place, text: str) -> Step:
+    return Step(place, text, here.step, here.step.length + 1)

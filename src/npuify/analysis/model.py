@@ -1,0 +1,157 @@
+"""The program model: ask it what an expression stands for, who calls a function, and where a value goes."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.analysis import bindings, calls, classes, containers, sites, stores
+from npuify.analysis.engine import Engine, Key, Reach
+from npuify.analysis.evaluate import evaluate
+from npuify.analysis.files import FUNCTIONS, FileModel, Function
+from npuify.analysis.flows import Flow, callees, flow_of
+from npuify.analysis.uses import Uses, uses_of
+from npuify.analysis.values import STRINGS, Kind, Value, Values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from npuify.analysis.targets import Bound
+    from npuify.source.scopes import Scope
+
+
+class ProgramModel(Engine):
+    """What is known of a project's programs, worked out when it is asked for.
+
+    See :class:`npuify.analysis.engine.Engine` for its arguments. Questions take a syntax node and the
+    :class:`FileModel` that it belongs to, which :meth:`open` and :meth:`file` give.
+    """
+
+    # --- expressions ---
+
+    def values(self, node: ast.expr, file: FileModel) -> Values:
+        """What an expression may stand for; an empty set where it leads back to itself only."""
+        return self.ask(file, node, evaluate, node, file, self)
+
+    def kind(self, node: ast.expr, file: FileModel) -> Kind | None:
+        """The one kind of thing that an expression stands for; None where kinds disagree, or one is not known."""
+        return self.values(node, file).kind
+
+    def text(self, node: ast.expr, file: FileModel) -> str | None:
+        """The text that an expression surely is."""
+        sole = self.values(node, file).sole
+        return sole.name if sole is not None and sole.kind in STRINGS and sole.name else None
+
+    def qualified(self, node: ast.expr, file: FileModel) -> frozenset[str]:
+        """The dotted names that an expression may denote: of torch, of a package, of the project's own."""
+        named = (Kind.TORCH_MODULE, Kind.TORCH_NAME, Kind.LIBRARY_NAME, Kind.MODULE, Kind.FUNCTION, Kind.CLASS)
+        return frozenset(value.name for value in self.values(node, file).of_kind(*named, Kind.PROJECT_NAME))
+
+    def name(self, name: str, scope: Scope, file: FileModel) -> Values:
+        return self.ask(file, (scope.node, name), bindings.values_in_scope, name, scope, file, self)
+
+    def bound(self, bound: Bound, file: FileModel) -> Values:
+        return bindings.of_bound(bound, file, self)
+
+    def attribute(self, values: Values, name: str, file: FileModel) -> Values:
+        return classes.attribute(values, name, file, self)
+
+    def items(self, values: Values, key: Key, file: FileModel) -> Values:
+        return containers.items(values, key, file, self)
+
+    def elements(self, values: Values, file: FileModel) -> Values:
+        return containers.elements(values, file, self)
+
+    def entered(self, values: Values, file: FileModel) -> Values:
+        return calls.entered(values, file, self)
+
+    def imported(self, module: str, file: FileModel) -> Values:
+        return bindings.imported(module, file, self)
+
+    def stored_in(self, file: FileModel, name: str) -> Values:
+        return stores.stored_in(file, name, self)
+
+    # --- functions and calls ---
+
+    def called(self, callee: Value, file: FileModel) -> Values:
+        return calls.called(callee, file, self)
+
+    def parameter(self, arg: ast.arg, default: ast.expr | None, scope: Scope, file: FileModel) -> Values:
+        return sites.values_of_parameter(arg, default, scope, file, self)
+
+    def callers(self, function: Function, file: FileModel) -> Values:
+        return sites.callers(function, file, self)
+
+    def calls_of(self, function: Function, file: FileModel) -> list[tuple[FileModel, ast.Call]]:
+        """The calls of a function that are known, with their files."""
+        found = (self.node(site.place, file) for site in self.callers(function, file).of_kind(Kind.CALL_SITE))
+        return [(home, node) for home, node in filter(None, found) if isinstance(node, ast.Call)]
+
+    def callees(self, call: ast.Call, file: FileModel) -> list[tuple[FileModel, Function]]:
+        """The functions of the project that a call may call; of a class, its ``__init__``."""
+        found = {function: home for function, home, _ in callees(call, file, self)}
+        return [(home, function) for function, home in found.items()]
+
+    def returned(self, function: Function, file: FileModel) -> Values:
+        """What a function of the project returns."""
+        return calls.returned(function, file, self)
+
+    def reached(self, nodes: Iterable[tuple[FileModel, ast.AST]]) -> list[tuple[FileModel, Function]]:
+        """The functions of the project that code may call, directly or not."""
+        found: dict[ast.AST, tuple[FileModel, Function]] = {}
+        pending = list(nodes)
+        while pending:
+            file, node = pending.pop()
+            file.see(node)
+            if isinstance(node, FUNCTIONS):
+                file.look_into(node)
+            for inner in ast.walk(node):
+                for home, function in self.callees(inner, file) if isinstance(inner, ast.Call) else ():
+                    if function not in found:
+                        found[function] = (home, function)
+                        pending.append((home, function))
+        return list(found.values())
+
+    # --- classes ---
+
+    def instance(self, value: Value, file: FileModel) -> Value:
+        return classes.instance(value, file, self)
+
+    def kind_of_class(self, node: ast.ClassDef, file: FileModel) -> Kind:
+        """What sort of objects a class makes: ``MODEL``, ``DATASET``, …, ``INSTANCE``, or ``HEIR``."""
+        return classes.kind_of_class(file, node, self)
+
+    def lineage(self, node: ast.ClassDef, file: FileModel) -> list[tuple[FileModel, ast.ClassDef]]:
+        """A class, and those of the project that it derives from."""
+        return classes.lineage((file, node), self)
+
+    def method(self, node: ast.ClassDef, name: str, file: FileModel) -> tuple[FileModel, Function] | None:
+        """A method of a class, inherited ones too."""
+        for home, one_ in self.lineage(node, file):
+            for item in home.methods(one_):
+                if item.name == name:
+                    return home, item
+        return None
+
+    # --- loops and flows ---
+
+    def iterated(self, node: ast.expr, file: FileModel) -> tuple[ast.expr, list[Value]]:
+        """The expression of the loader that a loop goes through, behind ``enumerate`` and progress bars, and what it
+        may be."""
+        while isinstance(node, ast.Call) and node.args:
+            values = self.values(node, file)
+            if values.of_kind(Kind.LOADER) or not values.of_kind(Kind.CONTAINER):
+                break
+            node = node.args[0]
+        return node, self.values(node, file).of_kind(Kind.LOADER)
+
+    def flow(self, node: ast.expr, file: FileModel) -> Flow:
+        """Where the value of an expression goes."""
+        return flow_of(node, file, self)
+
+    def uses(self, node: ast.expr, file: FileModel) -> Uses:
+        """What the value of an expression is used for, wherever it goes."""
+        return uses_of(node, file, self)
+
+
+__all__ = ["Kind", "ProgramModel", "Reach", "Value", "Values"]

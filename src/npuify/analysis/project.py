@@ -1,0 +1,362 @@
+"""What a rule may know of the project's other files: its modules, their re-exports, and who defines ``cuda``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from npuify.source.python import PythonSource
+from npuify.source.text import UnreadableText
+from npuify.words import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from npuify.source.scopes import Binding
+    from npuify.words import Words
+
+_OWN_CUDA = re.compile(
+    rb"(?<!\w)def[ \t]+(?:is_)?cuda\b|self\.(?:is_)?cuda[ \t]*(?::|=[^=])|[ \t](?:is_)?cuda[ \t]*(?::|=[^=])"
+)
+OWN_CUDA_WORDS = (
+    b"def cuda",
+    b"def is_cuda",
+    *(
+        before + b"cuda" + after
+        for before in (b"self.", b"self.is_", b" ", b"\t", b" is_")
+        for after in (b" =", b":", b"=")
+    ),
+)
+
+
+def may_define_cuda(raw: bytes, lower: bytes, words: Words | None = None) -> bool:
+    """Whether a file's text may hold a class with a ``cuda`` or ``is_cuda`` of its own.
+
+    Args:
+        raw: the file's bytes.
+        lower: the same in lower case.
+        words: finds ``OWN_CUDA_WORDS``.
+    """
+    words = words or words_of(*OWN_CUDA_WORDS)
+    for start, _ in words.places(lower):
+        if _OWN_CUDA.match(raw, start):
+            line = max(raw.rfind(b"\n", 0, start), raw.rfind(b"\r", 0, start)) + 1
+            if not raw[start : start + 1].isspace() or not raw[line:start].strip():
+                return True
+    return False
+
+
+_TENSOR_BASES = ("torch.Tensor", "torch.nn.Module", "torch.nn.Parameter")
+_MAX_HOPS = 16
+EVERY_FILE = "*"
+"""Stands for all of a project's modules among the files that something depends on."""
+_TESTS = frozenset(("test", "tests", "testing", "unit_tests"))
+_SOURCE_FOLDERS = frozenset(("src", "python", "lib"))
+_OWN_NAMES = frozenset(("cuda", "is_cuda"))
+
+
+class OwnCuda(msgspec.Struct, frozen=True):
+    """A class of the project with its own ``cuda`` or ``is_cuda``."""
+
+    qualified: str
+    methods: frozenset[str]
+    """``cuda`` or ``is_cuda``, where it is a method."""
+    attributes: frozenset[str]
+    """The same, where it is a property or another attribute."""
+    is_torch: bool
+    """It derives from a torch module or tensor, as far as its bases are known."""
+    is_test: bool = False
+
+
+def module_name(relative: str) -> str:
+    """The dotted module name of a file, ``src/`` layouts included."""
+    parts = relative[: -len(".py")].split("/") if relative.endswith(".py") else relative.split("/")
+    if parts and parts[0] in _SOURCE_FOLDERS and len(parts) > 1:
+        parts = parts[1:]
+    if parts and parts[-1] == "__init__":
+        parts = parts[:-1]
+    return ".".join(parts)
+
+
+def is_test(relative: str) -> bool:
+    """Whether a file belongs to a project's tests, by its path."""
+    folders, _, name = relative.rpartition("/")
+    return (
+        name.startswith("test_") or name in ("conftest.py", "tests.py") or bool(_TESTS.intersection(folders.split("/")))
+    )
+
+
+class ProjectIndex:
+    """Facts about all Python files of a project, cheap to send to a worker process.
+
+    Args:
+        root: the project's root.
+        files: relative paths of its Python files.
+        own_cuda_files: those whose text may define ``cuda`` in a class.
+        supports_npu: those that ask whether they run on an NPU: the program is made for several kinds of device.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        files: list[str],
+        own_cuda_files: list[str],
+        supports_npu: list[str] | None = None,
+    ) -> None:
+        self.root = root
+        self.supports_npu = supports_npu or []
+        self.own_cuda_files = own_cuda_files
+        self._own_set = frozenset(own_cuda_files)
+        self.modules = {module_name(relative): relative for relative in files}
+        self.dependencies: set[str] = set()
+        """Files that what this view said depends on; ``EVERY_FILE`` where what they all hold counts."""
+        self._own_cuda: list[tuple[OwnCuda, ...]] = []
+        self._load = lru_cache(maxsize=48)(partial(_load, root, self._own_set))
+        self._suffixes: dict[str, str] = {}
+        self._files_with: dict[bytes, list[str]] = {}
+        self._reexports: dict[str, tuple[str | None, tuple[str, ...]]] = {}
+        """What names stand for, with the files that this depends on."""
+        self.remembered: dict[str, Any] = {}
+        """What rules that look at several files at once keep for the next file."""
+        self.packages = frozenset(name.partition(".")[0] for name in self.modules)
+        """The top-level packages and modules of the project."""
+        self._tops = {part for name in self.modules for part in name.split(".")} | _SOURCE_FOLDERS
+
+    def __reduce__(self) -> tuple[type[ProjectIndex], tuple[Path, list[str], list[str], list[str]]]:
+        return ProjectIndex, (self.root, list(self.modules.values()), self.own_cuda_files, self.supports_npu)
+
+    def view(self) -> ProjectIndex:
+        """The same index, with ``dependencies`` of its own."""
+        view = object.__new__(ProjectIndex)
+        view.__dict__.update(self.__dict__)
+        view.dependencies = set()
+        return view
+
+    def forget(self) -> None:
+        """Let go of the files that were parsed; they refer to this index and would wait for the collector with it."""
+        self._load.cache_clear()
+        self._own_cuda.clear()
+        self._files_with.clear()
+        self._reexports.clear()
+        self.remembered.clear()
+
+    # --- modules ---
+
+    def files_with(self, word: bytes) -> list[str]:
+        """The Python files in whose text a word stands, as their relative paths; ones that cannot be read, too."""
+        if word not in self._files_with:
+            found = []
+            for relative in self.modules.values():
+                try:
+                    if word in (self.root / relative).read_bytes():
+                        found.append(relative)
+                except OSError:
+                    found.append(relative)
+            self._files_with[word] = found
+        return self._files_with[word]
+
+    def file_of(self, module: str) -> str | None:
+        """The file of a module, also where the import path starts below the project's root (scripts in a folder)."""
+        found = self.modules.get(module)
+        if found is None and module:
+            if not self._suffixes:
+                for name, relative in self.modules.items():
+                    parts = name.split(".")
+                    for start in range(1, len(parts)):
+                        self._suffixes.setdefault(".".join(parts[start:]), relative)
+            found = self._suffixes.get(module)
+            head, _, rest = module.partition(".")
+            if found is None and head in _SOURCE_FOLDERS:
+                # Such a folder may also be a package of that name.
+                found = self.modules.get(rest)
+        return found
+
+    def load(self, relative: str) -> PythonSource | None:
+        """Another file of the project, parsed; None where it cannot be."""
+        self.dependencies.add(relative)
+        return self._load(relative)
+
+    def binding(self, qualified: str) -> tuple[PythonSource, list[Binding]] | None:
+        """Where the project binds ``package.module.name`` at module level."""
+        module, _, name = qualified.rpartition(".")
+        relative = self.file_of(module)
+        if relative is None:
+            return None
+        source = self.load(relative)
+        if source is None:
+            return None
+        bindings = source.scope.names.get(name)
+        return (source, bindings) if bindings else None
+
+    def definition(self, qualified: str) -> ast.AST | None:
+        """The function or class that ``package.module.name`` is in the project, or None."""
+        if qualified.partition(".")[0] not in self._tops:
+            return None
+        module, _, name = qualified.rpartition(".")
+        relative = self.file_of(module)
+        source = self.load(relative) if relative is not None else None
+        return source.definition(name) if source is not None else None
+
+    def reexport(self, qualified: str) -> str | None:
+        """What a name of one of the project's modules stands for in the end (``pkg.compat.cuda`` → ``torch.cuda``).
+
+        None where the project does not hold the module, or the name is a thing of its own.
+        """
+        if qualified.partition(".")[0] not in self._tops:
+            return None
+        known = self._reexports.get(qualified)
+        if known is None:
+            view = self.view()
+            known = self._reexports[qualified] = (view._reexport(qualified), tuple(view.dependencies))
+        target, files = known
+        self.dependencies.update(files)
+        return target
+
+    def _reexport(self, qualified: str) -> str | None:
+        prefix = qualified
+        rest: list[str] = []
+        for _ in range(6):
+            head, _, tail = prefix.rpartition(".")
+            if not head:
+                return None
+            if self.file_of(head) is not None:
+                target = self._name_in(head, tail)
+                if target is None or target == prefix:
+                    return None
+                return ".".join([target, *rest])
+            rest.insert(0, tail)
+            prefix = head
+        return None
+
+    def provides(self, qualified: str) -> bool:
+        """Whether ``from module import *`` of a module of the project brings a name."""
+        module, _, name = qualified.rpartition(".")
+        if name.startswith("_") or qualified.partition(".")[0] not in self._tops or self.file_of(module) is None:
+            return False
+        return self._name_in(module, name) is not None
+
+    def class_named(self, qualified: str) -> str | None:
+        """The class that a qualified name denotes, under the name of the module that defines it.
+
+        Told only in projects with classes that have a ``cuda`` of their own; elsewhere nothing depends on it.
+        """
+        if not self.own_cuda_files or qualified.partition(".")[0] not in self._tops:
+            return None
+        name = self.reexport(qualified) or qualified
+        return name if isinstance(self.definition(name), ast.ClassDef) else None
+
+    def _name_in(self, module: str, name: str, seen: set[tuple[str, str]] | None = None) -> str | None:
+        seen = set() if seen is None else seen
+        for _ in range(_MAX_HOPS):
+            if (module, name) in seen:
+                return None
+            seen.add((module, name))
+            relative = self.file_of(module)
+            if relative is None:
+                return f"{module}.{name}"
+            source = self.load(relative)
+            if source is None:
+                return None
+            target = source.name_target(name, source.scope)
+            if target is None and name not in source.scope.names:
+                through = (self._name_in(star, name, seen) for star in source.scope.star_imports if self.file_of(star))
+                return next((found for found in through if found is not None), None)
+            if target is None or target == f"{source.module}.{name}":
+                return target
+            module, _, name = target.rpartition(".")
+            if not module:
+                return target
+        return None
+
+    # --- classes with a `cuda` of their own ---
+
+    @property
+    def own_cuda(self) -> tuple[OwnCuda, ...]:
+        """The project's classes that define ``cuda`` or ``is_cuda`` themselves."""
+        if not self._own_cuda:
+            found = []
+            for relative in self.own_cuda_files:
+                source = self._load(relative)
+                if source is not None:
+                    found += _own_cuda_in(source)
+            self._own_cuda.append(tuple(found))
+        return self._own_cuda[0]
+
+    def defines(self, name: str, *, called: bool, seen_from: str) -> list[OwnCuda]:
+        """The project's classes that define ``name`` (``cuda`` or ``is_cuda``) as a method, or as an attribute.
+
+        Classes of tests count only for files of tests.
+        """
+        tests_count = is_test(seen_from)
+        return [
+            own
+            for own in self.own_cuda
+            if name in (own.methods if called else own.attributes) and (tests_count or not own.is_test)
+        ]
+
+
+def _load(root: Path, own_cuda_files: frozenset[str], relative: str) -> PythonSource | None:
+    try:
+        raw = (root / relative).read_bytes()
+        words = words_of(b"cuda") if relative in own_cuda_files else words_of()
+        return PythonSource(relative, module_name(relative), raw, words)
+    except (OSError, UnreadableText, SyntaxError):
+        return None
+
+
+_SELF_CUDA = re.compile(rb"self\.(?:is_)?cuda\b")
+
+
+def _classes(tree: ast.Module) -> Iterator[ast.ClassDef]:
+    """The classes of a file, in no certain order; expressions hold none."""
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.ClassDef):
+            yield node
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, field, None)
+            if isinstance(inner, list):  # the body of a lambda is an expression
+                pending += inner
+
+
+def _own_cuda_in(source: PythonSource) -> list[OwnCuda]:
+    found = []
+    for node in _classes(source.tree):
+        methods: set[str] = set()
+        attributes: set[str] = set()
+        for item in node.body:
+            if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                is_property = any("property" in ast.dump(decorator) for decorator in item.decorator_list)
+                (attributes if is_property else methods).add(item.name)
+                if _SELF_CUDA.search(source.data, source.start(item), source.end(item)):
+                    attributes |= _self_attributes(item)
+            elif isinstance(item, (ast.Assign, ast.AnnAssign)):
+                targets = item.targets if isinstance(item, ast.Assign) else [item.target]
+                attributes |= {target.id for target in targets if isinstance(target, ast.Name)}
+        methods &= _OWN_NAMES
+        attributes &= _OWN_NAMES
+        if methods or attributes:
+            bases = [source.qualname(base, source.scope) or "" for base in node.bases]
+            is_torch = any(base.startswith("torch.") or base in _TENSOR_BASES for base in bases)
+            qualified = f"{source.module}.{node.name}"
+            found.append(
+                OwnCuda(qualified, frozenset(methods), frozenset(attributes), is_torch, is_test(source.relative))
+            )
+    return found
+
+
+def _self_attributes(function: ast.AST) -> set[str]:
+    return {
+        node.attr
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "self"
+    }

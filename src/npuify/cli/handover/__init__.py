@@ -1,0 +1,1 @@
+"""``npuify checklist`` and ``npuify skill``: what is handed over with a migrated project."""

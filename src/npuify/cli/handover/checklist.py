@@ -1,0 +1,45 @@
+"""``npuify checklist``."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.handover.record import DoctorOption, ProjectArgument, ResultsOption, record
+from npuify.cli.options import JobsOption, OutputOption, StyleOption, TorchNpuOption  # noqa: TC001 - typer reads them
+
+
+class ChecklistFormat(str, Enum):
+    """As ``npuify.handover.pages.FORMATS``."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
+    HTML = "html"
+
+
+def checklist(
+    project: ProjectArgument,
+    format: Annotated[ChecklistFormat, typer.Option("--format", help="How to write the list.")] = ChecklistFormat.TEXT,
+    output: OutputOption = None,
+    doctor: DoctorOption = None,
+    results: ResultsOption = None,
+    torch_npu: TorchNpuOption = None,
+    style: StyleOption = None,
+    jobs: JobsOption = None,
+) -> int:
+    """The checklist of a migration: each point with its state, and what that state rests on.
+
+    Rests on a scan of today, and on the reports in npuify-report/ and those that are named. What has no report counts
+    as not done. Exits with 0 where every point is done, else with 1.
+    """
+    from npuify.cli.output import put
+    from npuify.handover import checklist as made_from
+    from npuify.handover.pages import render
+
+    made = made_from(record(project, doctor=doctor, results=results, torch_npu=torch_npu, style=style, jobs=jobs))
+    put(render(made, format.value), output, exact=format is not ChecklistFormat.TEXT)
+    return NOTHING_LEFT if made.complete else FINDINGS_REMAIN

@@ -1,0 +1,93 @@
+"""``npuify skill``."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.handover.record import DoctorOption, ResultsOption, SourceOption, record
+from npuify.cli.options import JobsOption, StyleOption, TorchNpuOption, UnsafeOption  # noqa: TC001 - typer reads them
+
+
+class Language(str, Enum):
+    """As ``npuify.handover.texts.LANGUAGES``."""
+
+    EN = "en"
+    ZH = "zh"
+
+
+def skill(
+    project: Annotated[
+        Path | None,
+        typer.Argument(metavar="PROJECT", help="The migrated project; or one that is not migrated yet."),
+    ] = None,
+    destination: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--destination", metavar="DIR", help="Write the skill into DIR/NAME; or name the file, SKILL.md."
+        ),
+    ] = None,
+    language: Annotated[Language, typer.Option("--language", help="English or Chinese.")] = Language.EN,
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The skill's name; else of the project's.")] = "",
+    commands: Annotated[
+        list[str] | None,
+        typer.Option("--command", metavar="COMMAND", help="What starts the migrated project. May be repeated."),
+    ] = None,
+    source: SourceOption = None,
+    doctor: DoctorOption = None,
+    results: ResultsOption = None,
+    torch_npu: TorchNpuOption = None,
+    style: StyleOption = None,
+    unsafe: UnsafeOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a skill that is there already.")] = False,
+    validate: Annotated[
+        Path | None, typer.Option("--validate", metavar="PATH", help="Only check a skill: its folder or SKILL.md.")
+    ] = None,
+    jobs: JobsOption = None,
+) -> int:
+    """Write a guide, for people and coding agents, that repeats the move of this very project.
+
+    It rests on the scan, the migration's report, the patch from the source, the doctor's report and the verifications
+    that really happened; what did not happen is marked as such. With --validate: exits with 1 where something is wrong.
+    """
+    from npuify.model import NpuifyError
+
+    if validate is not None:
+        if project is not None or destination is not None:
+            raise NpuifyError("--validate checks a skill that is there: no PROJECT, no -o")
+        return _validate(validate)
+    if project is None or destination is None:
+        raise NpuifyError("what of, and where to?", advice="npuify skill PROJECT -o DIR")
+    from npuify.handover.write import write_skill
+
+    known = record(
+        project,
+        source=source,
+        doctor=doctor,
+        results=results,
+        torch_npu=torch_npu,
+        style=style,
+        unsafe=unsafe,
+        jobs=jobs,
+    )
+    written = write_skill(known, destination, name=name, language=language.value, commands=commands or (), force=force)
+    typer.echo(f"Written to {written.folder}: {', '.join(written.files)}")
+    if not commands:
+        typer.echo("No step starts the project: name one with --command, as you use it on the migrated project.")
+    return _validate(written.folder / "SKILL.md")
+
+
+def _validate(path: Path) -> int:
+    from npuify.handover.validate import validate
+
+    faults = validate(path)
+    for fault in faults:
+        place = f"{fault.file}:{fault.line}" if fault.line else fault.file
+        typer.echo(f"{fault.severity}: {place}: {fault.message}")
+    errors = sum(fault.severity == "error" for fault in faults)
+    typer.echo(f"{path}: {'no fault' if not faults else f'{errors} errors, {len(faults) - errors} warnings'}")
+    return FINDINGS_REMAIN if errors else NOTHING_LEFT

@@ -1,0 +1,1 @@
+"""``npuify verify …``."""

@@ -1,0 +1,110 @@
+"""``npuify verify capture``."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.options import ModuleOption, ProgramArgument, PythonOption, size_in_bytes
+
+
+class Level(str, Enum):
+    """What is recorded."""
+
+    MODULE = "module"
+    OPERATOR = "operator"
+
+
+class Device(str, Enum):
+    """Where the program runs."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    SIMULATED = "simulated"
+
+
+class Dropout(str, Enum):
+    """What becomes of dropout."""
+
+    OFF = "off"
+    SAME = "same"
+    KEEP = "keep"
+
+
+def capture(
+    program: ProgramArgument = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="The folder that the capture goes to.")
+    ] = None,
+    module: ModuleOption = None,
+    steps: Annotated[int, typer.Option(min=0, help="Stop after so many steps; 0: run to the end.")] = 2,
+    level: Annotated[Level, typer.Option(help="Record modules only, or the functions they call, too.")] = Level.MODULE,
+    tensors: Annotated[
+        bool,
+        typer.Option(
+            "--tensors/--stats", help="Keep whole tensors (up to a million values), or statistics and a sample."
+        ),
+    ] = False,
+    samples: Annotated[int, typer.Option(min=16, help="Values of each tensor that --stats keeps.")] = 1024,
+    seed: Annotated[int, typer.Option(min=0, help="The seed that the program starts from.")] = 1234,
+    dropout: Annotated[
+        Dropout, typer.Option(help="Turn dropout off, draw its masks on the CPU (the same everywhere), or keep it.")
+    ] = Dropout.OFF,
+    device: Annotated[
+        Device, typer.Option(help="What the program chooses, the CPU (CUDA is hidden), or simulated NPUs.")
+    ] = Device.AUTO,
+    devices: Annotated[int, typer.Option(min=1, max=64, help="Simulated NPUs, with --device simulated.")] = 8,
+    calls: Annotated[int, typer.Option(min=1, help="Calls of one model to record in each step.")] = 2,
+    limit: Annotated[
+        str, typer.Option(metavar="SIZE", help="Disk that one process fills with values at most.")
+    ] = "4GiB",
+    force: Annotated[bool, typer.Option("--force", help="Replace a capture that is there.")] = False,
+    python: PythonOption = "",
+) -> int:
+    """Run a program and record what its modules take, give and learn, to hold it against another run.
+
+    Seeds, the order of data, random numbers and dropout are made the same on every device. The program is stopped after
+    --steps. Exits with 0, with 1 where the program failed, with 2 where nothing could be captured.
+
+    Examples: npuify verify capture -o cuda train.py --epochs 1;
+    npuify verify capture -o npu --device simulated torchrun --nproc_per_node 2 train.py
+    """
+    from npuify.model import NpuifyError
+    from npuify.verify.capture.launch import capture as run
+    from npuify.verify.capture.settings import Settings
+
+    if output is None:
+        raise NpuifyError("no folder for the capture is named", advice="npuify verify capture -o DIR PROGRAM")
+    arguments = list(program or [])
+    settings = Settings(
+        steps=steps,
+        level=level.value,
+        samples=1 << 20 if tensors else samples,
+        seed=seed,
+        dropout=dropout.value,
+        calls=calls,
+        limit=size_in_bytes(limit),
+    )
+    done = run(
+        [module, *arguments] if module else arguments,
+        output,
+        settings,
+        module=bool(module),
+        device=device.value,
+        devices=devices,
+        python=python,
+        force=force,
+    )
+    many = f"{done.ranks} processes, " if done.ranks > 1 else ""
+    typer.echo(
+        f"npuify: captured {many}{done.steps} steps, {done.values / 2**20:.1f} MiB of values, into {done.folder} "
+        f"({done.seconds:.1f} s, {done.spent:.1f} s of them for the capture)",
+        err=True,
+    )
+    for note in done.notes:
+        typer.echo(f"npuify: {note}", err=True)
+    return FINDINGS_REMAIN if done.code else NOTHING_LEFT

@@ -1,0 +1,44 @@
+"""``npuify verify profile``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.options import OutputOption, PageFormat, PageFormatOption
+
+
+def verify_profile(
+    profile: Annotated[Path, typer.Argument(metavar="PATH", help="What the profiler wrote: a folder, or a trace.")],
+    rank: Annotated[
+        str, typer.Option("--rank", metavar="N", help="Whose details are told; default: the slowest.")
+    ] = "",
+    torch_npu: Annotated[
+        str,
+        typer.Option(
+            "--torch-npu",
+            metavar="VERSION",
+            help="For a profile without an NPU: the release whose table tells which operators the CPU would compute.",
+        ),
+    ] = "",
+    no_trace: Annotated[bool, typer.Option("--no-trace", help="Read the tables only, not the trace.")] = False,
+    format: PageFormatOption = PageFormat.TEXT,
+    output: OutputOption = None,
+) -> int:
+    """Say where the time of a step goes, what it waits for, and which advice for NPUs holds.
+
+    Reads outputs of torch_npu's profiler, of msprof, and traces of PyTorch's profiler (CUDA, CPU, simulated NPU).
+    Exit code: 0 where no advice holds, 1 where some does, 2 for wrong use.
+    """
+    from npuify.cli.output import put_judgement
+    from npuify.knowledge import choose_release
+    from npuify.verify.profile import page, text
+    from npuify.verify.profile.run import read_profile
+
+    release = choose_release(torch_npu, None).torch_npu if torch_npu else ""
+    report = read_profile(profile, rank=rank, torch_npu=release, trace=not no_trace)
+    put_judgement(report, format.value, output, text=text.render_text, json=text.render_json, html=page.render_html)
+    return FINDINGS_REMAIN if report.advice else NOTHING_LEFT

@@ -1,0 +1,89 @@
+"""Which lines are worth a look: those with a piece of a word, or a code, of the tables."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+DIGITS: Final = b"0123456789"
+
+STEMS: Final = (
+    b"rror",
+    b"RROR",
+    b"xcept",
+    b"raceback",
+    b'File "',
+    b"ailed",
+    b"imeout",
+    b"annot",
+    b"ignal",
+    b"illed",
+    b"CAUTION",
+    b"fault",
+    b"ot support",
+    b"ot implem",
+    b"ot match",
+    b"arning:",
+    b"oneType",
+    b"undefined sym",
+    b"urrently supp",
+    b"ot found",
+    b"nvalid p",
+    b"ouble free",
+    b"orrupted ",
+    b"erminate call",
+    b"oss is nan",
+    b"unreachable",
+    b"nsupported ",
+    b"ot known",
+    b"has no attr",
+    b"etries exc",
+    b"t connect",
+    b"was aborted",
+    b"oo many open",
+    b"oom-kill",
+    b"exited unexp",
+    b"at minimum",
+)
+"""A line without any of these, and without a code of CANN, is not looked at. Each is searched in a whole piece at once;
+a test demands that every row of the tables has one."""
+
+HEXADECIMAL: Final = re.compile(rb"0x[0-9a-fA-F]+")
+CODE: Final = re.compile(rb"E[A-Z]\d{4}")
+CODE_SHAPE: Final = re.compile(rb"E[A-Z](?![A-Za-z])")
+"""A code of CANN without its digits."""
+HAS_CODE: Final = re.compile(rb"E[A-Z]?(?![A-Za-z])|ERR(?!O)|code|result|errno|Code|failure")
+NUMBERS: Final = re.compile(rb"E[A-Z0-9R]{1,2}\d{4,5}|\d{6}")
+
+
+def process(line: bytes) -> bytes:
+    """What tells a line's process apart, without reading it: the beginning that a launcher writes."""
+    first = line[:1]
+    if first == b"(":
+        return line[: line.find(b")")]
+    if first == b"[" and line[1:2] in b"rd123456789":
+        return line[:12]
+    return line[:5] if first.isdigit() else b""
+
+
+def starts_with_stems(text: bytes, code: re.Pattern[bytes]) -> set[int]:
+    """Where lines begin that hold a stem or a code."""
+    starts = set()
+    for stem in STEMS:
+        at = text.find(stem)
+        while at >= 0:
+            starts.add(text.rfind(b"\n", 0, at) + 1)
+            end = text.find(b"\n", at)
+            at = text.find(stem, end) if end >= 0 else -1
+    for found in code.finditer(text):
+        starts.add(text.rfind(b"\n", 0, found.start()) + 1)
+    return starts
+
+
+def with_stems(text: bytes, code: re.Pattern[bytes]) -> set[bytes]:
+    """Lines that hold a stem or a code."""
+    found = set()
+    for start in starts_with_stems(text, code):
+        end = text.find(b"\n", start)
+        found.add(text[start:] if end < 0 else text[start:end])
+    return found

@@ -1,0 +1,202 @@
+"""What earlier scans found in files that have not changed since, so that a second scan reads next to nothing.
+
+What is known of a file holds as long as it, and every other file of the project that this depends on, has the same size
+and time of change, and npuify, Python, the release, the rules and the list of the project's files are the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from npuify import version
+from npuify.model import FileError, Finding  # noqa: TC001 - msgspec reads the annotations
+from npuify.project.traces import Trace
+from npuify.rules.packages.extensions.build import Build  # noqa: TC001 - msgspec reads the annotations
+from npuify.source.native_file import NativeFile  # noqa: TC001 - msgspec reads the annotations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from npuify.rules.selection import Selection
+
+_TOO_NEW = 2_000_000_000
+"""Nanoseconds. A file changed so shortly ago may change again without its time showing it."""
+
+Stamp = tuple[int, int]
+"""Time of change in nanoseconds, and size in bytes."""
+
+
+class CachedResult(msgspec.Struct, array_like=True):
+    """What the rules found in a file, and the other files that this depends on."""
+
+    findings: list[Finding]
+    errors: list[FileError]
+    dependencies: list[tuple[str, Stamp]]
+
+
+class CachedExtensions(msgspec.Struct, array_like=True):
+    """What a Python file has to do with the project's own extensions."""
+
+    builds: list[Build]
+    calls: list[tuple[tuple[str, str], str]] = []
+    """Module and name of each operator that it calls, and where."""
+
+
+class CachedFile(msgspec.Struct, array_like=True):
+    """What is known of one file. ``result`` is None where the rules were not asked."""
+
+    stamp: Stamp
+    concerns: bool
+    own_cuda: bool
+    supports_npu: bool = False
+    trace: Trace = Trace()
+    result: CachedResult | None = None
+    native: NativeFile | None = None
+    """What a file of C++ or CUDA holds."""
+    may_bind: bool | None = None
+    """Whether a file of C++ or CUDA can hand anything to Python; None where that was not asked."""
+    extensions: CachedExtensions | None = None
+    """Of a Python file, where the project has extensions."""
+
+
+class CacheContents(msgspec.Struct, array_like=True):
+    """What one scan leaves for the next."""
+
+    key: str = ""
+    """Digest of what the scan asked for, and of npuify itself; of another scan nothing holds."""
+    project: str = ""
+    """Digest of what any result may depend on: the project's files, and what all of them show."""
+    operators: str = ""
+    """Digest of the operators whose calls were sought."""
+    files: dict[str, CachedFile] = {}
+
+
+def stamp(location: str) -> Stamp | None:
+    """The stamp of a file, or None where it is not there."""
+    try:
+        found = os.stat(location)  # noqa: PTH116 - asked once a file
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+class ScanCache:
+    """The cache of one project: what the last scan left, as it was when this was made.
+
+    Args:
+        root: the project's root.
+        selection, torch_npu: what the scan asks for; what other scans left does not hold.
+        style: a text for the style of the run, and what it knows of the project; empty for the plain one.
+        enabled: False knows nothing and keeps nothing.
+    """
+
+    def __init__(self, root: Path, selection: Selection, torch_npu: str, *, enabled: bool, style: str = "") -> None:
+        self._location = (
+            _folder() / f"{hashlib.sha256(str(root).encode()).hexdigest()[:24]}.msgpack" if enabled else None
+        )
+        chosen = (*selection.select, "-", *selection.ignore, "-", selection.opt_ins.digest(), style)
+        self._key = digest([_own_code(), sys.version, torch_npu, *chosen]) if enabled else ""
+        self._started = time.time_ns()
+        self._last = _read(self._location, self._key) if self._location is not None else CacheContents()
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether anything is kept."""
+        return self._location is not None
+
+    def file(self, relative: str, now: Stamp | None) -> CachedFile | None:
+        """What is known of a file that has this stamp."""
+        known = self._last.files.get(relative)
+        return known if known is not None and known.stamp == now else None
+
+    def extensions(self, relative: str, now: Stamp | None) -> CachedExtensions | None:
+        """The extensions that a Python file with this stamp builds and calls; None where that is not known."""
+        known = self.file(relative, now)
+        return known.extensions if known is not None else None
+
+    def has_calls_of(self, operators: str) -> bool:
+        """Whether the calls that are known are those of these operators, given by their digest."""
+        return operators == self._last.operators
+
+    def result(
+        self, relative: str, now: Stamp | None, project: str, stamp_now: Callable[[str], Stamp | None]
+    ) -> CachedResult | None:
+        """What the rules found in a file, where that still holds.
+
+        Args:
+            relative, now: the file and its stamp.
+            project: as in :class:`CacheContents`, for the project as it is now.
+            stamp_now: gives the stamp of any file of the project.
+        """
+        known = self.file(relative, now)
+        if known is None or known.result is None or project != self._last.project:
+            return None
+        if any(stamp_now(other) != then for other, then in known.result.dependencies):
+            return None
+        return known.result
+
+    def save(self, files: Mapping[str, CachedFile], project: str, operators: str | None) -> None:
+        """Leave what a scan found for the next; failing to is no error, that one is only slower.
+
+        Args:
+            files: what is known of each file.
+            project: as in :class:`CacheContents`.
+            operators: the same; None where no calls were sought.
+        """
+        if self._location is None:
+            return
+        kept = {relative: file for relative, file in files.items() if self._started - file.stamp[0] > _TOO_NEW}
+        contents = CacheContents(self._key, project, self._last.operators if operators is None else operators, kept)
+        with contextlib.suppress(OSError):
+            _write(self._location, msgspec.msgpack.encode(contents))
+
+
+def _read(location: Path, key: str) -> CacheContents:
+    try:
+        contents = msgspec.msgpack.decode(location.read_bytes(), type=CacheContents)
+    except (OSError, msgspec.MsgspecError):
+        return CacheContents()
+    return contents if contents.key == key else CacheContents()
+
+
+def _write(location: Path, data: bytes) -> None:
+    location.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=location.parent, prefix="scan-")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        os.replace(temporary, location)  # noqa: PTH105
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)  # noqa: PTH108
+        raise
+
+
+def _folder() -> Path:
+    import platformdirs
+
+    return Path(os.environ.get("NPUIFY_CACHE_DIR") or platformdirs.user_cache_dir("npuify", appauthor=False)) / "scan"
+
+
+def _own_code() -> str:
+    """Changes whenever a file of npuify itself does."""
+    package = Path(version.__file__).parent
+    newest = 0
+    for folder, _, names in os.walk(package):
+        if not folder.endswith("__pycache__"):
+            newest = max(newest, *(os.stat(f"{folder}/{name}").st_mtime_ns for name in names), 0)  # noqa: PTH116
+    return f"{version.__version__} {newest}"
+
+
+def digest(parts: Iterable[str]) -> str:
+    """A short text that differs between other texts."""
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()

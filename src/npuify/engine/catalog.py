@@ -1,0 +1,122 @@
+"""Every rule, and which of them a run asks: the modules below register their rules as they are imported."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npuify.model import NpuifyError
+from npuify.rules.opt_ins import OptIns
+from npuify.rules.registry import registered
+from npuify.rules.selection import Selection
+
+if TYPE_CHECKING:
+    from npuify.options import Options
+    from npuify.rules.registry import Rule
+
+MODULES = (
+    "rules.devices.imports",
+    "styles.imports",
+    "styles.cuda_only_imports",
+    "styles.transfer",
+    "rules.placement.program",
+    "rules.devices.names",
+    "rules.devices.names_in_strings",
+    "rules.devices.parameters",
+    "rules.devices.methods",
+    "rules.devices.device_strings",
+    "rules.devices.tensor_types",
+    "rules.devices.capability",
+    "rules.devices.nccl_version",
+    "rules.devices.backend_switches",
+    "rules.devices.errors",
+    "rules.precision.amp",
+    "rules.precision.apex",
+    "rules.precision.apex_imports",
+    "rules.precision.apex_amp",
+    "rules.distributed.backends",
+    "rules.devices.profiling",
+    "rules.environment.python_variables",
+    "rules.devices.libraries",
+    "rules.attention.rewrites",
+    "rules.attention.imports",
+    "rules.attention.fused_operators",
+    "rules.packages.imports",
+    "rules.operators.limits",
+    "rules.operators.operators",
+    "rules.operators.dynamic_shapes",
+    "rules.operators.kernels",
+    "rules.operators.operator_limits",
+    "rules.precision.chips",
+    "rules.operators.chips",
+    "rules.attention.chips",
+    "rules.distributed.collectives",
+    "rules.distributed.training_frameworks",
+    "rules.distributed.framework_arguments",
+    "rules.distributed.data_parallel",
+    "rules.training.loops",
+    "rules.training.data_loading",
+    "rules.training.checkpoints",
+    "rules.training.measuring",
+    "rules.training.performance",
+    "engine.unparsed",
+    "engine.traced",
+    "rules.packages.dependencies",
+    "rules.custom.findings",
+    "rules.operators.cpu_fallback",
+    "rules.operators.stand_ins",
+    "rules.packages.third_party",
+    "rules.packages.extensions.survey",
+    "rules.packages.extensions.builders",
+    "rules.packages.extensions.triton_kernels",
+    "rules.packages.extensions.cmake",
+    "rules.environment.variables",
+    "rules.environment.options",
+    "rules.environment.shell_commands",
+    "rules.environment.batch_systems",
+    "rules.environment.container_commands",
+    "rules.environment.containers",
+    "rules.environment.settings",
+    "engine.text_files.analyser",
+    "rules.environment.line_ends",
+)
+
+
+def all_rules() -> dict[str, Rule]:
+    """Every rule by code, in the order of their codes."""
+    for name in MODULES:
+        import_module(f"npuify.{name}")
+    return dict(sorted(registered().items()))
+
+
+def unknown_words(selection: Selection) -> list[str]:
+    """The words in ``select`` and ``ignore`` of a selection that name no rule."""
+    rules = all_rules().values()
+    return [
+        word
+        for word in (*selection.select, *selection.ignore)
+        if not any(rule.code.startswith(word.upper()) or rule.name == word for rule in rules)
+    ]
+
+
+def checked_selection(options: Options) -> Selection:
+    """The selection that the options ask for.
+
+    Raises:
+        NpuifyError: a code or name in it is unknown.
+    """
+    from npuify.rules.custom.reader import check_together, read_rules
+
+    custom = tuple(rule for path in options.rules for rule in read_rules(Path(path)))
+    check_together(", ".join(options.rules), custom)
+    opt_ins = OptIns(
+        custom=custom,
+        cpu_fallback=options.cpu_fallback,
+        replace_unsupported=options.replace_unsupported,
+    )
+    selection = Selection(options.select, options.ignore, opt_ins)
+    unknown = unknown_words(selection)
+    if unknown:
+        raise NpuifyError(f"no rule is called {unknown[0]!r}", advice="`npuify rules` lists them all")
+    return selection

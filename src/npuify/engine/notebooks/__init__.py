@@ -1,0 +1,1 @@
+"""Notebooks: their code cells as one program, their commands as shell scripts."""

@@ -1,0 +1,43 @@
+"""What a run does only because it was asked to: custom rules, the CPU for some operators, stand-ins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npuify.rules.custom.findings import custom_findings
+from npuify.rules.custom.findings import may_concern as custom_may_concern
+from npuify.rules.operators.cpu_fallback import fallback_findings
+from npuify.rules.operators.cpu_fallback import may_concern as fallback_may_concern
+from npuify.rules.operators.stand_ins import may_concern as stand_in_may_concern
+from npuify.rules.operators.stand_ins import stand_in_findings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Finding
+    from npuify.rules.job import Job
+    from npuify.rules.opt_ins import OptIns
+
+
+def may_concern(opt_ins: OptIns, raw: bytes) -> bool:
+    """Whether a Python file or notebook can hold anything for them, by its bytes."""
+    if opt_ins.custom and custom_may_concern(opt_ins.custom, raw):
+        return True
+    if opt_ins.cpu_fallback and fallback_may_concern(raw, opt_ins.cpu_operators):
+        return True
+    return opt_ins.replace_unsupported and stand_in_may_concern(raw)
+
+
+def opt_in_findings(opt_ins: OptIns, relative: str, raw: bytes, job: Job) -> Iterator[Finding]:
+    """What they find in a Python file, not selected and not silenced yet.
+
+    Raises:
+        SyntaxError, UnreadableText: as :class:`npuify.source.python.PythonSource` does.
+    """
+    run = job.run
+    if opt_ins.custom:
+        yield from custom_findings(relative, raw, opt_ins.custom, run.project, is_later_round=job.is_later_round)
+    if opt_ins.cpu_fallback:
+        yield from fallback_findings(relative, raw, opt_ins.cpu_operators, run.project)
+    if opt_ins.replace_unsupported:
+        yield from stand_in_findings(relative, raw, run.release, run.project)

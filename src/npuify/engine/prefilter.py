@@ -1,0 +1,108 @@
+"""The prefilter: by a file's text alone, can it concern the rules, and what does it show of the project?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from npuify.analysis.project import may_define_cuda
+from npuify.engine import opt_ins
+from npuify.engine.analysers import analysers_for
+from npuify.engine.cache import CachedFile
+from npuify.engine.ruleset import RuleSet
+from npuify.model import FileError
+from npuify.project.traces import Trace, trace
+from npuify.rules.npu_support import supports_npu
+from npuify.rules.packages.imports import import_names
+
+if TYPE_CHECKING:
+    from array import array
+
+    from npuify.engine.cache import Stamp
+    from npuify.rules.selection import Selection
+
+FILES_PER_PROCESS = 1000
+"""Files to prefilter that take about as long as starting a process does."""
+
+
+class ToPrefilter(NamedTuple):
+    """A file of which nothing is known yet."""
+
+    relative: str
+    location: str
+    kind: str
+    stamp: Stamp | None
+
+
+class Prefiltered(NamedTuple):
+    """What the text of a file shows."""
+
+    file: CachedFile | None = None
+    """None where it cannot be read."""
+    matches: array[int] | None = None
+    """Those of the rules' words in a Python file, as :meth:`npuify.words.Words.matches` packs them."""
+    error: FileError | None = None
+
+
+class Prefilter:
+    """Reads files and searches them for words.
+
+    Args:
+        selection, style, place_on_npu, soc: which rules count, as :class:`npuify.engine.ruleset.RuleSet` takes them.
+        rules: those rules, where they were prepared already.
+    """
+
+    def __init__(
+        self, selection: Selection, style: str, place_on_npu: bool, soc: str, rules: RuleSet | None = None
+    ) -> None:
+        self._arguments = (selection, style, place_on_npu, soc)
+        self._opt_ins = selection.opt_ins
+        self._rules = rules or RuleSet(selection, style, place_on_npu=place_on_npu, soc=soc)
+        self._packages = import_names()
+
+    def __reduce__(self) -> tuple[type[Prefilter], tuple[Selection, str, bool, str]]:
+        return Prefilter, self._arguments
+
+    def __call__(self, file: ToPrefilter) -> Prefiltered:
+        """What a file shows."""
+        try:
+            with open(file.location, "rb") as stream:  # noqa: PTH123 - the scan's inner loop
+                raw = stream.read()
+        except OSError as error:
+            return Prefiltered(error=FileError(file.relative, f"cannot be read: {error.strerror or error}"))
+        if file.kind == "python" and b"\0" in raw[:1024]:
+            return Prefiltered(error=_not_python(file.relative, raw))
+        lower = raw.lower()
+        rules = self._rules
+        shows = Trace()
+        if file.kind in ("python", "notebook"):
+            shows = trace(lower, rules.imports, notebook=file.kind == "notebook")
+        python = file.kind == "python" and (
+            rules.may_concern(lower) or any(name.partition(".")[0] in self._packages for name, _ in shows.imports)
+        )
+        concerns = (
+            python
+            or (file.kind in ("python", "notebook") and opt_ins.may_concern(self._opt_ins, raw))
+            or any(analyser.may_concern(lower) for analyser in analysers_for(file.relative, file.kind))
+        )
+        if concerns and b"\0" in raw[:1024] and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+            return Prefiltered(error=FileError(file.relative, "is not text; it was not looked at"))
+        known = CachedFile(
+            stamp=file.stamp or (0, len(raw)),
+            concerns=concerns,
+            own_cuda=python and may_define_cuda(raw, lower, rules.own_cuda),
+            supports_npu=file.kind == "python" and supports_npu(file.relative, raw, lower, rules.support),
+            trace=shows,
+        )
+        return Prefiltered(known, rules.words.matches(lower) if python else None)
+
+
+_WIDE = ((b"\xff\xfe\0\0", "UTF-32"), (b"\0\0\xfe\xff", "UTF-32"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
+
+
+def _not_python(relative: str, raw: bytes) -> FileError:
+    """What to say of a Python file that holds zero bytes, which Python itself refuses."""
+    for mark, encoding in _WIDE:
+        if raw.startswith(mark):
+            message = f"is {encoding} text, which Python cannot run; it was not looked at"
+            return FileError(relative, message, advice="save it as UTF-8")
+    return FileError(relative, "is not text; it was not looked at")

@@ -1,0 +1,302 @@
+"""Prepare a scan: find the files, choose release and rules, prefilter, gather what rules may ask of the project.
+
+Nothing is parsed here but what the style of the run has to know.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from npuify.analysis.project import ProjectIndex
+from npuify.engine.analysers import analysers_for, kinds
+from npuify.engine.cache import ScanCache, digest, stamp
+from npuify.engine.catalog import checked_selection
+from npuify.engine.extension_survey import survey_extensions
+from npuify.engine.prefilter import FILES_PER_PROCESS, Prefilter, Prefiltered, ToPrefilter
+from npuify.engine.processes import Processes
+from npuify.engine.ruleset import RuleSet
+from npuify.engine.worker import Candidate, Worker
+from npuify.model import FileError, NpuifyError, Release, ScanResult, Survey
+from npuify.options import check_style
+from npuify.project import common_root, find_files, torch_requirement
+from npuify.project.included import included_requirements
+from npuify.project.survey import KINDS, survey
+from npuify.rules.style_plan import StylePlan
+from npuify.styles.project import plan_style
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from npuify.engine.cache import CachedFile, Stamp
+    from npuify.engine.extension_survey import ExtensionSurvey
+    from npuify.model import Finding, NativeOperator
+    from npuify.options import Options
+    from npuify.project import ProjectFile
+    from npuify.project.traces import Trace
+    from npuify.rules.selection import Selection
+
+
+_LARGEST = {"json": 300_000, **dict.fromkeys(("yaml", "toml", "ini", "env"), 1_000_000)}
+"""Bytes, by kind. A longer file of settings is data, and is not read."""
+
+
+class PreparedScan(NamedTuple):
+    """What there is to analyse, and all that analysing it takes.
+
+    Attributes:
+        root: the project's root.
+        release, soc: the release and the kind of chip aimed at.
+        selection, rules: the rules that run.
+        project: what the rules may ask of the project's other files.
+        plan: the style of the run.
+        candidates: the files to analyse, in the order of ``files``.
+        files: those of the project in which anything was sought.
+        bytes_seen: their size.
+        errors: files that could not be read.
+        survey: what the project is.
+        cache: what an earlier scan left.
+        to_cache: what is known now for the next scan, without results.
+    """
+
+    root: Path
+    release: Release
+    soc: str
+    selection: Selection
+    rules: RuleSet
+    project: ProjectIndex
+    plan: StylePlan
+    candidates: Sequence[Candidate]
+    files: Sequence[ProjectFile]
+    bytes_seen: int
+    errors: Sequence[FileError]
+    survey: Survey
+    cache: ScanCache
+    to_cache: ToCache
+
+    def worker(self) -> Worker:
+        """What analyses the files."""
+        return Worker(self.release.torch_npu, self.selection, self.project, self.plan, self.soc, self.rules)
+
+    def scan_result(
+        self, findings: Iterable[Finding], errors: Iterable[FileError], about_project: Iterable[Finding]
+    ) -> ScanResult:
+        """The result of a scan that came to this.
+
+        Args:
+            findings: all of them.
+            errors: all of them.
+            about_project: those of the findings that no single one of ``files`` shows.
+        """
+        return ScanResult(
+            root=str(self.root),
+            release=self.release,
+            findings=tuple(findings),
+            errors=tuple(errors),
+            files_seen=len({*(file.relative for file in self.files), *(finding.file for finding in about_project)}),
+            files_parsed=len(self.candidates),
+            bytes_seen=self.bytes_seen,
+            survey=self.survey,
+            style=self.plan.style,
+        )
+
+
+class ToCache(NamedTuple):
+    """What :meth:`npuify.engine.cache.ScanCache.save` takes."""
+
+    files: Mapping[str, CachedFile]
+    project: str
+    operators: str | None
+
+
+class _Target(NamedTuple):
+    """What is aimed at."""
+
+    release: Release
+    soc: str
+
+
+class _Files(NamedTuple):
+    """The files of a project."""
+
+    everything: Sequence[ProjectFile]
+    """All that say something of it."""
+    files: Sequence[ProjectFile]
+    """Of these the Python files and those that an analyser wants."""
+    stamps: Mapping[str, Stamp | None]
+    """Of ``files``."""
+    errors: Sequence[FileError]
+
+
+class _Facts(NamedTuple):
+    """What the prefilter shows of a project."""
+
+    candidates: Sequence[Candidate]
+    own_cuda: Mapping[str, Stamp]
+    """Files that may define ``cuda`` in a class of their own."""
+    supports_npu: Sequence[str]
+    """Files that ask whether they run on an NPU."""
+    traces: Mapping[str, Trace]
+    known: Mapping[str, CachedFile]
+    errors: Sequence[FileError]
+
+
+def prepare(paths: Sequence[Path], options: Options, processes: Processes | None = None) -> PreparedScan:
+    """Find and prefilter the files of ``paths``; see :func:`npuify.engine.scan.scan`.
+
+    Args:
+        paths: files and folders.
+        options: see :class:`npuify.options.Options`.
+        processes: those of the run; without them this one does it all.
+    """
+    check_style(options.style)
+    for path in paths:
+        if not path.exists():
+            raise NpuifyError("there is no such file or folder", file=str(path))
+    asked = checked_selection(options)
+    root = common_root(paths)
+    found = _find(paths, options)
+    target = _target(root, options)
+    aim, style = f"{target.release.torch_npu} {target.soc}", f"{options.style} {options.place_on_npu}"
+    cache = ScanCache(root, asked, aim, enabled=options.cache, style=style)
+    to_prefilter = _not_cached(found, cache)
+    processes = processes or Processes(1)
+    processes.warm_up(Prefilter, len(to_prefilter), files_per_process=FILES_PER_PROCESS)
+    extensions = survey_extensions(found.everything, cache, found.stamps)
+    selection = _with_operators(asked, extensions.operators)
+    rules = RuleSet(selection, options.style, place_on_npu=options.place_on_npu, soc=target.soc)
+    prefiltered = processes.map(
+        Prefilter(selection, options.style, options.place_on_npu, target.soc, rules),
+        to_prefilter,
+        files_per_process=FILES_PER_PROCESS,
+        on_crash=lambda error: Prefiltered(error=error),
+    )
+    facts = _facts(found, cache, {file.relative: one for file, one in zip(to_prefilter, prefiltered, strict=True)})
+    project_survey = survey(found.everything, facts.traces)
+    plan = _plan(root, options, found.files, project_survey)
+    names = [file.relative for file in found.files]
+    python = [file.relative for file in found.files if file.kind == "python"]
+    return PreparedScan(
+        root=root,
+        release=target.release,
+        soc=target.soc,
+        selection=selection,
+        rules=rules,
+        project=ProjectIndex(root, python, list(facts.own_cuda), list(facts.supports_npu)),
+        plan=plan,
+        candidates=_with_planned(facts.candidates, found.files, plan),
+        files=found.files,
+        bytes_seen=sum(file.stamp[1] for file in facts.known.values()),
+        errors=[*found.errors, *facts.errors],
+        survey=msgspec.structs.replace(project_survey, operators=extensions.operators),
+        cache=cache,
+        to_cache=_to_cache(names, facts, extensions, plan),
+    )
+
+
+def _find(paths: Sequence[Path], options: Options) -> _Files:
+    errors: list[FileError] = []
+    everything = find_files(paths, exclude=options.exclude, kinds={"python", *kinds(), *KINDS}, errors=errors)
+    wanted = [file for file in everything if file.kind == "python" or analysers_for(file.relative, file.kind)]
+    files = included_requirements(wanted, options.exclude)
+    return _Files(everything, files, {file.relative: stamp(file.location) for file in files}, errors)
+
+
+def _target(root: Path, options: Options) -> _Target:
+    from npuify import knowledge
+
+    requirement = torch_requirement(root) if options.torch_npu is None else None
+    release = knowledge.choose_release(options.torch_npu, requirement.specifier if requirement else None)
+    if not options.soc:
+        return _Target(release, "")
+    product = knowledge.product(options.soc)
+    return _Target(msgspec.structs.replace(release, reason=f"{release.reason}; for {product.title}"), product.name)
+
+
+def _with_operators(selection: Selection, operators: Sequence[NativeOperator]) -> Selection:
+    """The selection, with the project's own operators that the CPU can compute where they are to be put there."""
+    if not selection.opt_ins.cpu_fallback:
+        return selection
+    computed = [one for one in operators if one.has_cpu and not one.has_npu and one.difficulty != "host"]
+    names = tuple(sorted({(one.module, one.name) for one in computed}))
+    return selection._replace(opt_ins=msgspec.structs.replace(selection.opt_ins, cpu_operators=names))
+
+
+# --- the prefilter ---
+
+
+def _not_cached(found: _Files, cache: ScanCache) -> list[ToPrefilter]:
+    """The files of which nothing is known, without those that hold data."""
+    return [
+        ToPrefilter(file.relative, file.location, file.kind, now)
+        for file in found.files
+        if not _is_data(file, now := found.stamps[file.relative]) and cache.file(file.relative, now) is None
+    ]
+
+
+def _is_data(file: ProjectFile, now: Stamp | None) -> bool:
+    return now is not None and now[1] > _LARGEST.get(file.kind, now[1])
+
+
+def _facts(found: _Files, cache: ScanCache, prefiltered: Mapping[str, Prefiltered]) -> _Facts:
+    """What is known of the files, by the prefilter or from the cache."""
+    candidates: list[Candidate] = []
+    errors: list[FileError] = []
+    known: dict[str, CachedFile] = {}
+    for file in found.files:
+        now = found.stamps[file.relative]
+        one = prefiltered.get(file.relative) or Prefiltered(cache.file(file.relative, now))
+        if one.error is not None:
+            errors.append(one.error)
+        if one.file is not None and not _is_data(file, now):
+            known[file.relative] = one.file
+            if one.file.concerns or one.file.supports_npu:
+                candidates.append(Candidate(file.relative, file.location, file.kind, now, one.matches))
+    analysed = {candidate.relative: known[candidate.relative] for candidate in candidates}
+    return _Facts(
+        candidates=candidates,
+        own_cuda={relative: file.stamp for relative, file in analysed.items() if file.own_cuda},
+        supports_npu=[relative for relative, file in analysed.items() if file.supports_npu],
+        traces={relative: file.trace for relative, file in known.items()},
+        known=known,
+        errors=errors,
+    )
+
+
+# --- the style ---
+
+
+def _plan(root: Path, options: Options, files: Sequence[ProjectFile], found: Survey) -> StylePlan:
+    if options.style == "npu" and not options.place_on_npu:
+        return StylePlan()
+    return plan_style(options, files, found, torch_requirement(root))
+
+
+def _with_planned(
+    candidates: Sequence[Candidate], files: Sequence[ProjectFile], plan: StylePlan
+) -> Sequence[Candidate]:
+    """The candidates, with the files that the style changes whatever stands in them."""
+    known = {candidate.relative: candidate for candidate in candidates}
+    planned = plan.entries | plan.placed
+    return [
+        known.get(file.relative) or Candidate(file.relative, file.location, file.kind)
+        for file in files
+        if file.relative in known or file.relative in planned
+    ]
+
+
+# --- the cache ---
+
+
+def _to_cache(names: Sequence[str], facts: _Facts, extensions: ExtensionSurvey, plan: StylePlan) -> ToCache:
+    """What is known for the next scan."""
+    own_cuda = [f"{name} {then}" for name, then in facts.own_cuda.items()]
+    project = digest([*names, "-", *facts.supports_npu, plan.digest(), "-", *own_cuda])
+    python = {
+        relative: msgspec.structs.replace(facts.known[relative], extensions=found)
+        for relative, found in extensions.python.items()
+        if relative in facts.known
+    }
+    return ToCache({**extensions.native, **facts.known, **python}, project, extensions.sought)

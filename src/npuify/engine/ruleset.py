@@ -1,0 +1,155 @@
+"""The rules of a run, prepared for use on many files: which of them a file's words concern, and what of it to parse."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from npuify.analysis.project import OWN_CUDA_WORDS
+from npuify.engine.catalog import all_rules
+from npuify.knowledge import products
+from npuify.project.traces import IMPORT_WORDS
+from npuify.rules.npu_support import SUPPORT_WORDS
+from npuify.rules.selection import Selection
+from npuify.words import Words, in_one_pass
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from npuify.rules.registry import Rule
+    from npuify.words import SkipIf
+
+_WITHOUT_TORCH = (
+    *(b"cuda", b"nccl", b"nvidia_", b"nvte_", b"cublas", b"cudnn", b"device-side assert", b"nvidia-smi"),
+    *(b"flash_attn", b"xformers"),
+)
+"""Words that matter also in a file that does not speak of torch."""
+
+
+class _RuleWords(NamedTuple):
+    """A rule, with its words as bytes."""
+
+    rule: Rule
+    words: frozenset[bytes]
+    also_in_file: frozenset[bytes]
+
+
+class FileRules(NamedTuple):
+    """The rules that files with certain words concern.
+
+    ``by_node`` are the rules for each node type, ``words`` those on whose lines they look.
+    """
+
+    by_node: Mapping[type[ast.AST], Sequence[Rule]]
+    words: Words
+
+
+class RuleSet:
+    """The rules that run.
+
+    Args:
+        selection: which of all rules.
+        style: that of the run; rules of other styles have nothing to say.
+        place_on_npu: whether programs are to be placed on the NPU.
+        soc: the kind of chip aimed at, as :class:`npuify.rules.run.Run` takes it.
+
+    Attributes:
+        codes: those of the rules.
+        words: those that the rules look for.
+        imports, own_cuda, support: those that a scan looks for besides, in the same pass.
+    """
+
+    def __init__(self, selection: Selection, style: str = "npu", *, place_on_npu: bool = False, soc: str = "") -> None:
+        of_style = _of_style(style, place_on_npu=place_on_npu)
+        of_chip = _of_chip(of_style, soc)
+        selected = [rule for rule in of_chip if selection.has(rule)]
+        self.codes = frozenset(rule.code for rule in selected)
+        self._rules = [_with_words(rule) for rule in selected]
+        triggers = [one for one in self._rules if not one.rule.common_words]
+        if len(triggers) < len(self._rules):
+            # What makes a file worth parsing for rules with common words does not depend on which other rules run.
+            triggers = [_with_words(rule) for rule in of_style if not rule.common_words]
+        own = (word for one in (*self._rules, *triggers) for word in (*one.words, *one.also_in_file))
+        self.words, self.imports, self.own_cuda, self.support = in_one_pass(
+            own, IMPORT_WORDS, OWN_CUDA_WORDS, SUPPORT_WORDS
+        )
+        self._triggers = frozenset(word for one in triggers if not one.also_in_file for word in one.words)
+        self._paired_triggers = [one for one in triggers if one.also_in_file]
+        self._triggers_without_torch = frozenset(
+            word for word in self._triggers if any(part in word for part in _WITHOUT_TORCH)
+        )
+        self._skip_if = _skippable_words(self._rules)
+        self._by_word: dict[bytes, list[int]] = {}
+        for place, one in enumerate(self._rules):
+            for word in one.words:
+                self._by_word.setdefault(word, []).append(place)
+        self._without_words = frozenset(place for place, one in enumerate(self._rules) if not one.words)
+        self._known: dict[frozenset[bytes], FileRules] = {}
+        # Rules look at other functions than the one in which they find something, so that what is parsed must not
+        # depend on which rules were selected.
+        is_part = len(selected) < len(of_chip)
+        self._all = RuleSet(Selection(), style, place_on_npu=place_on_npu, soc=soc) if is_part else None
+
+    def may_concern(self, lower: bytes) -> bool:
+        """Whether a file with these bytes, turned to lower case, can hold anything for these rules."""
+        there = self.words.in_text(lower)
+        if not there or not there.isdisjoint(self._triggers_without_torch):
+            return bool(there)
+        is_triggered = not there.isdisjoint(self._triggers) or any(
+            not there.isdisjoint(one.words) and not there.isdisjoint(one.also_in_file) for one in self._paired_triggers
+        )
+        if not is_triggered or b"torch" not in lower:
+            return False
+        words = self.for_file(lower).words
+        return not words.words.issubset(self._skip_if) or bool(words.places(lower))
+
+    def for_file(self, lower: bytes) -> FileRules:
+        """Those of the rules that a file with these bytes, turned to lower case, concerns."""
+        there = self.words.in_text(lower)
+        if there not in self._known:
+            self._known[there] = self._for_words(there)
+        return self._known[there]
+
+    def words_to_parse(self, lower: bytes) -> Words:
+        """Words of which one stands in each part that has to be parsed of a file with these bytes in lower case."""
+        return (self._all or self).for_file(lower).words
+
+    def _for_words(self, there: frozenset[bytes]) -> FileRules:
+        by_node: dict[type[ast.AST], list[Rule]] = {}
+        wanted: set[bytes] = set()
+        # Of more than a hundred rules a file's words concern some.
+        places = {place for word in there for place in self._by_word.get(word, ())} | self._without_words
+        for rule, words, also_in_file in (self._rules[place] for place in sorted(places)):
+            if also_in_file and there.isdisjoint(also_in_file):
+                continue
+            wanted |= words
+            for node in rule.nodes:
+                by_node.setdefault(node, []).append(rule)
+        return FileRules(by_node, Words(there & wanted, of=self.words, skip_if=self._skip_if))
+
+
+def _of_style(style: str, *, place_on_npu: bool) -> list[Rule]:
+    """The rules that have anything to say in a style."""
+    return [
+        rule for rule in all_rules().values() if rule.style in ("", style) and (place_on_npu or not rule.place_on_npu)
+    ]
+
+
+def _of_chip(rules: Iterable[Rule], soc: str) -> list[Rule]:
+    """Those of the rules that have anything to say for a kind of chip; an empty one means any."""
+    product = products()[soc] if soc else None
+    return [rule for rule in rules if rule.applies_to_chip is None or rule.applies_to_chip(product)]
+
+
+def _with_words(rule: Rule) -> _RuleWords:
+    return _RuleWords(rule, frozenset(map(str.encode, rule.words)), frozenset(map(str.encode, rule.also_in_file)))
+
+
+def _skippable_words(rules: Iterable[_RuleWords]) -> dict[bytes, SkipIf]:
+    """For each word that no rule cares for at every place: whether none has anything to say at one."""
+    tests: dict[bytes, set[SkipIf | None]] = {}
+    for one in rules:
+        for word in one.words:
+            tests.setdefault(word, set()).add(one.rule.skip_if)
+    # Where several rules share a word, telling what all of them think is not worth it.
+    return {word: test for word, (test, *more) in tests.items() if test is not None and not more}

@@ -1,0 +1,1 @@
+"""Files that are not Python: which rules see which part of them."""

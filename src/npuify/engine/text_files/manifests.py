@@ -1,0 +1,259 @@
+"""Compose files, Kubernetes manifests and workflows: what they ask of a machine, and the scripts in them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from npuify.engine.text_files.script import judge_script
+from npuify.model import Severity
+from npuify.rules.device_use import DEVICE_NAME
+from npuify.rules.environment.containers import CLUSTER, COMPOSE, CONTAINER_NEEDS, NVIDIA_PLACE, RUNNER, judge_image
+from npuify.rules.environment.options import counterpart, judge_pair, pairs
+from npuify.rules.environment.settings import DEVICE, judge_option
+from npuify.rules.environment.shell_commands import NVIDIA_COMMAND, judge_command
+from npuify.source.shell import Command, Word
+
+if TYPE_CHECKING:
+    from npuify.rules.program_options import ProgramOptions
+    from npuify.rules.text_file import TextFile
+    from npuify.source.settings import Document, Value
+
+_WORKFLOW = re.compile(
+    r"(?:^|/)\.github/(?:workflows|actions)/|(?:^|/)(?:\.gitlab-ci|azure-pipelines)[\w.-]*\.ya?ml$|(?:^|/)\.circleci/"
+)
+_SCRIPT_KEYS = frozenset(
+    (
+        *("run", "script", "before_script", "after_script", "command", "entrypoint", "cmd", "setup"),
+        *("oncreatecommand", "postcreatecommand", "poststartcommand", "updatecontentcommand"),
+    )
+)
+_ALWAYS_SCRIPTS = frozenset(("run", "script", "before_script", "after_script"))
+_COMMAND = re.compile(
+    r"(?:^|[;&|\n])\s*(?:[A-Z_][A-Z0-9_]*=\S*\s+)*(?:\S*/)?(?:python[\d.]*|torchrun|bash|sh|export|nvidia-smi|accelerate"
+    r"|deepspeed|mpirun|source|cd|pip3?|set|exec|srun)\s+\S"
+)
+"""A command of a shell among the arguments of a container, which is what stands behind ``bash -c``."""
+_ARGUMENT_KEYS = frozenset(("args", "command", "cmd", "entrypoint", "arguments", "options", "runargs"))
+_OPTION_KEYS = frozenset(("options", "runArgs", "args", "arguments"))
+"""Keys of lists that begin with no command."""
+_MOUNTED = frozenset(("devices", "volumes", "path", "hostpath", "source", "device"))
+"""Keys under which a container is given files of the host."""
+_GPU_RUNNER = re.compile(
+    r"(?i)(?:^|[^a-z])(?:gpus?|cuda\d*|cu1\d\d|nvidia|[avhltpb](?:4|10|10g|40|100|200|300)|gb200|rtx\w*|dgx\w*)(?:$|[^a-z])"
+)
+_EXPRESSION = re.compile(rb"\$\{\{.*?\}\}", re.DOTALL)
+_GPUS_OPTION = re.compile(r"--gpus(?:=|\s+)\S+|--runtime(?:=|\s+)nvidia\b")
+_RESOURCE = "nvidia.com/gpu"
+_NPU_RESOURCE = "huawei.com/Ascend910"
+
+
+def is_workflow(relative: str) -> bool:
+    """Whether a file describes jobs of a continuous integration."""
+    return _WORKFLOW.search(relative) is not None
+
+
+def judge_manifest(document: Document, file: TextFile, options: ProgramOptions) -> None:
+    """Report what a file of settings asks of containers, clusters and runners, and what its scripts do."""
+    shell = _EXPRESSION.sub(_unknown, file.data)
+    workflow = is_workflow(file.relative)
+    lists: dict[int, list[Value]] = {}
+    labelled: set[int] = set()
+    for value in document.values:
+        key = value.key.lower().replace("-", "_")
+        if value.path[-1:] == ("#",) and (key in _ARGUMENT_KEYS or (key == "test" and "healthcheck" in value.path)):
+            lists.setdefault(value.table, []).append(value)
+        if (key in _SCRIPT_KEYS and (key in _ALWAYS_SCRIPTS or re.search(r"\s|^nvidia-smi$", value.text))) or (
+            key in ("args", "arguments") and _COMMAND.search(value.text)
+        ):
+            # Escapes would move what stands behind them.
+            if "\\" not in value.text or value.quote != '"':
+                judge_script(shell, value.start, value.end, file, options)
+        elif key in ("image", "base_image", "docker_image", "container", "container_image", "runner_image"):
+            judge_image(value.text, (value.start, value.end), file)
+        _judge_request(value, key, file, labelled, is_workflow=workflow)
+    for values in lists.values():
+        words = [_word(value) for value in values]
+        program = options.program([word.value for word in words], file.relative.rpartition("/")[0])
+        for pair in pairs(words):
+            judge_pair(pair, program, options, file)
+            judge_option(pair, file)
+        if words[0].value in ("CMD", "CMD-SHELL"):
+            words = words[1:]
+        for value in values:
+            if value.text == "--gpus" or _GPUS_OPTION.fullmatch(value.text):
+                _report_gpus(value, value.text, file)
+        if words and values[0].key not in _OPTION_KEYS:
+            judge_command(Command(tuple(words), words[0].start, words[-1].end, False), file)
+    _judge_resources(document, file)
+    for value in document.values:
+        _judge_key(value.path, value.key_start, value.key_end, value, file)
+    for one in document.keys:
+        _judge_key(one.path, one.start, one.end, None, file)
+
+
+def _unknown(match: re.Match[bytes]) -> bytes:
+    """Something of the same length whose value a shell cannot tell."""
+    text = match.group()
+    return b"${" + re.sub(rb"[^\r\n]", b"x", text[2:-1]) + b"}"
+
+
+def _word(value: Value) -> Word:
+    if not value.text.isascii() or "\\" in value.text or len(value.text) != value.end - value.start:
+        return Word("", (), (), value.start, value.end)
+    places = range(value.start, value.end)
+    return Word(value.text, tuple(places), tuple(place + 1 for place in places), value.start, value.end, (), True)
+
+
+def _report_gpus(value: Value, option: str, file: TextFile) -> None:
+    file.report(
+        COMPOSE,
+        (value.start, value.end),
+        f"{option} gives a container NVIDIA's GPUs",
+        subject="--gpus",
+        advice=CONTAINER_NEEDS,
+    )
+
+
+def _judge_action(value: Value, file: TextFile) -> None:
+    """Report an action of GitHub's that installs CUDA, or an image that is one."""
+    if value.text.startswith("docker://"):
+        judge_image(value.text.removeprefix("docker://"), (value.start, value.end), file)
+    elif re.search(r"(?i)/(?:[\w-]*-)?cuda(?:-[\w-]*)?@", value.text):
+        file.report(
+            NVIDIA_COMMAND,
+            (value.start, value.end),
+            f"the action {value.text.partition('@')[0]} installs CUDA",
+            subject=value.text.partition("@")[0],
+            advice="leave it out, and run the job in an image of quay.io/ascend/cann",
+        )
+
+
+def _names_runner(value: Value, key: str, relative: str) -> bool:
+    """Whether a value is a label of the machine that a job runs on."""
+    if "matrix" in value.path and key == "os":
+        return True
+    if key == "labels":
+        return "runs-on" in value.path
+    if key == "tags":
+        return "gitlab" in relative
+    return key in ("runs_on", "runner", "selected_runner", "resource_class")
+
+
+def _judge_request(value: Value, key: str, file: TextFile, seen: set[int], *, is_workflow: bool) -> None:
+    place = (value.start, value.end)
+    if key == "runtime" and value.text == "nvidia":
+        file.report(
+            COMPOSE,
+            place,
+            "the container runtime nvidia is NVIDIA's; that for NPUs is called ascend",
+            edits=[(*place, "ascend")],
+            subject="runtime",
+            advice="it has to be installed on the host, and takes the devices from ASCEND_VISIBLE_DEVICES",
+        )
+    elif key == "driver" and value.text == "nvidia" and "devices" in value.path:
+        file.report(
+            COMPOSE,
+            place,
+            "the reservation of NVIDIA's devices has no counterpart in compose",
+            subject="deploy.resources.reservations.devices",
+            advice="take the reservation out, and list devices and volumes of the service: " + CONTAINER_NEEDS,
+        )
+    elif key in _MOUNTED and (match := NVIDIA_PLACE.match(value.text)) is not None and _gives(value):
+        file.report(
+            COMPOSE if "services" in value.path else CLUSTER,
+            place,
+            f"{match.group()} of the host, given to a container, is NVIDIA's",
+            subject=match.group(),
+            advice=CONTAINER_NEEDS,
+        )
+    elif key == "gpus" and "services" in value.path:
+        file.report(COMPOSE, place, "gpus gives a service NVIDIA's GPUs", subject="gpus", advice=CONTAINER_NEEDS)
+    elif key in ("options", "docker_options", "runargs") and (match := _GPUS_OPTION.search(value.text)) is not None:
+        _report_gpus(value, match.group(), file)
+    elif is_workflow and key == "uses":
+        _judge_action(value, file)
+    elif is_workflow and "matrix" in value.path and counterpart(value.text) and DEVICE_NAME.search(key):
+        file.report(
+            DEVICE,
+            place,
+            f"jobs are run for the device {value.text}",
+            severity=Severity.WARNING,
+            subject="cuda",
+            advice=f"write {counterpart(value.text)} where the jobs hand it to a program of this project",
+        )
+    elif key == "runtimeclassname" and value.text == "nvidia":
+        file.report(
+            CLUSTER,
+            place,
+            "the runtime class nvidia is for GPUs",
+            subject="runtimeClassName",
+            advice="leave it out where the Ascend Docker Runtime is the nodes' default, else name the cluster's class",
+        )
+    elif is_workflow and _names_runner(value, key, file.relative):
+        if _GPU_RUNNER.search(value.text) and value.table not in seen:
+            if value.path[-1:] == ("#",):
+                # One word for all the labels of a list.
+                seen.add(value.table)
+            file.report(
+                RUNNER,
+                place,
+                f"the label {value.text} is of a machine with GPUs",
+                subject="runs-on",
+                advice="give the label of a runner with NPUs; ascend-gha-runners gives out some to open projects",
+            )
+
+
+def _gives(value: Value) -> bool:
+    """Whether a path is one that a service or a pod is given, not one that a program is told of."""
+    return "services" in value.path or "hostPath" in value.path
+
+
+def _is_resource(path: tuple[str, ...]) -> bool:
+    return path[-1:] == (_RESOURCE,) and path[-2:-1] in (("limits",), ("requests",))
+
+
+def _judge_resources(document: Document, file: TextFile) -> None:
+    """Requests and limits of the same containers, which must be equal, change together."""
+    groups: dict[tuple[str, ...], list[Value]] = {}
+    for value in document.values:
+        if _is_resource(value.path):
+            groups.setdefault(value.path[:-2], []).append(value)
+    for values in groups.values():
+        first = values[0]
+        counts = {int(value.text) for value in values if value.text.isdigit()}
+        unusual = sorted(counts - {0, 1, 2, 4, 8, 16})
+        file.report(
+            CLUSTER,
+            (first.key_start, first.key_end),
+            f"{_RESOURCE} is the resource of NVIDIA's device plugin; that of Ascend's is {_NPU_RESOURCE}",
+            edits=[(value.key_start, value.key_end, _NPU_RESOURCE) for value in values],
+            subject=_RESOURCE,
+            advice="huawei.com/Ascend310P for the 310P, huawei.com/npu for the 950"
+            + (f"; the scheduler for Ascend may refuse {unusual[0]}: take 1, 2, 4 or 8 a node" if unusual else ""),
+        )
+
+
+def _judge_key(path: tuple[str, ...], start: int, end: int, value: Value | None, file: TextFile) -> None:
+    if not end or not path:
+        return
+    key = path[-1]
+    if _is_resource(path):
+        return
+    if key.startswith("nvidia.com/") or key in ("cloud.google.com/gke-accelerator",):
+        file.report(
+            CLUSTER,
+            (start, end),
+            f"{key} is a label or resource of nodes with GPUs",
+            subject=key,
+            advice="nodes with NPUs have labels such as accelerator: huawei-Ascend910, and the resource "
+            + _NPU_RESOURCE,
+        )
+    elif value is not None and key == "key" and value.text.startswith("nvidia.com/"):
+        file.report(
+            CLUSTER,
+            (value.start, value.end),
+            f"{value.text} is a label or taint of nodes with GPUs",
+            subject=value.text,
+            advice="name the taint that the cluster's nodes with NPUs have, or leave it out",
+        )

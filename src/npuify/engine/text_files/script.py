@@ -1,0 +1,256 @@
+"""One shell script, whatever file it stands in: its variables, its commands, and the options that they pass."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from npuify.engine.text_files.embedded_python import is_python, judge_python
+from npuify.model import Safety, Severity
+from npuify.rules.backend_words import BACKEND_WORD
+from npuify.rules.device_use import DEVICE_NAME
+from npuify.rules.environment.batch_systems import judge_batch_options, judge_comment
+from npuify.rules.environment.options import (
+    DEVICE,
+    NCCL,
+    counterpart,
+    is_backend,
+    judge_pair,
+    last_name,
+    pairs,
+    renaming,
+)
+from npuify.rules.environment.settings import judge_option
+from npuify.rules.environment.shell_commands import judge_command, judge_search_path
+from npuify.rules.environment.variables import Mention, Setting, judge_variables
+from npuify.rules.packages.pip_lines import judge_conda_line, judge_pip_lines
+from npuify.rules.text_file import Given
+from npuify.source.shell import UNKNOWN, read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from npuify.rules.environment.options import Pair
+    from npuify.rules.program_options import ProgramOptions
+    from npuify.rules.text_file import TextFile
+    from npuify.source.shell import Assignment, Script, Word
+
+_FOR_BATCH = re.compile(r"(?i)sbatch|srun|slurm|salloc")
+_SHELLS = frozenset(("bash", "sh", "zsh", "ksh", "dash", "ssh", "sbatch", "srun"))
+_SCRIPT_NAME = re.compile(r"\.(?:sh|bash|slurm|sbatch|job)$")
+_SHEBANG = re.compile(rb"\s*#!\S*/(?:env\s+)?(?:ba|z|k|da)?sh\b")
+_GIVEN = re.compile(r"([A-Za-z_]\w*)=")
+_ENV_OPTIONS = frozenset(("-e", "--env", "-x", "--setenv"))
+_LARGEST_PART = 200_000
+
+
+def judge_script(
+    data: bytes, start: int, end: int, file: TextFile, options: ProgramOptions, depth: int = 0, started: str = ""
+) -> None:
+    """Report what stands in the shell script ``data[start:end]``.
+
+    Args:
+        data: the file's text, or a copy of the same length in which what is no shell is blanked.
+        start, end: where the script stands.
+        file: gets the findings.
+        options: that the project's programs declare.
+        depth: how many scripts this one stands in.
+        started: the program that gets options whose own command names none; empty where that is not known.
+    """
+    script = read(data, start, end)
+    if script.is_broken:
+        file.unsure(start, end)
+    folder = file.relative.rpartition("/")[0]
+    settings = [_setting(one, script) for one in script.assignments]
+    mentions = [Mention(use.name, use.start, use.end, _literal(use.default)) for use in script.uses]
+    file.given |= _given_once(script)
+    lists: list[tuple[Sequence[Word], str]] = []
+    programs: dict[str, None] = {}
+    for command in script.commands:
+        judge_command(command, file)
+        _python_in(command.words, file)
+        if command.name in ("echo", "printf") and not command.is_redirected:
+            continue
+        judge_pip_lines(data, command.start, command.end, file)
+        judge_conda_line(command, data, file)
+        program = options.program([word.value for word in command.words], folder)
+        programs[program] = None
+        lists.append((command.words, program))
+        more, named = _passed(command.words)
+        settings += more
+        mentions += named
+        for word in command.words[1:]:
+            if word.is_quoted and re.search(r"\s", word.value):
+                lists.append((word.split(), _program_in(word, options, folder) or program))
+    for one in script.assignments:
+        if one.value is not None:
+            judge_search_path(one.name, one.value.value, (one.start, one.end), file)
+            if _FOR_BATCH.search(one.name):
+                judge_batch_options(one.value.split(), file)
+            if re.search(r"\s|^--", one.value.value.strip()):
+                lists.append((one.value.split(), _program_in(one.value, options, folder)))
+    lists += [(words, "") for words in script.arrays]
+    only = (next(iter(programs)) if len(programs) == 1 else next((one for one in programs if one), "")) or started
+    for words, program in lists:
+        settings += _inner_settings(words)
+        is_command = any(words is command.words for command in script.commands)
+        for pair in pairs(words):
+            # A setting without dashes may be meant for any command, such as dd.
+            known = program if is_command and not pair.option.startswith("-") else program or only
+            judge_pair(pair, known, options, file)
+            judge_option(pair, file)
+    judge_variables(settings, mentions, file)
+    _judge_values(script, [pair for words, _ in lists for pair in pairs(words)], file)
+    for first, last in script.comments:
+        judge_comment(first, last, file)
+    for document in script.heredocs:
+        if is_python(document.command[:1]) or document.target.endswith(".py"):
+            text = file.source(document.start, document.end)
+            if document.is_literal or not re.search(r"[$`\\]", text):
+                judge_python(text, document.start, file)
+            continue
+        # Without a command it is RUN of a Dockerfile that runs the document.
+        is_script = not document.command or document.command[0].rpartition("/")[2] in _SHELLS
+        is_script = is_script or _SHEBANG.match(data, document.start, document.end) is not None
+        if depth < 2 and (is_script or _SCRIPT_NAME.search(document.target)):
+            judge_script(
+                data, document.start, min(document.end, document.start + _LARGEST_PART), file, options, depth + 1
+            )
+
+
+def _given_once(script: Script) -> dict[str, Given]:
+    """The variables that the script sets once, to what it writes out, and that nothing else gives a value."""
+    names = [one.name for one in script.assignments] + [name for name, _ in script.loops]
+    given = {}
+    for one in script.assignments:
+        span = one.value.span(0, len(one.value.value)) if one.value is not None else None
+        if one.value is not None and span is not None and one.value.is_literal and names.count(one.name) == 1:
+            given[one.name] = Given(one.value.value, (span,))
+    return given
+
+
+def _literal(word: Word | None) -> str | None:
+    return word.value if word is not None and word.is_literal else None
+
+
+def _python_in(words: Sequence[Word], file: TextFile) -> None:
+    """``python -c 'program'``."""
+    for before, word in zip(words, words[1:], strict=False):
+        if before.value == "-c" and word.is_literal and any(is_python((one.value,)) for one in words):
+            span = word.span(0, len(word.value))
+            # Escapes would move what stands behind them.
+            if span is not None and file.source(*span) == word.value:
+                judge_python(word.value, span[0], file, quote=file.source(span[0] - 1, span[0]))
+
+
+def _setting(one: Assignment, script: Script) -> Setting:
+    word = one.value
+    if word is None:
+        return Setting(one.name, one.start, one.end, None, None)
+    span = word.span(0, len(word.value)) if word.value else None
+    quoted = word.is_quoted
+    literal = _literal(word)
+    default = None
+    if word.value == UNKNOWN:
+        # NAME=${OTHER:-word}
+        inside = [use.default for use in script.uses if use.default and word.start <= use.start < word.end]
+        default = _literal(inside[0]) if len(inside) == 1 else None
+    if quoted and span is not None:
+        return Setting(one.name, one.start, one.end, literal, span, "", default)
+    return Setting(one.name, one.start, one.end, literal, (word.start, word.end), "" if quoted else '"', default)
+
+
+def _passed(words: Sequence[Word]) -> tuple[list[Setting], list[Mention]]:
+    """Variables that a command hands on: ``docker run -e NAME=value``, ``mpirun -x NAME``, ``env NAME=value``."""
+    settings, mentions = [], []
+    before = ""
+    for word in words[1:]:
+        value = word.value
+        joined = re.match(r"--env=|-e(?=[A-Z_]+=)|--export=(?:\w+,)*", value)
+        first = joined.end() if joined else 0
+        if joined or before in _ENV_OPTIONS or words[0].value.rpartition("/")[2] == "env":
+            found = _given(word, first)
+            if found is not None:
+                settings.append(found)
+            elif re.fullmatch(r"[A-Z][A-Z0-9_]+", value[first:]):
+                span = word.span(first, len(value))
+                mentions += [Mention(value[first:], *span)] if span is not None else []
+        before = value
+    return settings, mentions
+
+
+def _inner_settings(words: Sequence[Word]) -> Iterator[Setting]:
+    """``NAME=value`` before a command that stands in a string."""
+    for word in words:
+        if word.is_quoted and not re.search(r"\s", word.value):
+            found = _given(word, 0)
+            if found is not None and found.name.isupper():
+                yield found
+
+
+def _given(word: Word, first: int) -> Setting | None:
+    match = _GIVEN.match(word.value, first)
+    if match is None:
+        return None
+    name = word.span(*match.span(1))
+    if name is None:
+        return None
+    text = word.value[match.end() :]
+    write = word.span(match.end(), len(word.value)) if text else None
+    return Setting(match.group(1), *name, text if UNKNOWN not in text else None, write)
+
+
+def _program_in(word: Word, options: ProgramOptions, folder: str) -> str:
+    return options.program([part.value for part in word.split()], folder) if ".py" in word.value else ""
+
+
+def _judge_values(script: Script, listed: list[Pair], file: TextFile) -> None:
+    """Variables of the script that hold the name of a device or backend: what sets them, and what they are compared
+    with."""
+    roles: dict[str, str] = {}
+    for option, value in listed:
+        name = last_name(option)
+        role = "backend" if BACKEND_WORD.search(name) else "device" if DEVICE_NAME.search(name) else ""
+        if role and len(value.variables) == 1 and value.value == UNKNOWN:
+            roles[value.variables[0]] = role
+    places: list[tuple[str, Word]] = []
+    for one in script.assignments:
+        if one.value is not None:
+            places.append((one.name, one.value))
+    places += script.loops
+    defaults = [(use, use.default) for use in script.uses if use.default is not None]
+    places += [(use.name, default) for use, default in defaults]
+    # X=${1:-cuda} gives X its value as well.
+    for one in script.assignments:
+        if one.value is not None and one.value.value == UNKNOWN:
+            inside = [default for use, default in defaults if one.value.start <= use.start < one.value.end]
+            places += [(one.name, default) for default in inside]
+    for comparison in script.comparisons:
+        for value, other in ((comparison.left, comparison.right), (comparison.right, comparison.left)):
+            if len(other.variables) == 1 and other.value == UNKNOWN:
+                places.append((other.variables[0], value))
+    sure: dict[tuple[int, int], tuple[str, Word, bool]] = {}
+    for name, word in places:
+        if not counterpart(word.value) or name.startswith("HOROVOD_"):
+            # How Horovod is built, which has no form for HCCL.
+            continue
+        backend = is_backend(word.value)
+        wanted = "backend" if backend else "device"
+        by_name = BACKEND_WORD.search(name) if backend else DEVICE_NAME.search(name)
+        proven = roles.get(name) == wanted or (backend and by_name is not None)
+        if not proven and by_name is None and not backend:
+            continue
+        known = sure.get((word.start, word.end))
+        sure[word.start, word.end] = (name, word, proven or (known is not None and known[2]))
+    for name, word, proven in sure.values():
+        backend = is_backend(word.value)
+        file.report(
+            NCCL if backend else DEVICE,
+            (word.start, word.end),
+            f"{name} names NCCL; on the NPU it is HCCL" if backend else f"{name} names the CUDA device {word.value}",
+            edits=[renaming(word)],
+            safety=Safety.SAFE if proven else Safety.REVIEW,
+            severity=Severity.ERROR if proven else Severity.WARNING,
+            subject="nccl" if backend else "cuda",
+            advice="" if proven else "how the variable is used cannot be told here",
+        )

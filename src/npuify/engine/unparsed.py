@@ -1,0 +1,89 @@
+"""Files that the running Python cannot parse: reported, and searched by words so that nothing is passed over."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, FileError, Finding, Position, Safety, Severity
+from npuify.rules.registry import Rule, list_rule
+from npuify.source.suppressions import suppressed_codes
+from npuify.source.text import Text, UnreadableText
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_WORD = re.compile(
+    rb"torch\.cuda(?:\.\w+)*|\.cuda\(|\.is_cuda\b|[\"']cuda(?::\d*)?[\"']|[\"']nccl[\"']|CUDA_VISIBLE_DEVICES"
+)
+_COMMENT = re.compile(rb"^\s*#")
+_FIRST_LINE_OF_MAGIC = re.compile(rb"^\s*[%!]")
+
+
+def search_tokens(relative: str, raw: bytes, error: SyntaxError) -> tuple[list[Finding], list[FileError]]:
+    """What can be said of a file that does not parse: the error with its line, and each place that names CUDA."""
+    line = error.lineno or 0
+    reason = f"the running Python cannot parse it: {error.msg}"
+    advice = _advice(raw)
+    failed = FileError(relative, reason, line, advice)
+    try:
+        text = Text(raw)
+    except UnreadableText:
+        return [], [failed]
+    silenced = suppressed_codes(text, None)
+    return [finding for finding in _findings(relative, text) if not (silenced and silenced(finding))], [failed]
+
+
+def _findings(relative: str, text: Text) -> Iterator[Finding]:
+    starts = [*text.line_starts, len(text.data)]
+    for match in _WORD.finditer(text.data):
+        line = text.line_of(match.start())
+        before = text.data[starts[line - 1] : match.start()]
+        if _COMMENT.match(before):
+            continue
+        word = match.group().decode("utf-8", "replace")
+        yield Finding(
+            code=RULE.code,
+            name=RULE.name,
+            severity=RULE.severity,
+            safety=RULE.safety,
+            file=relative,
+            start=Position(*text.position(match.start())),
+            end=Position(*text.position(match.end())),
+            message=f"{word} stands in a file that cannot be parsed, and was not migrated",
+            evidence=RULE.evidence,
+            source=RULE.source,
+            subject=word.strip("\"'.("),
+            advice="make the file parse with the Python that runs npuify, then migrate again",
+        )
+
+
+def _advice(raw: bytes) -> str:
+    if re.search(rb"^\s*print\s+[\"'\w]", raw, re.MULTILINE) or re.search(
+        rb"^\s*except\s+\w+\s*,\s*\w+\s*:", raw, re.MULTILINE
+    ):
+        return "it looks like Python 2; convert it with 2to3 or python-modernize first"
+    if any(_FIRST_LINE_OF_MAGIC.match(line) for line in raw.splitlines()):
+        return "it has IPython magics; they are not Python"
+    return "mend the syntax error, or run npuify with a newer Python"
+
+
+def _documentation(node: object, file: object) -> Iterator[object]:
+    """A file that the running Python cannot parse names CUDA; it is searched by words, and not migrated."""
+    raise NotImplementedError("files that do not parse are searched by search_tokens")
+
+
+RULE = list_rule(
+    Rule(
+        "NPU190",
+        "cuda-in-unparsed-file",
+        Safety.MANUAL,
+        Severity.WARNING,
+        Evidence.ASSUMED,
+        "a search for words, without the file's structure",
+        (),
+        (),
+        _documentation,
+    )
+)
+"""Listed with the rules; what it finds comes from :func:`search_tokens`."""

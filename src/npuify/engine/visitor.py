@@ -1,0 +1,166 @@
+"""Show the nodes of one file to the rules, and collect what they find."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.rules.context import PythonFile
+from npuify.source.suppressions import suppressed_codes
+from npuify.styles.finish import finish
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from npuify.engine.ruleset import FileRules
+    from npuify.model import Finding
+    from npuify.rules.registry import Rule
+    from npuify.rules.run import Run
+    from npuify.source.python import PythonSource
+    from npuify.words import Words
+
+_FOLLOWED = (
+    "torch.cuda",
+    "torch.backends",
+    "torch.profiler",
+    "torch.autograd.profiler",
+    "flash_attn",
+    "xformers",
+)
+"""Modules whose names matter wherever they are used, under whatever name."""
+_BY_WORD = frozenset(("torch", "torch.distributed"))
+"""Modules of whose names only those matter that hold a rule's word."""
+_LIBRARIES = ("torch", "flash_attn", "xformers")
+"""Packages whose names rules ask for."""
+_MEMBERS = frozenset(("major", "minor", "multi_processor_count", "warp_size", "is_integrated", "NCCL", "CUDA"))
+"""Attributes that rules ask for although they hold none of the rules' words."""
+_STRINGS = frozenset(("GPU", "gpu"))
+"""Strings that rules ask for whole, and whose word, being in so many names, stands in quotes."""
+_NAMES = (ast.Attribute, ast.Name, ast.Call)
+
+
+def analyse(
+    source: PythonSource, rules: FileRules, words: Words, run: Run, *, needs_torch_npu: bool = False
+) -> list[Finding]:
+    """All findings of one file, in order of place, without those that a comment silences.
+
+    A rule that fails on a file is a defect of ours; the exception goes to the caller, which reports the file
+    and goes on.
+
+    Args:
+        source: the file.
+        rules: those that it concerns.
+        words: those of all rules of the run.
+        run: what the run is about.
+        needs_torch_npu: as :class:`npuify.rules.context.PythonFile` takes it.
+    """
+    file = PythonFile(source, run, needs_torch_npu=needs_torch_npu)
+    project, release = run.project, run.release
+    source.reexport = project.reexport
+    source.class_named = project.class_named
+    # Nothing that the source holds may hold the file: such a ring would keep the trees of all files alive.
+    source.star_has = lambda name: (
+        release.counterpart(name) is not None if name.startswith("torch.") else project.provides(name)
+    )
+    by_node = rules.by_node
+    findings = [
+        finding
+        for batch in _batches(source, file, rules.words, words)
+        for node in batch
+        if type(node) in by_node and _may_matter(node, file, words)
+        for finding in _checked(node, by_node[type(node)], file)
+    ]
+    if not findings:
+        return findings
+    findings.sort(key=lambda finding: (finding.start, finding.end, finding.code))
+    silenced = suppressed_codes(source.text, source.tree)
+    return [finding for finding in findings if not silenced(finding)] if silenced else findings
+
+
+def _batches(source: PythonSource, file: PythonFile, wanted: Words, words: Words) -> Iterator[list[ast.AST]]:
+    """Each node on a line that holds one of the ``wanted`` words, then on those that use what such a line binds."""
+    visited: set[ast.AST] = {source.tree}
+    batch: list[ast.AST] = [source.tree]
+
+    def collect(node: ast.AST) -> None:
+        if node not in visited:
+            visited.add(node)
+            batch.append(node)
+
+    source.visit(source.lines_with_words(wanted), collect)
+    followed: set[str] = set()
+    while batch:
+        done, batch = batch, []
+        fresh = _followed_names(file, done, words) - followed
+        if fresh:
+            followed |= fresh
+            source.visit(source.lines_with_names(fresh), collect)
+        yield done
+
+
+def _checked(node: ast.AST, rules: Sequence[Rule], file: PythonFile) -> Iterator[Finding]:
+    """What the rules for nodes of this type find in one."""
+    name: str | None = None
+    for rule in rules:
+        if rule.names and isinstance(node, _NAMES):
+            if name is None:
+                name = _denoted(node, file)
+            if not name.startswith(rule.names) and getattr(node, "attr", None) not in rule.names:
+                continue
+        for diagnostic in rule.check(node, file):
+            finding = finish(diagnostic, rule, file)
+            if finding is not None:
+                yield finding
+
+
+def _may_matter(node: ast.AST, file: PythonFile, words: Words) -> bool:
+    """Whether any rule can find something in a node: sorts most of them out before the rules are asked one by one.
+
+    A string matters by its text; a name, attribute or call by being torch's, or by a word in it.
+    """
+    kind = type(node)
+    if kind is ast.Name:
+        return (file.qualname(node) or "").startswith("torch")
+    if isinstance(node, ast.Attribute):
+        if node.attr in _MEMBERS or words.within(node.attr):
+            return True
+        return (file.qualname(node) or "").startswith("torch")
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and (node.value in _STRINGS or words.within(node.value))
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr", "patch", "setattr"):
+            return True
+        return isinstance(node.func, ast.Attribute) or (file.qualname(node.func) or "").startswith(_LIBRARIES)
+    return True
+
+
+def _denoted(node: ast.AST, file: PythonFile) -> str:
+    """The qualified name of a name or attribute, or of what a call calls; nothing where it is unknown."""
+    if isinstance(node, ast.Call):
+        return file.qualname(node.func) or ""
+    return file.qualname(node) or ""
+
+
+def _followed_names(file: PythonFile, nodes: list[ast.AST], words: Words) -> set[str]:
+    """Local names bound on the lines seen to things that rules care about, whose uses carry no word of interest."""
+    names = set()
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            if module in _BY_WORD:
+                # What is used as torch.nn is found by its words; as nn it is of no more interest.
+                chosen = [alias for alias in node.names if words.within(f"{module}.{alias.name}(")]
+                names |= {alias.asname or alias.name for alias in chosen}
+            elif module.startswith(_FOLLOWED):
+                names |= {alias.asname or alias.name for alias in node.names if alias.name != "*"}
+        elif isinstance(node, ast.Import):
+            names |= {alias.asname for alias in node.names if alias.asname and alias.name.startswith(_FOLLOWED)}
+        elif isinstance(node, ast.Assign) and isinstance(node.value, (ast.Attribute, ast.Call)):
+            value = node.value.func if isinstance(node.value, ast.Call) else node.value
+            name = file.qualname(value) or ""
+            if name.startswith("torch.cuda"):
+                targets = [target for target in node.targets if isinstance(target, (ast.Name, ast.Attribute))]
+                bound = [target.id if isinstance(target, ast.Name) else target.attr for target in targets]
+                # Names of one letter stand on too many lines; only properties are worth it.
+                names |= {item for item in bound if len(item) > 1 or name.endswith("get_device_properties")}
+    return names

@@ -1,0 +1,263 @@
+"""Analyse one file: show it to the rules and analysers that it concerns."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from npuify.analysis.project import module_name
+from npuify.engine.analysers import Analyser, analysers_for
+from npuify.engine.opt_ins import opt_in_findings
+from npuify.engine.ruleset import RuleSet
+from npuify.engine.unparsed import RULE as UNPARSED
+from npuify.engine.unparsed import search_tokens
+from npuify.engine.visitor import analyse
+from npuify.model import FileError
+from npuify.project.kinds import kind_of_path
+from npuify.rules.job import Job
+from npuify.rules.opt_ins import NO_OPT_INS
+from npuify.rules.program_options import ProgramOptions
+from npuify.rules.run import Result, Run
+from npuify.rules.style_plan import StylePlan
+from npuify.source.parser_warnings import without_warnings
+from npuify.source.python import PythonSource, parses
+from npuify.source.suppressions import suppressed_codes
+from npuify.source.text import Text, UnreadableText
+from npuify.styles import restyle_other
+
+if TYPE_CHECKING:
+    from array import array
+    from collections.abc import Mapping, Sequence
+
+    from npuify.analysis.project import ProjectIndex
+    from npuify.engine.cache import Stamp
+    from npuify.model import Finding, Position
+    from npuify.rules.selection import Selection
+
+_HEAD = 1000
+"""Bytes of a Python file that tell whether an analyser of other kinds of files has to see it as well."""
+FILES_PER_PROCESS = 150
+"""Files whose analysis takes about as long as starting a process does."""
+NPU_STYLE = StylePlan()
+
+
+class Candidate(NamedTuple):
+    """A file that may hold something of interest. An empty ``kind`` is the one that its name tells."""
+
+    relative: str
+    location: str
+    kind: str = ""
+    stamp: Stamp | None = None
+    matches: array[int] | None = None
+    """Those of the rules' words in a Python file of that stamp, as :meth:`npuify.words.Words.matches` packs them."""
+
+
+class Worker:
+    """Analyses files, with the tables loaded once.
+
+    Args:
+        torch_npu: the release aimed at.
+        selection: which rules run.
+        project: what is known of the project.
+        plan: the style of the run.
+        soc: the kind of chip aimed at, as :class:`npuify.rules.run.Run` takes it.
+        rules: those of ``selection``, where they were prepared already, which takes as long as looking at some files.
+    """
+
+    def __init__(
+        self,
+        torch_npu: str,
+        selection: Selection,
+        project: ProjectIndex,
+        plan: StylePlan = NPU_STYLE,
+        soc: str = "",
+        rules: RuleSet | None = None,
+    ) -> None:
+        from npuify import knowledge
+
+        self.torch_npu = torch_npu
+        self.selection = selection
+        self.rules = rules or RuleSet(selection, plan.style, place_on_npu=plan.place_on_npu, soc=soc)
+        self.run = Run(knowledge.load(torch_npu), project, plan, soc)
+        self._options: ProgramOptions | None = None
+
+    def __reduce__(self) -> tuple[type[Worker], tuple[str, Selection, ProjectIndex, StylePlan, str]]:
+        return Worker, (self.torch_npu, self.selection, self.run.project, self.run.plan, self.run.soc)
+
+    def close(self) -> None:
+        """Let go of what refers back to this worker, and would wait for the collector with it."""
+        self._options = None
+
+    def options(self) -> ProgramOptions:
+        """The options that the project's programs declare; read when the first launcher is analysed."""
+        if self._options is None:
+            self._options = self.options_of({})
+        return self._options
+
+    def options_of(self, contents: Mapping[str, bytes], *, is_migrated: bool = False) -> ProgramOptions:
+        """The options that the project's programs declare where some files have other ``contents``."""
+        return ProgramOptions(self.run.project, self.analyse, contents, is_migrated=is_migrated)
+
+    def analyse_file(self, candidate: Candidate) -> Result:
+        """What is found in one file; a failure of any kind becomes an error of that file."""
+        try:
+            with open(candidate.location, "rb") as stream:  # noqa: PTH123 - pathlib costs more than reading
+                now = os.fstat(stream.fileno())
+                raw = stream.read()
+        except OSError as error:
+            return Result([], [FileError(candidate.relative, f"cannot be read: {error.strerror or error}")])
+        unchanged = candidate.stamp == (now.st_mtime_ns, now.st_size) and len(raw) == now.st_size
+        matches = candidate.matches if unchanged else None
+        return self.analyse(candidate.relative, raw, whole=False, kind=candidate.kind, matches=matches)
+
+    def analyse(
+        self,
+        relative: str,
+        raw: bytes,
+        *,
+        needs_torch_npu: bool = False,
+        whole: bool = True,
+        kind: str = "",
+        is_later_round: bool = False,
+        matches: array[int] | None = None,
+        options: ProgramOptions | None = None,
+    ) -> Result:
+        """What is found in a file's content.
+
+        Args:
+            relative: the file's path in the project.
+            raw: its content.
+            needs_torch_npu: earlier edits put names into it that exist only after ``import torch_npu``.
+            whole: parse also what can hold nothing of interest.
+            kind: found by the file's name where it is not given.
+            is_later_round: edits of this run were applied to the file already.
+            matches: those of the rules' words in it, where they are known.
+            options: what the project's programs declare, where it is not what their files say.
+        """
+        kind = kind or kind_of_path(relative)
+        run = self.run._replace(project=self.run.project.view())
+        asked: list[ProgramOptions] = []
+
+        def declared() -> ProgramOptions:
+            asked.append(options or self.options())
+            return asked[-1]
+
+        def part(
+            relative: str,
+            raw: bytes,
+            *,
+            kind: str = "",
+            needs_torch_npu: bool = False,
+            whole: bool = True,
+            is_later_round: bool = False,
+        ) -> Result:
+            result = self.analyse(
+                relative,
+                raw,
+                kind=kind,
+                needs_torch_npu=needs_torch_npu,
+                whole=whole,
+                is_later_round=is_later_round,
+                options=options,
+            )
+            run.project.dependencies |= result.dependencies
+            return result
+
+        job = Job(run, part, declared, needs_torch_npu, is_later_round)
+        found, errors = self._found(relative, raw, kind, job, whole=whole, matches=matches)
+        dependencies = frozenset(run.project.dependencies).union(*(one.project.dependencies for one in asked))
+        return Result(found, errors, dependencies)
+
+    def is_valid(self, relative: str, data: bytes, kind: str = "") -> bool:
+        """Whether a file's text, as UTF-8, is of the format that its name tells."""
+        kind = kind or kind_of_path(relative)
+        if kind == "python" and not parses(data):
+            return False
+        return all(analyser.is_valid(relative, kind, data) for analyser in analysers_for(relative, kind))
+
+    def _found(
+        self, relative: str, raw: bytes, kind: str, job: Job, *, whole: bool, matches: array[int] | None
+    ) -> tuple[list[Finding], list[FileError]]:
+        """What the rules for Python, the opt-ins and the analysers find in a file, in order of place."""
+        found: list[Finding] = []
+        errors: list[FileError] = []
+        if kind == "python":
+            found, errors = self._python(relative, raw, job, whole=whole, matches=matches)
+            if self.selection.opt_ins != NO_OPT_INS and not errors:
+                found, errors = self._opted_in(relative, raw, found, job)
+        if errors:
+            return found, errors
+        others: Sequence[Analyser] = analysers_for(relative, kind)
+        if kind == "python":
+            # Few of them have anything to do with those that take them; their beginning tells.
+            head = raw[:_HEAD].lower()
+            others = [analyser for analyser in others if analyser.may_concern(head)]
+        for analyser in others:
+            more, failed = self._other(analyser, relative, kind, raw, job)
+            found, errors = [*found, *more], [*errors, *failed]
+        if others:
+            found.sort(key=_place)
+        return found, errors
+
+    def _other(
+        self, analyser: Analyser, relative: str, kind: str, raw: bytes, job: Job
+    ) -> tuple[list[Finding], list[FileError]]:
+        try:
+            text = Text(raw)
+            found, problems, _ = analyser.findings(relative, kind, text, job)
+        except UnreadableText as error:
+            return [], [FileError(relative, error.message, error.line, "it was left as it is")]
+        except Exception as error:  # one file's failure must not end the run
+            return [], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
+        selected = [restyle_other(finding, self.run.plan) for finding in found if finding.code in self.rules.codes]
+        silenced = suppressed_codes(text, None)
+        return [finding for finding in selected if silenced is None or not silenced(finding)], problems
+
+    def _opted_in(
+        self, relative: str, raw: bytes, found: list[Finding], job: Job
+    ) -> tuple[list[Finding], list[FileError]]:
+        """``found`` with what the user asked for beyond the rules, in order of place."""
+        try:
+            with without_warnings():
+                more = list(opt_in_findings(self.selection.opt_ins, relative, raw, job))
+        except SyntaxError as error:
+            # A part that was not parsed for the rules is broken, and here the whole file is parsed.
+            tokens, failed = search_tokens(relative, raw, error)
+            return (tokens if self.selection.has(UNPARSED) else []), failed
+        except Exception as error:  # one file's failure must not end the run
+            return found, [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
+        more = [finding for finding in more if finding.code in self.rules.codes]
+        if not more:
+            return found, []
+        silenced = suppressed_codes(Text(raw), None)
+        more = [finding for finding in more if silenced is None or not silenced(finding)]
+        return sorted([*found, *more], key=_place), []
+
+    def _python(
+        self, relative: str, raw: bytes, job: Job, *, whole: bool, matches: array[int] | None
+    ) -> tuple[list[Finding], list[FileError]]:
+        try:
+            text = Text(raw)
+            if matches is not None and text.data is raw:
+                self.rules.words.remember(text.lower, matches)
+            with without_warnings():
+                # Whether and how torch_npu is imported already, only the whole file says.
+                if job.needs_torch_npu or job.run.plan.needs_whole(relative, raw):
+                    whole = True
+                to_parse = None if whole else self.rules.words_to_parse(text.lower)
+                source = PythonSource(relative, module_name(relative), text, to_parse)
+                rules, words = self.rules.for_file(text.lower), self.rules.words
+                return analyse(source, rules, words, job.run, needs_torch_npu=job.needs_torch_npu), []
+        except UnreadableText as error:
+            return [], [FileError(relative, error.message, error.line, "it was left as it is")]
+        except SyntaxError as error:
+            found, failed = search_tokens(relative, raw, error)
+            return (found if self.selection.has(UNPARSED) else []), failed
+        except RecursionError:
+            return [], [FileError(relative, "is nested too deeply to be looked at", advice="it was left as it is")]
+        except Exception as error:  # one file's failure must not end the run
+            return [], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
+
+
+def _place(finding: Finding) -> tuple[Position, Position, str]:
+    return finding.start, finding.end, finding.code

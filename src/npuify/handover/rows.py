@@ -1,0 +1,27 @@
+"""Rows of the tables in SKILL.md."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.handover.texts import Texts
+
+MOST_POINTS: Final = 12
+"""Rows of a table of SKILL.md; all of them are in the references."""
+
+
+def title(identifier: str, title: str, say: Texts) -> str:
+    """The title of a point of the checklist, in the guide's language."""
+    from npuify.handover.checklist import points
+
+    if say.language != "zh":
+        return title
+    return next((point.title_zh for point in points() if point.id == identifier), title)
+
+
+def row(*cells: str) -> Iterator[str]:
+    """A row of a table."""
+    yield f"| {' | '.join(cells)} |"

@@ -1,0 +1,201 @@
+"""The subnets of the cards, and which address may stand where."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from npuify.knowledge.launching import ClusterProduct
+    from npuify.launch.cluster.hosts import HostsFile
+
+Address = ipaddress.IPv4Address
+Network = ipaddress.IPv4Network
+
+
+def read_address(file: HostsFile, text: str, *where: str | int) -> Address:
+    """An address of a machine or a card.
+
+    Raises:
+        NpuifyError: it is none, or one that no machine can have.
+    """
+    try:
+        address = ipaddress.IPv4Address(text)
+    except ValueError as error:
+        raise file.error(f"{text!r} is no IPv4 address: {error}", *where) from None
+    if address.is_multicast or address.is_unspecified or address.is_reserved or address.is_link_local:
+        raise file.error(f"{text} cannot be the address of a machine or a card", *where)
+    return address
+
+
+def card_networks(file: HostsFile, product: ClusterProduct) -> CardNetworks:
+    """The subnets that the file gives for the cards of ``product``.
+
+    Raises:
+        NpuifyError: they are malformed, overlap, are not as many as the product needs, or should not be given at all.
+    """
+    content = file.content
+    texts = content.networks or ((content.network,) if content.network is not None else ())
+    key = "networks" if content.networks else "network"
+    if content.network is not None and content.networks:
+        raise file.error("either network or networks, not both", "networks")
+    if product.subnets == 0:
+        if texts:
+            raise file.error(f"{product.title}: the cards' addresses are preset, and none is to be planned", key)
+        return CardNetworks(file, product, (), None)
+    nets = tuple(_network(file, text, key, *([index] if content.networks else [])) for index, text in enumerate(texts))
+    if len(nets) == 1 and product.subnets > 1:
+        bits = product.subnets.bit_length() - 1
+        if nets[0].prefixlen + bits > 30:
+            raise file.error(f"{nets[0]} is too small to be cut into {product.subnets} subnets", key)
+        nets = tuple(nets[0].subnets(prefixlen_diff=bits))
+    if nets and len(nets) != product.subnets:
+        raise file.error(
+            f"{product.title} needs {product.subnets} subnets, and {len(nets)} are given", key, advice=product.message
+        )
+    for index, net in enumerate(nets):
+        for other in nets[:index]:
+            if net.overlaps(other):
+                raise file.error(f"the subnets {other} and {net} overlap", key, index, advice=product.message)
+    mask = None
+    if not nets:
+        if not all(host.device_addresses for host in content.hosts):
+            example = "192.168.100.0/22, which is cut in four" if product.subnets > 1 else "10.20.0.0/24"
+            raise file.error("the cards' network is not given", "product", advice=f"for example network: {example}")
+        if content.netmask is None:
+            raise file.error(
+                "the netmask of the device addresses is not given", "product", advice="netmask: 255.255.255.0"
+            )
+    if content.netmask is not None:
+        mask = _mask(file, content.netmask)
+        for net in nets:
+            if net.prefixlen != mask:
+                raise file.error(f"the netmask {content.netmask} is not that of {net}", "netmask")
+    return CardNetworks(file, product, nets, mask)
+
+
+class CardNetworks:
+    """Which card belongs to which subnet.
+
+    Args:
+        nets: by position modulo their number; empty where only addresses are given.
+        mask: length of the prefix, where there are no ``nets``.
+    """
+
+    def __init__(self, file: HostsFile, product: ClusterProduct, nets: tuple[Network, ...], mask: int | None) -> None:
+        self._file = file
+        self._product = product
+        self._mask = mask
+        self.all = nets
+
+    def of(self, card: int, address: Address, *where: str | int) -> Network | None:
+        """The subnet of a card that has ``address``; None where the product's addresses are preset.
+
+        Raises:
+            NpuifyError: the address lies in another subnet, or is none that a card can have there.
+        """
+        if self._product.subnets == 0:
+            return None
+        if self.all:
+            net = self.all[card % len(self.all)]
+            if address not in net:
+                raise self._file.error(
+                    f"the address {address} of card {card} is not in {net}", *where, advice=self._product.message
+                )
+        else:
+            net = ipaddress.IPv4Network((int(address), self._mask or 24), strict=False)
+        if address in (net.network_address, net.broadcast_address):
+            kind = "network" if address == net.network_address else "broadcast"
+            raise self._file.error(f"{address} is the {kind} address of {net}", *where)
+        return net
+
+    def choose(self, card: int, taken: Mapping[Address, str], *where: str | int) -> tuple[Address, Network]:
+        """A free address for a card: the lowest of its subnet.
+
+        Raises:
+            NpuifyError: there is none left.
+        """
+        if not self.all:
+            raise self._file.error("the cards' network is not given", *where, "name")
+        net = self.all[card % len(self.all)]
+        address = next((one for one in net.hosts() if one not in taken), None)
+        if address is None:
+            raise self._file.error(
+                f"{net} is too small: no address is left for card {card}",
+                "networks" if self._file.content.networks else "network",
+            )
+        return address, net
+
+    def fit_together(
+        self, found: Mapping[tuple[int, int], tuple[Address, Network | None]], gateway: Address | None, notes: list[str]
+    ) -> None:
+        """Hold addresses whose subnets come from a netmask against the product's layout.
+
+        Raises:
+            NpuifyError: cards that should share a subnet do not, or the other way round.
+        """
+        count = self._product.subnets
+        if not count:
+            return
+        by_position: dict[tuple[int, int], tuple[Network, int]] = {}
+        for (machine, card), (_, net) in found.items():
+            if net is None:
+                continue
+            scope = -1 if count > 1 or gateway is None else machine
+            known, other = by_position.setdefault((scope, card % count), (net, card))
+            if known != net:
+                raise self._file.error(
+                    f"card {card} lies in {net}, and card {other}, which has to share its subnet, in {known}",
+                    "hosts",
+                    machine,
+                    "device_addresses",
+                    advice=self._product.message
+                    + ("" if count > 1 else " Machines in different subnets need a gateway: give it as gateway."),
+                )
+        if count > 1:
+            seen: dict[Network, int] = {}
+            for (_, position), (net, _) in sorted(by_position.items(), key=lambda item: item[0]):
+                if net in seen:
+                    raise self._file.error(
+                        f"cards at the positions {seen[net]} and {position} share the subnet {net}",
+                        "hosts",
+                        0,
+                        "device_addresses",
+                        advice=self._product.message,
+                    )
+                seen[net] = position
+        nets = {net for _, net in found.values() if net is not None}
+        if gateway is not None and not any(gateway in net for net in nets):
+            raise self._file.error(f"the gateway {gateway} lies in none of the cards' subnets", "gateway")
+        if count == 1 and len(nets) > 1:
+            notes.append("the machines' cards lie in different subnets, which the gateway has to join")
+
+
+def _network(file: HostsFile, text: str, *where: str | int) -> Network:
+    try:
+        net = ipaddress.IPv4Network(text, strict=False)
+    except ValueError as error:
+        raise file.error(f"{text!r} is no network: {error}", *where) from None
+    if "/" not in text:
+        raise file.error(f"{text} has no size", *where, advice=f"for example {net.network_address}/24")
+    if str(ipaddress.IPv4Interface(text).ip) != str(net.network_address):
+        raise file.error(f"{text} is an address inside of {net}", *where, advice=f"write {net}")
+    if net.is_multicast or net.is_loopback or net.is_link_local or net.is_unspecified or net.is_reserved:
+        raise file.error(f"{text} cannot be a network of cards", *where)
+    if net.prefixlen > 30:
+        raise file.error(f"{text} has no room for two cards", *where)
+    return net
+
+
+def _mask(file: HostsFile, text: str) -> int:
+    try:
+        length = ipaddress.IPv4Network(f"0.0.0.0/{text}").prefixlen
+        if str(ipaddress.IPv4Network(f"0.0.0.0/{length}").netmask) != text:
+            raise ValueError(text)
+    except ValueError:
+        raise file.error(f"{text!r} is no netmask", "netmask", advice="for example 255.255.255.0") from None
+    if not 8 <= length <= 30:
+        raise file.error(f"the netmask {text} leaves no sensible network", "netmask")
+    return length

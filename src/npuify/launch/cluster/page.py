@@ -1,0 +1,117 @@
+"""The page about a cluster: who is who, in which order to go on, firewall and containers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npuify.knowledge.launching import container_options, kernel_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.launch.cluster.plan import Plan
+
+
+def page(plan: Plan, files: tuple[str, ...]) -> str:
+    """``CLUSTER.md``, for the people who set the machines up.
+
+    Args:
+        files: names of the files that lie beside it.
+    """
+    return "\n".join((*_plan(plan), *_steps(plan, files), *_firewall(plan), *_container(plan))) + "\n"
+
+
+def _plan(plan: Plan) -> Iterator[str]:
+    product = plan.product
+    yield f"# A cluster of {len(plan.machines)} machines, {plan.world_size} ranks"
+    yield ""
+    yield f"{product.title}. {product.message} (How this is known: {product.evidence.value}; {product.source}.)"
+    yield ""
+    yield "| rank | machine | host address | card | card's address | netmask |"
+    yield "|---|---|---|---|---|---|"
+    for machine in plan.machines:
+        for card in machine.cards:
+            address = card.address or "preset"
+            cells = (card.rank, machine.name, machine.address, card.card, address, card.netmask or "-")
+            yield f"| {' | '.join(map(str, cells))} |"
+    yield ""
+    for note in plan.notes:
+        yield f"- {note}"
+    if plan.notes:
+        yield ""
+
+
+def _steps(plan: Plan, files: tuple[str, ...]) -> Iterator[str]:
+    yield "## Steps"
+    yield ""
+    steps = [
+        "On every machine, as root: `bash kernel_settings.sh`; in the container too, where it has its own network."
+    ]
+    if any(name.startswith("addresses_") for name in files):
+        steps.append(
+            "On every machine, as root: `bash addresses_NAME.sh` with its own name. `/etc/hccn.conf` keeps it."
+        )
+    else:
+        steps.append("The cards' addresses are preset; nothing is to be set.")
+    steps.append("Let the machines reach each other (below).")
+    steps.append("On every machine, as root: `bash check_NAME.sh`. All lines have to say ok.")
+    first = plan.machines[0]
+    steps.append(
+        f"Start the program on all machines within two minutes: `npuify launch ENTRY --cards {len(first.cards)}"
+        + (f" --nodes {len(plan.machines)} --master {first.address}" if len(plan.machines) > 1 else "")
+        + " -o launch` writes the script."
+    )
+    if "rank_table.json" in files:
+        steps.append(
+            "`rank_table.json` goes to the same place on every machine, as a file and not as a link:"
+            " `export RANK_TABLE_FILE=/path/rank_table.json`. PyTorch needs it only to start large clusters faster."
+        )
+    yield from (f"{number}. {step}" for number, step in enumerate(steps, start=1))
+    yield ""
+
+
+def _firewall(plan: Plan) -> Iterator[str]:
+    ports = next(row.value for row in kernel_settings() if row.name.endswith("ip_local_reserved_ports"))
+    yield "## Firewall"
+    yield ""
+    yield (
+        f"Ranks talk over MASTER_PORT (29500 unless set), HCCL's ports {ports}, and ports that gloo chooses. So let"
+        " the machines of the cluster reach each other on all ports; the firewall need not be switched off."
+    )
+    yield ""
+    yield "```sh"
+    for machine in plan.machines:
+        yield f"ufw allow from {machine.address}    # Ubuntu, Debian; on each of the others"
+    for machine in plan.machines:
+        yield f"firewall-cmd --permanent --zone=trusted --add-source={machine.address}    # openEuler, CentOS"
+    yield "firewall-cmd --reload"
+    yield "```"
+    yield ""
+
+
+def _container(plan: Plan) -> Iterator[str]:
+    cards = plan.machines[0].cards
+    ports = next(row.value for row in kernel_settings() if row.name.endswith("ip_local_reserved_ports"))
+    yield "## Containers"
+    yield ""
+    yield f"What `docker run` needs, for the cards of {plan.machines[0].name}:"
+    yield ""
+    yield "```sh"
+    yield "docker run --rm -it \\"
+    for row in container_options():
+        if row.own_network:
+            continue
+        for option in (
+            [row.option.replace("{card}", str(card.card)) for card in cards] if "{card}" in row.option else [row.option]
+        ):
+            yield f"    {option} \\"
+    yield "    IMAGE bash"
+    yield "```"
+    yield ""
+    for row in container_options():
+        if row.own_network:
+            yield f"Without `--network host`: `{row.option.replace('{ports}', ports)}`; {row.message}."
+    yield (
+        "With the Ascend Docker Runtime, `-e ASCEND_VISIBLE_DEVICES=0-7` takes the place of devices and the driver's"
+        " mounts."
+    )

@@ -1,6 +1,0 @@
-"""``npuify run``: an unchanged CUDA program on an NPU, with a log of every call that was changed.
-
-:mod:`npuify.live.launch` prepares the environment and becomes the program. Below it each Python starts with
-``shim/sitecustomize.py``, which calls :func:`npuify.live.start.begin`. All that is imported there uses the standard
-library and torch alone, since the program's Python need not have what npuify depends on.
-"""

@@ -1,0 +1,69 @@
+"""Migrate a project: plan it, and write the copy with its report, or change it in place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from npuify.model import NpuifyError
+from npuify.report import report_files
+from npuify.rewrite.plan import plan
+from npuify.rewrite.tree import check_destination, replace_files, skipped_entries, write_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from npuify.model import MigrationResult
+    from npuify.options import Options
+
+    Progress = Callable[[int, int], None]
+
+MODES = ("copy", "diff", "check", "in-place")
+
+
+def migrate(
+    source: Path,
+    destination: Path | None,
+    options: Options,
+    *,
+    mode: str = "copy",
+    force: bool = False,
+    progress: Progress | None = None,
+) -> MigrationResult:
+    """Migrate ``source``, a project's folder or one file.
+
+    Args:
+        source: what to migrate. It is changed with ``mode="in-place"`` only.
+        destination: the folder to write the migrated copy and ``npuify-report/`` into, for ``mode="copy"``.
+        options: see :class:`npuify.options.Options`.
+        mode: ``copy``, ``diff`` and ``check`` (nothing is written), or ``in-place``.
+        force: replace a destination that is not empty.
+        progress: called with the number of files done and of files to do.
+
+    Raises:
+        NpuifyError: wrong use, or the output cannot be written; nothing is left half-written.
+    """
+    if mode not in MODES:
+        raise NpuifyError(f"the mode {mode!r} does not exist", advice=f"one of {', '.join(MODES)}")
+    if mode == "copy":
+        if destination is None:
+            raise NpuifyError(
+                "no destination is given", advice="name one with -o, or use --diff, --check or --in-place"
+            )
+        check_destination(source, destination, force=force)
+    result, contents = plan(source, options, progress)
+    if mode == "in-place":
+        replace_files(Path(result.scan.root), contents)
+        result = msgspec.structs.replace(result, destination=result.scan.root)
+    elif mode == "copy":
+        assert destination is not None
+        left_out = skipped_entries(source) if source.is_dir() else ()
+        scan = msgspec.structs.replace(result.scan, errors=(*result.scan.errors, *left_out))
+        result = msgspec.structs.replace(result, scan=scan, destination=str(destination))
+        root = Path(result.scan.root)
+        changed = {name: data for name, data in contents.items() if (root / name).exists()}
+        added = {name: data for name, data in contents.items() if name not in changed}
+        write_tree(source, destination, changed, {**added, **report_files(result)}, force=force)
+    return result

@@ -1,0 +1,353 @@
+"""Markdown: the report that stays with a migrated project, to read and to tick off."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, MigrationResult, Safety, ScanResult
+from npuify.report.summary import counted, in_order, summarise
+from npuify.report.verdict import by_status, hours, judge, status
+from npuify.visible import in_one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from npuify.model import Change, FileError, Finding
+    from npuify.report.summary import Summary
+    from npuify.report.verdict import Group, Place, Verdict
+
+_EDITS = {
+    Safety.SAFE: "safe: same meaning on the NPU",
+    Safety.REVIEW: "review: right in the usual case; look at it, then apply with `--unsafe`",
+    Safety.MANUAL: "by hand",
+}
+_ACTS = {"migrated": "npuify", "review": "a person reviews", "manual": "a person", "note": "nobody has to"}
+
+
+def render(result: ScanResult | MigrationResult) -> str:
+    """The whole page."""
+    page = _scan(result) if isinstance(result, ScanResult) else _migration(result)
+    return "\n".join(page).rstrip("\n") + "\n"
+
+
+def _scan(result: ScanResult) -> Iterator[str]:
+    summary = summarise(result, result.findings)
+    yield from ("# npuify: what stands between this project and the NPU", "")
+    yield from _numbers(
+        ("Project", _folder(result.root)),
+        ("Files seen", str(summary.files_seen)),
+        ("Files with findings", str(summary.files_with_findings)),
+        *_severities(summary),
+    )
+    yield from _verdict(judge(result), "npuify will change")
+    yield from _release(result)
+    yield from ("## What was found", "")
+    yield from _by_code(summary, result.findings, migrated=False)
+    yield from _checklist(result.findings, nothing="Nothing to do was found.", migrated=False)
+    yield from _errors(result.errors)
+    yield from _limits(result.findings, migrated=False)
+
+
+def _migration(result: MigrationResult) -> Iterator[str]:
+    scan = result.scan
+    summary = summarise(scan, result.left)
+    yield from ("# npuify: report of the migration", "")
+    yield from _numbers(
+        ("Source", _folder(scan.root)),
+        *([("Migrated copy", _code_cell(result.destination))] if result.destination not in {"", scan.root} else []),
+        ("Files seen", str(summary.files_seen)),
+        ("Files changed", str(len(result.changed_files))),
+        ("Edits", str(len(result.changes))),
+        *_severities(summary, "Left: "),
+    )
+    yield from _verdict(judge(result), "npuify changed")
+    yield from _release(scan)
+    yield from ("## What was changed", "")
+    yield from _changes(result.changes)
+    yield from ("## What is left to do", "")
+    if result.left:
+        yield from (
+            "Lines are those of the migrated files. `npuify explain CODE` (or a CUDA name) tells more about an entry.",
+            "",
+        )
+        yield from _by_code(summary, result.left, migrated=True)
+    yield from _checklist(result.left, nothing="Nothing that npuify knows of.", migrated=True)
+    yield from _errors(scan.errors)
+    yield from _limits(result.left, migrated=True)
+
+
+def _numbers(*rows: tuple[str, str]) -> Iterator[str]:
+    yield from ("| | |", "|---|---|")
+    yield from (f"| {name} | {value} |" for name, value in rows)
+    yield ""
+
+
+def _folder(root: str) -> str:
+    """A folder as it was given; where that was ``.`` or ``..``, its name."""
+    path = Path(root)
+    return _code_cell(root if path.name not in ("", "..") else path.resolve().name or root)
+
+
+def _severities(summary: Summary, before: str = "") -> tuple[tuple[str, str], ...]:
+    words = (
+        ("error", "errors (will not run)"),
+        ("warning", "warnings (may run wrong or slowly)"),
+        ("info", "notes (nothing breaks)"),
+    )
+    return tuple((_sentence(before + text), str(summary.by_severity[key])) for key, text in words)
+
+
+def _release(scan: ScanResult) -> Iterator[str]:
+    release = scan.release
+    yield from ("## Release aimed at", "")
+    cann = f" and CANN {_text(release.cann)}" if release.cann else ""
+    yield f"**torch_npu {_text(release.torch_npu)}**, with torch {_text(release.torch)}{cann}."
+    if release.reason:
+        yield f"Why: {_text(release.reason)}" + ("" if release.reason.endswith(".") else ".")
+    if scan.style != "npu":
+        yield f"Style: {_text(scan.style)}."
+    yield ""
+
+
+def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
+    yield from ("## How much work is it?", "")
+    yield from (f"**{verdict.title}.** {_text(verdict.summary)}", "")
+    yield from (f"Estimate: **{hours(verdict.estimate)}** for one person.", "")
+    if verdict.blockers:
+        yield from ("What stands in the way of everything else:", "")
+        for one in verdict.blockers:
+            # What has a line is ticked off below, at its place.
+            box = "" if one.places[0].line else "[ ] "
+            yield f"- {box}**{_text(one.what)}**: {_text(one.why)} {_where(one.places)}"
+            if one.advice:
+                yield f"  - What to do: {_text(one.advice)}"
+        yield ""
+    if verdict.deciding:
+        yield from ("What else costs most:" if verdict.blockers else "What costs most:", "")
+        yield from (f"- {_text(one.what)}: {_text(one.why)} {_where(one.places)}" for one in verdict.deciding)
+        yield ""
+    if verdict.operators:
+        yield from ("Operators that decide how fast it runs, or whether:", "")
+        yield from (f"- {_text(one.what)}: {_text(one.why)} {_where(one.places)}" for one in verdict.operators)
+        yield ""
+    if any(group.count for group in (verdict.migrated, verdict.review, verdict.manual)):
+        yield from ("| who acts | places | files | codes |", "|---|---:|---:|---|")
+        yield _group_row(migrated, verdict.migrated)
+        yield _group_row("a person reviews", verdict.review)
+        yield _group_row("a person must change", verdict.manual)
+        yield ""
+    if verdict.estimate.parts:
+        yield from ("| part of the estimate | hours, low | high | counted |", "|---|---:|---:|---|")
+        for part in verdict.estimate.parts:
+            yield f"| {_cell(part.name)} | {part.low:.1f} | {part.high:.1f} | {_cell(part.basis)} |"
+        yield ""
+        yield from (_text(" ".join(verdict.estimate.how)), "")
+    yield from _survey(verdict)
+
+
+def _survey(verdict: Verdict) -> Iterator[str]:
+    survey = verdict.survey
+    if survey.entry_points:
+        yield from ("### What is started", "", "| file | how that is known |", "|---|---|")
+        for point in survey.entry_points:
+            first = point.mentions[0]
+            said = f", {_code_cell(first.text)}" if first.text else ""
+            yield f"| {_code_cell(point.file)} | {first.kind}, {_code_cell(f'{first.file}:{first.line}')}{said} |"
+        yield ""
+    if survey.frameworks:
+        yield from ("### What it stands on", "", "| package | asked for | files that import it |", "|---|---|---:|")
+        for one in survey.frameworks:
+            asked = f"{_code_cell(one.version)} in {_code_cell(one.required_by)}" if one.version else "not said"
+            cuda = " (published for CUDA)" if one.cuda_only else ""
+            yield f"| {_cell(one.name)}{cuda} | {asked} | {one.files} |"
+        yield ""
+
+
+def _group_row(name: str, group: Group) -> str:
+    codes = ", ".join(f"{code} ({count})" for code, count in sorted(group.by_code.items(), key=lambda item: -item[1]))
+    return f"| {name} | {group.count} | {group.files} | {codes} |"
+
+
+def _where(places: Sequence[Place]) -> str:
+    """The first places, in brackets."""
+    named = [_code(f"{place.file}:{place.line}" if place.line else place.file) for place in places[:3]]
+    more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+    return f"({', '.join(named)}{more})" if named else ""
+
+
+def _by_code(summary: Summary, findings: Sequence[Finding], *, migrated: bool) -> Iterator[str]:
+    if not summary.by_code:
+        return
+    acting = by_status(findings, migrated=migrated)
+    yield from ("| code | name | places | severity | who acts |", "|---|---|---:|---|---|")
+    for one in summary.by_code:
+        counts = acting[one.code]
+        words = [f"{counts[key]} {word}" if len(counts) > 1 else word for key, word in _ACTS.items() if counts[key]]
+        yield f"| {one.code} | {_cell(one.name)} | {one.count} | {one.severity.value} | {', '.join(words)} |"
+    yield ""
+
+
+def _changes(changes: Sequence[Change]) -> Iterator[str]:
+    if not changes:
+        yield from ("Nothing: no edit was needed, or none could be made.", "")
+        return
+    yield from ("Every edit, with its lines, is in `npuify-report/changes.csv`.", "")
+    yield from ("| code | name | edits | files | for example |", "|---|---|---:|---:|---|")
+    groups: dict[tuple[str, str], list[Change]] = {}
+    for change in changes:
+        groups.setdefault((change.code, change.name), []).append(change)
+    for (code, name), group in sorted(groups.items()):
+        files = len({change.file for change in group})
+        yield f"| {code} | {_cell(name)} | {len(group)} | {files} | {_example(group)} |"
+    yield ""
+    yield from ("| file | edits |", "|---|---:|")
+    for file, count in sorted(Counter(change.file for change in changes).items()):
+        yield f"| {_code_cell(file)} | {count} |"
+    yield ""
+
+
+def _example(changes: Sequence[Change]) -> str:
+    """What is said most often of these changes."""
+    ((message, _),) = Counter(change.message for change in changes).most_common(1)
+    return _text(_shortened(message, 120), code=_code_cell)
+
+
+def _checklist(findings: Sequence[Finding], *, nothing: str, migrated: bool) -> Iterator[str]:
+    """What a person has to act on, to tick off; without a box what npuify does by itself, and what is worth knowing."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in sorted(findings, key=lambda one: (one.file, one.start)):
+        groups.setdefault(status(finding, migrated=migrated), []).append(finding)
+    acting = sorted(groups.get("manual", []) + groups.get("review", []), key=lambda one: (one.file, one.start))
+    if acting:
+        if not migrated:
+            yield from ("## What a person has to do", "")
+        yield from (f"{_sentence(counted(len(acting), 'place'))} to tick off.", "")
+        yield from _ticked(acting)
+    else:
+        yield from (nothing, "")
+    if "migrated" in groups:
+        yield from ("## What npuify changes by itself", "", "With `npuify migrate`, which shows each edit.", "")
+        yield from _listed(groups["migrated"])
+    if "note" in groups:
+        yield from ("## Worth knowing", "", "Nothing breaks where these are left as they are.", "")
+        yield from _listed(groups["note"])
+
+
+def _ticked(findings: Sequence[Finding]) -> Iterator[str]:
+    """One box for each place."""
+    for file, group in groupby(findings, key=lambda one: one.file):
+        yield from (f"### {_code(file)}", "")
+        for one in group:
+            what = f"**{one.severity.value}** {one.code} {_code(one.name)}"
+            yield f"- [ ] line {one.start.line}: {what}: {_text(one.message)}{_sure(one)}"
+            if one.advice:
+                yield f"  - What to do: {_text(one.advice)}"
+            if one.edits:
+                yield f"  - An edit is offered ({_EDITS[one.safety]}): {_offered(one)}"
+        yield ""
+
+
+def _listed(findings: Sequence[Finding]) -> Iterator[str]:
+    """One item for all places of a file of which the same is to be said."""
+    for file, group in groupby(findings, key=lambda one: one.file):
+        yield from (f"### {_code(file)}", "")
+        lines: dict[tuple[str, str], list[int]] = {}
+        for one in group:
+            edit = f": {_offered(one)}" if one.edits else ""
+            said = f"{one.code} {_code(one.name)}: {_text(one.message)}{_sure(one)}{edit}"
+            lines.setdefault((said, one.advice), []).append(one.start.line)
+        for (said, advice), numbers in lines.items():
+            where = ", ".join(map(str, dict.fromkeys(numbers)))
+            yield f"- line{'' if len(set(numbers)) == 1 else 's'} {where}: {said}"
+            if advice:
+                yield f"  - What to do: {_text(advice)}"
+        yield ""
+
+
+def _sure(finding: Finding) -> str:
+    unsure = finding.evidence in {Evidence.ASSUMED, Evidence.REPORTED}
+    return f" *({finding.evidence.value}, not confirmed)*" if unsure else ""
+
+
+def _offered(finding: Finding) -> str:
+    edit = finding.edits[0]
+    before, after = (_shortened(" ".join(text.split())) for text in (edit.before, edit.after))
+    more = f", and {counted(len(finding.edits) - 1, 'more edit')}" if len(finding.edits) > 1 else ""
+    return f"{_code(before) if before else 'nothing'} → {_code(after) if after else 'nothing'}{more}"
+
+
+def _errors(errors: Sequence[FileError]) -> Iterator[str]:
+    if not errors:
+        return
+    yield from ("## Files that could not be treated as they should have been", "")
+    for error in in_order(errors):
+        line = f" line {error.line}" if error.line else ""
+        yield f"- [ ] {_code(error.file)}{line}: {_text(error.message)}"
+        if error.advice:
+            yield f"  - What to do: {_text(error.advice)}"
+    yield ""
+
+
+def _limits(findings: Sequence[Finding], *, migrated: bool) -> Iterator[str]:
+    yield from ("## What this report does not say", "")
+    if migrated:
+        yield "- Nothing was run: neither the original nor the migrated program, and nothing on an Ascend NPU."
+    else:
+        yield "- Nothing was run, and nothing on an Ascend NPU."
+    yield (
+        "- It rests on facts about the torch_npu release named above, read from the released package and from "
+        "documentation. Numbers, speed and memory have to be compared on the machine."
+    )
+    kinds = Counter(finding.evidence.value for finding in findings)
+    if kinds:
+        listed = ", ".join(f"{kind.value} {kinds[kind.value]}" for kind in Evidence if kinds[kind.value])
+        yield f"- How the facts behind the entries above are known: {listed}."
+    yield ""
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _shortened(text: str, limit: int = 60) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _code(text: str) -> str:
+    """``text`` as inline code, also where it holds backticks. Not for a table's cell: see :func:`_code_cell`."""
+    text = in_one_line(text)
+    if not text:
+        return ""
+    ticks = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{ticks}{pad}{text}{pad}{ticks}"
+
+
+def _code_cell(text: str) -> str:
+    """``text`` as inline code of a table's cell, where a pipe would end the cell even inside code.
+
+    Renderers do not agree on what a backslash before an escaped pipe means; such text is written without being code.
+    """
+    return _escaped(in_one_line(text)).replace("\\|", "&#124;") if "\\|" in text else _code(text).replace("|", "\\|")
+
+
+def _text(text: str, *, code: Callable[[str], str] = _code) -> str:
+    """Prose on one line: what is between backticks stays code, elsewhere nothing is taken for markup."""
+    pieces = in_one_line(text).split("`")
+    # Backticks side by side would join into longer marks, which end where nobody meant it.
+    if len(pieces) % 2 == 0 or not all(pieces[1:-1]):
+        return _escaped("`".join(pieces))
+    return "".join(code(piece) if number % 2 else _escaped(piece) for number, piece in enumerate(pieces))
+
+
+def _escaped(text: str) -> str:
+    # "$" begins a formula and "&" an entity where a page is shown by a code host.
+    return re.sub(r"([\\`*_<>\[\]|#~$&])", r"\\\1", text)
+
+
+def _cell(text: str) -> str:
+    return _escaped(in_one_line(text))

@@ -1,0 +1,223 @@
+"""The report that a person reads in a terminal, and that ``grep`` and editors understand: a finding is a line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, MigrationResult, Safety, ScanResult, Severity
+from npuify.report.places import Places
+from npuify.report.scope import is_aside
+from npuify.report.summary import Summary, counted, in_order, severities_in_words, summarise
+from npuify.report.verdict import Level, by_status, hours, judge
+from npuify.visible import file_name, in_one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from npuify.model import FileError, Finding, Survey
+    from npuify.report.verdict import Group, Verdict
+
+Line = list[tuple[str, str]]
+"""Pieces of one line, each with a style that rich knows (or none)."""
+
+_COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+_EDITS = {Safety.SAFE: "safe edit", Safety.REVIEW: "edit to review", Safety.MANUAL: "by hand"}
+_LEVELS = {Level.RUNS: "bold green", Level.REVIEW: "bold yellow", Level.WORK: "bold yellow", Level.BLOCKED: "bold red"}
+_ACTS = {"migrated": "safe edit", "review": "to review", "manual": "by hand", "note": "note"}
+"""Who acts on a finding, and how."""
+_SHOWN = 5
+"""Blockers, entry points and frameworks that are named; the other formats name all."""
+_UNCERTAIN = {Evidence.ASSUMED, Evidence.REPORTED}
+
+
+def render(result: ScanResult | MigrationResult) -> str:
+    """The plain text, which does not depend on the terminal."""
+    return "".join("".join(text for text, _ in line) + "\n" for line in lines(result))
+
+
+def lines(result: ScanResult | MigrationResult) -> Iterator[Line]:
+    """The same text as lines of styled pieces."""
+    return _scan(result) if isinstance(result, ScanResult) else _migration(result)
+
+
+def _scan(result: ScanResult) -> Iterator[Line]:
+    places = Places(result)
+    yield from _findings(result.findings, places)
+    yield from _errors(result.errors, places)
+    if result.findings or result.errors:
+        yield []
+    summary = summarise(result, result.findings)
+    seen = counted(result.files_seen, "file")
+    if not result.findings:
+        yield [("Found nothing to do", "bold green"), (f" in {seen}.", "")]
+    else:
+        where = f" in {summary.files_with_findings} of {seen}: {severities_in_words(summary)}."
+        yield [(f"Found {counted(summary.findings, 'place')}", "bold"), (where, "")]
+        yield from _table(summary, result.findings, migrated=False)
+        yield from _what_edits_do(result.findings)
+    yield from _unread(result.errors)
+    yield _aim(result)
+    yield from _verdict(judge(result))
+
+
+def _migration(result: MigrationResult) -> Iterator[Line]:
+    places = Places(result)
+    scan = result.scan
+    verb = "Changed" if result.destination else "Would change"
+    yield from _findings(result.left, places)
+    yield from _errors(scan.errors, places)
+    if result.left or scan.errors:
+        yield []
+    if result.changed_files:
+        edits = Counter(change.file for change in result.changes)
+        new = {change.file for change in result.changes if change.after == "a new file"}
+        made = len(result.changes) - len(new)
+        of = f" of {counted(scan.files_seen, 'file')}, {counted(made, 'edit')}"
+        of += f", and {counted(len(new), 'new file')}:" if new else ":"
+        yield [(f"{verb} {len(result.changed_files) - len(new)}", "bold green"), (of, "")]
+        width = min(max(len(file) for file in result.changed_files), 60)
+        for file in result.changed_files:
+            yield [
+                (f"  {file_name(file).ljust(width)}  ", ""),
+                ("new" if file in new else counted(edits[file], "edit"), "dim"),
+            ]
+    else:
+        yield [("Nothing to change", "bold green"), (f" in {counted(scan.files_seen, 'file')}.", "")]
+    summary = summarise(scan, result.left)
+    if result.left:
+        yield [
+            (f"Left to do: {counted(summary.findings, 'place')}", "bold"),
+            (f" in {counted(summary.files_with_findings, 'file')}: {severities_in_words(summary)}.", ""),
+        ]
+        yield from _table(summary, result.left, migrated=True)
+        if not result.destination:
+            yield [("  Their lines are those of the migrated files.", "dim")]
+    else:
+        yield [("Left to do: nothing that npuify knows of.", "bold green")]
+    yield from _unread(scan.errors)
+    yield _aim(scan)
+    yield from _verdict(judge(result))
+    if result.destination and result.destination != scan.root:
+        yield [("Written to ", ""), (result.destination, "bold"), ("; the whole report is in npuify-report/.", "")]
+    yield [("Nothing was run: try the result on the machine with the NPU.", "dim")]
+
+
+def _findings(findings: Sequence[Finding], places: Places) -> Iterator[Line]:
+    for finding in findings:
+        place = f"{file_name(places.shown(finding.file))}:{finding.start.line}:{finding.start.column}"
+        marks = [_EDITS[finding.safety]] if finding.edits else []
+        marks += [finding.evidence.value] if finding.evidence in _UNCERTAIN else []
+        yield [
+            (place, "bold"),
+            (f" {finding.code} ", "magenta"),
+            (finding.severity.value, _COLOURS[finding.severity]),
+            (f" {in_one_line(finding.message)}", ""),
+            (f" [{', '.join(marks)}]" if marks else "", "dim"),
+        ]
+        if finding.advice:
+            yield [(f"    {in_one_line(finding.advice)}", "dim")]
+
+
+def _errors(errors: Sequence[FileError], places: Places) -> Iterator[Line]:
+    for error in in_order(errors):
+        place = file_name(places.shown_in_source(error.file)) + (f":{error.line}" if error.line else "")
+        yield [(place, "bold"), (" not treated: ", "bold red"), (in_one_line(error.message), "")]
+        if error.advice:
+            yield [(f"    {in_one_line(error.advice)}", "dim")]
+
+
+def _table(summary: Summary, findings: Sequence[Finding], *, migrated: bool) -> Iterator[Line]:
+    width = max(len(one.name) for one in summary.by_code)
+    acting = by_status(findings, migrated=migrated)
+    for one in summary.by_code:
+        counts = acting[one.code]
+        words = [f"{counts[key]} {word}" if len(counts) > 1 else word for key, word in _ACTS.items() if counts[key]]
+        yield [
+            (f"  {one.code}  ", "magenta"),
+            (f"{one.name.ljust(width)}  {one.count:>5}  ", ""),
+            (one.severity.value.ljust(7), _COLOURS[one.severity]),
+            (f"  {', '.join(words)}", "dim"),
+        ]
+
+
+def _what_edits_do(findings: Sequence[Finding]) -> Iterator[Line]:
+    counts: Counter[str] = sum(by_status(findings, migrated=False).values(), Counter())
+    offered = sum(one.safety is Safety.REVIEW and bool(one.edits) for one in findings)
+    parts = []
+    if counts["migrated"]:
+        parts.append(f"{counts['migrated']} can be edited safely (npuify migrate)")
+    if counts["review"]:
+        parts.append(f"{counts['review']} {'is' if counts['review'] == 1 else 'are'} to be looked at")
+    if counts["manual"]:
+        parts.append(f"{counts['manual']} {'needs' if counts['manual'] == 1 else 'need'} a person")
+    if counts["note"]:
+        parts.append(f"{counts['note']} {'is' if counts['note'] == 1 else 'are'} worth knowing")
+    yield [("; ".join(parts) + ".", "")]
+    if offered:
+        edits = "an edit is" if offered == 1 else f"{offered} edits are"
+        yield [(f"For what is to be looked at, {edits} offered (--unsafe).", "")]
+
+
+def _unread(errors: Sequence[FileError]) -> Iterator[Line]:
+    if errors:
+        files = counted(len({error.file for error in errors}), "file")
+        yield [(f"Not treated as it should have been: {files} (see above).", "bold red")]
+
+
+def _aim(scan: ScanResult) -> Line:
+    release = scan.release
+    style = f" in the style {scan.style}" if scan.style != "npu" else ""
+    cann = f", CANN {release.cann}" if release.cann else ""
+    reason = f": {release.reason}" if release.reason else ""
+    return [
+        (f"Aimed at torch_npu {release.torch_npu} (torch {release.torch}{cann}){style}{reason}.".replace("..", "."), "")
+    ]
+
+
+def _verdict(verdict: Verdict) -> Iterator[Line]:
+    yield [("Verdict: ", "bold"), (verdict.title.lower(), _LEVELS[verdict.level]), (f". {verdict.summary}", "")]
+    for blocker in verdict.blockers[:_SHOWN]:
+        first = blocker.places[0]
+        where = f"{first.file}:{first.line}" if first.line else first.file
+        more = ", …" if len(blocker.places) > 1 else ""
+        yield [("  Blocked by ", "bold red"), (in_one_line(f"{blocker.what} ({where}{more})"), "")]
+        if blocker.advice:
+            yield [(f"    {in_one_line(blocker.advice)}", "dim")]
+    if len(verdict.blockers) > _SHOWN:
+        yield [(f"  and by {len(verdict.blockers) - _SHOWN} more", "bold red")]
+    for title, group in (("By hand: ", verdict.manual), ("To review: ", verdict.review)):
+        if group.count:
+            yield [(f"  {title}", "bold"), (_group(group, verdict.survey), "")]
+    starts = [point.file for point in verdict.survey.entry_points]
+    if starts:
+        yield [("  Starts with ", "dim"), (_some(starts), "")]
+    frameworks = [f"{one.name} {one.version}".strip() for one in verdict.survey.frameworks]
+    if frameworks:
+        yield [("  Stands on ", "dim"), (_some(frameworks), "")]
+    operators = [one.what for one in verdict.operators]
+    if operators:
+        yield [("  Operators that decide: ", "dim"), (in_one_line(_some(operators)), "")]
+    parts = verdict.estimate.parts
+    yield [
+        ("  Estimate ", "dim"),
+        (hours(verdict.estimate), "bold"),
+        (" for one person: a judgement, not a measurement" + ("; the sum of:" if parts else "."), ""),
+    ]
+    for part in parts:
+        yield [(f"    {part.name}: {part.low:.1f} to {part.high:.1f} h ({part.basis})", "dim")]
+
+
+def _group(group: Group, survey: Survey) -> str:
+    """How many places, by code and with the first of them: those of the program before tests and the like."""
+    codes = [code for code, _ in sorted(group.by_code.items(), key=lambda item: (-item[1], item[0]))]
+    ordered = sorted(group.places, key=lambda place: is_aside(place.file, survey))
+    places = [f"{place.file}:{place.line}" for place in ordered]
+    where = f"{counted(group.count, 'place')} in {counted(group.files, 'file')}"
+    return f"{where} ({_some(codes)}): {_some(places)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first of ``names``, and how many more there are."""
+    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return in_one_line(", ".join(names[:_SHOWN])) + more

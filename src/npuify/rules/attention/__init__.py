@@ -1,0 +1,1 @@
+"""Codes 5xx: attention and fused operators."""

@@ -1,0 +1,211 @@
+"""Imports of flash_attn and xformers, which Ascend does not have: removed where nothing needs them any more."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from npuify.analysis.project import EVERY_FILE
+from npuify.model import Safety, Severity
+from npuify.rules.attention.calls import plan_of
+from npuify.rules.attention.forms import FLASH_WORDS
+from npuify.rules.helper_branches import never_on_npu
+from npuify.rules.npu_support import prepared_for_npu
+from npuify.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Edit
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_PACKAGES = ("flash_attn", "flash_attn_interface", "flash_attn_3", "xformers")
+_CATCHES = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
+_WAYS_OUT = {
+    "flash_attn.bert_padding": "its functions are plain torch: copy them into the project",
+    "flash_attn.layers.rotary": "torch_npu.npu_rotary_mul(x, cos, sin) is the fused rotary embedding; its cos and sin "
+    "have the full head dimension, so repeat those of flash_attn",
+    "flash_attn.ops.rms_norm": "torch_npu.npu_rms_norm(x, gamma, epsilon=…)[0] is the fused RMSNorm",
+    "flash_attn.ops.triton.layer_norm": "torch.nn.LayerNorm is fused on the NPU, and torch_npu.npu_rms_norm is RMSNorm",
+    "flash_attn.ops.layer_norm": "torch.nn.LayerNorm is fused on the NPU",
+    "flash_attn.ops.activations": "torch_npu.npu_swiglu(x) takes the gate and the rest as the halves of one tensor",
+    "flash_attn.losses": "torch.nn.CrossEntropyLoss stands for flash_attn's",
+    "xformers.ops.swiglu": "torch_npu.npu_swiglu(x) takes the gate and the rest as the halves of one tensor",
+    "xformers.ops.SwiGLU": "torch_npu.npu_swiglu(x) takes the gate and the rest as the halves of one tensor",
+}
+_KEPT = "import it only where it can be found, and take torch's scaled_dot_product_attention elsewhere"
+
+
+@rule(
+    "NPU505",
+    "flash-attention-import",
+    Safety.SAFE,
+    words=(*FLASH_WORDS, "xformers", "npu_fusion_attention"),
+    source="flash_attn and xformers are CUDA extensions",
+)
+def flash_attention_import(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
+    """flash_attn and xformers cannot be installed on Ascend, so that importing them fails.
+
+    An import whose calls were all rewritten is removed. One in ``try`` or ``if`` stays.
+
+    Before::
+
+        import torch
+        from flash_attn import flash_attn_func
+
+        print(torch.__version__)
+
+    After::
+
+        import torch
+
+        print(torch.__version__)
+    """
+    names = _names(node)
+    if not names:
+        return
+    subject = names[0][1]
+    package = subject.split(".")[0]
+    if _is_guarded(node, file):
+        if not _for_types(node, file):
+            yield file.report(
+                node,
+                f"{package} is not there on Ascend, so that what the code does without it is what runs",
+                severity=Severity.INFO,
+                subject=subject,
+                advice=_way_out(names) or "see that this way computes the same, and fast enough",
+            )
+        return
+    whole = isinstance(node, ast.ImportFrom) or len(names) == len(node.names)
+    uses = _uses([bound for bound, _ in names], file)
+    if uses and whole and all(never_on_npu(use, file) or _is_rewritten(use, file) for use in uses):
+        return
+    edits = []
+    if not uses and whole and _may_go(names, file):
+        edits = _removal(node, file)
+    yield file.report(
+        node,
+        f"{package} is a CUDA extension: this import fails on Ascend",
+        edits=edits,
+        subject=subject,
+        advice="" if edits else _way_out(names) or _KEPT,
+    )
+
+
+def _names(node: ast.Import | ast.ImportFrom) -> list[tuple[str, str]]:
+    """What a statement binds of these packages: local and qualified names."""
+    if isinstance(node, ast.ImportFrom):
+        if node.level or (node.module or "").split(".")[0] not in _PACKAGES:
+            return []
+        return [(alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names]
+    return [
+        (alias.asname or alias.name.split(".")[0], alias.name)
+        for alias in node.names
+        if alias.name.split(".")[0] in _PACKAGES
+    ]
+
+
+def _way_out(names: list[tuple[str, str]]) -> str:
+    found = {way: None for _, name in names for prefix, way in _WAYS_OUT.items() if name.startswith(prefix)}
+    return "; ".join(found)
+
+
+def _is_guarded(node: ast.stmt, file: PythonFile) -> bool:
+    """Whether the import may fail, or stands under a condition."""
+    current: ast.AST = node
+    for up in file.ancestors(node):
+        if isinstance(up, ast.If):
+            return True
+        if isinstance(up, ast.Try) and current in up.body:
+            for handler in up.handlers:
+                caught = [] if handler.type is None else ast.walk(handler.type)
+                if handler.type is None or any(isinstance(name, ast.Name) and name.id in _CATCHES for name in caught):
+                    return True
+        if isinstance(up, (ast.With, ast.AsyncWith)) and "suppress" in file.code(up.items[0].context_expr):
+            return True
+        current = up
+    return False
+
+
+def _for_types(node: ast.stmt, file: PythonFile) -> bool:
+    return any(isinstance(up, ast.If) and "TYPE_CHECKING" in file.code(up.test) for up in file.ancestors(node))
+
+
+def _uses(bound: list[str], file: PythonFile) -> list[ast.AST]:
+    """Where one of these names is read, or named in a string of ``__all__``."""
+    if "*" in bound:
+        return [file.source.tree]
+    return [
+        node
+        for node in file.nodes_on_lines_with(*bound)
+        if (isinstance(node, ast.Name) and node.id in bound)
+        or (isinstance(node, ast.Constant) and node.value in bound)
+        or (isinstance(node, (ast.Global, ast.Nonlocal)) and not set(bound).isdisjoint(node.names))
+    ]
+
+
+def _is_rewritten(node: ast.AST, file: PythonFile) -> bool:
+    """Whether a use is in a call that is written anew, so that it goes away with it."""
+    current = node
+    for up in file.ancestors(node):
+        if isinstance(up, ast.Call):
+            plan = plan_of(up, file)
+            if plan is not None and plan.text and not prepared_for_npu(up, file):
+                return current is up.func or _is_dropped(current)
+        if isinstance(up, ast.stmt):
+            return False
+        current = up
+    return False
+
+
+def _is_dropped(argument: ast.AST) -> bool:
+    """Whether an argument that holds the use is one that the new call has no place for."""
+    if isinstance(argument, ast.keyword):
+        return argument.arg in ("attn_bias", "op")
+    return isinstance(argument, ast.Call) and not argument.args and not argument.keywords
+
+
+def _may_go(names: list[tuple[str, str]], file: PythonFile) -> bool:
+    """Whether no other module can take the names from this one."""
+    relative = file.source.relative
+    if relative.endswith("__init__.py"):
+        return False
+    own = relative.rpartition("/")[2].removesuffix(".py").encode()
+    bound = [name.encode() for name, _ in names]
+    pattern = re.compile(rb"\b(?:" + b"|".join(re.escape(name) for name in bound) + rb")\b")
+    importing = re.compile(rb"\bimport\b[^\n]*\b" + re.escape(own) + rb"\b|\bfrom\b[^\n]*\b" + re.escape(own) + rb"\b")
+    file.project.dependencies.add(EVERY_FILE)
+    project = file.project
+    for other in sorted({other for word in (*bound, b"import *") for other in project.files_with(word)} - {relative}):
+        try:
+            data = (project.root / other).read_bytes()
+        except OSError:
+            return False
+        if importing.search(data) and (pattern.search(data) or b"import *" in data):
+            return False
+    return True
+
+
+def _removal(node: ast.stmt, file: PythonFile) -> list[Edit]:
+    """Edits that take a statement away, with its line where nothing else stands on it; a comment behind it stays."""
+    source = file.source
+    start, end = source.start(node), source.end(node)
+    starts = source.text.line_starts
+    line_start = starts[node.lineno - 1]
+    last = node.end_lineno or node.lineno
+    line_end = starts[last] if last < len(starts) else len(source.data)
+    if b"#" in source.data[start:end] or source.data[line_start:start].strip():
+        return []
+    parent = file.parent(node)
+    block = next((item for item in ("body", "orelse", "finalbody") if node in getattr(parent, item, ())), None)
+    if block is not None and not isinstance(parent, ast.Module) and len(getattr(parent, block)) == 1:
+        return [file.edit(start, end, "pass")]
+    behind = source.data[end:line_end]
+    rest = behind.lstrip(b" \t")
+    if not rest.strip():
+        return [file.edit(line_start, line_end, "")]
+    if rest.startswith(b"#"):
+        return [file.edit(start, end + len(behind) - len(rest), "")]
+    return []

@@ -1,0 +1,1 @@
+"""Codes 1xx: devices, names of ``torch.cuda``, and what asks for a device."""

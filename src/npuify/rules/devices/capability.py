@@ -1,0 +1,242 @@
+"""Gates on CUDA's compute capability, device properties and version, which mean nothing on an NPU."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from typing import TYPE_CHECKING, Any
+
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.registry import rule
+from npuify.source.types import assigned_to_self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_COMPARISONS: dict[type[ast.cmpop], Any] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_NO_CAPABILITY = (0, 0)
+_ADVICE = "ask for the feature itself (torch.npu.is_bf16_supported()), or choose the branch for the NPU by hand"
+
+
+@rule(
+    "NPU130",
+    "capability-gate",
+    Safety.SAFE,
+    Severity.ERROR,
+    words=("get_device_capability",),
+    names=("torch.cuda", "torch.npu", "torch_npu"),
+)
+def capability_gate(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """``get_device_capability()`` is None on an NPU, so comparing or unpacking it fails.
+
+    The call gets ``or (0, 0)``: the program takes the branch that it has for the oldest GPUs, which asks least of the
+    device. The finding says what each gate chooses then. Setting ``TORCH_NPU_DEVICE_CAPABILITY`` still works.
+
+    Before::
+
+        import torch
+        major, minor = torch.cuda.get_device_capability()
+        fast = torch.cuda.get_device_capability()[0] >= 8
+
+    After::
+
+        import torch
+        import torch_npu  # noqa: F401
+        major, minor = torch.npu.get_device_capability() or (0, 0)
+        fast = (torch.npu.get_device_capability() or (0, 0))[0] >= 8
+    """
+    name = file.qualname(node.func)
+    if name not in (
+        "torch.cuda.get_device_capability",
+        "torch.npu.get_device_capability",
+        "torch_npu.npu.get_device_capability",
+    ):
+        return
+    parent = file.parent(node)
+    if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.Or):
+        chosen = _gate_value(parent, file)
+        tail = f"; this gate is {chosen}" if chosen is not None else ""
+        yield file.report(
+            node,
+            f"get_device_capability() is None on the NPU, so (0, 0) counts here{tail}",
+            severity=Severity.WARNING,
+            subject="torch.cuda.get_device_capability",
+            advice=_ADVICE,
+        )
+        return
+    if isinstance(parent, (ast.Expr, ast.FormattedValue)):
+        return
+    if isinstance(parent, ast.Call) and parent.func is not node and _word(parent.func) in _PRINTS:
+        return
+    chosen = _gate_value(node, file)
+    tail = f"; this gate is then {chosen}" if chosen is not None else ""
+    bare = isinstance(parent, (ast.Assign, ast.Return, ast.NamedExpr, ast.keyword))
+    end = file.source.end(node)
+    if bare:
+        edits = [file.edit(end, end, " or (0, 0)")]
+    else:
+        start = file.source.start(node)
+        edits = [file.edit(start, start, "("), file.edit(end, end, " or (0, 0))")]
+    yield file.report(
+        node,
+        f"get_device_capability() is None on the NPU; (0, 0) keeps the program running{tail}",
+        edits=edits if file.source.data[end - 1 : end] == b")" else (),
+        subject="torch.cuda.get_device_capability",
+        advice=_ADVICE,
+        needs_torch_npu=True,
+    )
+
+
+def _gate_value(node: ast.expr, file: PythonFile) -> bool | None:
+    """What the comparison around a call gives when the capability is (0, 0); None where it cannot be told."""
+    value: Any = _NO_CAPABILITY
+    current: ast.AST = node
+    parent = file.parent(node)
+    if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant) and parent.slice.value in (0, 1):
+        value, current, parent = 0, parent, file.parent(parent)
+    if not isinstance(parent, ast.Compare) or len(parent.ops) != 1:
+        return None
+    other = parent.comparators[0] if parent.left is current else parent.left
+    compare = _COMPARISONS.get(type(parent.ops[0]))
+    try:
+        literal = ast.literal_eval(other)
+        if compare is None:
+            return None
+        result = compare(value, literal) if parent.left is current else compare(literal, value)
+    except (ValueError, TypeError):
+        return None
+    return bool(result)
+
+
+_PRINTS = frozenset("print str repr format info debug warning error log write append".split())
+_PROPERTY_DEFAULTS = {"major": "0", "minor": "0", "multi_processor_count": "1", "warp_size": "32", "is_integrated": "0"}
+
+
+@rule("NPU131", "device-property", Safety.SAFE, Severity.ERROR, words=("get_device_properties",))
+def device_property(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+    """``get_device_properties()`` of an NPU has no ``major``, ``minor`` and other properties of CUDA, or None for them.
+
+    Which of the two depends on the release. With 0 in their place the program takes the branch for the oldest GPUs.
+
+    Before::
+
+        import torch
+        old = torch.cuda.get_device_properties(0).major < 7
+
+    After::
+
+        import torch
+        import torch_npu  # noqa: F401
+        old = (getattr(torch.npu.get_device_properties(0), "major", None) or 0) < 7
+    """
+    if (
+        node.attr not in _PROPERTY_DEFAULTS
+        or not isinstance(node.ctx, ast.Load)
+        or not _is_properties(node.value, file)
+    ):
+        return
+    row = file.release.meaning(f"torch._C._CudaDeviceProperties.{node.attr}")
+    if row is not None and row.effect == "different":
+        yield file.report(
+            node, row.message, severity=row.severity, evidence=row.evidence, source=row.source, subject=row.cuda
+        )
+        return
+    start, end = file.source.start(node), file.source.end(node)
+    span = file.source.attribute_span(node)
+    value_end = file.source.end(node.value)
+    edits = []
+    safety = Safety.SAFE if node.attr in ("major", "minor") else Safety.REVIEW
+    if span is not None and file.source.segment(value_end, span[1]) == f".{node.attr}":
+        edits = [
+            file.edit(start, start, "(getattr("),
+            file.edit(value_end, end, f', "{node.attr}", None) or {_PROPERTY_DEFAULTS[node.attr]})'),
+        ]
+    yield file.report(
+        node,
+        f"properties of an NPU have no {node.attr}, or None for it",
+        edits=edits,
+        safety=safety,
+        subject="torch.cuda.get_device_properties",
+        advice=_ADVICE,
+    )
+
+
+def _is_properties(node: ast.expr, file: PythonFile) -> bool:
+    if isinstance(node, ast.Call):
+        return (file.qualname(node.func) or "") in (
+            "torch.cuda.get_device_properties",
+            "torch.npu.get_device_properties",
+            "torch_npu.npu.get_device_properties",
+        )
+    if isinstance(node, ast.Attribute):
+        return any(_is_properties(value, file) for value in assigned_to_self(node, file.source, file.scope(node)))
+    if isinstance(node, ast.Name):
+        found = file.scope(node).lookup(node.id)
+        return found is not None and any(
+            isinstance(binding.value, ast.Call) and _is_properties(binding.value, file) for binding in found[1]
+        )
+    return False
+
+
+@rule("NPU133", "device-property-unknown", Safety.MANUAL, Severity.WARNING, words=("get_device_properties",))
+def device_property_unknown(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """``getattr(properties, "major", None) or 0`` is 0 on an NPU: the program takes the branch for the oldest GPUs."""
+    if not isinstance(node.func, ast.Name) or node.func.id != "getattr" or len(node.args) != 3:
+        return
+    word = node.args[1]
+    if isinstance(word, ast.Constant) and word.value in ("major", "minor") and _is_properties(node.args[0], file):
+        yield file.report(
+            node,
+            f"properties of an NPU have no {word.value}, so the default counts here",
+            subject="torch.cuda.get_device_properties",
+            advice=_ADVICE,
+        )
+
+
+@rule(
+    "NPU132",
+    "cuda-version",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=("version.cuda",),
+    names=("torch.version",),
+    evidence=Evidence.PACKAGE,
+)
+def cuda_version(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+    """``torch.version.cuda`` is None in a torch built without CUDA, which is the torch that torch_npu extends.
+
+    A gate on it takes the branch for machines without a GPU, and code that parses it as a version fails.
+    """
+    if file.qualname(node) != "torch.version.cuda" or not isinstance(node.ctx, ast.Load):
+        return
+    parent = file.parent(node)
+    parsed = isinstance(parent, ast.Attribute) or (
+        isinstance(parent, ast.Call)
+        and parent.func is not node
+        and _word(parent.func) not in ("print", "str", "format")
+    )
+    yield file.report(
+        node,
+        "torch.version.cuda is None on the NPU" + ("; parsing it fails" if parsed else ""),
+        severity=Severity.ERROR if parsed else Severity.WARNING if _tested(node, file) else Severity.INFO,
+        subject="torch.version.cuda",
+        advice="guard it with `is not None`; what the NPU can do is asked by torch.npu functions",
+    )
+
+
+def _word(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _tested(node: ast.AST, file: PythonFile) -> bool:
+    return any(isinstance(up, (ast.If, ast.IfExp, ast.Compare, ast.BoolOp, ast.Assert)) for up in file.ancestors(node))

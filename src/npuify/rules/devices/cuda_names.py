@@ -1,0 +1,41 @@
+"""What a name of ``torch.cuda`` denotes, for the rules about such names."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from npuify.knowledge import Counterpart
+    from npuify.rules.context import PythonFile
+
+
+def is_cuda_name(name: str | None) -> bool:
+    """Whether a qualified name belongs to ``torch.cuda``."""
+    return name is not None and (name == "torch.cuda" or name.startswith("torch.cuda."))
+
+
+def cuda_chain(node: ast.Attribute | ast.Name, file: PythonFile) -> str | None:
+    """The CUDA name that ``node`` denotes, if no longer chain around it denotes a known one too."""
+    name = file.qualname(node)
+    if not is_cuda_name(name):
+        return None
+    parent = file.parent(node)
+    if isinstance(parent, ast.Attribute) and parent.value is node and name is not None:
+        longer = file.release.counterpart(f"{name}.{parent.attr}")
+        if longer is not None or not is_object(file, name):
+            return None
+    return name
+
+
+def is_object(file: PythonFile, name: str) -> bool:
+    """Whether ``name`` is a class, function or value, so that what follows it is a member, not a name of a module."""
+    signature = file.release.signature(name)
+    return signature is not None and signature.kind != "module"
+
+
+def describe(counterpart: Counterpart) -> str:
+    """Where the name goes, in words."""
+    if counterpart.npu is None:
+        return f"{counterpart.cuda} has no counterpart"
+    return f"{counterpart.cuda} is {counterpart.npu} on the NPU"

@@ -1,0 +1,177 @@
+"""Device strings: ``"cuda"``, ``"cuda:0"``, ``f"cuda:{rank}"``, where they reach a device."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from npuify.model import Safety, Severity
+from npuify.rules.cuda_builds import opens_cuda_build
+from npuify.rules.device_use import Use, device_table_entry, looked_up_by_device, use_of
+from npuify.rules.lightning import asked_of_lightning
+from npuify.rules.registry import rule
+from npuify.rules.renaming import replace_in_literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Edit
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_INDEXED = re.compile(r"cuda:(?:\d+|%d|%s|%i|\{[^{}]*\})?")
+_OPENING = re.compile(rb"[A-Za-z]{0,3}(?:\"\"\"|'''|\"|')(cuda)")
+
+
+def device_shape(node: ast.expr) -> str | None:
+    """``exact`` for ``"cuda"``, ``indexed`` for ``"cuda:…"`` in all its spellings, None for any other string."""
+    if isinstance(node, ast.Constant):
+        if node.value == "cuda":
+            return "exact"
+        return "indexed" if isinstance(node.value, str) and _INDEXED.fullmatch(node.value) else None
+    if isinstance(node, ast.JoinedStr) and node.values:
+        first = node.values[0]
+        if isinstance(first, ast.Constant) and first.value == "cuda:" and len(node.values) == 2:
+            return "indexed"
+        if isinstance(first, ast.Constant) and first.value == "cuda" and len(node.values) == 1:
+            return "exact"
+    return None
+
+
+def _edit(node: ast.expr, file: PythonFile) -> Edit | None:
+    start = file.source.start(node)
+    match = _OPENING.match(file.source.data, start)
+    return file.edit(match.start(1), match.end(1), "npu") if match else None
+
+
+@rule("NPU120", "cuda-device-string", Safety.SAFE, words=("cuda",))
+def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> Iterator[Diagnostic]:
+    """A device string names a CUDA device.
+
+    It is edited where it reaches a device: an argument of a torch call, ``.to``, ``device=``, ``map_location``, a
+    comparison with a device's type, the default or choices of an option that is used as a device, and where it is built
+    by f-string, ``%``, ``format`` or concatenation. It is never edited in paths, messages and keys. Where its use
+    cannot be told, the edit needs a look.
+
+    Before::
+
+        import torch
+        device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+        print("running on cuda")
+        x = torch.zeros(2, device="cuda")
+
+    After::
+
+        import torch
+        import torch_npu  # noqa: F401
+        device = torch.device("npu:0" if torch.npu.is_available() else "cpu")
+        print("running on cuda")
+        x = torch.zeros(2, device="npu")
+    """
+    shape = device_shape(node)
+    if shape is None:
+        return
+    parent = file.parent(node)
+    if isinstance(parent, (ast.Expr, ast.JoinedStr)) or asked_of_lightning(parent, file):
+        return
+    if isinstance(parent, ast.Compare) and opens_cuda_build(parent, file):
+        return
+    use = use_of(node, file)
+    if use is Use.OTHER or device_table_entry(node, file):
+        return
+    if use is Use.DEVICE_KEY and isinstance(parent, ast.Dict):
+        yield from _keyed_table(node, parent, file)
+        return
+    edit = _edit(node, file)
+    text = file.code(node) if isinstance(node, ast.Constant) else "this f-string"
+    if edit is None:
+        yield file.report(
+            node,
+            f"{text} names a CUDA device, but cannot be edited in place",
+            subject="cuda",
+            advice="write the NPU's name here",
+        )
+    elif use is Use.DEVICE or shape == "indexed":
+        yield file.report(
+            node,
+            f"{text} names a CUDA device",
+            edits=[edit],
+            subject="cuda",
+            needs_torch_npu=_is_used_here(node, file),
+        )
+    else:
+        yield file.report(
+            node,
+            f"{text} may name a CUDA device; how it is used cannot be told here",
+            edits=[edit],
+            safety=Safety.REVIEW,
+            severity=Severity.WARNING,
+            subject="cuda",
+            advice='change it to "npu" if it reaches a device',
+            needs_torch_npu=_is_used_here(node, file),
+        )
+
+
+def _is_used_here(node: ast.expr, file: PythonFile) -> bool:
+    """Whether the string may reach torch in this very file, so that torch_npu has to be there."""
+    for up in file.ancestors(node):
+        if isinstance(up, (ast.Compare, ast.arguments)):
+            return False
+        if isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute) and up.func.attr == "add_argument":
+            return False
+        if isinstance(up, ast.stmt):
+            break
+    return True
+
+
+def _keyed_table(node: ast.expr, table: ast.Dict, file: PythonFile) -> Iterator[Diagnostic]:
+    """A dict whose keys are device types: its entry for cuda becomes one for npu, key and value together."""
+    if "npu" in [key.value for key in table.keys if isinstance(key, ast.Constant)]:
+        return
+    by_device = looked_up_by_device(table, file)
+    edit = _edit(node, file)
+    edits = [edit] if edit else []
+    value = table.values[table.keys.index(node)]
+    for item in ast.walk(value):
+        if isinstance(item, ast.Constant) and item.value in ("cuda", "nccl"):
+            new = "npu" if item.value == "cuda" else "hccl"
+            inner = replace_in_literal(item, str(item.value), new, file)
+            edits += [inner] if inner else []
+    yield file.report(
+        node,
+        "a table keyed by device type has an entry for cuda and none for npu",
+        edits=edits,
+        safety=Safety.SAFE if by_device else Safety.REVIEW,
+        severity=Severity.ERROR if by_device else Severity.WARNING,
+        subject="cuda",
+        advice=""
+        if by_device
+        else "change the entry, or add one for npu, if the table is looked up with a device's type",
+    )
+
+
+@rule(
+    "NPU121",
+    "checkpoint-saved-on-cuda",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("map_location={", "map_location = {"),
+    source="torch.serialization: storages are tagged with the device that they were saved on",
+)
+def checkpoint_saved_on_cuda(node: ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
+    """A ``map_location`` table maps device tags, and checkpoints that were saved on CUDA carry tags of CUDA."""
+    if node.arg != "map_location":
+        return
+    table = node.value
+    if isinstance(table, ast.Name):
+        found = file.scope(table).lookup(table.id)
+        values = [binding.value for binding in found[1]] if found else []
+        table = next((value for value in values if isinstance(value, ast.Dict)), table)
+    if isinstance(table, ast.Dict):
+        yield file.report(
+            node.value,
+            "this table maps the tags of checkpoints that are saved on NPUs; those saved on CUDA carry other tags",
+            subject="torch.load",
+            advice="load checkpoints that were saved on CUDA with map_location='cpu'",
+        )

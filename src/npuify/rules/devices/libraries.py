@@ -1,0 +1,115 @@
+"""CUDA as other libraries and registries call it: operator registries, ONNX Runtime."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.npu_support import SUPPORT
+from npuify.rules.registry import rule
+from npuify.rules.renaming import replace_in_literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+
+@rule(
+    "NPU116",
+    "onnxruntime-cuda-provider",
+    Safety.REVIEW,
+    words=("cudaexecutionprovider",),
+    evidence=Evidence.DOCUMENTED,
+    source="ONNX Runtime's documentation of its CANN execution provider",
+)
+def onnxruntime_cuda_provider(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+    """ONNX Runtime reaches an NPU by its CANN provider, which needs a build of it that has one.
+
+    Before::
+
+        providers = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+
+    After::
+
+        providers = ["CANNExecutionProvider", "CPUExecutionProvider"]
+    """
+    if node.value != "CUDAExecutionProvider" or isinstance(file.parent(node), ast.Expr):
+        return
+    edit = replace_in_literal(node, "CUDA", "CANN", file)
+    yield file.report(
+        node,
+        "ONNX Runtime's provider for an NPU is CANNExecutionProvider",
+        edits=[edit] if edit else (),
+        subject="CUDAExecutionProvider",
+        advice="install a build of onnxruntime with CANN; provider options of CUDA do not carry over",
+    )
+
+
+@rule(
+    "NPU117",
+    "cuda-dispatch-key",
+    Safety.REVIEW,
+    words=('"cuda"', "'cuda'"),
+    source="torch_npu/_init/registry/backend.py: the NPU is torch's PrivateUse1 device",
+)
+def cuda_dispatch_key(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+    """An operator is registered for the dispatch key CUDA; the NPU's key is PrivateUse1.
+
+    Before::
+
+        import torch
+        lib = torch.library.Library("mine", "FRAGMENT")
+        lib.impl("scale", lambda x: x * 2, "CUDA")
+
+    After::
+
+        import torch
+        lib = torch.library.Library("mine", "FRAGMENT")
+        lib.impl("scale", lambda x: x * 2, "PrivateUse1")
+    """
+    call = file.parent(node)
+    if node.value != "CUDA" or not isinstance(call, ast.Call) or node not in call.args[1:]:
+        return
+    name = file.qualname(call.func) or ""
+    word = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if not (word == "impl" or name.startswith("torch.library.")):
+        return
+    edit = replace_in_literal(node, "CUDA", "PrivateUse1", file)
+    yield file.report(
+        node,
+        "the NPU's dispatch key is PrivateUse1",
+        edits=[edit] if edit else (),
+        subject="torch.library.impl",
+        advice="the kernel itself must run on an NPU, too",
+    )
+
+
+@rule(
+    "NPU108",
+    "npu-supported-already",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=(),
+    evidence=Evidence.ASSUMED,
+    source="the program asks whether it runs on an NPU",
+)
+def npu_supported_already(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
+    """The program supports the NPU beside CUDA by itself; turning its CUDA side into a second NPU side would break it.
+
+    Every edit is then one to look at first, and is made with ``--unsafe`` only.
+    """
+    supporting = file.project.supports_npu
+    if not supporting or supporting[0] != file.source.relative:
+        return
+    match = SUPPORT.search(file.source.data)
+    if match is not None:
+        more = f", in {len(supporting)} files" if len(supporting) > 1 else ""
+        yield file.report(
+            match.span(),
+            f"this program asks for an NPU itself{more}: it may support the NPU already",
+            subject="torch_npu",
+            advice="run it as it is on the NPU first; migrate what is missing with --unsafe, and look at each edit",
+        )

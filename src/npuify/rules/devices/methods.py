@@ -1,0 +1,253 @@
+"""Methods and attributes that tensors and modules have: ``.cuda()``, ``.is_cuda``."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.model import Safety, Severity
+from npuify.rules.cuda_builds import opens_cuda_build
+from npuify.rules.registry import rule
+from npuify.source.types import MODULE, OTHER, TENSOR, infer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_KNOWN = ("torch.Tensor.", "torch.nn.Module.", "torch.nn.modules.module.Module.")
+
+
+def _receiver(node: ast.Attribute, file: PythonFile) -> tuple[Safety | None, str]:
+    """How sure it is that ``node.value`` is a torch object: a safety, or None where it is known not to be; and why."""
+    name = file.qualname(node)
+    if name is not None:
+        if name.startswith(_KNOWN):
+            return Safety.SAFE, ""
+        base = file.qualname(node.value) or ""
+        if not base.startswith("torch.") or base == "torch":
+            if _project_object(base, file):
+                return _of_class(_class_of_object(base, file), node.attr, file)
+            return None, ""
+    kind = infer(node.value, file.source, file.scope(node))
+    if kind in (TENSOR, MODULE):
+        return Safety.SAFE, ""
+    if kind == OTHER:
+        return None, ""
+    if kind is not None:
+        return _of_class(kind, node.attr, file)
+    if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name) and node.value.func.id == "super":
+        return (None, "") if _inside_override(node, file) else (Safety.SAFE, "")
+    # Every torch module and tensor has the NPU's name as well, so a class of that kind does not make it uncertain.
+    called = _is_called(node, file)
+    own = [
+        item
+        for item in file.project.defines(node.attr, called=called, seen_from=file.source.relative)
+        if not (item.is_torch and called)
+    ]
+    if not own:
+        return Safety.SAFE, ""
+    named = ", ".join(sorted({item.qualified.rpartition(".")[2] for item in own})[:3])
+    return Safety.REVIEW, f"; {named} of this project has a {node.attr} of its own, and the object's type is not known"
+
+
+def _is_called(node: ast.Attribute, file: PythonFile) -> bool:
+    parent = file.parent(node)
+    return isinstance(parent, ast.Call) and parent.func is node
+
+
+def _inside_override(node: ast.AST, file: PythonFile) -> bool:
+    """Whether a place belongs to a method that overrides ``cuda``, its decorators included."""
+    return any(
+        isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)) and up.name == "cuda" for up in file.ancestors(node)
+    )
+
+
+def _project_object(name: str, file: PythonFile) -> bool:
+    return bool(name) and file.project.file_of(name.rpartition(".")[0]) is not None
+
+
+def _class_of_object(name: str, file: PythonFile) -> str | None:
+    """The class of a module-level object of the project, where it is built by a plain call."""
+    found = file.project.binding(name)
+    if found is None:
+        return None
+    source, bindings = found
+    for binding in bindings:
+        if isinstance(binding.value, ast.expr):
+            return infer(binding.value, source, source.scope)
+    return None
+
+
+def _of_class(kind: str | None, attribute: str, file: PythonFile) -> tuple[Safety | None, str]:
+    if kind in (TENSOR, MODULE):
+        return Safety.SAFE, ""
+    if kind is None:
+        return Safety.REVIEW, "; the object's type is not known"
+    own = {item.qualified for item in file.project.own_cuda if attribute in item.methods | item.attributes}
+    return (None, "") if own and _inherits(kind, own, file) else (Safety.SAFE, "")
+
+
+def _inherits(name: str, owners: set[str], file: PythonFile, depth: int = 6) -> bool:
+    """Whether a class of the project is one of ``owners``, or derives from one."""
+    if name in owners:
+        return True
+    if depth == 0:
+        return False
+    module, _, last = name.rpartition(".")
+    relative = file.project.file_of(module)
+    source = file.source if module == file.source.module else file.project.load(relative) if relative else None
+    definition = source.definition(last) if source is not None else None
+    if source is None or not isinstance(definition, ast.ClassDef):
+        return False
+    bases = [source.qualname(base, source.scope) for base in definition.bases]
+    named = [file.project.class_named(base) or base for base in bases if base is not None]
+    return any(_inherits(base, owners, file, depth - 1) for base in named)
+
+
+@rule("NPU110", "cuda-method", Safety.SAFE, words=("cuda",), names=("cuda",))
+def cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+    """``.cuda()`` moves a tensor or module to a CUDA device; ``.npu()`` moves it to an NPU.
+
+    Objects that are known to be something else, and those of a class of the project that defines ``cuda`` itself, are
+    left alone. Where the project has such a class and the object's type cannot be told, the edit needs a look.
+
+    Before::
+
+        import torch
+        model = torch.nn.Linear(2, 2).cuda()
+        data = torch.zeros(2).cuda(0, non_blocking=True)
+
+    After::
+
+        import torch
+        import torch_npu  # noqa: F401
+        model = torch.nn.Linear(2, 2).npu()
+        data = torch.zeros(2).npu(0, non_blocking=True)
+    """
+    if node.attr != "cuda" or not isinstance(node.ctx, ast.Load):
+        return
+    parent = file.parent(node)
+    called = _is_called(node, file)
+    name = file.qualname(node)
+    if name == "torch.cuda" or (not called and (_inside_override(node, file) or _is_replaced(node, file))):
+        return
+    if not called and not (name or "").startswith(_KNOWN):
+        if infer(node.value, file.source, file.scope(node)) not in (TENSOR, MODULE):
+            return
+    if called and isinstance(parent, ast.Call):
+        if len(parent.args) > 2 or any(
+            keyword.arg not in ("device", "non_blocking", "memory_format", None) for keyword in parent.keywords
+        ):
+            return
+    yield from _renamed(node, "npu", ".cuda() is .npu() on the NPU", file)
+
+
+def _renamed(node: ast.Attribute, new: str, message: str, file: PythonFile) -> Iterator[Diagnostic]:
+    """The finding about a member that the NPU calls ``new``; none where the object is known to be no torch object."""
+    safety, why = _receiver(node, file)
+    if safety is None:
+        return
+    edit = file.rename_attribute(node, new)
+    yield file.report(
+        node,
+        f"{message}{why}",
+        edits=[edit] if edit else (),
+        safety=safety,
+        subject=f"torch.Tensor.{node.attr}",
+        advice="" if edit else f"write .{new} here; this spelling cannot be edited in place",
+        needs_torch_npu=True,
+    )
+
+
+def _is_replaced(node: ast.Attribute, file: PythonFile) -> bool:
+    """Whether the statement stores a new ``cuda`` into an object: ``model.cuda = wrap(model.cuda)``."""
+    for up in file.ancestors(node):
+        if isinstance(up, ast.Assign):
+            return any(isinstance(target, ast.Attribute) and target.attr == "cuda" for target in up.targets)
+    return False
+
+
+@rule("NPU111", "is-cuda", Safety.SAFE, words=("is_cuda",), names=("is_cuda",))
+def is_cuda(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+    """``.is_cuda`` is false for tensors on an NPU; ``.is_npu`` asks the same of the NPU.
+
+    Before::
+
+        import torch
+        def place(x: torch.Tensor) -> str:
+            return "card" if x.is_cuda else "host"
+
+    After::
+
+        import torch
+        import torch_npu  # noqa: F401
+        def place(x: torch.Tensor) -> str:
+            return "card" if x.is_npu else "host"
+    """
+    if node.attr != "is_cuda" or not isinstance(node.ctx, ast.Load) or opens_cuda_build(node, file):
+        return
+    yield from _renamed(node, "is_npu", ".is_cuda is false on the NPU; ask .is_npu", file)
+
+
+@rule(
+    "NPU114",
+    "stream-handle",
+    Safety.REVIEW,
+    words=("cuda_stream", "cuda_event"),
+    source="torch_npu/npu/streams.py",
+)
+def stream_handle(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+    """``.cuda_stream`` and ``.cuda_event`` are the raw handles of a stream and an event.
+
+    An NPU's stream has ``.npu_stream``; what takes the handle must take one of the NPU's runtime, too.
+
+    Before::
+
+        import torch
+        handle = torch.cuda.current_stream().cuda_stream
+
+    After::
+
+        import torch
+        import torch_npu  # noqa: F401
+        handle = torch.npu.current_stream().npu_stream
+    """
+    if node.attr not in ("cuda_stream", "cuda_event") or not isinstance(node.ctx, ast.Load):
+        return
+    name = file.qualname(node)
+    if name is not None and not name.startswith("torch."):
+        return
+    new = node.attr.replace("cuda", "npu")
+    edit = file.rename_attribute(node, new)
+    yield file.report(
+        node,
+        f".{node.attr} is .{new} on the NPU, a handle of another runtime",
+        edits=[edit] if edit else [],
+        subject=f"torch.cuda.Stream.{node.attr}",
+        advice="look at what takes the handle: it must be made for the NPU",
+        needs_torch_npu=True,
+    )
+
+
+@rule("NPU112", "own-cuda-method", Safety.MANUAL, Severity.WARNING, words=("cuda",))
+def own_cuda_method(node: ast.FunctionDef, file: PythonFile) -> Iterator[Diagnostic]:
+    """A torch module or tensor class overrides ``cuda``: ``.npu()`` does not go through the override.
+
+    The class and its users are left as they are.
+    """
+    if node.name != "cuda" or not isinstance(file.parent(node), ast.ClassDef):
+        return
+    holder = file.parent(node)
+    assert isinstance(holder, ast.ClassDef)
+    qualified = f"{file.source.module}.{holder.name}"
+    for own in file.project.defines("cuda", called=True, seen_from=file.source.relative):
+        if own.qualified == qualified and own.is_torch:
+            start = file.source.start(node)
+            yield file.report(
+                (start, start + len("def cuda")),
+                f"{holder.name} overrides cuda(); .npu() of torch_npu does not call it",
+                subject="torch.nn.Module.cuda",
+                advice="add a method npu() that does the same for the NPU, and call that",
+            )

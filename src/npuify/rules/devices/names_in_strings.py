@@ -1,0 +1,148 @@
+"""Names of ``torch.cuda`` in string literals: ``hasattr``, ``mock.patch``, annotations in quotes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from npuify.model import Safety, Severity
+from npuify.rules.devices.cuda_names import describe, is_cuda_name
+from npuify.rules.registry import rule
+from npuify.rules.renaming import replace_in_literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+
+@rule("NPU105", "hasattr-cuda", Safety.SAFE, words=("cuda",))
+def hasattr_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """``hasattr`` and ``getattr`` name a part of ``torch.cuda`` in a string.
+
+    Before::
+
+        import torch
+        if hasattr(torch.cuda, "CUDAGraph"):
+            module = getattr(torch, "cuda")
+
+    After::
+
+        import torch
+        import torch_npu  # noqa: F401
+        if hasattr(torch.npu, "NPUGraph"):
+            module = getattr(torch, "npu")
+    """
+    function = node.func
+    if not isinstance(function, ast.Name) or function.id not in ("hasattr", "getattr") or len(node.args) < 2:
+        return
+    if not file.source.is_builtin(function.id, file.scope(node)):
+        return
+    base, word = file.qualname(node.args[0]), node.args[1]
+    if base is None or not isinstance(word, ast.Constant) or not isinstance(word.value, str):
+        return
+    name = f"{base}.{word.value}"
+    if not is_cuda_name(name):
+        return
+    counterpart = file.release.counterpart(name)
+    if counterpart is None or counterpart.npu is None:
+        return
+    new = counterpart.npu.rpartition(".")[2]
+    edit = replace_in_literal(word, word.value, new, file) if new != word.value else None
+    if edit is not None:
+        yield file.report(
+            word, describe(counterpart), edits=[edit], subject=name, evidence=counterpart.evidence, needs_torch_npu=True
+        )
+
+
+_TAKES_NAMES = frozenset(("patch", "setattr", "delattr", "import_module", "resolve_name", "locate"))
+_DOTTED = re.compile(r"torch\.cuda(?:\.\w+)+")
+
+
+@rule("NPU115", "cuda-name-in-string", Safety.SAFE, words=("torch.cuda.",))
+def cuda_name_in_string(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+    """A name of ``torch.cuda`` is given as a string to what looks names up: ``mock.patch``, ``monkeypatch.setattr``.
+
+    The program under test calls the NPU's name after the migration, so that is the one to patch.
+
+    Before::
+
+        from unittest import mock
+        import torch
+        with mock.patch("torch.cuda.device_count", return_value=2):
+            assert torch.cuda.device_count() == 2
+
+    After::
+
+        from unittest import mock
+        import torch
+        import torch_npu  # noqa: F401
+        with mock.patch("torch.npu.device_count", return_value=2):
+            assert torch.npu.device_count() == 2
+    """
+    call = file.parent(node)
+    if not isinstance(node.value, str):
+        return
+    if _is_annotation(node, file):
+        yield from _annotated(node, file)
+        return
+    if not _DOTTED.fullmatch(node.value) or not isinstance(call, ast.Call):
+        return
+    function = call.func
+    word = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    if word not in _TAKES_NAMES or not call.args or call.args[0] is not node:
+        return
+    counterpart = file.release.counterpart(node.value)
+    if counterpart is None or counterpart.npu is None:
+        return
+    edit = replace_in_literal(node, node.value, counterpart.npu, file)
+    yield file.report(
+        node,
+        describe(counterpart),
+        edits=[edit] if edit else (),
+        subject=node.value,
+        evidence=counterpart.evidence,
+        source=counterpart.source,
+        needs_torch_npu=True,
+    )
+
+
+def _is_annotation(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a string is, or stands in, the annotation of a parameter, a variable or a result."""
+    current: ast.AST = node
+    for up in file.ancestors(node):
+        if isinstance(up, (ast.arg, ast.AnnAssign)):
+            return up.annotation is current
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return up.returns is current
+        if not isinstance(up, (ast.Subscript, ast.Tuple, ast.BinOp)):
+            return False
+        if isinstance(up, ast.Subscript) and file.code(up.value).rpartition(".")[2] in ("Literal", "Annotated"):
+            return False
+        current = up
+    return False
+
+
+def _annotated(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+    """A type in quotes: ``stream: "torch.cuda.Stream"``, also within ``"Optional[torch.cuda.Stream]"``."""
+    for name in dict.fromkeys(match.group() for match in _DOTTED.finditer(str(node.value))):
+        counterpart = file.release.counterpart(name)
+        if (
+            counterpart is None
+            or counterpart.npu is None
+            or file.source.name_target("torch", file.scope(node)) != "torch"
+        ):
+            continue
+        edit = replace_in_literal(node, name, counterpart.npu, file)
+        if edit is not None:
+            yield file.report(
+                node,
+                f"an annotation in quotes names {name}, which is {counterpart.npu} on the NPU",
+                edits=[edit],
+                severity=Severity.INFO,
+                subject=name,
+                evidence=counterpart.evidence,
+                source=counterpart.source,
+            )

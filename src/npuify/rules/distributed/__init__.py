@@ -1,0 +1,1 @@
+"""Codes 3xx: process groups, many cards, and the frameworks that start them."""

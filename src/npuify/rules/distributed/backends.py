@@ -1,0 +1,235 @@
+"""NCCL → HCCL, wherever a backend is named, compared or asked for."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from npuify.model import Safety, Severity
+from npuify.rules.backend_words import BACKEND_WORD
+from npuify.rules.device_use import Use, device_table_entry, use_of
+from npuify.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Edit
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_BACKEND = re.compile(r"nccl|NCCL|(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*")
+_CASES = {"nccl": "hccl", "NCCL": "HCCL", "cuda": "npu"}
+_HCCL_AVAILABLE = "torch_npu.distributed.is_hccl_available"
+
+
+@rule("NPU301", "nccl-backend", Safety.SAFE, words=("nccl",))
+def nccl_backend(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+    """NCCL needs NVIDIA GPUs; on Ascend the collective library is HCCL.
+
+    Before::
+
+        import torch.distributed as dist
+        dist.init_process_group(backend="nccl")
+        if dist.get_backend() == "nccl":
+            dist.new_group(backend="cpu:gloo,cuda:nccl")
+
+    After::
+
+        import torch.distributed as dist
+        import torch_npu  # noqa: F401
+        dist.init_process_group(backend="hccl")
+        if dist.get_backend() == "hccl":
+            dist.new_group(backend="cpu:gloo,npu:hccl")
+    """
+    if not isinstance(node.value, str) or not _BACKEND.fullmatch(node.value):
+        return
+    parent = file.parent(node)
+    if isinstance(parent, (ast.Expr, ast.JoinedStr)):
+        return
+    if isinstance(parent, ast.Dict) and node in parent.keys:
+        if "hccl" in [key.value for key in parent.keys if isinstance(key, ast.Constant)]:
+            return
+        yield file.report(
+            node,
+            "a table keyed by backend has an entry for nccl; the backend on an NPU is called hccl",
+            severity=Severity.WARNING,
+            subject="nccl",
+            advice="add an entry for hccl if the table is looked up with the backend's name",
+        )
+        return
+    if device_table_entry(node, file):
+        return
+    use = use_of(node, file)
+    if use is Use.OTHER and not isinstance(parent, ast.Subscript):
+        return
+    sure = ":" in node.value or _reaches_backend(node, file)
+    yield file.report(
+        node,
+        "NCCL is HCCL on the NPU" + ("" if sure else ", if this names a backend of torch.distributed"),
+        edits=_edits(node, file),
+        safety=Safety.SAFE if sure else Safety.REVIEW,
+        severity=Severity.ERROR if sure else Severity.WARNING,
+        subject="nccl",
+        needs_torch_npu=not any(isinstance(up, (ast.Compare, ast.arguments)) for up in file.ancestors(node)),
+    )
+
+
+_BACKENDS = frozenset(("gloo", "mpi", "ucc", "ccl", "fake", "hccl", "xccl"))
+
+
+def _reaches_backend(node: ast.Constant, file: PythonFile) -> bool:
+    """Whether a string reaches a backend: by the name of what takes it, or because other backends stand beside it."""
+    for up in file.ancestors(node):
+        if isinstance(up, ast.keyword):
+            if up.arg in ("default", "choices"):
+                continue
+            return up.arg is not None and BACKEND_WORD.search(up.arg) is not None
+        if isinstance(up, ast.Call):
+            first = up.args[0] if up.args else None
+            option = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+            name = file.qualname(up.func) or ""
+            if name.startswith("torch.distributed._symmetric_memory"):
+                return False
+            return name.startswith("torch.distributed.") or bool(BACKEND_WORD.search(f"{file.code(up.func)} {option}"))
+        if isinstance(up, ast.Compare):
+            sides = [side for side in (up.left, *up.comparators)]
+            return any(BACKEND_WORD.search(file.code(side)) or _names_backends(side) for side in sides)
+        if isinstance(up, (ast.List, ast.Tuple, ast.Set, ast.IfExp)) and _names_backends(up):
+            return True
+        if isinstance(up, (ast.Assign, ast.AnnAssign)):
+            targets = up.targets if isinstance(up, ast.Assign) else [up.target]
+            return any(BACKEND_WORD.search(file.code(target)) for target in targets)
+        if isinstance(up, ast.arguments):
+            pairs = [*zip(reversed([*up.posonlyargs, *up.args]), reversed(up.defaults), strict=False)]
+            pairs += [(arg, default) for arg, default in zip(up.kwonlyargs, up.kw_defaults, strict=True) if default]
+            return any(default is node and BACKEND_WORD.search(arg.arg) for arg, default in pairs)
+        if isinstance(up, ast.Dict):
+            keys = [key for key, value in zip(up.keys, up.values, strict=True) if value is node]
+            return any(isinstance(key, ast.Constant) and BACKEND_WORD.search(str(key.value)) for key in keys)
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return BACKEND_WORD.search(up.name) is not None
+        if isinstance(up, ast.MatchValue):
+            continue
+        if isinstance(up, ast.Match):
+            return BACKEND_WORD.search(file.code(up.subject)) is not None
+    return False
+
+
+def _names_backends(node: ast.expr) -> bool:
+    return any(isinstance(item, ast.Constant) and str(item.value).lower() in _BACKENDS for item in ast.walk(node))
+
+
+def _edits(node: ast.Constant, file: PythonFile) -> list[Edit]:
+    start, end = file.source.start(node), file.source.end(node)
+    text = file.source.data[start:end]
+    words = re.findall(r"[A-Za-z]+", str(node.value))
+    found = [match for match in re.finditer(rb"(?<![A-Za-z])(?:nccl|NCCL|cuda)(?![A-Za-z])", text)]
+    if len(found) != sum(word in _CASES for word in words):
+        return []
+    return [
+        file.edit(start + match.start(), start + match.end(), _CASES[match.group().decode()])
+        for match in found
+        if match.group() != b"cuda" or b"cuda:nccl" in text
+    ]
+
+
+@rule("NPU302", "nccl-name", Safety.SAFE, words=("nccl",), names=("NCCL",))
+def nccl_name(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+    """``Backend.NCCL`` is ``Backend.HCCL``, which ``import torch_npu`` registers.
+
+    Before::
+
+        import torch.distributed as dist
+        backend = dist.Backend.NCCL
+
+    After::
+
+        import torch.distributed as dist
+        import torch_npu  # noqa: F401
+        backend = dist.Backend.HCCL
+    """
+    name = file.qualname(node) or ""
+    if node.attr != "NCCL" or not name.startswith("torch.distributed."):
+        return
+    edit = file.rename_attribute(node, "HCCL")
+    yield file.report(
+        node,
+        "Backend.NCCL is Backend.HCCL on the NPU",
+        edits=[edit] if edit else [],
+        subject="torch.distributed.Backend.NCCL",
+        needs_torch_npu=True,
+    )
+
+
+@rule(
+    "NPU303",
+    "is-nccl-available",
+    Safety.SAFE,
+    words=("is_nccl_available",),
+    names=("torch.distributed", "is_nccl_available"),
+)
+def is_nccl_available(node: ast.Attribute | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
+    """``is_nccl_available()`` is false on Ascend; torch_npu has ``is_hccl_available()``.
+
+    Before::
+
+        import torch.distributed as dist
+        ready = dist.is_nccl_available()
+
+    After::
+
+        import torch.distributed as dist
+        import torch_npu
+        ready = torch_npu.distributed.is_hccl_available()
+    """
+    there = file.release.has(_HCCL_AVAILABLE)
+    if isinstance(node, ast.ImportFrom):
+        if not (node.module or "").startswith("torch.distributed") or node.level:
+            return
+        if not any(alias.name == "is_nccl_available" for alias in node.names):
+            return
+        edits = []
+        if len(node.names) == 1 and there:
+            bound = node.names[0].asname or "is_nccl_available"
+            edits = [file.replace(node, f"from torch_npu.distributed import is_hccl_available as {bound}")]
+    else:
+        if not (file.qualname(node) or "").endswith(".is_nccl_available"):
+            return
+        if not (file.qualname(node) or "").startswith("torch.distributed"):
+            return
+        edits = [file.replace(node, _HCCL_AVAILABLE)] if there else []
+    yield file.report(
+        node,
+        "is_nccl_available() is false on the NPU",
+        edits=edits,
+        subject="torch.distributed.is_nccl_available",
+        advice=f"ask {_HCCL_AVAILABLE}()" if there else "torch_npu of this release has no such question; HCCL is there",
+        needs_torch_npu=not isinstance(node, ast.ImportFrom),
+    )
+
+
+@rule("NPU304", "nccl-only-api", Safety.MANUAL, words=("processgroupnccl", "ncclerror", "nccl_abort", "ncclcomm"))
+def nccl_only_api(node: ast.Attribute | ast.ImportFrom | ast.Name, file: PythonFile) -> Iterator[Diagnostic]:
+    """A class or option that belongs to NCCL's process group, which a torch without CUDA does not have."""
+    if isinstance(node, ast.ImportFrom):
+        names = [alias.name for alias in node.names if "NCCL" in alias.name]
+        if not (node.module or "").startswith("torch") or not names:
+            return
+    else:
+        last = node.attr if isinstance(node, ast.Attribute) else node.id
+        if last not in ("ProcessGroupNCCL", "NCCLError", "DistBackendErrorNCCL"):
+            return
+        name = file.qualname(node)
+        if name is not None and not name.startswith("torch."):
+            return
+        if isinstance(node, ast.Name):
+            return
+        names = [last]
+    yield file.report(
+        node,
+        f"{names[0]} exists only where torch was built with NCCL",
+        subject=f"torch.distributed.{names[0]}",
+        advice="torch_npu has torch_npu._C._distributed_c10d.ProcessGroupHCCL, and its Options() for pg_options, with "
+        "settings of its own in hccl_config (hccl_buffer_size, group_name); guard this code by the backend's name",
+    )

@@ -1,0 +1,309 @@
+"""Many cards: how a program spreads over them, and how each of its processes finds its own."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.registry import rule
+from npuify.source.python import dotted_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_STEPS = (
+    "npuify distribute does this where it can prove it; by hand: "
+    "make one process per card: start it with torchrun, take local_rank from the environment variable LOCAL_RANK, "
+    "call torch.npu.set_device(local_rank), then torch.distributed.init_process_group('hccl'), wrap the model in "
+    "DistributedDataParallel(model, device_ids=[local_rank]), give the DataLoader a DistributedSampler and call its "
+    "set_epoch(epoch), divide the batch size by the number of cards, and save and log on rank 0 only"
+)
+_DATA_PARALLEL = frozenset(
+    ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel")
+)
+
+
+@rule(
+    "NPU310",
+    "data-parallel",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=(".dataparallel", " dataparallel("),
+    source="torch_npu replaces DataParallel in Python up to 2.12; then libtorch_npu has its parts",
+)
+def data_parallel(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """``nn.DataParallel`` drives all cards from one process, which torch_npu supports badly or not at all.
+
+    What it must become depends on the program: the finding names the steps.
+    """
+    if file.qualname(node.func) not in _DATA_PARALLEL:
+        return
+    release = file.release
+    if any(name.startswith("torch.nn.parallel.DataParallel") for name in release.patched):
+        message = f"torch_npu {release.torch_npu} patches DataParallel, and it is slow: one process feeds all cards"
+    else:
+        message = (
+            f"torch_npu {release.torch_npu} has DataParallel's parts in its own library; whether they work with "
+            "several cards is not known, and it is slow: one process feeds all cards"
+        )
+    yield file.report(node, message, subject="torch.nn.DataParallel", advice=_STEPS)
+
+
+_SET_DEVICE = frozenset(
+    ("torch.cuda.set_device", "torch.npu.set_device", "torch_npu.npu.set_device", "torch.accelerator.set_device_index")
+)
+
+
+def _is_set_device(name: str | None, file: PythonFile) -> bool:
+    """Whether a function chooses the process's card, in any of the styles' spellings."""
+    return name in _SET_DEVICE or name == f"{file.plan.helper}.api.set_device"
+
+
+@rule(
+    "NPU311",
+    "set-device-after-init",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=("init_process_group",),
+    evidence=Evidence.DOCUMENTED,
+    source="Ascend's migration guide: set_device stands before init_process_group",
+)
+def set_device_after_init(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """The process group is made before the process has chosen its card.
+
+    Until then every process is on card 0, so what HCCL sets up in between is set up there.
+    """
+    if file.qualname(node.func) not in (
+        "torch.distributed.init_process_group",
+        "torch.distributed.distributed_c10d.init_process_group",
+    ):
+        return
+    statements, index = _place(node, file)
+    if any(_sets_device(statement, file) for statement in statements[:index]):
+        return
+    late = next((statement for statement in statements[index + 1 :] if _sets_device(statement, file)), None)
+    if late is None or any(keyword.arg == "device_id" for keyword in node.keywords):
+        return
+    between = statements[index + 1 : statements.index(late)]
+    if late.lineno - node.lineno > 30 or _needs_group(late) or any(_defines(item, late) for item in between):
+        return
+    yield file.report(
+        node,
+        f"set_device comes after init_process_group (line {late.lineno})",
+        subject="torch.distributed.init_process_group",
+        advice="call set_device(local_rank) first",
+    )
+
+
+def _place(node: ast.AST, file: PythonFile) -> tuple[list[ast.stmt], int]:
+    """The list of statements that a node's statement stands in, and its place there."""
+    current: ast.AST = node
+    for up in file.ancestors(node):
+        for field in ("body", "orelse", "finalbody"):
+            statements = getattr(up, field, None)
+            if isinstance(statements, list) and current in statements:
+                return statements, statements.index(current)
+        current = up
+    return [], 0
+
+
+def _sets_device(statement: ast.stmt, file: PythonFile) -> bool:
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and _is_set_device(dotted_text(call.func), file)
+
+
+def _needs_group(statement: ast.stmt) -> bool:
+    """Whether the device is worked out with the group's help, which must then come first."""
+    return any(
+        isinstance(item, ast.Attribute) and item.attr in ("get_rank", "get_world_size") for item in ast.walk(statement)
+    )
+
+
+def _defines(statement: ast.stmt, late: ast.stmt) -> bool:
+    """Whether a statement assigns a name that the call of set_device uses."""
+    used = {item.id for item in ast.walk(late) if isinstance(item, ast.Name)}
+    return any(
+        isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store) and item.id in used
+        for item in ast.walk(statement)
+    )
+
+
+_OWNERS = ("", "self.", "args.", "dist.get_")
+"""What stands before ``rank`` where it may be the rank among all machines."""
+
+
+@rule(
+    "NPU312",
+    "global-rank-as-device",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=(
+        "set_device(",
+        "set_device_index(",
+        "device_ids=[",
+        ":{rank}",
+        ".type, rank",
+        *(f"{before}({owner}rank" for before in ("cuda", "npu", "to", "device") for owner in _OWNERS),
+        *(f"{quote}{device}{quote}, {owner}rank" for device in ("cuda", "npu") for owner in _OWNERS for quote in "\"'"),
+        *(f"{before}{owner}.rank" for owner in ("self", "args") for before in (":{", ".type, ")),
+    ),
+    evidence=Evidence.REPORTED,
+    source="users' reports: error 107001, invalid device ID, on the second machine",
+)
+def global_rank_as_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """A process's rank among all machines is used as the number of its card.
+
+    That works on one machine. On the second one the ranks start at 8, and there is no card 8.
+    """
+    name = file.qualname(node.func) or dotted_text(node.func)
+    if _is_set_device(name, file) or name in ("torch.cuda.device", "torch.npu.device"):
+        given = node.args[0] if len(node.args) == 1 else None
+    elif (name == "torch.device" and node.args) or (
+        isinstance(node.func, ast.Attribute) and node.func.attr in ("cuda", "npu", "to") and len(node.args) == 1
+    ):
+        given = _index_of(node.args)
+    else:
+        ids = next((keyword.value for keyword in node.keywords if keyword.arg == "device_ids"), None)
+        given = ids.elts[0] if isinstance(ids, ast.List) and len(ids.elts) == 1 else None
+    if given is None or not _is_global_rank(given, file):
+        return
+    yield file.report(
+        given,
+        f"{file.code(given)} is the rank among all machines; a card is numbered by the rank on its own machine",
+        subject="RANK",
+        advice='use int(os.environ["LOCAL_RANK"])',
+    )
+
+
+def _index_of(arguments: list[ast.expr]) -> ast.expr | None:
+    """The number of the card in ``("cuda", n)``, ``(f"cuda:{n}",)`` or ``(n,)``."""
+    first = arguments[0]
+    if isinstance(first, ast.JoinedStr):
+        *before, last = first.values
+        text = before[-1].value if before and isinstance(before[-1], ast.Constant) else ""
+        named = text in ("cuda:", "npu:") if len(before) == 1 else text == ":" and len(before) == 2
+        return last.value if named and isinstance(last, ast.FormattedValue) else None
+    return arguments[-1] if isinstance(arguments[-1], (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else None
+
+
+def _is_global_rank(node: ast.expr, file: PythonFile) -> bool:
+    if isinstance(node, ast.Name):
+        found = file.scope(node).lookup(node.id)
+        values = [binding.value for binding in found[1]] if found is not None else []
+        return bool(values) and all(value is not None and _asks_rank(value, file) for value in values)
+    if isinstance(node, ast.Attribute):
+        written = dotted_text(node)
+        if written is None or not node.attr.endswith("rank"):
+            return False
+        given = [
+            one.value
+            for one in file.nodes_on_lines_with(f"{written} =")
+            if isinstance(one, ast.Assign) and any(dotted_text(target) == written for target in one.targets)
+        ]
+        # Parts of the file in which no rule looks are not parsed; one of them may give it another value.
+        name = re.escape(written.encode())
+        everywhere = re.findall(rb"(?m)(?<![\w.])%b\s*[-+*|&]?=(?!=)|^[ \t]*%b\s*," % (name, name), file.source.data)
+        return bool(given) and len(given) == len(everywhere) and all(_asks_rank(value, file) for value in given)
+    return _asks_rank(node, file)
+
+
+def _asks_rank(value: ast.expr, file: PythonFile) -> bool:
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "int" and value.args:
+        value = value.args[0]
+    if isinstance(value, ast.Subscript):
+        key = value.slice
+        return dotted_text(value.value) == "os.environ" and isinstance(key, ast.Constant) and key.value == "RANK"
+    if not isinstance(value, ast.Call):
+        return False
+    name = dotted_text(value.func) or ""
+    if name in ("os.environ.get", "os.getenv"):
+        first = value.args[0] if value.args else None
+        return isinstance(first, ast.Constant) and first.value == "RANK"
+    return name in ("dist.get_rank", "torch.distributed.get_rank") and not value.args
+
+
+@rule(
+    "NPU313",
+    "local-rank-option",
+    Safety.REVIEW,
+    Severity.WARNING,
+    words=("--local_rank",),
+    evidence=Evidence.DOCUMENTED,
+    source="PyTorch 2.0: torch.distributed.launch passes --local-rank, with a dash",
+)
+def local_rank_option(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """``torch.distributed.launch`` passes ``--local-rank`` since PyTorch 2.0, and no NPU release is older than that.
+
+    The edit accepts both spellings; the value keeps its name. With ``torchrun`` nothing is passed, and the value must
+    come from the environment variable ``LOCAL_RANK``.
+
+    Before::
+
+        import argparse
+        import torch
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--local_rank", type=int, default=0)
+
+    After::
+
+        import argparse
+        import torch
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--local_rank", "--local-rank", type=int, default=0)
+    """
+    if not isinstance(node.func, ast.Attribute) or node.func.attr != "add_argument":
+        return
+    options = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
+    if len(options) != len(node.args) or "--local_rank" not in options or "--local-rank" in options:
+        return
+    data = file.source.data
+    if b"deepspeed" in data or b"accelerate" in data or (b"import torch" not in data and b"from torch" not in data):
+        return
+    last = node.args[-1]
+    end = file.source.end(last)
+    quote = file.source.segment(end - 1, end)
+    editable = quote in "\"'" and not file.code(last).startswith(('"""', "'''"))
+    yield file.report(
+        node,
+        "torch.distributed.launch of PyTorch 2 passes --local-rank, which this parser refuses",
+        edits=[file.edit(end, end, f", {quote}--local-rank{quote}")] if editable else (),
+        subject="--local_rank",
+        advice='start with torchrun and read int(os.environ["LOCAL_RANK"])',
+    )
+
+
+@rule(
+    "NPU314",
+    "horovod",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=("horovod.torch", "horovod import torch"),
+    evidence=Evidence.DOCUMENTED,
+    source="Horovod's documentation: its operations are built on MPI, NCCL, Gloo and oneCCL, not on HCCL",
+)
+def horovod(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
+    """Horovod has no back end for HCCL, so it cannot spread PyTorch over NPUs."""
+    if isinstance(node, ast.Import):
+        named = any(alias.name == "horovod.torch" for alias in node.names)
+    else:
+        module = node.module or ""
+        named = not node.level and (
+            module == "horovod.torch"
+            or module.startswith("horovod.torch.")
+            or (module == "horovod" and any(alias.name == "torch" for alias in node.names))
+        )
+    if not named:
+        return
+    yield file.report(
+        node,
+        "Horovod has no support for NPUs",
+        subject="horovod.torch",
+        advice="use torch.distributed with hccl: hvd.init() → init_process_group('hccl'), hvd.local_rank() → "
+        "LOCAL_RANK, hvd.DistributedOptimizer → DistributedDataParallel around the model, "
+        "hvd.broadcast_parameters → not needed, hvd.allreduce → all_reduce divided by the world size",
+    )

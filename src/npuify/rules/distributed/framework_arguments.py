@@ -1,0 +1,114 @@
+"""Arguments of other libraries that mean CUDA: ``tf32=True``, ``optim="adamw_bnb_8bit"``. The rows are data."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from typing import TYPE_CHECKING
+
+from npuify.knowledge import arguments
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.import_guards import is_asked_for
+from npuify.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.knowledge import ArgumentFact
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+
+@cache
+def _by_name() -> dict[str, list[ArgumentFact]]:
+    found: dict[str, list[ArgumentFact]] = {}
+    for row in arguments():
+        found.setdefault(row.keyword or row.method, []).append(row)
+    return found
+
+
+def _words() -> tuple[str, ...]:
+    words: set[str] = set()
+    for row in arguments():
+        if row.method:
+            words.add(row.method)
+        elif row.values:
+            words |= {value.rstrip("*") for value in row.values if len(value) > 6}
+            words |= {f'{row.keyword}="{value}"' for value in row.values if len(value) <= 6}
+        else:
+            words.add(f"{row.keyword}=")
+    return tuple(sorted(words))
+
+
+@rule(
+    "NPU324",
+    "framework-argument",
+    Safety.REVIEW,
+    Severity.ERROR,
+    words=_words(),
+    also_in_file=tuple(sorted({row.package for row in arguments()})),
+    evidence=Evidence.DOCUMENTED,
+    source="table of arguments",
+)
+def framework_argument(node: ast.keyword | ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """A library is asked, by an argument of its own, for what only CUDA has.
+
+    An edit is offered where the library has a name for the NPU's own.
+
+    Before::
+
+        import torch
+        from transformers import TrainingArguments
+
+        arguments = TrainingArguments("out", optim="adamw_apex_fused")
+
+    After::
+
+        import torch
+        from transformers import TrainingArguments
+
+        arguments = TrainingArguments("out", optim="adamw_torch_npu_fused")
+    """
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        rows = [row for row in _by_name().get(name, ()) if row.method]
+    else:
+        rows = [row for row in _by_name().get(node.arg or "", ()) if row.keyword and _means(node.value, row)]
+    for row in rows:
+        if not file.contains(row.package.encode()) or row.package in file.project.packages:
+            continue
+        yield _report(node, row, file)
+
+
+def _means(value: ast.expr, row: ArgumentFact) -> bool:
+    """Whether a literal is one that the row is about."""
+    if not isinstance(value, ast.Constant):
+        return False
+    if not row.values:
+        return bool(value.value)
+    return isinstance(value.value, str) and any(
+        value.value == word or (word.endswith("*") and value.value.startswith(word[:-1])) for word in row.values
+    )
+
+
+def _report(node: ast.keyword | ast.Call, row: ArgumentFact, file: PythonFile) -> Diagnostic:
+    place = node.value if isinstance(node, ast.keyword) else node
+    edits = []
+    if row.becomes and isinstance(node, ast.keyword):
+        text = file.code(node.value)
+        if text[:1] in "\"'" and text[0] == text[-1]:
+            edits = [file.replace(node.value, f"{text[0]}{row.becomes}{text[0]}")]
+    severity = row.severity
+    if row.method and is_asked_for(node, "xformers", file):
+        severity = Severity.INFO
+    subject = row.keyword or row.method
+    return file.report(
+        place,
+        row.message,
+        edits=edits,
+        severity=severity,
+        evidence=row.evidence,
+        source=row.source,
+        subject=f"{row.package}: {subject}",
+        advice=row.advice,
+    )

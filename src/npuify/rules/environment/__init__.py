@@ -1,0 +1,1 @@
+"""Codes 7xx: environment variables, options, settings, shell commands and containers."""

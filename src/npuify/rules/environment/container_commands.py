@@ -1,0 +1,139 @@
+"""Containers that a shell starts with GPUs: docker, podman, Apptainer, and the options of Slurm's pyxis."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, Safety
+from npuify.rules.environment.containers import CONTAINER_NEEDS, DEVICES, MOUNTS, NVIDIA_PLACE, judge_image
+from npuify.rules.text_file import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Finding
+    from npuify.rules.text_file import TextFile
+    from npuify.source.shell import Word
+
+
+@listed(
+    "NPU711",
+    "gpus-given-to-container",
+    Safety.REVIEW,
+    evidence=Evidence.DOCUMENTED,
+    source="vllm-ascend installation guide; Ascend mind-cluster documentation, Ascend Docker Runtime",
+)
+def CONTAINER(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
+    """A container is started with GPUs; one for NPUs needs their device files and the host's driver.
+
+    Before::
+
+        docker run --rm --gpus '"device=0,1"' image
+
+    After::
+
+        docker run --rm --device /dev/davinci0 --device /dev/davinci1 --device /dev/davinci_manager --device /dev/devmm_svm --device /dev/hisi_hdc -v /usr/local/Ascend/driver:/usr/local/Ascend/driver:ro -v /usr/local/dcmi:/usr/local/dcmi:ro -v /usr/local/bin/npu-smi:/usr/local/bin/npu-smi:ro -v /etc/ascend_install.info:/etc/ascend_install.info:ro image
+    """  # noqa: E501 - one command
+    raise NotImplementedError
+
+
+_ENGINES = frozenset(("docker", "podman", "nvidia-docker", "nerdctl"))
+_OTHER_ENGINES = frozenset(("apptainer", "singularity"))
+_NAMING = frozenset(("--name", "--hostname", "-h", "-e", "--env", "--network", "--net", "-v", "--volume", "-w"))
+"""Options of docker run whose value is no image, whatever it looks like."""
+
+
+def judge_container(words: tuple[Word, ...], file: TextFile) -> None:
+    """Report the GPUs and the images that a command gives to a container."""
+    engine = next((at for at, word in enumerate(words) if word.value.rpartition("/")[2] in _ENGINES), None)
+    if engine is not None and any(word.value in ("run", "create", "pull") for word in words[engine + 1 : engine + 3]):
+        _container(words[engine:], file)
+    engine = next((at for at, word in enumerate(words) if word.value.rpartition("/")[2] in _OTHER_ENGINES), None)
+    if engine is not None:
+        _other_container(words[engine:], file)
+    for before, word in zip(("", *(one.value for one in words)), words, strict=False):
+        if word.value.startswith("--container-image="):
+            _image(word.part(len("--container-image="), len(word.value)), file)
+        elif before == "--container-image":
+            _image(word, file)
+
+
+def _container(words: tuple[Word, ...], file: TextFile) -> None:
+    for at, word in enumerate(words):
+        value = word.value
+        if value == "--gpus" and at + 1 < len(words):
+            given, end = words[at + 1].value, words[at + 1].end
+        elif value.startswith("--gpus="):
+            given, end = value.removeprefix("--gpus="), word.end
+        elif value in ("--runtime=nvidia", "nvidia") and (value != "nvidia" or words[at - 1].value == "--runtime"):
+            span = word.span(len(value) - len("nvidia"), len(value))
+            file.report(
+                CONTAINER,
+                (word.start, word.end),
+                "the container runtime nvidia is NVIDIA's; that for NPUs is called ascend",
+                edits=[(*span, "ascend") if span is not None else None],
+                subject="--runtime",
+                advice="it has to be installed on the host, and takes the devices from ASCEND_VISIBLE_DEVICES",
+            )
+            continue
+        else:
+            place = NVIDIA_PLACE.search(value)
+            if place is not None or value.rpartition("=")[0].endswith("nvidia.com/gpu"):
+                shown = place.group() if place is not None else value
+                file.report(
+                    CONTAINER,
+                    (word.start, word.end),
+                    f"{shown} of the host, given to a container, is NVIDIA's",
+                    subject=shown,
+                    advice=CONTAINER_NEEDS,
+                )
+            elif at and not value.startswith("-") and words[at - 1].value not in _NAMING:
+                _image(word, file)
+            continue
+        devices = _devices(given)
+        file.report(
+            CONTAINER,
+            (word.start, end),
+            "--gpus gives a container NVIDIA's GPUs",
+            edits=[(word.start, end, f"{devices} {MOUNTS}")] if devices else (),
+            subject="--gpus",
+            advice="" if devices else CONTAINER_NEEDS,
+        )
+
+
+def _image(word: Word, file: TextFile) -> None:
+    # enroot writes the registry before a hash sign.
+    name = word.value.removeprefix("docker://").replace("#", "/", 1)
+    judge_image(name, (word.start, word.end), file)
+
+
+def _other_container(words: tuple[Word, ...], file: TextFile) -> None:
+    """A container of Apptainer's, which was Singularity."""
+    for word in words[1:]:
+        if word.value in ("--nv", "--nvccli"):
+            file.report(
+                CONTAINER,
+                (word.start, word.end),
+                f"{word.value} gives a container NVIDIA's GPUs and driver",
+                subject=word.value,
+                advice="take it out; device files are there without it, and the driver is bound by "
+                "--bind /usr/local/Ascend/driver,/usr/local/dcmi,/usr/local/bin/npu-smi,/etc/ascend_install.info",
+            )
+        elif word.value.startswith("docker://"):
+            _image(word, file)
+
+
+def _devices(given: str) -> str:
+    """``--device`` options for what ``--gpus`` asks for; empty where the devices cannot be told."""
+    text = given.strip("\"'")
+    if text in ("all", "device=all", "-1"):
+        # Every device file, whatever their number is.
+        return f"$(printf -- '--device %s ' /dev/davinci[0-9]*) {DEVICES}"
+    match = re.fullmatch(r"device=(\d+(?:,\d+)*)", text)
+    numbers = match.group(1).split(",") if match else [str(one) for one in range(int(text))] if _few(text) else []
+    return " ".join([*(f"--device /dev/davinci{number}" for number in numbers), DEVICES]) if numbers else ""
+
+
+def _few(text: str) -> bool:
+    return text.isdigit() and 0 < int(text) <= 16

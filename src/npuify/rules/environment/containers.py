@@ -1,0 +1,159 @@
+"""What a container with NPUs needs, and the rules for recipes and manifests that ask for GPUs."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.text_file import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Finding
+    from npuify.rules.text_file import TextFile
+
+DEVICES = "--device /dev/davinci_manager --device /dev/devmm_svm --device /dev/hisi_hdc"
+"""Device files that every container with NPUs needs beside /dev/davinciN, as docker's options."""
+MOUNTS = (
+    "-v /usr/local/Ascend/driver:/usr/local/Ascend/driver:ro -v /usr/local/dcmi:/usr/local/dcmi:ro "
+    "-v /usr/local/bin/npu-smi:/usr/local/bin/npu-smi:ro -v /etc/ascend_install.info:/etc/ascend_install.info:ro"
+)
+"""The driver of the host, as docker's options."""
+CONTAINER_NEEDS = (
+    "a container with NPUs needs /dev/davinciN for each, /dev/davinci_manager, /dev/devmm_svm, /dev/hisi_hdc, and of "
+    "the host /usr/local/Ascend/driver, /usr/local/dcmi, /usr/local/bin/npu-smi and /etc/ascend_install.info; with the "
+    "Ascend Docker Runtime, --runtime=ascend and ASCEND_VISIBLE_DEVICES=0-7 stand for all of them"
+)
+NVIDIA_PLACE = re.compile(
+    r"/dev/nvidia[\w*-]*|/usr/(?:local/|lib/|lib64/)(?:[\w-]+/)?nvidia\b[\w.-]*|/usr/local/cuda[\w.-]*|/(?:run|proc/driver)/nvidia\b"
+    r"|/[\w./-]*/lib(?:cuda\.so|nvidia-)[\w.-]*"
+)
+"""Device files of NVIDIA's, and folders of a host with its driver or CUDA in them, which containers are given."""
+_SOURCE = "vllm-ascend installation guide; Ascend mind-cluster documentation, Ascend Docker Runtime"
+
+
+@listed(
+    "NPU720",
+    "cuda-base-image",
+    Safety.MANUAL,
+    evidence=Evidence.DOCUMENTED,
+    source="Ascend/cann-container-image, naming of tags: <CANN>-<chip>-<system>-<Python>",
+)
+def IMAGE(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 - the decorator makes it a rule
+    """An image that is made for CUDA; the ones for NPUs hold CANN, and are chosen by the chip.
+
+    The chip is not known here, so nothing is edited: ``910b`` stands for Atlas A2, ``a3`` for A3, ``310p`` for 310P.
+    """
+    raise NotImplementedError
+
+
+@listed("NPU721", "gpus-asked-of-compose", Safety.REVIEW, example_file="compose.yaml", source=_SOURCE)
+def COMPOSE(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
+    """A compose file or a job's container asks for NVIDIA's runtime or GPUs.
+
+    Before::
+
+        services:
+          train:
+            image: project
+            runtime: nvidia
+
+    After::
+
+        services:
+          train:
+            image: project
+            runtime: ascend
+    """
+    raise NotImplementedError
+
+
+@listed(
+    "NPU722",
+    "gpus-asked-of-cluster",
+    Safety.REVIEW,
+    example_file="job.yaml",
+    source="Ascend mind-cluster samples, device plugin",
+)
+def CLUSTER(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
+    """A Kubernetes manifest asks for ``nvidia.com/gpu``; the device plugin of Ascend offers ``huawei.com/Ascend910``.
+
+    So it is called for the training cards from the first 910 to A3; it is ``huawei.com/Ascend310P`` for the 310P, and
+    ``huawei.com/npu`` for the 950. A cluster that shares NPUs by HAMi has names of its own.
+
+    Before::
+
+        apiVersion: v1
+        kind: Pod
+        spec:
+          containers:
+            - name: train
+              resources:
+                limits:
+                  nvidia.com/gpu: 8
+
+    After::
+
+        apiVersion: v1
+        kind: Pod
+        spec:
+          containers:
+            - name: train
+              resources:
+                limits:
+                  huawei.com/Ascend910: 8
+    """
+    raise NotImplementedError
+
+
+@listed(
+    "NPU723",
+    "gpu-runner",
+    Safety.MANUAL,
+    Severity.WARNING,
+    evidence=Evidence.ASSUMED,
+    source="labels of runners are those of their owner",
+)
+def RUNNER(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
+    """A workflow runs on a machine with GPUs; one with NPUs has other labels, which its owner gives."""
+    raise NotImplementedError
+
+
+_MADE_FOR_CUDA = re.compile(
+    r"(?:docker\.io/)?(?:nvidia/(?:cuda|cudagl|pytorch)\b|nvcr\.io/nvidia/|pytorch/pytorch:|tensorflow/tensorflow:[\w.-]*gpu"
+    r"|(?:[\w./-]+/)?[\w./-]*:[\w.-]*(?:cuda|cu1[0-3]\d|cudnn)[\w.-]*|[\w./-]*\bcuda\b[\w./-]*(?::|$))",
+    re.IGNORECASE,
+)
+_FRAMEWORK = re.compile(r"pytorch|torch", re.IGNORECASE)
+
+
+def is_for_cuda(image: str) -> bool:
+    """Whether an image's name says that it is made for CUDA."""
+    if image.startswith(("/", "$", ".")) or re.search(r"\s|:[/$](?!\{)|=", image):
+        # A folder, a search path, a variable: no image.
+        return False
+    if "/" not in image and ":" not in image:
+        return False
+    return "cpu" not in image.lower().rpartition("/")[2] and _MADE_FOR_CUDA.match(image) is not None
+
+
+def judge_image(image: str, place: tuple[int, int], file: TextFile) -> None:
+    """Report an image that is made for CUDA."""
+    if not is_for_cuda(image):
+        return
+    from npuify import knowledge
+
+    info = next((row for row in knowledge.releases() if row.torch_npu == file.release.torch_npu), None)
+    cann = info.cann.lower() if info is not None and info.cann else "CANN"
+    python = next((one for one in ("3.11", "3.10") if info is not None and one in info.pythons), "3.10")
+    also = f", with torch and torch-npu {file.release.torch_npu} installed into it" if _FRAMEWORK.search(image) else ""
+    file.report(
+        IMAGE,
+        place,
+        f"the image {image} is made for CUDA",
+        subject=image.partition(":")[0],
+        advice=f"take one with CANN, such as quay.io/ascend/cann:{cann}-910b-ubuntu22.04-py{python} (910b: Atlas A2; "
+        f"a3, 310p for others; look up whether the tag is there){also}",
+    )

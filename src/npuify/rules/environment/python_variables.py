@@ -1,0 +1,213 @@
+"""Environment variables that Python code sets or reads."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Edit
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_ENVIRON_METHODS = ("get", "pop", "setdefault", "setenv", "delenv", "putenv", "getenv", "unsetenv")
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{3,}")
+_SET_IN_COMMAND = re.compile(r"(?:export\s+|env\s+)?([A-Z][A-Z0-9_]{3,})=")
+_SHELLS = frozenset(
+    f"{module}.{name}"
+    for module, names in {
+        "os": ("system", "popen"),
+        "subprocess": ("run", "call", "check_call", "check_output", "getoutput", "Popen"),
+    }.items()
+    for name in names
+)
+_SHELL_NAMES = "|".join(sorted(name.rpartition(".")[2] for name in _SHELLS)).encode()
+_WORDS = ("cuda_", "nccl_", "nvidia_", "cublas_", "cudnn_", "_cuda", "nvte_", "torch_allow_tf32")
+
+
+@rule("NPU701", "cuda-environment-variable", Safety.SAFE, Severity.WARNING, words=_WORDS)
+def cuda_environment_variable(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+    """Code sets or reads an environment variable that CUDA or NCCL knows and Ascend does not.
+
+    A variable whose values mean the same is renamed. A value that has to be translated is translated where it is
+    written there, with ``--unsafe``; what has no counterpart is left for a person, with what to do.
+
+    Before::
+
+        import os
+        os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"
+        blocking = os.getenv("CUDA_LAUNCH_BLOCKING", "0")
+
+    After::
+
+        import os
+        os.environ["ASCEND_RT_VISIBLE_DEVICES"] = "0,1"
+        blocking = os.getenv("ASCEND_LAUNCH_BLOCKING", "0")
+    """
+    name = node.value
+    if not isinstance(name, str):
+        return
+    from npuify.knowledge.variables import fact_of, translate
+
+    if not _VARIABLE.fullmatch(name):
+        yield from _set_in_command(node, name, file)
+        return
+    fact = fact_of(name)
+    if fact is None:
+        return
+    parent = file.parent(node)
+    value, known = _context(node, parent, file)
+    if isinstance(parent, ast.Expr):
+        return
+    literal = value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
+    done = translate(fact, literal)
+    problem = done.problem if value is not None else ""
+    if done.name:
+        if file.code(node).count(name) != 1:
+            return
+        edits = [file.edit(file.source.start(node), file.source.end(node), file.code(node).replace(name, done.name))]
+        if done.value is not None:
+            edits += _new_value(value, done.value, file)
+        whole = len(edits) == (1 if done.value is None else 2)
+        shown = done.name if done.value is None else f"{done.name}={done.value}"
+        yield file.report(
+            node,
+            f"{name} is {shown} on Ascend" + (f"; {problem}" if problem else ""),
+            edits=edits if whole else (),
+            safety=Safety.SAFE if known and done.safety is Safety.SAFE else Safety.REVIEW,
+            subject=name,
+            evidence=fact.evidence,
+            source=fact.source,
+            advice=fact.message if problem or not known else "",
+        )
+        return
+    if fact.action == "rename":
+        yield file.report(
+            node,
+            f"{name} is {fact.npu} on Ascend; {problem}",
+            subject=name,
+            evidence=fact.evidence,
+            source=fact.source,
+            advice=fact.message,
+        )
+        return
+    yield file.report(
+        node,
+        f"{name} has no effect on Ascend"
+        if fact.action == "drop"
+        else f"{name}: {fact.npu or 'no counterpart'} on Ascend",
+        severity=Severity.INFO if fact.action == "drop" else Severity.WARNING,
+        subject=name,
+        evidence=fact.evidence,
+        source=fact.source,
+        advice=fact.message,
+    )
+
+
+def _set_in_command(node: ast.Constant, text: str, file: PythonFile) -> Iterator[Diagnostic]:
+    """A finding for a variable that a command in a text sets."""
+    from npuify.knowledge.variables import fact_of
+
+    set_there = _SET_IN_COMMAND.match(text)
+    fact = fact_of(set_there.group(1)) if set_there and _runs_in_shell(node, file) else None
+    if fact is not None and fact.npu:
+        yield file.report(
+            node,
+            f"the command in this text sets {fact.cuda}; on Ascend it is {fact.npu}",
+            subject=fact.cuda,
+            evidence=fact.evidence,
+            source=fact.source,
+            advice=f"write {fact.npu} in the command",
+        )
+
+
+_NVIDIA_SMI = re.compile(r"(?:sudo\s+)?(?:\S*/)?nvidia-smi(?:\.exe)?(?=[\s|;&]|$)")
+
+
+@rule(
+    "NPU713",
+    "nvidia-smi-in-python",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=("nvidia-smi",),
+    evidence=Evidence.DOCUMENTED,
+    source="Ascend documentation of npu-smi",
+)
+def nvidia_smi_in_python(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+    """Code starts nvidia-smi, or looks for it; the tool for NPUs is npu-smi, with other options and another output.
+
+    What the code reads from the output has to be read from npu-smi's, or asked of torch.npu.
+    """
+    if not isinstance(node.value, str) or not _NVIDIA_SMI.match(node.value):
+        return
+    parent = file.parent(node)
+    if isinstance(parent, (ast.List, ast.Tuple)) and parent.elts[0] is not node:
+        return
+    looked_for = isinstance(parent, ast.Call) and file.qualname(parent.func) == "shutil.which"
+    if looked_for or _runs_in_shell(node, file):
+        yield file.report(
+            node,
+            "nvidia-smi sees no NPU",
+            subject="nvidia-smi",
+            advice="torch.npu.mem_get_info() and torch.npu.get_device_name() answer without another program; "
+            "npu-smi info, npu-smi info -l and npu-smi info -t usages -i 0 print what nvidia-smi does, in another form",
+        )
+
+
+def _runs_in_shell(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a text, or what it is put together to, is handed to a shell, by a name of this file too."""
+    for up in file.ancestors(node):
+        if isinstance(up, ast.Call):
+            name = file.qualname(up.func) or ""
+            if name in _SHELLS:
+                return True
+            if not (isinstance(up.func, ast.Attribute) and up.func.attr in ("format", "join", "append")):
+                return False
+        elif isinstance(up, (ast.Assign, ast.AugAssign)):
+            targets = up.targets if isinstance(up, ast.Assign) else [up.target]
+            names = b"|".join(re.escape(one.id.encode()) for one in targets if isinstance(one, ast.Name))
+            calls = rb"\b(?:" + _SHELL_NAMES + rb")\(\s*(?:" + names + rb")\b"
+            return bool(names) and re.search(calls, file.source.data) is not None
+        elif not isinstance(up, (ast.JoinedStr, ast.BinOp, ast.expr)):
+            return False
+    return False
+
+
+def _context(node: ast.Constant, parent: ast.AST | None, file: PythonFile) -> tuple[ast.expr | None, bool]:
+    """The value that the variable is given, where it is, and whether this is surely an access to the environment."""
+    if isinstance(parent, ast.Subscript):
+        base = file.qualname(parent.value) or ""
+        known = base == "os.environ" or file.code(parent.value).endswith(("environ", "env", "ENV"))
+        statement = file.parent(parent)
+        value = statement.value if isinstance(statement, ast.Assign) and parent in statement.targets else None
+        return value, known
+    if isinstance(parent, ast.Call) and parent.args and parent.args[0] is node:
+        word = parent.func.attr if isinstance(parent.func, ast.Attribute) else getattr(parent.func, "id", "")
+        name = file.qualname(parent.func) or ""
+        known = name.startswith(("os.environ", "os.getenv", "os.putenv", "os.unsetenv")) or (
+            word in _ENVIRON_METHODS and "env" in file.code(parent.func)
+        )
+        sets = word in ("setdefault", "setenv", "putenv")
+        return (parent.args[1] if sets and len(parent.args) > 1 else None), known
+    if isinstance(parent, ast.Compare) and any(isinstance(op, (ast.In, ast.NotIn)) for op in parent.ops):
+        return None, any("environ" in file.code(side) for side in parent.comparators)
+    if isinstance(parent, ast.Dict) and node in parent.keys:
+        value = parent.values[parent.keys.index(node)]
+        return value, "env" in file.code(file.parent(parent) or parent)[:200].lower()
+    return None, False
+
+
+def _new_value(value: ast.expr | None, text: str, file: PythonFile) -> list[Edit]:
+    """The edit that writes another text into a plain string; none where the string is not plain."""
+    if not isinstance(value, ast.Constant):
+        return []
+    code = file.code(value)
+    if len(code) < 2 or code[0] not in "\"'" or code[1:-1] != value.value:
+        return []
+    return [file.replace(value, f"{code[0]}{text}{code[0]}")]

@@ -1,0 +1,210 @@
+"""Commands of NVIDIA's tools and installers, wherever a shell runs them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from npuify.knowledge.commands import commands
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.environment.batch_systems import judge_job
+from npuify.rules.environment.container_commands import judge_container
+from npuify.rules.text_file import listed
+from npuify.source.shell import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Finding
+    from npuify.rules.text_file import Replacement, TextFile
+    from npuify.source.shell import Command, Word
+
+
+@listed(
+    "NPU708",
+    "nvidia-smi-command",
+    Safety.REVIEW,
+    evidence=Evidence.DOCUMENTED,
+    source="Ascend documentation of npu-smi",
+)
+def NVIDIA_SMI(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 - the decorator makes it a rule
+    """A script calls nvidia-smi; the tool for NPUs is npu-smi, with other options and another output.
+
+    Edited where only its being there, a look at the devices, or their number is asked for. The number is that of the
+    device files, as a container has them.
+
+    Before::
+
+        nvidia-smi
+        command -v nvidia-smi || exit 1
+        GPUS=$(nvidia-smi -L | wc -l)
+
+    After::
+
+        npu-smi info
+        command -v npu-smi || exit 1
+        GPUS=$(ls -d /dev/davinci[0-9]* | wc -l)
+    """
+    raise NotImplementedError
+
+
+@listed(
+    "NPU709",
+    "nvidia-command",
+    Safety.MANUAL,
+    Severity.WARNING,
+    source="the table of commands; npuify says the source with each finding",
+)
+def NVIDIA_COMMAND(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
+    """A script calls another program of NVIDIA's (a compiler, a profiler, a monitor), or installs its packages."""
+    raise NotImplementedError
+
+
+@listed("NPU712", "cuda-folder-in-search-path", Safety.MANUAL, Severity.INFO, source="vendor installation guide")
+def FOLDER(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
+    """A search path names a folder of CUDA, or a module of it is loaded; CANN's set_env.sh sets what an NPU needs."""
+    raise NotImplementedError
+
+
+_WRAPPERS = frozenset(("sudo", "watch", "srun", "nohup", "time", "timeout", "exec", "env", "xargs", "nice"))
+_LOOKUPS = frozenset(("command", "which", "type", "hash", "where", "whereis"))
+_INSTALLERS = frozenset(("apt", "apt-get", "aptitude", "yum", "dnf", "microdnf", "zypper", "apk", "tdnf"))
+_SYSTEM_PACKAGE = re.compile(
+    r"(?:cuda(?:-[\w.*-]+)?|lib(?:cudnn|nccl|cublas|cusparse|cusolver|cufft|curand|nvinfer|nvjpeg|npp|nvidia)[\w.*-]*"
+    r"|nvidia-[\w.*-]+|(?:python3-)?(?:tensorrt|libnvinfer)[\w.*-]*|datacenter-gpu-manager[\w.-]*|nsight-[\w.-]+)(?:[=:].*)?"
+)
+_DOWNLOADED = re.compile(
+    r"https?://(?:(?:\w+\.)?download\.nvidia\.(?:com|cn)|developer\.nvidia\.com/compute|nvidia\.github\.io)/\S+"
+)
+_SET_ENV = (
+    "source CANN's set_env.sh instead: /usr/local/Ascend/ascend-toolkit/set_env.sh, from CANN 8.5 on "
+    "/usr/local/Ascend/cann/set_env.sh"
+)
+
+
+def judge_command(command: Command, file: TextFile) -> None:
+    """Report what a command of NVIDIA's, of a container engine or of a batch system needs."""
+    words = command.words
+    name = command.name
+    if name in ("echo", "printf"):
+        return
+    for at, word in enumerate(words):
+        if word.value.rpartition("/")[2] == "nvidia-smi":
+            _nvidia_smi(command, at, file)
+    if name == "module" and len(words) > 2 and words[1].value in ("load", "add"):
+        for word in words[2:]:
+            if re.match(r"(?i)(?:cuda|cudnn|nccl|nvhpc)\b", word.value):
+                file.report(
+                    FOLDER,
+                    (word.start, word.end),
+                    f"the module {word.value} is CUDA's",
+                    subject="CUDA",
+                    advice=_SET_ENV,
+                )
+    program = next((word for word in words if word.value.rpartition("/")[2] not in _WRAPPERS), words[0])
+    fact = commands().get(program.value.rpartition("/")[2])
+    if fact is not None:
+        file.report(
+            NVIDIA_COMMAND,
+            (program.start, program.end),
+            f"{fact.name} is NVIDIA's" + (f"; on an NPU: {fact.npu}" if fact.npu else " and has no counterpart"),
+            subject=fact.name,
+            evidence=fact.evidence,
+            source=fact.source,
+            advice=fact.message,
+        )
+    judge_job(command, file)
+    judge_container(words, file)
+    _installed(words, file)
+
+
+_LISTING = (["-L"], ["--list-gpus"])
+_COUNT = re.compile(r"--query-gpu=(?:count|index|name|gpu_name|uuid|gpu_uuid)$")
+
+
+def _nvidia_smi(command: Command, at: int, file: TextFile) -> None:
+    words = command.words
+    word = words[at]
+    rest = [one.value for one in words[at + 1 :]]
+    before = words[at - 1].value.rpartition("/")[2] if at else ""
+    place = (word.start, word.end)
+    edits: list[Replacement | None] = []
+    tool = word.value.rpartition("/")
+    span = word.span(len(word.value) - len("nvidia-smi"), len(word.value))
+    message = "nvidia-smi sees no NPU"
+    if before in _LOOKUPS or (before.startswith("-") and words[0].value in _LOOKUPS):
+        edits = [(*span, "npu-smi") if span is not None else None]
+    elif at and not (command.name in _WRAPPERS and (at == 1 or all(w.value[:1] in "-0123456789" for w in words[1:at]))):
+        return
+    elif not rest and not command.pipe and not word.is_quoted:
+        edits = [(word.start, word.end, "npu-smi info")]
+    elif (rest in _LISTING or _counts(rest)) and command.pipe == (("wc", "-l"),) and not at:
+        edits = [(command.start, command.pipe_end, "ls -d /dev/davinci[0-9]* | wc -l")]
+        message = "nvidia-smi counts no NPU; there is a device file for each"
+    elif rest in _LISTING and not command.pipe and not tool[0] and not at:
+        edits = [(command.start, command.end, "npu-smi info -l")]
+    file.report(
+        NVIDIA_SMI,
+        place,
+        message,
+        edits=edits,
+        subject="nvidia-smi",
+        advice=""
+        if edits
+        else "npu-smi has other options and another output: npu-smi info, npu-smi info -l, npu-smi info -t usages -i 0;"
+        " the number of NPUs is that of /dev/davinci[0-9]*",
+    )
+
+
+def _counts(rest: list[str]) -> bool:
+    """Whether one line a device is asked for, without a head."""
+    return any(_COUNT.match(one) for one in rest) and any("noheader" in one for one in rest)
+
+
+def _installed(words: tuple[Word, ...], file: TextFile) -> None:
+    """NVIDIA's packages that the system's own installer is asked for, and what is fetched from NVIDIA."""
+    program = next((at for at, word in enumerate(words) if word.value.rpartition("/")[2] not in _WRAPPERS), 0)
+    name = words[program].value.rpartition("/")[2]
+    if name in _INSTALLERS and any(word.value in ("install", "add", "in", "reinstall") for word in words[program:]):
+        found = [word for word in words[program + 1 :] if _SYSTEM_PACKAGE.fullmatch(word.value.replace(UNKNOWN, "0"))]
+        if found:
+            listed_names = ", ".join(word.value.replace(UNKNOWN, "…") for word in found)
+            file.report(
+                NVIDIA_COMMAND,
+                (found[0].start, found[0].end),
+                f"NVIDIA's packages are installed: {listed_names}",
+                subject=found[0].value.partition("=")[0],
+                evidence=Evidence.DOCUMENTED,
+                source="vendor installation guide",
+                advice="leave them out: the driver and the firmware of NPUs belong to the host, and CANN, which takes "
+                "the place of CUDA, cuDNN and NCCL, comes with an image of quay.io/ascend/cann or its own installer",
+            )
+    elif name in ("wget", "curl", "aria2c"):
+        for word in words[program + 1 :]:
+            if _DOWNLOADED.match(word.value):
+                file.report(
+                    NVIDIA_COMMAND,
+                    (word.start, word.end),
+                    "software is fetched from NVIDIA",
+                    subject="nvidia.com",
+                    evidence=Evidence.DOCUMENTED,
+                    source="vendor installation guide",
+                    advice="leave it out where it is CUDA or what belongs to it; CANN comes with an image of "
+                    "quay.io/ascend/cann or its own installer",
+                )
+
+
+_SEARCH_PATHS = frozenset(("PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH"))
+_CUDA_FOLDER = re.compile(r"/(?:cuda|cudnn|nccl|nvidia)[\w.-]*(?:/|:|$)")
+
+
+def judge_search_path(name: str, value: str, place: tuple[int, int], file: TextFile) -> None:
+    """Report a search path with a folder of CUDA in it."""
+    if name in _SEARCH_PATHS and _CUDA_FOLDER.search(value):
+        file.report(
+            FOLDER,
+            place,
+            f"{name} names a folder of CUDA, which is not there or holds nothing for an NPU",
+            subject=name,
+            advice=_SET_ENV,
+        )

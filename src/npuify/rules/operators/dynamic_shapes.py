@@ -1,0 +1,204 @@
+"""Operators whose result's shape depends on the data, so that the host waits for the NPU."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.calls import argument, imports_torch, keyword_of
+from npuify.rules.operators.places import in_module_class
+from npuify.rules.registry import rule
+from npuify.rules.text_checks import outside_modules
+from npuify.source.python import dotted_text
+from npuify.source.types import TENSOR, infer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_DYNAMIC = {
+    "nonzero": "a mask and torch.where, where the places themselves are not needed",
+    "argwhere": "a mask and torch.where, where the places themselves are not needed",
+    "where": "torch.where with three arguments, where the places themselves are not needed",
+    "unique": "it before the step, on the CPU, where the values are known there",
+    "unique_consecutive": "it before the step, on the CPU, where the values are known there",
+    "masked_select": "a product with the mask, and divide by the mask's sum",
+    "repeat_interleave": "output_size=, so that the size need not be fetched",
+}
+_TENSOR_ONLY = frozenset(("masked_select", "repeat_interleave", "unique_consecutive"))
+_BY_NUMBER = re.compile(rb"\s*\(\s*(?:repeats\s*=\s*)?\d+\s*[,)]")
+_FAR = 2000
+"""Bytes of a call's arguments that are looked at."""
+
+
+def _shape_known(lower: bytes, start: int, end: int) -> bool:
+    """Whether the text beside a word of NPU412 says that no shape depends on data there."""
+    word = lower[start:end]
+    if word == b"repeat_interleave" and _BY_NUMBER.match(lower, end):
+        return True
+    return (word == b"torch.where" and _has_choices(lower, end)) or outside_modules(lower, start, end)
+
+
+def _has_choices(lower: bytes, end: int) -> bool:
+    """Whether ``torch.where`` is given more than a mask, as the text behind its name tells."""
+    depth = 0
+    for at in range(end, min(end + _FAR, len(lower))):
+        sign = lower[at : at + 1]
+        if sign in b"([{":
+            depth += 1
+        elif sign in b")]}":
+            depth -= 1
+            if depth < 1:
+                break
+        elif sign == b"," and depth == 1:
+            return lower[at + 1 : at + _FAR].lstrip()[:1] not in (b")", b"#")
+        elif sign in b"\"'#":
+            break  # what stands in a text or a comment is no argument
+    return False
+
+
+@rule(
+    "NPU412",
+    "shape-from-data",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=(
+        "torch.nonzero",
+        "nonzero(as_tuple",
+        "torch.argwhere",
+        "torch.where",
+        "torch.unique",
+        "masked_select",
+        "repeat_interleave",
+    ),
+    skip_if=_shape_known,
+    evidence=Evidence.DOCUMENTED,
+    source="PyTorch documents that these wait for the device; msprof-analyze's rule for synchronising operators",
+)
+def shape_from_data(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """In a model's step, the shape of a result depends on the data.
+
+    The host waits for the device to learn the shape, and each new shape may need a kernel to be prepared anew, which
+    costs an NPU more than a GPU.
+    """
+    function = node.func
+    word = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    name = file.qualname(function) or ""
+    if name.startswith("torch.") and name.count(".") == 1:
+        word, method = name[6:], False
+    else:
+        method = True
+    if word not in _DYNAMIC or not in_module_class(node, file):
+        return
+    if method:
+        if not isinstance(function, ast.Attribute) or name.startswith(("numpy", "torch.")):
+            return
+        torch_only = word in _TENSOR_ONLY or keyword_of(node, "as_tuple") is not None
+        if not torch_only and infer(function.value, file.source, file.scope(node)) != TENSOR:
+            return
+    if word == "repeat_interleave" and not _repeats_from_data(node, method, file):
+        return
+    if word == "where" and not _mask_alone(node):
+        return
+    yield file.report(
+        node,
+        f"{word}: the shape of its result depends on the data, so the host waits for the NPU here",
+        subject=f"torch.{word}",
+        advice=f"if this runs in every step, use {_DYNAMIC[word]}",
+    )
+
+
+def _mask_alone(node: ast.Call) -> bool:
+    """Whether ``torch.where`` gets a condition and nothing to choose from, which makes it ``nonzero``."""
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    return len(given) == 1 and not isinstance(given[0], ast.Starred)
+
+
+_COUNTS = re.compile(r"(?:^|_)(?:lens|lengths|seqlens|counts)(?:_|$)|(?:lens|lengths|counts)$")
+"""What tensors of counts are called in programs, where no type is to be seen."""
+_OF_A_SHAPE = frozenset(("size", "numel", "dim", "item"))
+
+
+def _repeats_from_data(node: ast.Call, method: bool, file: PythonFile) -> bool:
+    """Whether ``repeat_interleave`` gets its counts from a tensor, as far as can be seen, and is not told their sum."""
+    if keyword_of(node, "output_size") is not None:
+        return False
+    repeats = argument(node, 0 if method else 1, "repeats")
+    if repeats is None:
+        return not method and len(node.args) == 1 and not node.keywords
+    return _counts(repeats, file)
+
+
+def _counts(node: ast.expr, file: PythonFile) -> bool:
+    """Whether an expression surely is a tensor: by its type, or by the name for a tensor of counts."""
+    if isinstance(node, ast.Name) and _COUNTS.search(node.id):
+        return True
+    if isinstance(node, ast.BinOp):
+        return _counts(node.left, file) or _counts(node.right, file)
+    if isinstance(node, ast.Subscript):
+        # One element of a list is a number; a part of it is none.
+        return isinstance(node.slice, ast.Slice) and _counts(node.value, file)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _OF_A_SHAPE:
+        return False
+    return infer(node, file.source, file.scope(node)) == TENSOR
+
+
+@rule(
+    "NPU413",
+    "boolean-mask-index",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("[mask]", "[~mask]", " > 0]", " > 0.5]", " != -100]"),
+    skip_if=outside_modules,
+    common_words=True,
+    evidence=Evidence.DOCUMENTED,
+    source="PyTorch indexes by a boolean tensor through nonzero, which waits for the device",
+)
+def boolean_mask_index(node: ast.Subscript, file: PythonFile) -> Iterator[Diagnostic]:
+    """In a model's step a tensor is indexed by a boolean mask, so that the result's shape depends on the data.
+
+    Reported only where the mask is made by a comparison beside it. Looked for in files that are of interest anyway.
+    """
+    mask = node.slice
+    if not isinstance(node.ctx, ast.Load) or not imports_torch(file) or not in_module_class(node, file):
+        return
+    name = mask.operand if isinstance(mask, ast.UnaryOp) and isinstance(mask.op, ast.Invert) else mask
+    if isinstance(name, ast.Name):
+        found = file.scope(node).lookup(name.id)
+        if name.id != "mask" or found is None or not found[1]:
+            return
+        if not all(_is_mask(binding.value, file) for binding in found[1]):
+            return
+    elif not isinstance(mask, ast.Compare) or not _is_mask(mask, file):
+        return
+    # What is compared and indexed by the outcome is an array: no list can be.
+    by_itself = isinstance(mask, ast.Compare) and dotted_text(mask.left) == (dotted_text(node.value) or "?")
+    if not by_itself and infer(node.value, file.source, file.scope(node)) != TENSOR:
+        return
+    if isinstance(mask, ast.Compare) and not by_itself:
+        if infer(mask.left, file.source, file.scope(node)) != TENSOR:
+            return
+    yield file.report(
+        node,
+        f"indexing by the mask {file.code(mask)}: the shape of the result depends on the data, so the host waits "
+        "for the NPU",
+        subject="torch.Tensor.__getitem__",
+        advice="if this runs in every step, keep the shape: torch.where, masked_fill, or a sum weighted by the mask",
+    )
+
+
+def _is_mask(value: ast.expr | None, file: PythonFile) -> bool:
+    """Whether an expression compares tensors element by element."""
+    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Invert):
+        return True
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.BitAnd, ast.BitOr)):
+        return _is_mask(value.left, file) and _is_mask(value.right, file)
+    return (
+        isinstance(value, ast.Compare)
+        and len(value.ops) == 1
+        and isinstance(value.ops[0], (ast.Gt, ast.GtE, ast.Lt, ast.LtE, ast.Eq, ast.NotEq))
+    )

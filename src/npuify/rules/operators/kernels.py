@@ -1,0 +1,212 @@
+"""Functions whose operators the release has no kernel for: they run on the CPU, or one tensor at a time."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.registry import rule
+from npuify.source.types import TENSOR, infer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+
+def _table() -> dict[str, tuple[str, ...]]:
+    """Public name → the ATen operators that lead to its kernel; a kernel for any one of them is enough.
+
+    The first is what the call itself dispatches to; the second what torch's own, composite form of it calls (recorded
+    from calls of torch on a CPU). Functions whose parts are all composite, or that have a kernel in every release, are
+    left out on purpose.
+    """
+    rows: dict[str, tuple[str, ...]] = {
+        "linalg.eig": ("linalg_eig",),
+        "linalg.eigvals": ("linalg_eigvals", "linalg_eig"),
+        "linalg.eigh": ("linalg_eigh", "_linalg_eigh"),
+        "linalg.eigvalsh": ("linalg_eigvalsh", "_linalg_eigh"),
+        "linalg.cholesky": ("linalg_cholesky", "linalg_cholesky_ex"),
+        "linalg.cholesky_ex": ("linalg_cholesky_ex",),
+        "linalg.inv": ("linalg_inv", "linalg_inv_ex"),
+        "linalg.inv_ex": ("linalg_inv_ex",),
+        "linalg.solve": ("linalg_solve", "linalg_solve_ex", "_linalg_solve_ex"),
+        "linalg.det": ("linalg_det", "_linalg_det"),
+        "linalg.slogdet": ("linalg_slogdet", "_linalg_slogdet"),
+        "linalg.lu": ("linalg_lu",),
+        "linalg.lu_factor": ("linalg_lu_factor", "linalg_lu_factor_ex"),
+        "linalg.lu_solve": ("linalg_lu_solve",),
+        "linalg.matrix_exp": ("linalg_matrix_exp",),
+        "linalg.householder_product": ("linalg_householder_product",),
+        "cholesky": ("cholesky",),
+        "cholesky_inverse": ("cholesky_inverse",),
+        "det": ("det", "linalg_det", "_linalg_det"),
+        "logdet": ("logdet", "_linalg_slogdet"),
+        "matrix_exp": ("matrix_exp", "linalg_matrix_exp"),
+        "lgamma": ("lgamma",),
+        "digamma": ("digamma",),
+        "polygamma": ("polygamma",),
+        "igamma": ("igamma",),
+        "special.gammaln": ("special_gammaln", "lgamma"),
+        "special.digamma": ("special_digamma", "digamma"),
+        "special.i0": ("special_i0", "i0"),
+        "special.i0e": ("special_i0e",),
+        "special.i1": ("special_i1",),
+        "special.ndtri": ("special_ndtri",),
+        "special.log_ndtr": ("special_log_ndtr",),
+        "special.erfcx": ("special_erfcx",),
+        "special.entr": ("special_entr",),
+        "distributions.Dirichlet": ("_sample_dirichlet",),
+        "distributions.Beta": ("_sample_dirichlet",),
+        "distributions.Gamma": ("_standard_gamma",),
+        "distributions.Poisson": ("poisson",),
+        "linalg.lstsq": ("linalg_lstsq",),
+        "linalg.ldl_factor": ("linalg_ldl_factor", "linalg_ldl_factor_ex"),
+        "linalg.ldl_solve": ("linalg_ldl_solve",),
+        "lu_unpack": ("lu_unpack",),
+        "geqrf": ("geqrf",),
+        "ormqr": ("ormqr",),
+        "hypot": ("hypot",),
+        "copysign": ("copysign",),
+        "heaviside": ("heaviside",),
+        "nextafter": ("nextafter",),
+        "frexp": ("frexp",),
+        "fmax": ("fmax",),
+        "fmin": ("fmin",),
+        "histogram": ("histogram",),
+        "igammac": ("igammac",),
+        "mvlgamma": ("mvlgamma",),
+        "poisson": ("poisson",),
+        "binomial": ("binomial",),
+        "segment_reduce": ("segment_reduce",),
+        "special.xlog1py": ("special_xlog1py",),
+        "special.zeta": ("special_zeta",),
+        "special.i1e": ("special_i1e",),
+        "nn.functional.huber_loss": ("huber_loss",),
+        "nn.functional.multi_margin_loss": ("multi_margin_loss",),
+        "nn.functional.fractional_max_pool2d": ("fractional_max_pool2d",),
+        "nn.functional.fractional_max_pool3d": ("fractional_max_pool3d",),
+    }
+    return {f"torch.{name}": either for name, either in rows.items()}
+
+
+_BEHIND = _table()
+_METHODS = frozenset(
+    "lgamma digamma polygamma igamma cholesky_inverse logdet matrix_exp copysign heaviside nextafter frexp "
+    "index_reduce cauchy_ geometric_ log_normal_ geqrf ormqr logcumsumexp nonzero_static".split()
+)
+_MODULES = {
+    "torch.nn.HuberLoss": "torch.nn.functional.huber_loss",
+    "torch.nn.MultiMarginLoss": "torch.nn.functional.multi_margin_loss",
+    "torch.nn.FractionalMaxPool2d": "torch.nn.functional.fractional_max_pool2d",
+    "torch.nn.FractionalMaxPool3d": "torch.nn.functional.fractional_max_pool3d",
+}
+"""Module of torch.nn → the function that it calls."""
+_WORDS_BEHIND = (
+    *(f"from torch{form}" for form in (" import linalg", ".linalg import", " import special", ".special import")),
+    "torch.distributions",
+    *(f".{name}(" for name in sorted(_METHODS)),
+    *(name.lower() for name in _BEHIND if not name.startswith(("torch.distributions", "torch.nn."))),
+    *(name.rpartition(".")[2].lower() for name in (*_BEHIND, *_MODULES) if name.startswith("torch.nn.")),
+    # Known for the releases that were asked; a list of kernels does not tell what these lead to.
+    "torch.mode(",
+)
+
+
+_NUMBERS = re.compile(rb"\b(?:math|np|numpy)\Z")
+
+
+def _of_numbers(lower: bytes, start: int, end: int) -> bool:
+    """Whether a method's word is a function of Python's or NumPy's instead; see ``npuify.rules.text_checks``."""
+    return lower[start : start + 1] == b"." and _NUMBERS.search(lower, max(start - 8, 0), start) is not None
+
+
+@rule(
+    "NPU414",
+    "no-npu-kernel",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=_WORDS_BEHIND,
+    skip_if=_of_numbers,
+    source="the wheel's list of operators with a kernel, against the operator that the call leads to in torch",
+)
+def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
+    """A function for whose operator the release has no NPU kernel, so that it falls back to the CPU.
+
+    torch_npu then copies the arguments to the host and the result back, with a warning. That is slow in a model's step
+    and harmless in a preparation. Functions that torch composes of other operators are not reported.
+    """
+    if isinstance(node, ast.ImportFrom):
+        # Uses by a plain name stand on lines that hold no word of this rule, so they are reported here, together.
+        if not node.level and (node.module or "").startswith("torch"):
+            for alias in node.names:
+                yield from _fallback(alias, f"{node.module}.{alias.name}", file)
+        return
+    name = file.qualname(node.func)
+    if isinstance(node.func, ast.Attribute) and name is None and node.func.attr in _METHODS:
+        if infer(node.func.value, file.source, file.scope(node)) == TENSOR:
+            name = f"torch.{node.func.attr}"
+    if isinstance(node.func, ast.Attribute) and name is not None:
+        yield from _fallback(node, name, file)
+
+
+def _operator_on_cpu(function: str, file: PythonFile) -> tuple[str, Evidence] | None:
+    """The operator of ``function`` that has no kernel on the release, and how that is known."""
+    release = file.release
+    for spelling in (function, function.replace("torch.", "torch.Tensor.", 1)):
+        tried = release.on_cpu(spelling)
+        if tried is not None:
+            return (tried[0], Evidence.LIVE) if tried else None
+    behind = _BEHIND.get(function)
+    if behind is None or any(op in release.operators or op in release.custom_operators for op in behind):
+        return None
+    return behind[-1], Evidence.PACKAGE
+
+
+def _fallback(node: ast.AST, name: str, file: PythonFile) -> Iterator[Diagnostic]:
+    parts = name.split(".")
+    if name.startswith("torch.distributions.") and len(parts) == 4:
+        name = f"torch.distributions.{parts[-1]}"
+    found = _operator_on_cpu(_MODULES.get(name, name.replace("torch.Tensor.", "torch.")), file)
+    if found is None:
+        return
+    operator, evidence = found
+    what = f"sampling from {name}" if name.startswith("torch.distributions") else name
+    yield file.report(
+        node,
+        f"torch_npu {file.release.torch_npu} has no kernel for {operator}: {what} runs on the CPU, "
+        "with copies there and back",
+        evidence=evidence,
+        source="the call, made with the imported torch_npu" if evidence is Evidence.LIVE else None,
+        subject=name,
+        advice="keep it out of the training step, or compose it of other operators; "
+        "TORCH_NPU_FALLBACK_CPU_DISABLE=1 makes such calls fail, and so shows them",
+    )
+
+
+@rule(
+    "NPU420",
+    "foreach-without-kernel",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("torch._foreach_",),
+    names=("torch._foreach_",),
+    source="the wheel's list of operators with a kernel; torch has a form of each that goes tensor by tensor",
+)
+def foreach_without_kernel(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """A ``torch._foreach_*`` function for which the release lists no kernel, so that it goes tensor by tensor.
+
+    It computes the same; only the gain of one launch for all tensors is lost.
+    """
+    operator = (file.qualname(node.func) or "").removeprefix("torch.")
+    if not operator.startswith("_foreach_") or operator in file.release.operators:
+        return
+    yield file.report(
+        node,
+        f"torch_npu {file.release.torch_npu} lists no kernel for {operator}: it runs tensor by tensor",
+        subject=f"torch.{operator}",
+        advice="expect as many launches as there are tensors, or compose it of those _foreach_ functions that have one",
+    )

@@ -1,0 +1,227 @@
+"""Operators and types that an NPU runs slowly, on the CPU, or not at all, although no name says so."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.calls import keyword_of
+from npuify.rules.registry import rule
+from npuify.rules.text_checks import compared
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_DOUBLE = frozenset(("torch.float64", "torch.double"))
+_CHOSEN_BEFORE = re.compile(rb"\belse\s*\Z")
+_CHOSEN = re.compile(rb"\s+if\b")
+_MOVED = re.compile(rb"[\s)\\]*(?:#.*\s*)*\.\s*(?:to|cuda|npu)\b")
+_CONVERTED = re.compile(rb"\.to\(\s*\Z")
+_MADE = re.compile(rb"\w\((?![^()]*(?:device|cuda|npu))[^()#]*\bdtype\s*=\s*\Z")
+_CLOSED = re.compile(rb"\s*\)")
+
+
+def _no_double_on_device(lower: bytes, start: int, end: int) -> bool:
+    """Whether the text around a word says that no call names both the type and a device."""
+    if lower[start : start + 1] == b".":
+        return _MOVED.match(lower, end) is None  # .double()
+    near = max(start - 200, 0)
+    if compared(lower, start + len(b"torch."), end):
+        return True
+    if _CHOSEN.match(lower, end) or _CHOSEN_BEFORE.search(lower, near, start):
+        return True
+    if not _CLOSED.match(lower, end):
+        return False
+    if _CONVERTED.search(lower, near, start):
+        return _MOVED.match(lower, end) is None
+    return _MADE.search(lower, near, start) is not None
+
+
+@rule(
+    "NPU410",
+    "float64-on-device",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=("torch.float64", "torch.double", ".double()"),
+    skip_if=_no_double_on_device,
+    evidence=Evidence.REPORTED,
+    source="users' reports: 'not implemented for DT_DOUBLE' from aclnn operators, and results computed in float32",
+)
+def float64_on_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """A tensor of double precision is made on, or moved to, the device.
+
+    Few NPU kernels take ``float64``: others raise, run on the CPU, or compute in ``float32``. Only calls that name both
+    the type and a device are reported; double precision on the CPU is no trouble.
+    """
+    name = file.qualname(node.func) or ""
+    if name == "torch.set_default_dtype":
+        if not node.args or file.qualname(node.args[0]) not in _DOUBLE:
+            return
+        what = "float64 becomes the default type"
+    elif _double_with_device(node, name, file):
+        what = "a float64 tensor on the device"
+    else:
+        return
+    yield file.report(
+        node,
+        f"{what}; few NPU kernels take float64",
+        subject="torch.float64",
+        advice="use float32 on the NPU, or do this part on the CPU and move the result",
+    )
+
+
+def _double_with_device(node: ast.Call, name: str, file: PythonFile) -> bool:
+    function = node.func
+    if isinstance(function, ast.Attribute) and function.attr in ("to", "cuda", "npu"):
+        inner = function.value
+        moved = function.attr != "to" or _names_device(node.args[0] if node.args else keyword_of(node, "device"), file)
+        if moved and isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+            if inner.func.attr == "double" and not inner.args:
+                return True
+            if inner.func.attr == "to" and inner.args and file.qualname(inner.args[0]) in _DOUBLE:
+                return True
+        if function.attr != "to":
+            return False
+        dtype = node.args[1] if len(node.args) > 1 else keyword_of(node, "dtype")
+        return moved and file.qualname(dtype) in _DOUBLE
+    if not name.startswith("torch.") and not (isinstance(function, ast.Attribute) and function.attr.startswith("new_")):
+        return False
+    return file.qualname(keyword_of(node, "dtype")) in _DOUBLE and _names_device(keyword_of(node, "device"), file)
+
+
+def _names_device(node: ast.expr | None, file: PythonFile) -> bool:
+    """Whether an argument is a device other than the CPU, for all that can be seen."""
+    if node is None or file.qualname(node) in _DOUBLE:
+        return False
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value.startswith(("cuda", "npu"))
+    text = file.code(node).lower()
+    return "cpu" not in text and ("device" in text or "cuda" in text or "npu" in text)
+
+
+_COMPLEX = ("torch.view_as_complex", "torch.polar")
+
+
+@rule(
+    "NPU411",
+    "complex-in-forward",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("view_as_complex", "torch.polar"),
+    evidence=Evidence.REPORTED,
+    source="users' reports: 'not implemented for DT_COMPLEX64' from aclnn operators",
+)
+def complex_in_forward(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """A complex tensor is made in a model's step; few NPU kernels take complex numbers.
+
+    Rotary embeddings are the usual case, and can be written with sine and cosine of real tensors.
+    """
+    name = file.qualname(node.func) or ""
+    if name not in _COMPLEX:
+        return
+    yield file.report(
+        node,
+        f"{name} makes a complex tensor; the NPU's operators for complex numbers are few, and differ by product",
+        subject=name,
+        advice="for rotary embeddings use the form with cos and sin of real tensors; it gives the same numbers",
+    )
+
+
+@rule(
+    "NPU416",
+    "deterministic-needs-hccl",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("use_deterministic_algorithms",),
+    evidence=Evidence.DOCUMENTED,
+    source="the environment variable HCCL_DETERMINISTIC of CANN's collective library",
+)
+def deterministic_needs_hccl(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """``use_deterministic_algorithms`` reaches the operators; the order of sums among cards has its own switch.
+
+    Reported only in files that set up several processes.
+    """
+    if file.qualname(node.func) != "torch.use_deterministic_algorithms" or not node.args:
+        return
+    first = node.args[0]
+    data = file.source.data
+    if not (isinstance(first, ast.Constant) and first.value is True) or b"HCCL_DETERMINISTIC" in data:
+        return
+    if b"init_process_group" not in data and b"torchrun" not in data and b"import torch.distributed" not in data:
+        return
+    yield file.report(
+        node,
+        "deterministic operators on the NPU; collectives among cards are another matter",
+        subject="torch.use_deterministic_algorithms",
+        advice="with several cards also set HCCL_DETERMINISTIC=true in the environment; both cost time",
+    )
+
+
+_VISION = frozenset(
+    (
+        "nms batched_nms roi_align roi_pool ps_roi_align ps_roi_pool deform_conv2d RoIAlign RoIPool PSRoIAlign "
+        "PSRoIPool DeformConv2d MultiScaleRoIAlign"
+    ).split()
+)
+
+
+@rule(
+    "NPU417",
+    "torchvision-operator",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("torchvision.ops",),
+    evidence=Evidence.REPORTED,
+    source="users' reports of torchvision::nms and others that fall back to the CPU",
+)
+def torchvision_operator(node: ast.ImportFrom | ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+    """Operators of torchvision are compiled for the CPU and CUDA; on an NPU they come with Ascend's own build."""
+    if isinstance(node, ast.ImportFrom):
+        if node.level or not (node.module or "").startswith("torchvision.ops"):
+            return
+        names = [alias.name for alias in node.names if alias.name in _VISION]
+    else:
+        name = file.qualname(node) or ""
+        names = [node.attr] if name.startswith("torchvision.ops.") and node.attr in _VISION else []
+        if isinstance(file.parent(node), ast.Attribute):
+            return
+    if not names or file.contains(b"torchvision_npu"):
+        return
+    yield file.report(
+        node,
+        f"torchvision's {', '.join(names)} has no NPU kernel of its own and runs on the CPU or fails",
+        subject=f"torchvision.ops.{names[0]}",
+        advice="install Ascend's torchvision_npu and import it beside torchvision, or do this step on the CPU",
+    )
+
+
+@rule(
+    "NPU418",
+    "mmcv-operator",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("mmcv.ops",),
+    evidence=Evidence.REPORTED,
+    source="users' reports: 'implementation for device npu:0 not found' from a wheel of mmcv without NPU operators",
+)
+def mmcv_operator(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
+    """mmcv's operators run on an NPU only in a build of mmcv made for it, and not all of them do.
+
+    Reported once a file.
+    """
+    if node.level or not f"{node.module}.".startswith("mmcv.ops."):
+        return
+    if file.project.file_of("mmcv.ops") is not None or file.recall("NPU418"):
+        return
+    file.remember("NPU418", True)
+    yield file.report(
+        node,
+        f"{', '.join(alias.name for alias in node.names)}: the published wheels of mmcv have no NPU operators",
+        subject="mmcv.ops",
+        advice="build mmcv from source on the NPU machine with MMCV_WITH_OPS=1 and FORCE_NPU=1",
+    )

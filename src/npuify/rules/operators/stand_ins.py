@@ -1,0 +1,122 @@
+"""Take stand-ins for names of PyTorch whose operators the release aimed at lacks, where the user asks for it."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from typing import TYPE_CHECKING
+
+from npuify.analysis.project import module_name
+from npuify.helpers import STAND_INS
+from npuify.knowledge.stand_ins import needed, stand_ins
+from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
+from npuify.rules.helper_modules import home_of, import_finding, import_of
+from npuify.rules.registry import Rule, list_rule
+from npuify.source.python import PythonSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.analysis.project import ProjectIndex
+    from npuify.knowledge import ReleaseTable
+    from npuify.knowledge.stand_ins import StandIn
+
+
+def _documentation(node: object, file: object) -> Iterator[object]:
+    """A function or layer for whose operator the release has no kernel is replaced by one composed of others.
+
+    It is done with ``--replace-unsupported``, and only where the release's own list of operators lacks the operator.
+    The stand-ins are written into the project as ``npuify_stand_ins.py``. Of what the vendor's tool replaces by its
+    option of this name, no release since 2.1 lacks anything, so nothing of that is replaced.
+
+    Before::
+
+        import torch
+
+        def length(x, y):
+            return torch.hypot(x, y)
+
+    After::
+
+        import torch
+        import npuify_stand_ins
+
+        def length(x, y):
+            return npuify_stand_ins.hypot(x, y)
+    """
+    raise NotImplementedError("stand-ins are taken by their own module")
+
+
+RULE = list_rule(
+    Rule(
+        "NPU751",
+        "operator-with-stand-in",
+        Safety.SAFE,
+        Severity.WARNING,
+        Evidence.PACKAGE,
+        "the wheel's list of operators with a kernel",
+        (),
+        (),
+        _documentation,
+    )
+)
+
+
+@cache
+def _words() -> tuple[bytes, ...]:
+    return tuple(sorted({row.name.rpartition(".")[2].encode() for row in stand_ins()}))
+
+
+def may_concern(raw: bytes) -> bool:
+    """Whether a file may use anything for which there is a stand-in."""
+    return b"torch" in raw and any(word in raw for word in _words())
+
+
+def stand_in_findings(relative: str, raw: bytes, release: ReleaseTable, project: ProjectIndex) -> list[Finding]:
+    """The uses of a file that take stand-ins, and the import that they need."""
+    rows = needed(release)
+    if not rows or not may_concern(raw):
+        return []
+    source = PythonSource(relative, module_name(relative), raw)
+    source.reexport = project.reexport
+    nodes: list[ast.expr] = []
+
+    def keep(node: ast.AST) -> None:
+        if isinstance(node, (ast.Attribute, ast.Name)):
+            nodes.append(node)
+
+    source.visit(range(1, len(source.text.line_starts) + 1), keep)
+    found = []
+    is_used = False
+    for node in nodes:
+        is_used = is_used or (isinstance(node, ast.Name) and node.id == STAND_INS)
+        row = rows.get(source.qualname(node) or "")
+        if row is None or not isinstance(getattr(node, "ctx", None), ast.Load):
+            continue
+        parent = source.parent(node)
+        if isinstance(parent, ast.Attribute) and rows.get(source.qualname(parent) or "") is row:
+            continue
+        found.append(_finding(node, row, release, source))
+    if found or is_used:
+        full = import_of(STAND_INS, home_of(relative, project), project)
+        found += import_finding(source, RULE, STAND_INS, "", full)
+    return found
+
+
+def _finding(node: ast.expr, row: StandIn, release: ReleaseTable, source: PythonSource) -> Finding:
+    start, end = source.start(node), source.end(node)
+    rest = (source.qualname(node) or row.name)[len(row.name) :]
+    return Finding(
+        code=RULE.code,
+        name=RULE.name,
+        severity=RULE.severity,
+        safety=RULE.safety,
+        file=source.relative,
+        start=Position(*source.text.position(start)),
+        end=Position(*source.text.position(end)),
+        message=f"torch_npu {release.torch_npu} lists no kernel for {row.operators[0]}: a stand-in takes its place",
+        evidence=RULE.evidence,
+        source=RULE.source,
+        subject=row.name,
+        edits=(Edit(start, end, source.segment(start, end), f"{STAND_INS}.{row.stand_in}{rest}"),),
+    )

@@ -1,0 +1,1 @@
+"""Codes 6xx: packages, requirements and the project's own extensions."""

@@ -1,0 +1,308 @@
+"""What becomes of the packages that a project asks for."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.packages.dependency_file import DependencyFile, admits, excludes_from
+from npuify.rules.packages.torch_set import judge_indexes, judge_torch
+from npuify.rules.registry import Rule, list_rule
+from npuify.rules.run import Result
+from npuify.source.requirements import Spot, UnreadableRequirements, format_of, read
+from npuify.source.text import UnreadableText
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from npuify.knowledge.dependencies import Dependency
+    from npuify.model import Finding
+    from npuify.rules.job import Job
+    from npuify.source.requirements import Entry
+    from npuify.source.text import Text
+
+_TABLE = "the table of packages; npuify says the source with each finding"
+
+
+def _listed(
+    code: str,
+    name: str,
+    safety: Safety,
+    severity: Severity,
+    example_file: str = "requirements.txt",
+    evidence: Evidence = Evidence.DOCUMENTED,
+    source: str = _TABLE,
+) -> Callable[[Callable[[object, object], Iterator[Finding]]], Rule]:
+    def register(documentation: Callable[[object, object], Iterator[Finding]]) -> Rule:
+        return list_rule(
+            Rule(code, name, safety, severity, evidence, source, (), (), documentation, (), False, example_file)
+        )
+
+    return register
+
+
+@_listed("NPU600", "dependency-supported", Safety.MANUAL, Severity.INFO)
+def SUPPORTED(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 - the decorator makes it a rule
+    """The package works on NPUs in the versions asked for; it stays."""
+    raise NotImplementedError
+
+
+@_listed("NPU604", "dependency-without-npu-version", Safety.REVIEW, Severity.ERROR)
+def OTHER_VERSION(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
+    """The versions asked for do not support NPUs: the first that does becomes the lowest one.
+
+    The step may be a large one; read the package's notes on what changed.
+
+    Before::
+
+        deepspeed==0.9.5
+
+    After::
+
+        deepspeed>=0.12.6
+    """
+    raise NotImplementedError
+
+
+@_listed("NPU605", "dependency-with-npu-replacement", Safety.REVIEW, Severity.ERROR)
+def REPLACED(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
+    """Another package takes the place of this one on NPUs.
+
+    The version goes: those of the two packages do not correspond.
+
+    Before::
+
+        onnxruntime-gpu==1.16.0
+
+    After::
+
+        onnxruntime-cann
+    """
+    raise NotImplementedError
+
+
+@_listed("NPU606", "dependency-built-from-source", Safety.MANUAL, Severity.ERROR)
+def FROM_SOURCE(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
+    """The package runs on NPUs only when it is built from source on a machine that has CANN."""
+    raise NotImplementedError
+
+
+@_listed("NPU607", "cuda-only-dependency", Safety.SAFE, Severity.ERROR)
+def DROPPED(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
+    """The package needs CUDA and has no NPU form: it is taken out.
+
+    Parts of CUDA that only torch itself uses go at once; what the project's own code may import goes with
+    ``--unsafe``, since its imports have to go or to be guarded as well. A line with a comment becomes a comment.
+
+    Before::
+
+        nvidia-cudnn-cu12==9.5.1.17
+        tqdm
+
+    After::
+
+        tqdm
+    """
+    raise NotImplementedError
+
+
+@_listed("NPU608", "dependency-needs-work", Safety.MANUAL, Severity.WARNING)
+def NEEDS_WORK(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
+    """The package works on NPUs in part, with an addition, or not at all, and a person has to decide."""
+    raise NotImplementedError
+
+
+@_listed(
+    "NPU609", "stale-lock-file", Safety.MANUAL, Severity.WARNING, evidence=Evidence.ASSUMED, source="the file's format"
+)
+def STALE_LOCK(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
+    """A lock file, or a compiled one, has torch without torch-npu: make it anew from the migrated requirements."""
+    raise NotImplementedError
+
+
+@_listed(
+    "NPU610",
+    "python-without-torch-npu",
+    Safety.REVIEW,
+    Severity.ERROR,
+    "environment.yml",
+    Evidence.DOCUMENTED,
+    "the vendor's table of compatible versions",
+)
+def PYTHON(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
+    """The environment asks for a Python for which the torch-npu release aimed at has no package.
+
+    Before::
+
+        dependencies:
+          - python=3.8.5
+          - numpy
+
+    After::
+
+        dependencies:
+          - python=3.10
+          - numpy
+    """
+    raise NotImplementedError
+
+
+class _Dependencies:
+    """Judges files of requirements."""
+
+    kinds = ("requirements", "toml", "ini", "yaml", "lock")
+
+    def takes(self, relative: str, kind: str) -> bool:
+        return format_of(relative, kind) is not None
+
+    def may_concern(self, lower: bytes) -> bool:
+        return True
+
+    def findings(self, relative: str, kind: str, text: Text, job: Job) -> Result:
+        try:
+            document = read(format_of(relative, kind) or "", text.data)
+        except UnreadableRequirements as error:
+            raise UnreadableText(error.message, error.line) from None
+        file = DependencyFile(relative, text, document, job.run.release)
+        if document.locked_by:
+            return Result(list(_lock(file)))
+        return Result([] if file.is_for_prose else judge(file))
+
+    def is_valid(self, relative: str, kind: str, data: bytes) -> bool:
+        try:
+            read(format_of(relative, kind) or "", data)
+        except UnreadableRequirements:
+            return False
+        return True
+
+
+ANALYSER = _Dependencies()
+
+
+def judge(file: DependencyFile) -> list[Finding]:
+    """What becomes of each requirement of a file, in order of place."""
+    found = [*judge_torch(file), *judge_indexes(file), *_python(file)]
+    for entry in file.entries:
+        found += _judge(entry, file)
+    return sorted(found, key=lambda finding: (finding.start, finding.end, finding.code))
+
+
+def _lock(file: DependencyFile) -> Iterator[Finding]:
+    torch = file.named("torch")
+    if torch and not file.named("torch-npu"):
+        yield file.report(
+            STALE_LOCK,
+            torch[0],
+            f"{file.relative.rpartition('/')[2]}, written by {file.document.locked_by}, fixes torch without torch-npu",
+            subject="torch",
+            advice="make the file anew from the migrated requirements",
+        )
+
+
+def _python(file: DependencyFile) -> Iterator[Finding]:
+    from npuify import knowledge
+
+    pythons = next((row.pythons for row in knowledge.releases() if row.torch_npu == file.release.torch_npu), ())
+    for entry in file.named("python"):
+        if entry.dialect not in ("conda", "poetry", "pipenv") or not entry.specifier or not pythons:
+            continue
+        if any(admits(entry.specifier, f"{python}.{patch}") for python in pythons for patch in range(20)):
+            continue
+        spots = [file.version(entry, f"=={pythons[0]}")]
+        if entry.dialect == "pipenv" and entry.version_span is not None:
+            spots = [Spot(*entry.version_span, pythons[0])]
+        yield file.report(
+            PYTHON,
+            entry,
+            f"torch-npu {file.release.torch_npu} has packages for Python {', '.join(pythons)}; "
+            f"{file.written(entry)} is none of them",
+            # For Poetry a range has to be written, which the project's own code decides.
+            spots=spots if entry.dialect != "poetry" else None,
+            subject="python",
+            advice="" if entry.dialect != "poetry" else f"ask for a range that begins with {pythons[0]}, or higher",
+        )
+
+
+def _judge(entry: Entry, file: DependencyFile) -> Iterator[Finding]:
+    from npuify.knowledge.dependencies import dependency
+
+    row = dependency(entry.name, file.release.torch_npu)
+    if row is None or (entry.dialect == "conda" and row.action == "replace"):
+        return
+    if file.is_for_other_devices and row.action != "keep":
+        return
+    message = _sentence(entry, row)
+    if row.action == "keep":
+        yield _kept(entry, row, message, file)
+    elif row.action == "replace":
+        yield _report(REPLACED, entry, row, message, file, _replaced(entry, row))
+    elif row.action == "drop":
+        yield _report(DROPPED, entry, row, message, file, [entry.removal])
+    else:
+        yield _report(FROM_SOURCE if row.action == "source" else NEEDS_WORK, entry, row, message, file, [])
+
+
+def _sentence(entry: Entry, row: Dependency) -> str:
+    """The row's message with the package's name in front, where it does not begin with a name itself."""
+    if row.message.lower().replace("_", "-").startswith(f"{entry.name} "):
+        return row.message.rstrip(".")
+    message = row.message if row.message[:1].isupper() else f"{entry.name} {row.message}"
+    if entry.name not in message.lower() and not row.message[:1].islower():
+        message = f"{entry.name}: {message}"
+    return message.rstrip(".")
+
+
+def _kept(entry: Entry, row: Dependency, message: str, file: DependencyFile) -> Finding:
+    specifier = entry.specifier or ""
+    if row.minimum and specifier and excludes_from(specifier, row.minimum):
+        spots = [file.version(entry, f">={row.minimum}")]
+        return _report(OTHER_VERSION, entry, row, f"{message}; this asks for {file.written(entry)}", file, spots)
+    if row.below and entry.specifier is not None and not entry.url and _may_reach(specifier, row.below):
+        kept = "" if re.match(r"={2,3}", specifier) else specifier
+        spots = [file.version(entry, f"{kept},<{row.below}" if kept else f"<{row.below}")]
+        return _report(OTHER_VERSION, entry, row, f"{message}; ask for {entry.name}<{row.below}", file, spots)
+    return file.report(
+        SUPPORTED,
+        entry,
+        f"{message}; kept",
+        evidence=row.evidence,
+        source=row.source,
+        subject=entry.name,
+        advice=row.advice,
+    )
+
+
+def _may_reach(specifier: str, bound: str) -> bool:
+    """Whether a specifier admits ``bound`` or what is later."""
+    return not specifier or not excludes_from(specifier, bound)
+
+
+def _replaced(entry: Entry, row: Dependency) -> list[Spot | None]:
+    if entry.name_span is None:
+        return [Spot(entry.start, entry.end, row.replacement)] if not entry.url.startswith("git+") else [None]
+    if entry.dialect in ("poetry", "pipenv"):
+        return [
+            Spot(*entry.name_span, row.replacement),
+            Spot(*entry.version_span, "*") if entry.version_span else None,
+        ]
+    end = entry.version_span[1] if entry.version_span else entry.name_span[1]
+    return [Spot(entry.name_span[0], end, row.replacement)]
+
+
+def _report(
+    rule: Rule, entry: Entry, row: Dependency, message: str, file: DependencyFile, spots: list[Spot | None]
+) -> Finding:
+    severity = row.severity if row.severity is not Severity.INFO or rule is NEEDS_WORK else rule.severity
+    return file.report(
+        rule,
+        entry,
+        message,
+        spots=spots or None,
+        safety=row.safety,
+        severity=severity,
+        evidence=row.evidence,
+        source=row.source,
+        subject=entry.name,
+        advice=row.advice,
+    )

@@ -1,0 +1,115 @@
+"""How a project builds its extensions: which module is made of which source files, read from setup.py and ``load``."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+
+from npuify.rules.packages.extensions.build import Build
+
+_SETUP = frozenset(("CUDAExtension", "CppExtension", "NpuExtension", "Extension", "SyclExtension"))
+AT_RUN_TIME = frozenset(("load", "load_inline"))
+"""Functions of torch that build an extension while the program runs."""
+_WORDS = (
+    b"cpp_extension",
+    b"make_cuda_ext",
+    b"make_onnxruntime",
+    *(name.encode() for name in sorted(_SETUP - {"Extension"})),
+)
+_MADE = re.compile(rb"Extension[ \t]*(?:\\\s*)?(?:[(;#\r\n]|\Z)")
+"""The plain word stands in many a comment: it has to be called, or given another name."""
+
+
+def builds_in(relative: str, data: bytes) -> list[Build]:
+    """The extensions that a Python file builds. A file that does not parse builds none."""
+    from npuify.rules.packages.extensions.op_builders import builders_in, may_have_builders
+
+    has_builders = may_have_builders(data)
+    if not has_builders and not any(word in data for word in _WORDS) and not _MADE.search(data):
+        return []
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(data)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return []
+    constants: dict[str, str] = {}
+    makers = {name: name for name in _SETUP}
+    calls: list[ast.Call] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            calls.append(node)
+        elif not isinstance(node, ast.Assign):
+            continue
+        elif isinstance(node.value, ast.Name) and node.value.id in _SETUP:
+            makers.update({target.id: node.value.id for target in node.targets if isinstance(target, ast.Name)})
+        elif isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    constants.setdefault(target.id, node.value.value)
+    torch = b"cpp_extension" in data
+    builds = [_build(relative, call, constants, makers, torch=torch) for call in calls]
+    found = [build for build in builds if build is not None]
+    if has_builders:
+        found += builders_in(relative, tree)
+    return sorted(found, key=lambda build: build.line)
+
+
+def _build(
+    relative: str, call: ast.Call, constants: dict[str, str], makers: dict[str, str], *, torch: bool
+) -> Build | None:
+    function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    given = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    if function in makers:
+        kind = makers[function]
+    elif (
+        function in AT_RUN_TIME and torch and ("sources" in given or "cpp_sources" in given or "cuda_sources" in given)
+    ):
+        kind = function
+    elif "make_cuda_ext" in function or "make_onnxruntime" in function:
+        # The helper that projects of OpenMMLab copy from each other.
+        kind = "CUDAExtension"
+    else:
+        return None
+    name = _text(given.get("name", call.args[0] if call.args else None), constants)
+    module = _text(given.get("module"), constants)
+    sources = [
+        text
+        for key in ("sources", "sources_cuda")
+        for text in _texts(given.get(key, call.args[1] if key == "sources" and len(call.args) > 1 else None), constants)
+    ]
+    if module and sources:
+        sources = [*sources, *(f"{module.replace('.', '/')}/{source}" for source in sources)]
+    code = [text for key in ("cpp_sources", "cuda_sources") for text in _texts(given.get(key), constants)]
+    full = f"{module}.{name}" if module and name else name
+    functions = _names(given.get("functions"), constants)
+    return Build(full, tuple(sources), relative, call.lineno, kind, tuple(code), functions)
+
+
+def _names(node: ast.expr | None, constants: dict[str, str]) -> tuple[str, ...]:
+    """A name, a list of names, or the keys of a dictionary of names and what they do."""
+    inner = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [node])
+    return tuple(text for one in inner if (text := _text(one, constants)))
+
+
+def _text(node: ast.expr | None, constants: dict[str, str]) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        left, right = _text(node.left, constants), _text(node.right, constants)
+        return left + right if left and right else ""
+    return constants.get(node.id, "") if isinstance(node, ast.Name) else ""
+
+
+def _texts(node: ast.expr | None, constants: dict[str, str]) -> list[str]:
+    if node is None:
+        return []
+    direct = _text(node, constants)
+    if direct:
+        return [direct]
+    return [
+        text
+        for inner in ast.walk(node)
+        if isinstance(inner, (ast.Constant, ast.Name)) and "." in (text := _text(inner, constants))
+    ]

@@ -1,0 +1,74 @@
+"""A finding for each operator of the project's own C++ and CUDA code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from npuify.model import Evidence, Finding, Position, Safety, Severity
+from npuify.rules.packages.extensions.inline_code import DIFFICULTIES
+from npuify.rules.registry import Rule, list_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from npuify.model import NativeOperator
+
+
+def _documentation(node: object, file: object) -> Iterator[object]:
+    """A function of the project's own CUDA code, handed to Python by pybind11 or TORCH_LIBRARY.
+
+    The finding says which kernels are behind it, what makes them hard, where Python calls it, and the ways to have it
+    on an NPU, the least work first: an equivalent in torch or torch_npu, the project's implementation for the CPU,
+    triton-ascend, Ascend C. It is an error where the project's Python calls it. The code is read, never compiled: what
+    macros or generators make is not seen.
+    """
+    raise NotImplementedError("operators are found for the whole project")
+
+
+RULE = list_rule(
+    Rule(
+        "NPU630",
+        "cuda-operator",
+        Safety.MANUAL,
+        Severity.ERROR,
+        Evidence.ASSUMED,
+        "the project's C++ and CUDA code, read without compiling it",
+        (),
+        (),
+        _documentation,
+    )
+)
+
+
+_NOT_CALLED: Final = "no Python of the project was seen to call it"
+_MODULE_UNKNOWN: Final = "under which name Python loads it could not be told, so that its calls were not sought"
+
+
+def findings_of(operators: Sequence[NativeOperator]) -> list[Finding]:
+    """A finding for each operator that runs on a GPU."""
+    return [_finding(one) for one in operators if one.difficulty != "host"]
+
+
+def _finding(one: NativeOperator) -> Finding:
+    name = f"{one.module}.{one.name}" if one.module else one.name
+    kernels = f"{len(one.kernels)} kernel{'' if len(one.kernels) == 1 else 's'}" if one.kernels else "CUDA code"
+    uses = f" ({', '.join(one.uses)})" if one.uses else ""
+    called = f"; called in {one.calls[0]}" if one.calls else f"; {_NOT_CALLED if one.module else _MODULE_UNKNOWN}"
+    if len(one.calls) > 1:
+        called += f" and {len(one.calls) - 1} more places"
+    may_be_called = one.calls or not one.module
+    severity = Severity.INFO if one.has_npu or not may_be_called else Severity.ERROR if one.calls else Severity.WARNING
+    return Finding(
+        code=RULE.code,
+        name=RULE.name,
+        severity=severity,
+        safety=Safety.MANUAL,
+        file=one.file,
+        start=Position(one.line, 1),
+        end=Position(one.line, 1),
+        message=f"{name} is {kernels} for NVIDIA GPUs: {DIFFICULTIES[one.difficulty]}{uses}{called}",
+        evidence=RULE.evidence,
+        source=RULE.source,
+        subject=name,
+        advice="; or ".join(one.ways[:3]),
+    )

@@ -1,0 +1,156 @@
+"""Triton kernels, judged for triton-ascend."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.knowledge.kernels import triton_facts
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.knowledge.kernels import TritonFact
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_GRID = "a grid has at most 65535 programs, and a program 192 KB of tensors, or 96 KB with double buffers"
+_SEVERITY = {
+    "unsupported": Severity.ERROR,
+    "limited": Severity.WARNING,
+    "ignored": Severity.INFO,
+    "runtime": Severity.ERROR,
+}
+_FAMILIES = ("triton.language.float8", "triton.language.uint", "triton.language.extra.cuda", "triton.experimental")
+"""Names that begin so are all meant by one row."""
+
+
+@rule(
+    "NPU640",
+    "triton-kernel",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("triton.jit",),
+    evidence=Evidence.DOCUMENTED,
+    source="triton-ascend, docs/en/migration_guide",
+)
+def triton_kernel(node: ast.FunctionDef, file: PythonFile) -> Iterator[Diagnostic]:
+    """A Triton kernel: triton-ascend compiles most of them for Ascend 910B and later.
+
+    The finding says what of the kernel triton-ascend has not, or has otherwise; the device of its tensors is migrated
+    like any other. Whether it compiles and how fast it is, only triton-ascend itself tells.
+    """
+    if not any(_is_jit(decorator, file) for decorator in node.decorator_list):
+        return
+    file.source.visit(range(node.lineno, (node.end_lineno or node.lineno) + 1), lambda _: None)
+    found: dict[str, TritonFact] = {}
+    for inner in ast.walk(node):
+        if isinstance(inner, (ast.Attribute, ast.Name)):
+            fact = _fact(file.qualname(inner) or "")
+            if fact is not None and _matters(inner, fact, node, file):
+                found.setdefault(fact.name, fact)
+    hard = [fact for fact in found.values() if fact.level in ("unsupported", "runtime")]
+    soft = [fact for fact in found.values() if fact not in hard]
+    if hard:
+        message = f"the Triton kernel {node.name} uses what triton-ascend has not: {_names(hard)}"
+    elif soft:
+        message = f"the Triton kernel {node.name} uses what triton-ascend limits: {_names(soft)}"
+    else:
+        message = f"the Triton kernel {node.name} uses nothing that triton-ascend is known to lack"
+    facts = [*hard, *soft]
+    advice = " ".join(f"{_short(fact)}: {fact.message} {fact.advice}" for fact in facts[:4])
+    yield file.report(
+        node,
+        message,
+        severity=Severity.ERROR if hard else Severity.WARNING if soft else Severity.INFO,
+        subject=node.name,
+        evidence=facts[0].evidence if facts else None,
+        source=f"triton-ascend, {facts[0].source}" if facts else None,
+        advice=advice or f"install triton-ascend instead of triton (Ascend 910B and later); {_GRID}",
+    )
+
+
+def _is_jit(decorator: ast.expr, file: PythonFile) -> bool:
+    function = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return file.qualname(function) in ("triton.jit", "triton.runtime.jit.jit")
+
+
+def _matters(use: ast.AST, fact: TritonFact, kernel: ast.FunctionDef, file: PythonFile) -> bool:
+    """Whether a limit reaches this use: those of atomics are about loops, or about the value that comes back."""
+    if ".atomic_" not in fact.name:
+        return True
+    call = file.parent(use)
+    if fact.name.endswith("atomic_add"):
+        return not isinstance(file.parent(call) if call is not None else None, ast.Expr)
+    for up in file.ancestors(use):
+        if up is kernel:
+            return False
+        if isinstance(up, (ast.For, ast.While)):
+            return True
+    return False
+
+
+def _fact(name: str) -> TritonFact | None:
+    """The row of a name: its own, or that of the family that it belongs to (``float8e4nv`` is a ``float8``)."""
+    if not name.startswith("triton."):
+        return None
+    facts = triton_facts()
+    if name in facts:
+        return facts[name]
+    return next((facts[family] for family in _FAMILIES if name.startswith(family)), None)
+
+
+def _names(facts: list[TritonFact]) -> str:
+    return ", ".join(_short(fact) for fact in facts)
+
+
+def _short(fact: TritonFact) -> str:
+    return fact.name.replace("triton.language.", "tl.")
+
+
+@rule(
+    "NPU641",
+    "triton-runtime-of-gpu",
+    Safety.MANUAL,
+    words=("get_active_torch_device", "driver.active"),
+    names=("triton.runtime.driver",),
+    evidence=Evidence.DOCUMENTED,
+    source="triton-ascend, docs/en/migration_guide",
+)
+def triton_runtime_of_gpu(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+    """The program asks Triton's driver for the GPU or its properties; an NPU's driver answers otherwise, or not."""
+    name = file.qualname(node) or ""
+    fact = triton_facts().get(name)
+    if fact is None:
+        return
+    yield file.report(
+        node,
+        f"{name}: {fact.message}",
+        severity=_SEVERITY[fact.level],
+        subject=name,
+        evidence=fact.evidence,
+        source=f"triton-ascend, {fact.source}",
+        advice=fact.advice,
+    )
+
+
+@rule(
+    "NPU642",
+    "triton-warps",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("num_warps",),
+    common_words=True,
+    names=("triton.Config", "triton.runtime.autotuner.Config"),
+    evidence=Evidence.DOCUMENTED,
+    source="triton-ascend, docs/en/autotune_guide.md",
+)
+def triton_warps(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """An NPU has no warps: configurations that differ in num_warps alone are tuned for nothing. Said once a file."""
+    if not any(keyword.arg == "num_warps" for keyword in node.keywords) or file.recall("triton-warps"):
+        return
+    file.remember("triton-warps", True)
+    fact = triton_facts()["argument:num_warps"]
+    yield file.report(node, fact.message, subject="num_warps", evidence=fact.evidence, advice=fact.advice)

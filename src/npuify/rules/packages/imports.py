@@ -1,0 +1,103 @@
+"""Imports of packages that have no form for the NPU, have another one, or need a version that has one."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.knowledge import packages
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.import_guards import has_fallback, in_function, is_asked_for
+from npuify.rules.package_rows import _member, package_of
+from npuify.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.knowledge import PackageFact
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_OWN_RULES = frozenset(("flash_attn", "xformers"))
+"""Packages of which other rules say more, name by name."""
+
+
+def _words() -> tuple[str, ...]:
+    words: set[str] = set()
+    for name, row in packages().items():
+        if name in row.names:
+            words.add(name.rpartition(".")[2].rstrip("*").lower())
+            continue
+        top = name.partition(".")[0].lower()
+        words |= {f"{before}{top}" for before in ("import ", "from ", ", ")}
+    return tuple(sorted(words))
+
+
+def import_names() -> frozenset[str]:
+    """The packages without any form for the NPU, for whose import alone a file is worth looking at."""
+    rows = packages().items()
+    return frozenset(name for name, row in rows if row.status == "none" and "." not in name and "*" not in name)
+
+
+@rule(
+    "NPU620",
+    "package-without-npu",
+    Safety.MANUAL,
+    words=_words(),
+    common_words=True,
+    evidence=Evidence.DOCUMENTED,
+    source="table of packages",
+)
+def package_without_npu(node: ast.Import | ast.ImportFrom | ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+    """A package is imported that an NPU machine does not have, or has in another form.
+
+    It is said once a file and package: as an error where the program stops at the import, as a warning where the import
+    stands in a function, and for information where the code goes on without the package.
+    """
+    if isinstance(node, ast.Attribute):
+        name = file.qualname(node) or ""
+        row = _member(name)
+        imported = [(name, row)] if row is not None else []
+    else:
+        imported = [(name, row) for name in _imported(node) if (row := package_of(name)) is not None]
+    for name, row in imported:
+        key = ("package", row.package)
+        if file.recall(key) or _own_module(name, file):
+            continue
+        if isinstance(node, ast.ImportFrom) and name.partition(".")[0] in _OWN_RULES:
+            continue
+        file.remember(key, True)
+        yield _report(node, name, row, file)
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if node.level or node.module is None:
+        return []
+    return [f"{node.module}.{alias.name}" for alias in node.names]
+
+
+def _own_module(name: str, file: PythonFile) -> bool:
+    """Whether the project itself, or the folder of the file, has a module of that name."""
+    top = name.partition(".")[0]
+    modules = file.project.modules
+    if top in modules or file.source.module.partition(".")[0] == top:
+        return True
+    folder = file.source.module.rpartition(".")[0]
+    return bool(folder) and f"{folder}.{top}" in modules
+
+
+def _report(node: ast.stmt | ast.expr, name: str, row: PackageFact, file: PythonFile) -> Diagnostic:
+    top = name.partition(".")[0]
+    severity, message = row.severity, row.message
+    if row.status == "native" or row.severity is Severity.INFO:
+        severity = Severity.INFO
+    elif has_fallback(node, file) or is_asked_for(node, top, file):
+        severity, message = Severity.INFO, f"{message} The code goes on without it."
+    elif in_function(node, file):
+        severity = Severity.WARNING
+    advice = row.advice if not row.since else f"{row.advice} First version with support: {row.since}."
+    return file.report(
+        node, message, severity=severity, evidence=row.evidence, source=row.source, subject=name, advice=advice
+    )

@@ -1,0 +1,1 @@
+"""``--place-on-npu``: a program that names no device gets one."""

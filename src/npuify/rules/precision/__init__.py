@@ -1,0 +1,1 @@
+"""Codes 2xx: mixed precision and apex."""

@@ -1,0 +1,135 @@
+"""Where a file takes names from apex, and where it uses them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from npuify.rules.import_guards import has_fallback, is_asked_for
+from npuify.rules.statements import _rest_of_line, ends_its_line, indentation
+
+if TYPE_CHECKING:
+    from npuify.model import Edit
+    from npuify.rules.context import PythonFile
+    from npuify.source.scopes import Scope
+
+
+class Use(NamedTuple):
+    """One place where a bound name is used: ``node`` is the whole chain, ``name`` what it denotes."""
+
+    node: ast.expr
+    name: str
+    call: ast.Call | None
+    """The call whose function it is."""
+
+
+class Bound(NamedTuple):
+    """A name that an import from apex binds.
+
+    ``sole``: nothing else in its scope binds it, so that every use is known to mean apex.
+    """
+
+    alias: ast.alias
+    statement: ast.Import | ast.ImportFrom
+    name: str
+    target: str
+    uses: tuple[Use, ...]
+    sole: bool
+
+
+def bound_names(file: PythonFile) -> list[Bound]:
+    """Every name that the file binds to apex or a part of it, in order; nothing in apex itself."""
+    known: list[Bound] | None = file.recall("apex")
+    if known is None:
+        known = file.remember("apex", _bound_names(file))
+    return known
+
+
+def _bound_names(file: PythonFile) -> list[Bound]:
+    if any(name == "apex" or name.startswith("apex.") for name in file.project.modules):
+        return []
+    found: list[Bound] = []
+    seen: set[tuple[Scope, str]] = set()
+    for node in file.nodes_on_lines_with("apex"):
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            continue
+        scope = file.scope(node)
+        for alias, name, target in _aliases(node):
+            if (scope, name) in seen:
+                continue
+            seen.add((scope, name))
+            bindings = scope.names.get(name, [])
+            sole = bool(bindings) and all(item.kind == "import" and item.target == target for item in bindings)
+            if target != "apex" and len(bindings) > 1:
+                sole = False
+            found.append(Bound(alias, node, name, target, tuple(_uses(name, target, scope, file)), sole))
+    return found
+
+
+def _aliases(node: ast.Import | ast.ImportFrom) -> list[tuple[ast.alias, str, str]]:
+    if isinstance(node, ast.ImportFrom):
+        module = node.module or ""
+        if node.level or module.partition(".")[0] != "apex":
+            return []
+        return [(alias, alias.asname or alias.name, f"{module}.{alias.name}") for alias in node.names]
+    return [
+        (alias, alias.asname or "apex", alias.name if alias.asname else "apex")
+        for alias in node.names
+        if alias.name.partition(".")[0] == "apex"
+    ]
+
+
+def _uses(name: str, target: str, scope: Scope, file: PythonFile) -> list[Use]:
+    found = []
+    for node in file.nodes_on_lines_with(name):
+        if not isinstance(node, ast.Name) or node.id != name or not isinstance(node.ctx, ast.Load):
+            continue
+        owner = file.scope(node).lookup(name)
+        if owner is None or owner[0] is not scope:
+            continue
+        chain: ast.expr = node
+        denoted = target
+        parent = file.parent(chain)
+        while isinstance(parent, ast.Attribute):
+            chain, denoted = parent, f"{denoted}.{parent.attr}"
+            parent = file.parent(chain)
+        call = parent if isinstance(parent, ast.Call) and parent.func is chain else None
+        found.append(Use(chain, denoted, call))
+    return found
+
+
+def removal(node: ast.stmt, file: PythonFile) -> Edit | None:
+    """Take a statement away: its lines, or all but a comment behind it; ``pass`` stands in for the only one of a block.
+
+    None where it shares its line with another statement.
+    """
+    if indentation(node, file) is None or not ends_its_line(node, file):
+        return None
+    parent = file.parent(node)
+    blocks = [getattr(parent, name, None) for name in ("body", "orelse", "finalbody")]
+    if not isinstance(parent, ast.Module) and any(block == [node] for block in blocks):
+        return file.replace(node, "pass")
+    following, rest = _rest_of_line(node, file)
+    comment = rest.lstrip()
+    if comment and not comment.startswith(("# noqa", "# type:", "# pylint", "# isort")):
+        start = file.source.start(node)
+        return file.edit(start, file.source.end(node) + len(rest) - len(comment), "")
+    return file.edit(file.source.text.line_starts[node.lineno - 1], following, "")
+
+
+def is_guarded(bound: Bound, file: PythonFile) -> bool:
+    return has_fallback(bound.statement, file) or is_asked_for(bound.statement, "apex", file)
+
+
+def may_be_passed_on(file: PythonFile) -> bool:
+    """Whether the file is one from which others are meant to import."""
+    return file.source.relative.endswith("__init__.py") or b"__all__" in file.source.data
+
+
+def is_mentioned(bound: Bound, file: PythonFile) -> bool:
+    """Whether the name stands anywhere else in code, even where it could not be told to be a use."""
+    return any(
+        (isinstance(node, ast.Name) and node.id == bound.name)
+        or (isinstance(node, (ast.Global, ast.Nonlocal)) and bound.name in node.names)
+        for node in file.nodes_on_lines_with(bound.name)
+    )

@@ -1,0 +1,61 @@
+"""What a run is about, the same for every file, and how a part of a file is shown to the rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from npuify.rules.style_plan import StylePlan
+
+if TYPE_CHECKING:
+    from npuify.analysis.project import ProjectIndex
+    from npuify.knowledge import Product, ReleaseTable
+    from npuify.model import FileError, Finding
+
+
+class Run(NamedTuple):
+    """What a run is about.
+
+    Attributes:
+        release: names and facts of the torch_npu release aimed at.
+        project: the project's files; it notes which of them an answer depends on.
+        plan: the style of the run.
+        soc: the kind of chip aimed at, a name in ``npuify.knowledge.products()``; empty means any.
+    """
+
+    release: ReleaseTable
+    project: ProjectIndex
+    plan: StylePlan = StylePlan()
+    soc: str = ""
+
+    @property
+    def product(self) -> Product | None:
+        """The kind of chip aimed at; None where any is."""
+        if not self.soc:
+            return None
+        from npuify.knowledge import products
+
+        return products()[self.soc]
+
+
+class Result(NamedTuple):
+    """What was found in a file, what of it could not be treated, and the other files that this depends on."""
+
+    findings: list[Finding]
+    errors: list[FileError] = []  # noqa: RUF012 - nobody adds to it
+    dependencies: frozenset[str] = frozenset()
+
+
+class Analyse(Protocol):
+    """Shows a text, as a file of the project or a part of one, to the rules."""
+
+    def __call__(
+        self,
+        relative: str,
+        raw: bytes,
+        *,
+        kind: str = "",
+        needs_torch_npu: bool = False,
+        whole: bool = True,
+        is_later_round: bool = False,
+    ) -> Result:
+        """What is found; the arguments are those of :meth:`npuify.engine.worker.Worker.analyse`."""

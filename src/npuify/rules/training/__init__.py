@@ -1,0 +1,1 @@
+"""Codes 8xx: training practice."""

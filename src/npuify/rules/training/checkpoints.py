@@ -1,0 +1,158 @@
+"""Training practice: how checkpoints are written and read."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.calls import argument
+from npuify.rules.registry import rule
+from npuify.rules.training.walks import DOCUMENTATION, FUNCTIONS, enclosing_function, named_calls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+
+@rule(
+    "NPU807",
+    "load-without-map-location",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("torch.load(",),
+    common_words=True,
+    evidence=Evidence.REPORTED,
+    source="users' reports: 'Attempting to deserialize object on a CUDA device'",
+)
+def load_without_map_location(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """``torch.load`` without ``map_location`` puts tensors back on the device that they were saved from.
+
+    A checkpoint saved on a GPU can then not be read on an NPU machine, and one saved on card 0 fills card 0 of each
+    process.
+    """
+    if file.qualname(node.func) != "torch.load" or argument(node, 1, "map_location") is not None:
+        return
+    if any(keyword.arg is None for keyword in node.keywords) or any(isinstance(a, ast.Starred) for a in node.args):
+        return
+    yield file.report(
+        node,
+        "torch.load without map_location fails on an NPU machine where the file was saved from a GPU",
+        subject="torch.load",
+        advice='pass map_location="cpu", and move what was loaded',
+    )
+
+
+_GUARDS = ("rank", "main", "master", "primary", "chief", "zero", "leader", "save_on", "is_first", "distributed", "gpu")
+
+
+@rule(
+    "NPU808",
+    "saved-by-every-rank",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=("torch.save(",),
+    also_in_file=("distributeddataparallel",),
+    common_words=True,
+    evidence=Evidence.DOCUMENTED,
+    source=f"{DOCUMENTATION} of DistributedDataParallel: save in one process",
+)
+def saved_by_every_rank(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """All processes of a distributed program write one checkpoint file at once.
+
+    Reported where the function that trains under DistributedDataParallel saves with nothing that asks for the rank.
+    """
+    if len(node.args) < 2 or file.qualname(node.func) != "torch.save":
+        return
+    function = enclosing_function(node, file)
+    if not isinstance(function, FUNCTIONS):
+        return
+    named = {name for name, _ in named_calls(function)}
+    if not named & {"DistributedDataParallel", "DDP"} or "save" in function.name.lower():
+        return
+    if "rank" in file.code(node.args[1]).lower():
+        return
+    for up in file.ancestors(node):
+        if isinstance(up, (ast.If, ast.IfExp)) and any(word in file.code(up.test).lower() for word in _GUARDS):
+            return
+        if up is function:
+            break
+    for item in function.body:
+        if isinstance(item, ast.If) and item.lineno < node.lineno and isinstance(item.body[-1], ast.Return):
+            return
+    yield file.report(
+        node,
+        "every process writes this file",
+        subject="torch.save",
+        advice="save where torch.distributed.get_rank() == 0 only; the others wait at a barrier if they read it",
+    )
+
+
+_MODEL_KEYS = frozenset(("model", "state_dict", "model_state_dict", "model_state", "net", "network", "weights"))
+_RESUMED = {
+    "the optimiser": ((b"optimizer.step(", b"optim.step(", b"scaler.step("), ("optim", "opt_state")),
+    "the learning-rate scheduler": ((b"scheduler.step(",), ("sched", "lr_")),
+    "the loss scaler": ((b"scaler.update(",), ("scaler", "amp", "scale")),
+}
+
+
+@rule(
+    "NPU810",
+    "checkpoint-incomplete",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("torch.save(",),
+    also_in_file=("optimizer.step(", "optim.step(", "scaler.step(", "scheduler.step("),
+    common_words=True,
+    evidence=Evidence.DOCUMENTED,
+    source=f"{DOCUMENTATION} on saving a general checkpoint, and on automatic mixed precision",
+)
+def checkpoint_incomplete(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """A checkpoint to go on from lacks the optimiser, the scheduler or the loss scaler, which the file steps.
+
+    Reported for a table with the model and the epoch, whose other keys are all literal. A run that goes on from it
+    begins with an empty optimiser and the first loss scale, so that its curve jumps.
+    """
+    if file.qualname(node.func) != "torch.save" or not node.args:
+        return
+    table = _table(node.args[0], file)
+    if table is None:
+        return
+    keys = [key.value for key in table.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+    if len(keys) != len(table.keys) or not _MODEL_KEYS.intersection(keys):
+        return
+    if not any(key in ("epoch", "epochs", "step", "iteration", "iter", "global_step") for key in keys):
+        return
+    data, said = file.source.data, " ".join(keys).lower()
+    missing = [
+        what
+        for what, (steps, words) in _RESUMED.items()
+        if any(step in data for step in steps) and not any(word in said for word in words)
+    ]
+    if not missing or file.recall(("NPU810", table)):
+        return
+    file.remember(("NPU810", table), True)
+    yield file.report(
+        node,
+        f"the checkpoint has the epoch, and not {' nor '.join(missing)}",
+        subject="torch.save",
+        advice="save their state_dict(), too; for the same random numbers also torch.get_rng_state() and "
+        "torch.npu.get_rng_state()",
+    )
+
+
+def _table(node: ast.expr, file: PythonFile) -> ast.Dict | None:
+    if isinstance(node, ast.Dict):
+        return node
+    if not isinstance(node, ast.Name):
+        return None
+    found = file.scope(node).lookup(node.id)
+    values = [binding.value for binding in found[1]] if found is not None else []
+    if len(values) != 1 or not isinstance(values[0], ast.Dict):
+        return None
+    # A table that is added to later cannot be judged by its literal.
+    if f"{node.id}[".encode() in file.source.data or f"{node.id}.update".encode() in file.source.data:
+        return None
+    return values[0]

@@ -1,0 +1,183 @@
+"""Training practice: what keeps the host, and so the NPU, from working at full speed."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.analysis.project import is_test
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.calls import imports_torch, keyword_of
+from npuify.rules.registry import rule
+from npuify.rules.training.walks import (
+    DOCUMENTATION,
+    LOOPS,
+    SCOPES,
+    enclosing,
+    first_time,
+    is_backward,
+    is_conditional,
+    is_step,
+)
+from npuify.source.python import dotted_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_FETCHES = frozenset(("item", "tolist", "cpu", "numpy"))
+_MANY = 2
+
+
+@rule(
+    "NPU812",
+    "host-waits-in-each-step",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=(".backward(",),
+    also_in_file=(".step(",),
+    common_words=True,
+    evidence=Evidence.DOCUMENTED,
+    source="msprof-analyze's rule for synchronising calls; torch_npu queues operators as CUDA does",
+)
+def host_waits_in_each_step(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """Each round of a training loop fetches several numbers from the device, and waits for it each time.
+
+    An NPU starts operators later than a GPU does, so that an empty queue costs it more. Reported once a file.
+    """
+    if not is_backward(node) or not imports_torch(file) or is_test(file.source.relative):
+        return
+    loop = next((up for up in file.ancestors(node) if isinstance(up, (*LOOPS, *SCOPES))), None)
+    if not isinstance(loop, LOOPS):
+        return
+    calls = [item for item in ast.walk(loop) if isinstance(item, ast.Call)]
+    if not any(is_step(call) for call in calls):
+        return
+    fetches = [
+        call
+        for call in calls
+        if isinstance(call.func, ast.Attribute)
+        and call.func.attr in _FETCHES
+        and not call.args
+        and not isinstance(next(iter(enclosing(call, loop, file)), None), ast.Attribute)
+        and not is_conditional(call, loop, file)
+    ]
+    if len(fetches) < _MANY or not first_time("NPU812", file):
+        return
+    lines = ", ".join(str(line) for line in sorted({call.lineno for call in fetches})[:4])
+    yield file.report(
+        fetches[0],
+        f"each round of the loop waits for the device {len(fetches)} times (lines {lines})",
+        subject="torch.Tensor.item",
+        advice="add up on the device, and fetch once in many rounds, where it is printed or logged",
+    )
+
+
+_FUSED = {
+    "torch.optim.Adam": ("torch_npu.optim.NpuFusedAdam", "_fused_adam_"),
+    "torch.optim.AdamW": ("torch_npu.optim.NpuFusedAdamW", "_fused_adamw_"),
+    "torch.optim.SGD": ("torch_npu.optim.NpuFusedSGD", "_fused_sgd_"),
+    "torch.optim.RMSprop": ("torch_npu.optim.NpuFusedRMSprop", ""),
+    "torch.optim.Adadelta": ("torch_npu.optim.NpuFusedAdadelta", ""),
+}
+_SHARDED = (b"deepspeed", b"FullyShardedDataParallel", b"fully_shard", b"ZeroRedundancyOptimizer", b"FSDP")
+
+
+@rule(
+    "NPU813",
+    "fused-optimizer",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("optim.adam(", "optim.adamw(", "optim.sgd(", "optim.rmsprop(", "optim.adadelta(", "fused=true"),
+    common_words=True,
+    evidence=Evidence.DOCUMENTED,
+    source="op-plugin: torch_npu.optim.NpuFused*; the wheel's list of operators for fused=True",
+)
+def fused_optimizer(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """An optimiser that torch_npu also has in one piece, or one that is asked for ``fused=True``.
+
+    Reported once a file, and not where parameters are sharded.
+    """
+    name = file.qualname(node.func) or ""
+    ours, operator = _FUSED.get(name, ("", ""))
+    if not ours or is_test(file.source.relative):
+        return
+    fused = keyword_of(node, "fused")
+    release = file.release
+    if isinstance(fused, ast.Constant) and fused.value is True:
+        if operator in release.operators:
+            return
+        yield file.report(
+            node,
+            f"torch_npu {release.torch_npu} lists no kernel for {operator or 'the fused form of this optimiser'}",
+            severity=Severity.WARNING,
+            subject=name,
+            advice=f"leave fused=True out, or take {ours}",
+        )
+        return
+    if (
+        "sparse" in file.code(node)
+        or any(file.contains(word) for word in _SHARDED)
+        or not release.importable(ours)
+        or not first_time("NPU813", file)
+    ):
+        return
+    yield file.report(
+        node,
+        f"{ours} steps all parameters at once",
+        subject=name,
+        advice=f"where the step shows in a profile: {ours} with the same arguments, without foreach, fused, capturable "
+        "and maximize; parameters may not be replaced after it is made, and clip_grad_norm_ becomes "
+        "optimizer.clip_grad_norm_fused_",
+    )
+
+
+@rule(
+    "NPU814",
+    "unused-parameters-searched",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("find_unused_parameters=true",),
+    evidence=Evidence.DOCUMENTED,
+    source=f"{DOCUMENTATION} of DistributedDataParallel",
+)
+def unused_parameters_searched(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """DistributedDataParallel walks the whole graph in each step to find parameters without a gradient."""
+    found = keyword_of(node, "find_unused_parameters")
+    if not (isinstance(found, ast.Constant) and found.value is True):
+        return
+    if (file.qualname(node.func) or "").rpartition(".")[2] != "DistributedDataParallel":
+        return
+    yield file.report(
+        found,
+        "the search for unused parameters costs host time in each step, and the host is what an NPU waits for first",
+        subject="torch.nn.parallel.DistributedDataParallel",
+        advice="leave it out where every parameter gets a gradient; gradient_as_bucket_view=True and static_graph=True "
+        "save more",
+    )
+
+
+@rule(
+    "NPU816",
+    "own-cpu-binding",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("sched_setaffinity", "cpu_affinity("),
+    evidence=Evidence.DOCUMENTED,
+    source="Ascend's page on CPU_AFFINITY_CONF",
+)
+def own_cpu_binding(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """The program binds itself to processors, which torch_npu does as well where CPU_AFFINITY_CONF says so."""
+    name = file.qualname(node.func) or dotted_text(node.func) or ""
+    method = isinstance(node.func, ast.Attribute) and node.func.attr == "cpu_affinity" and bool(node.args)
+    if name != "os.sched_setaffinity" and not method:
+        return
+    yield file.report(
+        node,
+        "the processors are chosen here; they should be those next to the card, which nothing of CUDA tells",
+        subject="CPU_AFFINITY_CONF",
+        advice="leave it to CPU_AFFINITY_CONF=1 (or 2, finer) in the environment, or take the ranges that "
+        "`npu-smi info -t topo` gives for each card; not both",
+    )

@@ -1,0 +1,1 @@
+"""Attention: fused kernels for training and inference, masks, positions, and linear attention."""

@@ -1,0 +1,1 @@
+"""Products of matrices: grouped, quantised, and with collectives."""

@@ -1,0 +1,1 @@
+"""Types, shapes, and reading and writing of elements."""

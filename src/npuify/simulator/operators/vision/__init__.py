@@ -1,0 +1,1 @@
+"""Boxes, convolutions and pooling."""

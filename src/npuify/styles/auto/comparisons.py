@@ -1,0 +1,114 @@
+"""Comparisons under ``transfer_to_npu``: torch itself says ``npu``; what a program keeps stays ``cuda``."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.model import Severity
+from npuify.rules.device_use import is_device_expression
+from npuify.styles.spelling import literal
+
+if TYPE_CHECKING:
+    from npuify.model import Edit
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+
+def compared(diagnostic: Diagnostic, node: ast.AST, other: str, file: PythonFile) -> Diagnostic | None:
+    """An edit of ``x.device.type == "cuda"``, so that it is true for the NPU's word, too; None for other uses.
+
+    What a program keeps in its own options stays ``cuda``, and so does the type of ``torch.device("cuda")``; only what
+    tensors and process groups say changes. So both words are asked for.
+    """
+    compare = file.parent(node)
+    if not isinstance(node, ast.Constant):
+        return None
+    if isinstance(compare, (ast.Tuple, ast.List, ast.Set)):
+        return _among(diagnostic, node, compare, other, file)
+    if isinstance(compare, ast.Call):
+        return _beginning(diagnostic, node, compare, other, file)
+    if not isinstance(compare, ast.Compare) or len(compare.ops) != 1:
+        return None
+    side = compare.left if compare.comparators[0] is node else compare.comparators[0]
+    operator = compare.ops[0]
+    match = literal(node, file)
+    if not isinstance(operator, (ast.Eq, ast.NotEq)) or match is None or not _says_itself(side, other, file):
+        return None
+    if compare.left is node:
+        return diagnostic._replace(edits=(), severity=Severity.WARNING, advice=f'compare with "{other}" as well')
+    between = file.source.segment(file.source.end(compare.left), file.source.start(node))
+    old = "==" if isinstance(operator, ast.Eq) else "!="
+    if between.strip() != old:
+        return None
+    start = file.source.end(compare.left) + between.index(old)
+    quote = match["quote"]
+    word = "in" if old == "==" else "not in"
+    edits = (
+        file.edit(start, start + 2, word),
+        file.replace(node, f"({file.code(node)}, {quote}{other}{quote})"),
+    )
+    return _both(diagnostic, edits, other)
+
+
+def _both(diagnostic: Diagnostic, edits: tuple[Edit, ...], other: str) -> Diagnostic:
+    return diagnostic._replace(
+        edits=edits,
+        safety=None,
+        needs_torch_npu=False,
+        message=f"transfer_to_npu does not change what this is compared with: on an NPU it is {other!r}",
+    )
+
+
+def _among(
+    diagnostic: Diagnostic, node: ast.Constant, display: ast.expr, other: str, file: PythonFile
+) -> Diagnostic | None:
+    """``x.device.type in ("cuda", "xpu")``: the NPU's word is put into the list."""
+    compare, match = file.parent(display), literal(node, file)
+    if not isinstance(compare, ast.Compare) or not isinstance(compare.ops[0], (ast.In, ast.NotIn)) or match is None:
+        return None
+    if not _says_itself(compare.left, other, file):
+        return None
+    end = file.source.end(node)
+    return _both(diagnostic, (file.edit(end, end, f", {match['quote']}{other}{match['quote']}"),), other)
+
+
+def _beginning(
+    diagnostic: Diagnostic, node: ast.Constant, call: ast.Call, other: str, file: PythonFile
+) -> Diagnostic | None:
+    """``str(x.device).startswith("cuda")``: either word will do."""
+    function, match = call.func, literal(node, file)
+    if not isinstance(function, ast.Attribute) or function.attr != "startswith" or call.args != [node] or match is None:
+        return None
+    if not _says_itself(function.value, other, file) or node.value not in ("cuda", "nccl"):
+        return None
+    text = f"({file.code(node)}, {match['quote']}{other}{match['quote']})"
+    return _both(diagnostic, (file.replace(node, text),), other)
+
+
+def _says_itself(node: ast.expr, other: str, file: PythonFile) -> bool:
+    """Whether an expression is what torch itself says: a device's type, or the backend in use."""
+    if other == "hccl":
+        return is_get_backend(node, file)
+    if isinstance(node, ast.Attribute) and node.attr == "type":
+        return True
+    if isinstance(node, ast.Name):
+        found = file.scope(node).lookup(node.id)
+        values = [binding.value for binding in found[1]] if found is not None else []
+        return any(isinstance(value, ast.Attribute) and value.attr == "type" for value in values)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str" and node.args:
+        return is_device_expression(node.args[0], file)
+    return False
+
+
+def is_get_backend(node: ast.expr, file: PythonFile) -> bool:
+    if isinstance(node, ast.Call):
+        name = file.qualname(node.func) or ""
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("lower", "upper", "name"):
+            return is_get_backend(node.func.value, file)
+        return name.startswith("torch.distributed.") and name.endswith("get_backend")
+    if isinstance(node, ast.Name):
+        found = file.scope(node).lookup(node.id)
+        values = [binding.value for binding in found[1]] if found is not None else []
+        return any(isinstance(value, ast.Call) and is_get_backend(value, file) for value in values)
+    return False

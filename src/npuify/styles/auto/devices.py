@@ -1,0 +1,161 @@
+"""Device strings and ``.cuda()`` under ``transfer_to_npu``: whether a patched function takes them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Final
+
+from npuify.model import Severity
+from npuify.rules.device_use import is_device_table
+from npuify.source.types import assigned_with_scopes
+from npuify.styles.auto.comparisons import compared
+from npuify.styles.portable.strings import table_entry
+
+if TYPE_CHECKING:
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+    from npuify.source.scopes import Scope
+
+_STRINGS: Final = (
+    "Tensor.to Tensor.cuda Tensor.npu Tensor.new_empty Tensor.new_full Tensor.new_ones Tensor.new_tensor "
+    "Tensor.new_zeros Tensor.pin_memory nn.Module.to nn.Module.to_empty nn.Module.cuda"
+).split()
+_METHODS: Final = frozenset(name.rpartition(".")[2] for name in _STRINGS)
+"""Methods of tensors and modules that take a device; each counts only where the release's table lists it."""
+
+
+def method_call(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
+    """``x.cuda()`` of tensors and modules is replaced; that of storages is not."""
+    if not isinstance(node, ast.Attribute):
+        return diagnostic
+    value = node.value
+    storage = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and "storage" in value.func.attr
+    if storage or (isinstance(value, ast.Name) and "storage" in value.id):
+        return diagnostic if not file.release.transfer_reaches(f"torch.storage.TypedStorage.{node.attr}") else None
+    if not file.release.transfer_reaches(f"torch.Tensor.{node.attr}"):
+        return diagnostic
+    return _moved_to(diagnostic, node, file)
+
+
+def _moved_to(diagnostic: Diagnostic, node: ast.Attribute, file: PythonFile) -> Diagnostic | None:
+    """``x.cuda(device)`` becomes ``x.to(device)`` where the device is one of CUDA.
+
+    ``transfer_to_npu`` puts ``npu`` in the place of ``cuda`` and does not wrap it: "cuda:1" and torch.device("cuda")
+    are refused there, while ``to`` is wrapped. Numbers and None mean the same to both.
+    """
+    call = file.parent(node)
+    if node.attr != "cuda" or not isinstance(call, ast.Call) or call.func is not node:
+        return None
+    named = next((keyword.value for keyword in call.keywords if keyword.arg == "device"), None)
+    device = call.args[0] if call.args else named
+    if device is None or not _cuda_device(device, file, file.scope(node)):
+        return None
+    edit = file.rename_attribute(node, "to")
+    if edit is None or len(call.args) > 2:
+        return diagnostic._replace(
+            edits=(), severity=Severity.ERROR, advice="write .to(device)", message=_NOT_WRAPPED, needs_torch_npu=False
+        )
+    edits = [edit]
+    if len(call.args) == 2:
+        start = file.source.start(call.args[1])
+        edits.append(file.edit(start, start, "non_blocking="))
+    return diagnostic._replace(edits=tuple(edits), message=_NOT_WRAPPED, needs_torch_npu=False)
+
+
+_NOT_WRAPPED: Final = "transfer_to_npu makes .cuda() .npu(), which takes no device of CUDA; .to() takes it"
+
+
+def _cuda_device(node: ast.expr | None, file: PythonFile, scope: Scope, hops: int = 4) -> bool:
+    """Whether an expression surely is a ``torch.device``, or a text that names CUDA."""
+    if hops == 0 or node is None:
+        return False
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value.startswith("cuda")
+    if isinstance(node, ast.Call):
+        return file.source.qualname(node.func, scope) == "torch.device"
+    if isinstance(node, ast.IfExp):
+        return all(_cuda_device(branch, file, scope, hops - 1) for branch in (node.body, node.orelse))
+    if isinstance(node, ast.Attribute):
+        assigned = assigned_with_scopes(node, file.source, scope)
+        return bool(assigned) and all(_cuda_device(value, file, inner, hops - 1) for value, inner in assigned)
+    found = scope.lookup(node.id) if isinstance(node, ast.Name) else None
+    if found is None:
+        return False
+    owner, bindings = found
+    return all(
+        (binding.kind == "assign" and _cuda_device(binding.value, file, owner, hops - 1))
+        or (
+            binding.kind == "parameter"
+            and isinstance(binding.node, ast.arg)
+            and binding.node.annotation is not None
+            and file.source.qualname(binding.node.annotation, owner) == "torch.device"
+            # A default of None would mean the current device to .cuda(), and nothing to .to().
+            and (binding.value is None or _cuda_device(binding.value, file, owner, hops - 1))
+        )
+        for binding in bindings
+    )
+
+
+def device_string(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:
+    """A device string is replaced where a patched function takes it; what a tensor on an NPU says is never that."""
+    if not diagnostic.edits:
+        return diagnostic
+    parent = file.parent(node)
+    if (
+        isinstance(parent, ast.Dict)
+        and isinstance(node, ast.Constant)
+        and node in parent.keys
+        and is_device_table(parent)
+    ):
+        entry = table_entry(node, parent, file)
+        return diagnostic.refused(entry) if isinstance(entry, str) else diagnostic._replace(edits=tuple(entry))
+    found = compared(diagnostic, node, "npu", file)
+    if found is not None:
+        return found
+    if not isinstance(node, (ast.Constant, ast.JoinedStr)):
+        return None
+    call = _taking(node, file)
+    if call is None:
+        return None
+    name = file.qualname(call.func) or ""
+    if not name.startswith("torch.") or name.startswith(("torch.nn.", "torch.optim.", "torch.utils.data.")):
+        return None
+    if name == "torch.device" or _reaches_call(name, call, file):
+        return None
+    return diagnostic
+
+
+def _taking(node: ast.expr, file: PythonFile) -> ast.Call | None:
+    """The call that takes a string as one of its arguments, directly or as a choice of ``a if … else b``."""
+    current: ast.AST = node
+    for up in file.ancestors(node):
+        if isinstance(up, ast.IfExp) and current is not up.test:
+            current = up
+            continue
+        if isinstance(up, ast.keyword):
+            current = up
+            continue
+        if isinstance(up, ast.Dict):
+            current = up
+            continue
+        return up if isinstance(up, ast.Call) and current is not up.func else None
+    return None
+
+
+_CLASSES: Final = {
+    "torch.autocast": "torch.amp.autocast_mode.autocast.__init__",
+    "torch.amp.autocast": "torch.amp.autocast_mode.autocast.__init__",
+    "torch.cuda.device": "torch.cuda.device.__init__",
+}
+
+
+def _reaches_call(name: str, call: ast.Call, file: PythonFile) -> bool:
+    """Whether ``transfer_to_npu`` wraps a function so that CUDA's name in its arguments becomes the NPU's.
+
+    It wraps those that it lists one by one; what it takes over with a whole module is not wrapped.
+    """
+    wrapped = file.release.transfer_patches
+    if _CLASSES.get(name, name) in wrapped:
+        return True
+    word = name.rpartition(".")[2]
+    return word in _METHODS and any(f"torch.{method}" in wrapped for method in _STRINGS if method.endswith(f".{word}"))

@@ -1,0 +1,122 @@
+"""From what a rule says to a finding, as the style of the run has it.
+
+A rule knows one spelling, that of the NPU. Here its edits are kept, written in another way, or taken away with a
+reason, or there is nothing to report at all.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from npuify.model import Edit, Finding, Position, Safety, Severity
+from npuify.rules.device_use import device_table_entry, looked_up_by_device
+from npuify.rules.helper_branches import only_on_npu
+from npuify.rules.npu_support import prepared_for_npu
+from npuify.styles import restyle
+
+if TYPE_CHECKING:
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+    from npuify.rules.registry import Rule
+
+_STRING_OPENING = re.compile(rb"[A-Za-z]{0,3}(\"\"\"|'''|\"|')")
+_SAFETY_ORDER = {Safety.SAFE: 0, Safety.REVIEW: 1, Safety.MANUAL: 2}
+
+
+def finish(said: Diagnostic, rule: Rule, file: PythonFile) -> Finding | None:
+    """The finding that a rule's diagnostic becomes; None where there is nothing to say in the style of the run."""
+    diagnostic = said._replace(code=rule.code, severity=said.severity or rule.severity)
+    place = diagnostic.place
+    node = place if isinstance(place, ast.AST) else None
+    if diagnostic.edits and node is not None:
+        if prepared_for_npu(node, file) and not _is_half_written(node, file):
+            if _as_style_writes(diagnostic, node, file):
+                return None
+            diagnostic = _left_to_the_project(diagnostic)
+        else:
+            diagnostic = diagnostic._replace(edits=_with_fitting_quotes(node, diagnostic.edits, file))
+            if diagnostic.safety is not Safety.REVIEW and _value_of_unread_table(node, file):
+                diagnostic = diagnostic._replace(safety=Safety.REVIEW)
+    if diagnostic.edits and file.project.supports_npu:
+        diagnostic = diagnostic._replace(safety=Safety.REVIEW)
+    styled = restyle(diagnostic, file)
+    return _finding(styled, rule, file) if styled is not None else None
+
+
+def _finding(diagnostic: Diagnostic, rule: Rule, file: PythonFile) -> Finding:
+    place, source = diagnostic.place, file.source
+    start, end = place if isinstance(place, tuple) else (source.start(place), source.end(place))
+    safety = Safety.MANUAL
+    if diagnostic.edits:
+        safety = max(diagnostic.safety or rule.safety, rule.safety, key=_SAFETY_ORDER.__getitem__)
+    return Finding(
+        code=rule.code,
+        name=rule.name,
+        severity=diagnostic.severity or rule.severity,
+        safety=safety,
+        file=source.relative,
+        start=Position(*source.text.position(start)),
+        end=Position(*source.text.position(end)),
+        message=diagnostic.message,
+        evidence=diagnostic.evidence or rule.evidence,
+        source=rule.source if diagnostic.source is None else diagnostic.source,
+        subject=diagnostic.subject,
+        advice=diagnostic.advice,
+        edits=tuple(sorted(diagnostic.edits)),
+        needs_torch_npu=diagnostic.needs_torch_npu,
+    )
+
+
+def _left_to_the_project(diagnostic: Diagnostic) -> Diagnostic:
+    return diagnostic._replace(
+        message=f"{diagnostic.message}; left, since the code around it treats the NPU already",
+        edits=(),
+        severity=Severity.INFO,
+        advice="look whether the project's own support for the NPU is complete here",
+        needs_torch_npu=False,
+    )
+
+
+def _value_of_unread_table(node: ast.AST, file: PythonFile) -> bool:
+    """Whether a node stands in an entry of a device table that nothing is seen to look up by a device.
+
+    An entry changes as a whole, so its value is as safe as its key.
+    """
+    entry = device_table_entry(node, file)
+    return entry is not None and not looked_up_by_device(entry[1], file)
+
+
+def _with_fitting_quotes(node: ast.AST, edits: tuple[Edit, ...], file: PythonFile) -> tuple[Edit, ...]:
+    """Edits whose quotes are not those of the f-string around them, which Python before 3.12 could not read."""
+    outer = next((up for up in (node, *file.ancestors(node)) if isinstance(up, ast.JoinedStr)), None)
+    opening = _STRING_OPENING.match(file.source.data, file.source.start(outer)) if outer is not None else None
+    if outer is node or opening is None or len(opening.group(1)) == 3:
+        return edits
+    quote = opening.group(1).decode()
+    other = "'" if quote == '"' else '"'
+    return tuple(
+        Edit(edit.start, edit.end, edit.before, edit.after.replace(quote, other)) if quote in edit.after else edit
+        for edit in edits
+    )
+
+
+def _is_half_written(node: ast.AST, file: PythonFile) -> bool:
+    """Whether code for the NPU was put beside that for CUDA in this run, and is to be migrated itself."""
+    return file.plan.style == "portable" and only_on_npu(node, file)
+
+
+def _as_style_writes(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> bool:
+    """Whether code that names both devices is as the project's style writes it, so that nothing is left to say."""
+    plan = file.plan
+    if plan.style == "portable":
+        if diagnostic.code == "NPU701":
+            # Both variables are set, one statement after the other.
+            return any(edit.after.strip("\"'").encode() in file.source.data for edit in diagnostic.edits)
+        statement = next((up for up in (node, *file.ancestors(node)) if isinstance(up, ast.stmt)), node)
+        return f"{plan.helper}." in file.code(statement)
+    if plan.style == "auto":
+        both = isinstance(file.parent(node), (ast.Tuple, ast.List, ast.Set))
+        return both or restyle(diagnostic, file) is None
+    return False

@@ -1,0 +1,1 @@
+"""The portable style: one code base for CUDA, NPU and CPU."""

@@ -1,0 +1,187 @@
+"""What ``transfer_to_npu`` does to a program that it should not, and what it cannot reach: the automatic style only."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.model import Safety, Severity
+from npuify.rules.registry import rule
+from npuify.source.types import TENSOR, infer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Edit
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_PARAMETERS = {"torch.load": ("f", "map_location"), "torch.from_file": ("filename", "shared", "size")}
+"""Functions that take a path, and that are wrapped: every string passed by position gets "cuda" replaced by "npu"."""
+_OPENS = frozenset(("open", "BytesIO", "Path", "PurePath", "get_local_path", "cached_file"))
+
+
+@rule(
+    "NPU122",
+    "path-with-cuda",
+    Safety.SAFE,
+    words=("torch.load", "from_file"),
+    names=("torch.load", "torch.from_file"),
+    common_words=True,
+    style="auto",
+    source="torch_npu/contrib/transfer_to_npu.py: _wrapper_cuda",
+)
+def path_with_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """``transfer_to_npu`` replaces "cuda" in every string that ``torch.load`` gets by position, also in a path.
+
+    Passed by keyword, the path stays as it is. Said where the project has such paths.
+
+    Before::
+
+        import torch
+
+        if __name__ == "__main__":
+            state = torch.load("runs/cuda_baseline/best.pt", map_location="cuda:0")
+
+    After::
+
+        import torch
+        import torch_npu  # noqa: F401
+        from torch_npu.contrib import transfer_to_npu  # noqa: F401
+
+        if __name__ == "__main__":
+            state = torch.load(f="runs/cuda_baseline/best.pt", map_location="cuda:0")
+    """
+    plan = file.plan
+    name = file.qualname(node.func) or ""
+    if plan.style != "auto" or name not in _PARAMETERS or name not in file.release.transfer_patches:
+        return
+    if not node.args or any(isinstance(arg, ast.Starred) for arg in node.args):
+        return
+    path = node.args[0]
+    if not _may_be_such_a_path(path, plan.has_cuda_paths):
+        return
+    parameters = _PARAMETERS[name]
+    edits: list[Edit] = []
+    for parameter, argument in zip(parameters, node.args, strict=False):
+        start = file.source.start(argument)
+        edits.append(file.edit(start, start, f"{parameter}="))
+    yield file.report(
+        path,
+        f"transfer_to_npu would make npu of cuda in the path that {name} gets by position",
+        edits=edits if len(node.args) <= len(parameters) and not _parenthesised(path, file) else (),
+        subject=name,
+        advice="pass the path by keyword, or open the file and pass that",
+    )
+
+
+def _parenthesised(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a bracket of its own stands before an argument, so that no keyword can be put directly before it."""
+    before = file.source.data[: file.source.start(node)].rstrip()
+    return before.endswith(b"((")
+
+
+def _may_be_such_a_path(node: ast.expr, has_such_paths: bool) -> bool:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call):
+            function = part.func
+            word = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+            if word in _OPENS:
+                return False
+    words = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    if any("cuda" in word for word in words):
+        return True
+    return has_such_paths and not isinstance(node, ast.Constant)
+
+
+@rule(
+    "NPU123",
+    "device-compared-as-a-whole",
+    Safety.SAFE,
+    Severity.WARNING,
+    words=("torch.device",),
+    style="auto",
+    common_words=True,
+    source="torch_npu/contrib/transfer_to_npu.py: torch.device is not replaced",
+)
+def device_compared_as_a_whole(node: ast.Compare, file: PythonFile) -> Iterator[Diagnostic]:
+    """``x.device == torch.device("cuda:0")`` is false under ``transfer_to_npu``: the tensor says ``npu:0``.
+
+    Before::
+
+        import torch
+
+        def there(x: torch.Tensor) -> bool:
+            return x.device == torch.device("cuda:0")
+
+    After::
+
+        import torch
+        import torch_npu  # noqa: F401
+        from torch_npu.contrib import transfer_to_npu  # noqa: F401
+
+        def there(x: torch.Tensor) -> bool:
+            return x.device == torch.device("npu:0")
+    """
+    if file.plan.style != "auto" or len(node.ops) != 1 or not isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+        return
+    for said, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
+        if not (isinstance(said, ast.Attribute) and said.attr == "device"):
+            continue
+        named = _cuda_device(other, file)
+        if named is None:
+            continue
+        sure = infer(said.value, file.source, file.scope(node)) == TENSOR and named in ast.walk(other)
+        start = file.source.start(named)
+        text = file.code(named)
+        editable = sure and text.count("cuda") == 1
+        place = start + text.index("cuda") if "cuda" in text else start
+        yield file.report(
+            node,
+            "on an NPU no tensor's device is equal to torch.device('cuda'), which transfer_to_npu does not replace",
+            edits=[file.edit(place, place + 4, "npu")] if editable else (),
+            subject="torch.device",
+            advice="" if editable else 'compare the types: x.device.type in ("cuda", "npu")',
+        )
+        return
+
+
+def _cuda_device(node: ast.expr, file: PythonFile) -> ast.Constant | None:
+    """The string in ``torch.device("cuda…")``, also where a name is bound to that call."""
+    if isinstance(node, ast.Name):
+        found = file.scope(node).lookup(node.id)
+        values = [binding.value for binding in found[1]] if found is not None else []
+        calls = [value for value in values if isinstance(value, ast.Call)]
+        return _cuda_device(calls[0], file) if len(values) == 1 and calls else None
+    if not isinstance(node, ast.Call) or file.qualname(node.func) != "torch.device" or not node.args:
+        return None
+    first = node.args[0]
+    if isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value.startswith("cuda"):
+        return first
+    return None
+
+
+@rule(
+    "NPU124",
+    "triton-detection",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=("has_triton",),
+    style="auto",
+    source="torch_npu/contrib/transfer_to_npu.py: _patch_has_triton",
+)
+def triton_detection(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """``transfer_to_npu`` makes torch say that triton is not there, also where triton-ascend is."""
+    if file.plan.style != "auto":
+        return
+    name = file.qualname(node.func) or ""
+    if not name.startswith("torch.") or not name.endswith(".has_triton"):
+        return
+    if not any(patched.endswith(".has_triton") for patched in file.release.transfer_patches):
+        return
+    yield file.report(
+        node,
+        f"transfer_to_npu makes {name}() answer no",
+        subject=name,
+        advice="ask importlib.util.find_spec('triton') where triton-ascend is meant",
+    )

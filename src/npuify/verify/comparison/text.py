@@ -1,0 +1,92 @@
+"""A comparison as text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .result import Comparison, Difference, Point, Side
+
+_WORST = 8
+_SHOWN = 12
+
+
+def side_in_short(side: Side) -> str:
+    """One line on a capture."""
+    name = f" ({side.device_name})" if side.device_name else ""
+    npu = f", torch_npu {side.torch_npu}" if side.torch_npu else ""
+    ranks = f", {side.ranks} processes" if side.ranks > 1 else ""
+    steps = f"{side.steps} step{'s' if side.steps != 1 else ''}"
+    torch = f", torch {side.torch}" if side.torch else ""
+    device = side.device or "device not known"
+    return f"{side.source}: {device}{name}{torch}{npu}, {steps}{ranks}, {side.calls} calls"
+
+
+def lines_of(difference: Difference) -> list[str]:
+    """A difference, told in some lines."""
+    place = f" ({difference.place})" if difference.place else ""
+    rank = f", rank {difference.rank}" if difference.rank else ""
+    phase = f" {difference.phase}" if difference.phase else ""
+    rows = [f"{difference.name}{place}, step {difference.step}{phase}{rank}", f"  {difference.message}"]
+    if difference.where:
+        rows.append(f"  where: {difference.where}")
+    for one in difference.explanations:
+        word = "expected" if one.expected else "look at"
+        rows.append(f"  {word}: {one.text} [{one.evidence.value}]")
+    return rows
+
+
+def worst(points: tuple[Point, ...], direction: str, count: int = _WORST) -> list[Point]:
+    """The points with the largest errors of one direction, each module once."""
+    found: dict[str, Point] = {}
+    for point in sorted((one for one in points if one.direction == direction), key=lambda one: -one.error):
+        found.setdefault(point.name, point)
+    return [point for point in found.values() if point.error > 0][:count]
+
+
+def number(value: float | None) -> str:
+    """An error as a person reads it."""
+    if value is None:
+        return "-"
+    return "infinite" if value >= 1e30 else "0" if value == 0 else f"{value:.2g}"
+
+
+def lines(result: Comparison) -> Iterator[str]:
+    """The whole text, line by line."""
+    yield ("agree: " if result.agrees else "differ: ") + result.verdict
+    yield f"  A  {side_in_short(result.a)}"
+    yield f"  B  {side_in_short(result.b)}"
+    if result.first is not None:
+        yield ""
+        yield "The first difference:"
+        yield from (f"  {line}" for line in lines_of(result.first))
+    others = [one for one in result.differences if one is not result.first]
+    if others:
+        yield ""
+        yield "Also, and often what follows from it:" if result.first is not None else "Worth knowing:"
+        for one in others[:_SHOWN]:
+            yield from (f"  {line}" for line in [f"[{one.severity}] {lines_of(one)[0]}", *lines_of(one)[1:]])
+        if len(others) > _SHOWN:
+            yield f"  and {len(others) - _SHOWN} more (--format json has them)"
+    for direction, title in (("forward", "Largest errors of results"), ("backward", "Largest errors of gradients")):
+        rows = worst(result.points, direction)
+        if rows:
+            yield ""
+            yield f"{title}:    error    given    limit   cosine  module"
+            for point in rows:
+                cosine = "-" if point.cosine is None else f"{point.cosine:.6f}"
+                mark = "  ← amplified" if point.amplified else ""
+                yield (
+                    f"{number(point.error):>{len(title) + 9}} {number(point.before):>8} {number(point.limit):>8} "
+                    f"{cosine:>8}  {point.name}{mark}"
+                )
+    if result.losses:
+        yield ""
+        yield "Loss:"
+        for loss in result.losses[:_SHOWN]:
+            yield f"  step {loss.step}: A {loss.a:.7g}, B {loss.b:.7g} (relative error {number(loss.relative_error)})"
+    if result.remarks:
+        yield ""
+        yield from (f"* {remark}" for remark in result.remarks)

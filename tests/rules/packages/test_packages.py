@@ -1,0 +1,83 @@
+"""Which imports are told of, how loudly, and that the table names only things that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from npuify import knowledge
+from npuify.knowledge.hand_written import DATA, read_rows
+from npuify.knowledge.schema import PackageFact
+from npuify.model import NpuifyError, Safety
+
+from ...harness import RELEASE, findings
+
+CASES = Path(__file__).parents[2] / "cases" / "NPU620"
+
+
+def _told(text: str, root: Path | None = None, name: str = "program.py") -> list[tuple[str, str]]:
+    found = findings(text, root=root, name=name)
+    assert all(item.safety is Safety.MANUAL and item.advice for item in found if item.code == "NPU620")
+    return [(item.subject, item.severity.value) for item in found if item.code == "NPU620"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import xformers\n", [("xformers", "error")]),
+        ("import xformers.ops as xops\n", [("xformers.ops", "error")]),
+        ("from nvidia.dali import pipeline_def\n", [("nvidia.dali.pipeline_def", "error")]),
+        ("from nvidia import dali\n", [("nvidia.dali", "error")]),
+        ("from numba import cuda, njit\n", [("numba.cuda", "error")]),
+        ("from numba import njit\n", []),
+        ("from cuda import cudart\n", [("cuda.cudart", "error")]),
+        ("import cuda\n", []),
+        ("import triton\nimport triton.language as tl\n", [("triton", "warning")]),
+        ("import deepspeed\n", [("deepspeed", "info")]),
+        ("import flash_attn\nfrom flash_attn import flash_attn_func\n", [("flash_attn", "error")]),
+        ("def work():\n    import cupy\n", [("cupy", "warning")]),
+        ("try:\n    import pynvml\nexcept ImportError:\n    pynvml = None\n", [("pynvml", "info")]),
+        ("try:\n    import pynvml\nexcept ImportError:\n    raise SystemExit('no')\n", [("pynvml", "error")]),
+        ("try:\n    import pynvml\nfinally:\n    print()\n", [("pynvml", "error")]),
+        ("if is_xformers_available():\n    import xformers\n", [("xformers", "info")]),
+        (
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import cupy\n",
+            [("cupy", "info")],
+        ),
+        ("import faiss\nfaiss.index_cpu_to_gpu(a, 0, b)\n", [("faiss.index_cpu_to_gpu", "error")]),
+        ("import faiss\nfaiss.GpuIndexFlatIP(a)\n", [("faiss.GpuIndexFlatIP", "error")]),
+        ("import torch\ntorch._C._cuda_getDeviceCount()\n", [("torch._C._cuda_getDeviceCount", "error")]),
+    ],
+)
+def test_imports(text: str, expected: list[tuple[str, str]]) -> None:
+    assert _told(text) == expected
+
+
+@pytest.mark.parametrize("path", sorted(CASES.glob("*.in.py")), ids=lambda path: path.name)
+def test_cases_are_silent(path: Path) -> None:
+    assert _told(path.read_text("utf-8")) == []
+
+
+def test_own_package_of_that_name(tmp_path: Path) -> None:
+    (tmp_path / "apex").mkdir()
+    for name in ("apex/__init__.py", "apex/amp.py", "train.py"):
+        (tmp_path / name).write_text("from apex import amp\n")
+    assert _told("from apex import amp\n", tmp_path, "train.py") == []
+    assert _told("from apex import amp\n", tmp_path, "apex/amp.py") == []
+
+
+def test_names_in_advice_exist() -> None:
+    table = knowledge.load(RELEASE)
+    for row in set(knowledge.packages().values()):
+        for name in re.findall(r"\btorch(?:_npu|\.npu)(?:\.\w+)+", row.advice):
+            assert table.has(name), f"{row.package}: {name}"
+
+
+def test_a_bad_row_is_named(tmp_path: Path) -> None:
+    good = (DATA / "packages.toml").read_text("utf-8")
+    path = tmp_path / "packages.toml"
+    path.write_text(good.replace('status = "none"', 'status = "nowhere"', 1), "utf-8")
+    with pytest.raises(NpuifyError, match="Invalid enum value"):
+        read_rows(path, "package", PackageFact)
