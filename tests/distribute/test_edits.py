@@ -9,11 +9,11 @@ import pytest
 
 import npuify
 from npuify.distribute.codes import CODES
-from npuify.distribute.convert import Wishes, distribute, is_refused
+from npuify.distribute.convert import ConversionOptions, distribute, is_refused
 from npuify.model import NpuifyError, Safety, Severity
 from tests.distribute.conversion import OPTIONS, convert, training
 
-KEEP = Wishes(entry="train.py", keep_global_batch=True)
+KEEP = ConversionOptions(entry="train.py", keep_global_batch=True)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_the_global_batch_is_kept_where_that_is_asked_for(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("rule", ["linear", "sqrt"])
 def test_the_learning_rate_is_scaled_where_that_is_asked_for(tmp_path: Path, rule: str) -> None:
-    converted = convert(tmp_path, training(), Wishes(entry="train.py", scale_lr=rule))
+    converted = convert(tmp_path, training(), ConversionOptions(entry="train.py", scale_lr=rule))
     assert f'lr=npu_distributed.scaled_lr(0.1, "{rule}")' in converted.text
     assert "scaled_lr" not in convert(tmp_path, training()).text
 
@@ -132,9 +132,9 @@ def test_models_of_an_object_and_of_functions_in_other_files(tmp_path: Path) -> 
 
 
 def test_wanted_and_unknown_models(tmp_path: Path) -> None:
-    assert "wrap(model)" in convert(tmp_path, training(), Wishes(entry="train.py", model="model")).text
+    assert "wrap(model)" in convert(tmp_path, training(), ConversionOptions(entry="train.py", model="model")).text
     with pytest.raises(NpuifyError, match="no model of the name other"):
-        convert(tmp_path, training(), Wishes(entry="train.py", model="other"))
+        convert(tmp_path, training(), ConversionOptions(entry="train.py", model="other"))
 
 
 @pytest.mark.parametrize(
@@ -361,12 +361,12 @@ def test_a_copy_is_written_whole_with_the_helper_module_beside_the_entry_point(t
     source, target = tmp_path / "source", tmp_path / "target"
     (source / "tools").mkdir(parents=True)
     (source / "tools" / "train.py").write_text(training())
-    result = distribute(source, target, Wishes(entry="tools/train.py"), OPTIONS)
+    result = distribute(source, target, ConversionOptions(entry="tools/train.py"), OPTIONS)
     assert (target / "tools" / "npu_distributed.py").is_file()
     assert (target / "npuify-report").is_dir()
     assert "tools/npu_distributed.py" in result.changed_files
     assert (source / "tools" / "train.py").read_text() == training()
-    again = distribute(target, tmp_path / "again", Wishes(entry="tools/train.py"), OPTIONS)
+    again = distribute(target, tmp_path / "again", ConversionOptions(entry="tools/train.py"), OPTIONS)
     assert is_refused(again)
     assert not (tmp_path / "again").exists()
 
@@ -485,7 +485,7 @@ def test_counts_that_are_shown_while_training_are_those_of_all_cards(tmp_path: P
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 def test_line_ends_stay(tmp_path: Path, ends: str) -> None:
     (tmp_path / "train.py").write_bytes(training().replace("\n", ends).encode())
-    distribute(tmp_path / "train.py", tmp_path / "out", Wishes(entry="train.py"), OPTIONS)
+    distribute(tmp_path / "train.py", tmp_path / "out", ConversionOptions(entry="train.py"), OPTIONS)
     data = (tmp_path / "out" / "train.py").read_bytes()
     assert data.count(b"\r\n") == (data.count(b"\n") if ends == "\r\n" else 0)
 

@@ -84,7 +84,7 @@ def distribute(
     """
     from npuify.cli.output import put_migration
     from npuify.cli.progress import progress
-    from npuify.distribute.convert import Wishes, is_refused
+    from npuify.distribute.convert import ConversionOptions, is_refused
     from npuify.distribute.convert import distribute as convert
     from npuify.model import NpuifyError
     from npuify.report.summary import nothing_left
@@ -99,7 +99,7 @@ def distribute(
             )
         entry = source.name
     options = settings([source], torch_npu=torch_npu, exclude=exclude, unsafe=unsafe, style="npu", jobs=jobs)
-    wishes = Wishes(
+    conversion = ConversionOptions(
         entry=entry,
         model=model,
         sync_batchnorm=sync_batchnorm,
@@ -108,7 +108,7 @@ def distribute(
         complete=complete,
     )
     with progress("Migrating") as show:
-        result = convert(source, destination, wishes, options, mode=mode, force=force, progress=show)
+        result = convert(source, destination, conversion, options, mode=mode, force=force, progress=show)
     put_migration(result, format.value, output, as_patch=diff)
     would_change = check and bool(result.changed_files)
     remain = is_refused(result) or would_change or not nothing_left(result)

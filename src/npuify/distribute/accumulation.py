@@ -9,7 +9,7 @@ from npuify.distribute.edits import Unprovable
 from npuify.distribute.loops import inside
 
 if TYPE_CHECKING:
-    from npuify.distribute.edits import Page
+    from npuify.distribute.edits import Draft
     from npuify.distribute.flow import Flow
     from npuify.distribute.loops import Loops, Pass
     from npuify.distribute.models import Models
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from npuify.model import Edit
 
 
-def gather_once(flow: Flow, loops: Loops, models: Models, page: Page) -> None:
+def gather_once(flow: Flow, loops: Loops, models: Models, draft: Draft) -> None:
     """Put forward and backward of steps that only accumulate under ``no_sync``."""
     for one in loops.passes:
         if not one.trains:
@@ -27,13 +27,13 @@ def gather_once(flow: Flow, loops: Loops, models: Models, page: Page) -> None:
             continue
         message = "accumulated gradients are gathered once, in the step that the optimizer takes"
         try:
-            edits = _edits(one, test, models, page)
-            page.done("NPU359", one.unit, test, message, edits)
+            edits = _edits(one, test, models, draft)
+            draft.done("NPU359", one.unit, test, message, edits)
         except Unprovable as problem:
             advice = (
                 f"{problem.message}: put forward and backward under `with npu_distributed.no_sync(model, until=…):`"
             )
-            page.left("NPU359", one.unit, test, "gradients are gathered in every step, which costs time only", advice)
+            draft.left("NPU359", one.unit, test, "gradients are gathered in every step, which costs time only", advice)
 
 
 def _steps(node: ast.AST, unit: Unit, flow: Flow) -> bool:
@@ -64,7 +64,7 @@ def _last_of_group(one: Pass, flow: Flow, loops: Loops) -> ast.expr | None:
     return None
 
 
-def _edits(one: Pass, test: ast.expr, models: Models, page: Page) -> list[Edit]:
+def _edits(one: Pass, test: ast.expr, models: Models, draft: Draft) -> list[Edit]:
     loop, unit = one.node, one.unit
     names = {unit.source.code(call.func) for call, where in models.uses if where is unit and inside(call, loop)}
     if len(names) != 1:
@@ -92,4 +92,4 @@ def _edits(one: Pass, test: ast.expr, models: Models, page: Page) -> list[Edit]:
     head = f"with npu_distributed.no_sync({names.pop()}, until={unit.source.code(test)}):"
     if "\n" in head:
         raise Unprovable(test, "the condition goes over several lines")
-    return list(page.pencil(unit).under(loop.body[first[0]], loop.body[last[-1]], head))
+    return list(draft.editor(unit).under(loop.body[first[0]], loop.body[last[-1]], head))

@@ -10,7 +10,7 @@ from npuify.distribute.loops import inside
 from npuify.model import Severity
 
 if TYPE_CHECKING:
-    from npuify.distribute.edits import Page
+    from npuify.distribute.edits import Draft
     from npuify.distribute.flow import Flow, Thing
     from npuify.distribute.loops import Loop, Loops, Pass
     from npuify.distribute.models import Models
@@ -25,7 +25,7 @@ _BY_HAND = (
 
 
 def share_out(
-    flow: Flow, loops: Loops, models: Models, page: Page, *, keep_global_batch: bool, data_parallel: bool = False
+    flow: Flow, loops: Loops, models: Models, draft: Draft, *, keep_global_batch: bool, data_parallel: bool = False
 ) -> None:
     """Give the training loaders samplers, and set their epoch.
 
@@ -35,17 +35,17 @@ def share_out(
     loaders: dict[ast.AST, Thing] = {}
     for one in loops.passes:
         if one.trains and one.data is None:
-            _made_by_hand(one, flow, models, page)
+            _made_by_hand(one, flow, models, draft)
         for thing in one.loaders if one.trains else ():
             loaders[thing.node] = thing
     for thing in sorted(loaders.values(), key=lambda item: (item.unit.relative, item.node.lineno)):  # type: ignore[attr-defined]
-        share_out_one(thing, flow, page, keep=keep_global_batch, data_parallel=data_parallel)
+        share_out_one(thing, flow, draft, keep=keep_global_batch, data_parallel=data_parallel)
     for one in loops.passes:
         if one.trains and one.data is not None and not all(_is_stream(thing, flow) for thing in one.loaders):
-            set_epoch_of(one, flow, loops, page)
+            set_epoch_of(one, flow, loops, draft)
 
 
-def _made_by_hand(one: Pass, flow: Flow, models: Models, page: Page) -> None:
+def _made_by_hand(one: Pass, flow: Flow, models: Models, draft: Draft) -> None:
     """Batches that come from no DataLoader: say where the program makes them, and what to add there."""
     message = "batches do not come from a DataLoader here, so that every process would train on the same ones"
     regions = [(one.node, one.unit), *((item, flow.unit_with(item)) for item in flow.reached([one.node]))]
@@ -64,9 +64,9 @@ def _made_by_hand(one: Pass, flow: Flow, models: Models, page: Page) -> None:
                     f"where the first dimension is the batch, add below it: {text} = npu_distributed.own_part({text}); "
                     f"then all cards share the batch. Or {_BY_HAND}"
                 )
-                page.left("NPU353", unit, node, message, advice)
+                draft.left("NPU353", unit, node, message, advice)
                 return
-    page.left("NPU353", one.unit, one.node, message, _BY_HAND)
+    draft.left("NPU353", one.unit, one.node, message, _BY_HAND)
 
 
 def _is_stream(thing: Thing, flow: Flow) -> bool:
@@ -75,12 +75,12 @@ def _is_stream(thing: Thing, flow: Flow) -> bool:
     return dataset is not None and bool(flow.of_kind(dataset, thing.unit, "iterable"))
 
 
-def share_out_one(thing: Thing, flow: Flow, page: Page, *, keep: bool, data_parallel: bool = False) -> None:
+def share_out_one(thing: Thing, flow: Flow, draft: Draft, *, keep: bool, data_parallel: bool = False) -> None:
     """Give one training loader a sampler, or say what has to be done."""
     call, unit = thing.node, thing.unit
     assert isinstance(call, ast.Call)
     if thing.definition is not None and flow.kind_of_class(thing.definition, unit) == "loader":  # type: ignore[arg-type]
-        page.left(
+        draft.left(
             "NPU353",
             unit,
             call,
@@ -89,24 +89,24 @@ def share_out_one(thing: Thing, flow: Flow, page: Page, *, keep: bool, data_para
             "DataLoader.__init__ with shuffle=False",
         )
         return
-    pencil = page.pencil(unit)
+    editor = draft.editor(unit)
     dataset = _argument(call, 0, "dataset")
     if dataset is not None and flow.of_kind(dataset, unit, "iterable"):
-        _stream(call, dataset, flow, unit, page)
+        _stream(call, dataset, flow, unit, draft)
         return
-    global_batch(call, unit, page, keep, data_parallel)
-    explicit = _explicit_sampler(call, dataset, flow, unit, page, keep)
+    global_batch(call, unit, draft, keep, data_parallel)
+    explicit = _explicit_sampler(call, dataset, flow, unit, draft, keep)
     if explicit is not None:
         edits, order = explicit
         message = f"each process trains on its own part of the samples; {order}"
     else:
         tail = ", keep_global_batch=True)" if keep else ")"
-        edits = pencil.around(call, "npu_distributed.shard(", tail)
+        edits = editor.around(call, "npu_distributed.shard(", tail)
         message = "each process trains on its own part of the samples, in the loader's own order"
-    page.done("NPU353", unit, call, message, edits, subject="torch.utils.data.DataLoader")
+    draft.done("NPU353", unit, call, message, edits, subject="torch.utils.data.DataLoader")
 
 
-def _stream(call: ast.Call, dataset: ast.expr, flow: Flow, unit: Unit, page: Page) -> None:
+def _stream(call: ast.Call, dataset: ast.expr, flow: Flow, unit: Unit, draft: Draft) -> None:
     """Say where an IterableDataset gives its samples, and what to write there."""
     message = "the data set is an IterableDataset, which no sampler can share out"
     part = "npu_distributed.rank(), None, npu_distributed.world_size())"
@@ -118,13 +118,13 @@ def _stream(call: ast.Call, dataset: ast.expr, flow: Flow, unit: Unit, page: Pag
             where = flow.unit_with(method)
             code = where.source.code
             text = f"for {code(loops[0].target)} in itertools.islice({code(loops[0].iter)}, {part}:"
-            page.left("NPU353", where, loops[0], message, f"every world_size()-th sample only: {text}{tail}")
+            draft.left("NPU353", where, loops[0], message, f"every world_size()-th sample only: {text}{tail}")
             return
     advice = f"in its __iter__ give only every world_size()-th sample: itertools.islice(samples, {part}{tail}"
-    page.left("NPU353", unit, call, message, advice)
+    draft.left("NPU353", unit, call, message, advice)
 
 
-def global_batch(call: ast.Call, unit: Unit, page: Page, keep: bool, data_parallel: bool = False) -> None:
+def global_batch(call: ast.Call, unit: Unit, draft: Draft, keep: bool, data_parallel: bool = False) -> None:
     given = _argument(call, 1, "batch_size")
     size = unit.source.code(given) if given is not None else "the loader's batch size"
     if keep:
@@ -139,7 +139,7 @@ def global_batch(call: ast.Call, unit: Unit, page: Page, keep: bool, data_parall
         if data_parallel:
             message += "; under DataParallel it was the batch of all cards together"
             advice = "to have the batch that DataParallel had: --global-batch keep"
-    page.left("NPU360", unit, call, message, advice, Severity.INFO)
+    draft.left("NPU360", unit, call, message, advice, Severity.INFO)
 
 
 def _argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
@@ -149,7 +149,7 @@ def _argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
 
 
 def _explicit_sampler(
-    call: ast.Call, dataset: ast.expr | None, flow: Flow, unit: Unit, page: Page, keep: bool
+    call: ast.Call, dataset: ast.expr | None, flow: Flow, unit: Unit, draft: Draft, keep: bool
 ) -> tuple[list[Edit], str] | None:
     """The edits that give a plain loader a sampler of its own; None where its arguments are not all written there."""
     if unit.qualname(call.func).rpartition(".")[2] != "DataLoader" or len(call.args) > 3:
@@ -165,23 +165,23 @@ def _explicit_sampler(
     shuffle, drop = _argument(call, 2, "shuffle"), _argument(call, 8, "drop_last")
     if not all(one is None or _is_plain(one) for one in (shuffle, drop)):
         return None
-    code, pencil = unit.source.code, page.pencil(unit)
+    code, editor = unit.source.code, draft.editor(unit)
     said = code(shuffle) if shuffle is not None else "False"
     text = f"sampler=npu_distributed.sampler({code(dataset)}, shuffle={said}"
     text += f", drop_last={code(drop)})" if drop is not None else ")"
     if "shuffle" in names:
-        edits = [pencil.replace(names["shuffle"], text)]
+        edits = [editor.replace(names["shuffle"], text)]
     elif shuffle is not None:
         if len(call.args) != 3:
             return None
-        edits = [pencil.replace(shuffle, text)]
+        edits = [editor.replace(shuffle, text)]
     else:
         try:
-            edits = [pencil.argument(call, text)]
+            edits = [editor.argument(call, text)]
         except Unprovable:
             return None
     if keep and size is not None:
-        edits += pencil.around(size, "npu_distributed.per_card(")
+        edits += editor.around(size, "npu_distributed.per_card(")
     return edits, f"shuffle={said}" + (f", drop_last={code(drop)}" if drop is not None else "") + " as before"
 
 
@@ -194,16 +194,16 @@ def _is_plain(node: ast.expr) -> bool:
 # --- the epoch ------------------------------------------------------------------------------------------------------
 
 
-def set_epoch_of(one: Pass, flow: Flow, loops: Loops, page: Page) -> None:
+def set_epoch_of(one: Pass, flow: Flow, loops: Loops, draft: Draft) -> None:
     """Set the epoch of a loader that trains."""
     assert one.data is not None
-    unit, pencil = one.unit, page.pencil(one.unit)
+    unit, editor = one.unit, draft.editor(one.unit)
     message = "the samples come in another order in each epoch"
     around = _epoch_loop(one, loops)
     try:
         if one.iterator is not None:
             text = f"npu_distributed.set_epoch({unit.source.code(one.data)})"
-            page.done("NPU354", unit, one.iterator, message, [pencil.directly_before(one.iterator, text)])
+            draft.done("NPU354", unit, one.iterator, message, [editor.directly_before(one.iterator, text)])
             return
         if around is None:
             return
@@ -212,16 +212,16 @@ def set_epoch_of(one: Pass, flow: Flow, loops: Loops, page: Page) -> None:
         number = _number(epochs)
         if loader is not None and number is not None:
             text = f"npu_distributed.set_epoch({loader}, {number})"
-            edit = page.pencil(where).first_in(epochs.body, text)
-            page.done("NPU354", where, epochs, f"{message} ({number})", [edit])
+            edit = draft.editor(where).first_in(epochs.body, text)
+            draft.done("NPU354", where, epochs, f"{message} ({number})", [edit])
         else:
             if not _is_plain(one.data):
                 raise Unprovable(one.data, "give the loader a name before the loop")
             text = f"npu_distributed.set_epoch({unit.source.code(one.data)})"
-            page.done("NPU354", unit, one.node, message, [pencil.directly_before(one.node, text)])
+            draft.done("NPU354", unit, one.node, message, [editor.directly_before(one.node, text)])
     except Unprovable as problem:
         advice = f"{problem.message}; call npu_distributed.set_epoch(loader, epoch) before each epoch"
-        page.left("NPU354", unit, one.node, "the epoch of the loader is not set", advice)
+        draft.left("NPU354", unit, one.node, "the epoch of the loader is not set", advice)
 
 
 def _epoch_loop(one: Pass, loops: Loops) -> tuple[Loop, Unit] | None:

@@ -13,7 +13,7 @@ from npuify.model import Severity
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.distribute.edits import Page
+    from npuify.distribute.edits import Draft
     from npuify.distribute.flow import Flow
     from npuify.distribute.loops import Loops, Pass
 
@@ -28,13 +28,13 @@ class NotShared(Exception):
     """Why an evaluation cannot be shared out."""
 
 
-def share_evaluation(flow: Flow, loops: Loops, page: Page) -> None:
+def share_evaluation(flow: Flow, loops: Loops, draft: Draft) -> None:
     """Edit the evaluations that can be shared out, and say of the others why they are not."""
     training = {thing.node for one in loops.passes if one.trains for thing in one.loaders}
     for one in loops.passes:
         if one.trains or one.data is None or not _evaluates(one, flow, loops):
             continue
-        unit, pencil = one.unit, page.pencil(one.unit)
+        unit, editor = one.unit, draft.editor(one.unit)
         try:
             if not isinstance(one.node, ast.For) or one.iterator is not None:
                 raise NotShared("its batches are taken by next()")
@@ -48,20 +48,20 @@ def share_evaluation(flow: Flow, loops: Loops, page: Page) -> None:
             sums, lists = _results(one.node, one, flow, loops)
             counter = _enumerate(one)
             if counter is not None:
-                edits = [pencil.replace(counter.func, "npu_distributed.numbered")]
+                edits = [editor.replace(counter.func, "npu_distributed.numbered")]
             else:
-                edits = pencil.around(one.data, "npu_distributed.my_batches(")
+                edits = editor.around(one.data, "npu_distributed.my_batches(")
             lines = [f"{', '.join(sums)} = npu_distributed.total({', '.join(sums)})"] if sums else []
             lines += [f"{name} = npu_distributed.gathered({name})" for name in lists]
-            edits.append(pencil.after(one.node, *lines))
+            edits.append(editor.after(one.node, *lines))
             what = ", ".join([*sums, *lists])
             message = f"each process evaluates its own batches, every batch once; {what} are those of all processes"
-            page.done("NPU355", unit, one.node, message, edits)
-            page.meet(unit, one.node)
+            draft.done("NPU355", unit, one.node, message, edits)
+            draft.meet(unit, one.node)
         except (NotShared, Unprovable) as problem:
             message = f"every process evaluates everything, and gets the same numbers: {problem}"
             advice = "nothing has to be done; it takes as long as on one card"
-            page.left("NPU355", unit, one.node, message, advice, Severity.INFO)
+            draft.left("NPU355", unit, one.node, message, advice, Severity.INFO)
 
 
 def _evaluates(one: Pass, flow: Flow, loops: Loops) -> bool:

@@ -12,7 +12,7 @@ from npuify.distribute.loops import inside
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.distribute.edits import Page
+    from npuify.distribute.edits import Draft
     from npuify.distribute.flow import Flow, Function, Thing
     from npuify.distribute.loops import Loops
     from npuify.distribute.program import Unit
@@ -301,7 +301,7 @@ def _is_list(thing: Thing) -> bool:
     return isinstance(thing.node, ast.Call) and getattr(thing.node.func, "attr", "") in ("ModuleList", "ModuleDict")
 
 
-def replace_data_parallel(flow: Flow, page: Page) -> bool:
+def replace_data_parallel(flow: Flow, draft: Draft) -> bool:
     """Take ``DataParallel`` from around models; what is inside it stays.
 
     Returns:
@@ -312,7 +312,7 @@ def replace_data_parallel(flow: Flow, page: Page) -> bool:
         for node in unit.nodes:
             if not isinstance(node, ast.Call) or unit.qualname(node.func) not in DATA_PARALLEL or not node.args:
                 continue
-            pencil = page.pencil(unit)
+            editor = draft.editor(unit)
             statement = unit.statement(node)
             inner = unit.source.code(node.args[0])
             wrapped |= {thing.node for thing in flow.of_kind(node.args[0], unit, "model")}
@@ -330,16 +330,16 @@ def replace_data_parallel(flow: Flow, page: Page) -> bool:
                         if not is_elif:
                             doomed = parent
                     if len(unit.block(doomed)[0]) > 1:
-                        page.done("NPU364", unit, node, message, [pencil.delete(doomed)])
+                        draft.done("NPU364", unit, node, message, [editor.delete(doomed)])
                         continue
-                page.done("NPU364", unit, node, message, [pencil.replace(node, inner)])
+                draft.done("NPU364", unit, node, message, [editor.replace(node, inner)])
             except Unprovable as problem:
-                page.left("NPU364", unit, node, message, problem.message)
-    _without_module(wrapped, flow, page)
+                draft.left("NPU364", unit, node, message, problem.message)
+    _without_module(wrapped, flow, draft)
     return bool(wrapped)
 
 
-def _without_module(wrapped: set[ast.AST], flow: Flow, page: Page) -> None:
+def _without_module(wrapped: set[ast.AST], flow: Flow, draft: Draft) -> None:
     """``model.module``, which was the model inside of DataParallel, is the model itself now."""
     for unit in flow.program.units:
         for node in unit.nodes:
@@ -353,9 +353,9 @@ def _without_module(wrapped: set[ast.AST], flow: Flow, page: Page) -> None:
             )
             if asked or not things or not all(thing.node in wrapped for thing in things):
                 continue
-            pencil = page.pencil(unit)
-            edit = pencil.remove(unit.source.end(node.value), unit.source.end(node))
-            page.done(
+            editor = draft.editor(unit)
+            edit = editor.remove(unit.source.end(node.value), unit.source.end(node))
+            draft.done(
                 "NPU364", unit, node, "without DataParallel the model is no longer in its attribute module", [edit]
             )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.model import Severity
 
 if TYPE_CHECKING:
-    from npuify.distribute.edits import Page
+    from npuify.distribute.edits import Draft
     from npuify.distribute.flow import Flow
     from npuify.distribute.loops import Loops
     from npuify.distribute.program import Program, Unit
@@ -59,39 +59,39 @@ _TRAINERS = {
 HELPER = "npu_distributed"
 
 
-def refuse_at_sight(program: Program, page: Page) -> bool:
+def refuse_at_sight(program: Program, draft: Draft) -> bool:
     """Say what speaks against a conversion and is seen without following anything; False where nothing does."""
     for unit in program.units:
         for node in unit.nodes:
-            _refuse_node(node, unit, page)
-    _refuse_several_cards(program, page)
-    _refuse_environments(program, page)
-    return bool(page.findings)
+            _refuse_node(node, unit, draft)
+    _refuse_several_cards(program, draft)
+    _refuse_environments(program, draft)
+    return bool(draft.findings)
 
 
-def refuse(program: Program, flow: Flow, loops: Loops, page: Page) -> bool:
+def refuse(program: Program, flow: Flow, loops: Loops, draft: Draft) -> bool:
     """Say what else speaks against a conversion; False where nothing does."""
     for unit in program.units:
         for node in unit.nodes:
-            _refuse_shared_model(node, unit, flow, page)
-    _refuse_steps_of_environments(loops, page)
-    if not page.findings and not loops.backwards:
-        page.left(
+            _refuse_shared_model(node, unit, flow, draft)
+    _refuse_steps_of_environments(loops, draft)
+    if not draft.findings and not loops.backwards:
+        draft.left(
             "NPU395",
             program.entry,
             program.entry.source.tree,
             "no training is found: neither this file nor one of the project that it imports calls backward()",
             "name the file that is started to train with --entry",
         )
-    return bool(page.findings)
+    return bool(draft.findings)
 
 
-def _refuse_node(node: ast.AST, unit: Unit, page: Page) -> None:
+def _refuse_node(node: ast.AST, unit: Unit, draft: Draft) -> None:
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         names = [alias.name for alias in node.names]
         module = getattr(node, "module", None) or ""
         if HELPER in (*names, module.rpartition(".")[2]):
-            page.left(
+            draft.left(
                 "NPU392",
                 unit,
                 node,
@@ -100,13 +100,13 @@ def _refuse_node(node: ast.AST, unit: Unit, page: Page) -> None:
             )
         elif any(one.split(".")[0] == "horovod" for one in (*names, module)):
             advice = "Horovod has no support for NPUs: take its calls out, and convert the single-card program"
-            page.left("NPU392", unit, node, "the program is distributed by Horovod", advice)
+            draft.left("NPU392", unit, node, "the program is distributed by Horovod", advice)
         return
     if isinstance(node, (ast.For, ast.While)):
-        _refuse_process_for_each_card(node, unit, page)
+        _refuse_process_for_each_card(node, unit, draft)
     trainer = next((unit.qualname(base) for base in getattr(node, "bases", ()) if unit.qualname(base) in _TRAINERS), "")
     if trainer:
-        page.left(
+        draft.left(
             "NPU380",
             unit,
             node,
@@ -117,7 +117,7 @@ def _refuse_node(node: ast.AST, unit: Unit, page: Page) -> None:
     if isinstance(node, ast.ClassDef) and any(unit.qualname(base) == "torch.autograd.Function" for base in node.bases):
         for call in ast.walk(node):
             if isinstance(call, ast.Call) and unit.qualname(call.func).startswith("torch.distributed."):
-                page.left(
+                draft.left(
                     "NPU391",
                     unit,
                     call,
@@ -133,7 +133,7 @@ def _refuse_node(node: ast.AST, unit: Unit, page: Page) -> None:
     if name.startswith(("pytorch_lightning.", "lightning.")) and ".Trainer." in f"{name}.":
         name = "pytorch_lightning.Trainer"  # however it is reached, and Trainer.from_argparse_args
     if name in _GROUPS:
-        page.left(
+        draft.left(
             "NPU392",
             unit,
             node,
@@ -142,7 +142,7 @@ def _refuse_node(node: ast.AST, unit: Unit, page: Page) -> None:
             "what it lacks",
         )
     elif name.startswith("torch.distributed.") and name.rpartition(".")[2] not in _ASKING:
-        page.left(
+        draft.left(
             "NPU392",
             unit,
             node,
@@ -150,7 +150,7 @@ def _refuse_node(node: ast.AST, unit: Unit, page: Page) -> None:
             "migrate it with `npuify migrate`, and start it with `npuify launch`",
         )
     elif name in _PROCESSES or (name.endswith(".Process") and "multiprocessing" in name):
-        page.left(
+        draft.left(
             "NPU393",
             unit,
             node,
@@ -159,7 +159,7 @@ def _refuse_node(node: ast.AST, unit: Unit, page: Page) -> None:
             "what a program that joins a process group lacks)",
         )
     elif name in _TRAINERS:
-        page.left(
+        draft.left(
             "NPU380",
             unit,
             node,
@@ -168,7 +168,7 @@ def _refuse_node(node: ast.AST, unit: Unit, page: Page) -> None:
             Severity.WARNING,
         )
     elif any(keyword.arg == "device_map" and not _is_none(keyword.value) for keyword in node.keywords):
-        page.left(
+        draft.left(
             "NPU394",
             unit,
             node,
@@ -177,11 +177,11 @@ def _refuse_node(node: ast.AST, unit: Unit, page: Page) -> None:
         )
 
 
-def _refuse_shared_model(node: ast.AST, unit: Unit, flow: Flow, page: Page) -> None:
+def _refuse_shared_model(node: ast.AST, unit: Unit, flow: Flow, draft: Draft) -> None:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "share_memory":
         return
     if flow.of_kind(node.func.value, unit, "model"):
-        page.left(
+        draft.left(
             "NPU393",
             unit,
             node,
@@ -190,7 +190,7 @@ def _refuse_shared_model(node: ast.AST, unit: Unit, flow: Flow, page: Page) -> N
         )
 
 
-def _refuse_process_for_each_card(loop: ast.For | ast.While, unit: Unit, page: Page) -> None:
+def _refuse_process_for_each_card(loop: ast.For | ast.While, unit: Unit, draft: Draft) -> None:
     """A loop that shows each of the processes that it starts another card."""
     inside = list(ast.walk(loop))
     texts = [node.value for node in inside if isinstance(node, ast.Constant) and isinstance(node.value, str)]
@@ -198,7 +198,7 @@ def _refuse_process_for_each_card(loop: ast.For | ast.While, unit: Unit, page: P
         return
     for node in inside:
         if isinstance(node, ast.Call) and unit.qualname(node.func) in _STARTS:
-            page.left(
+            draft.left(
                 "NPU393",
                 unit,
                 node,
@@ -212,7 +212,7 @@ def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def _refuse_several_cards(program: Program, page: Page) -> None:
+def _refuse_several_cards(program: Program, draft: Draft) -> None:
     """Two different cards by number in one program: parts of a model on several cards."""
     seen: dict[str, tuple[ast.AST, Unit]] = {}
     for unit in program.units:
@@ -229,7 +229,7 @@ def _refuse_several_cards(program: Program, page: Page) -> None:
                 seen.setdefault(number, (node, unit))
     if len(seen) > 1:
         node, unit = list(seen.values())[1]
-        page.left(
+        draft.left(
             "NPU394",
             unit,
             node,
@@ -238,14 +238,14 @@ def _refuse_several_cards(program: Program, page: Page) -> None:
         )
 
 
-def _refuse_environments(program: Program, page: Page) -> None:
+def _refuse_environments(program: Program, draft: Draft) -> None:
     for unit in program.units:
         for node in unit.nodes:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and not node.level:
                 names = [node.module or ""]
             if any(name.split(".")[0] in _ENVIRONMENTS for name in names):
-                page.left(
+                draft.left(
                     "NPU390",
                     unit,
                     node,
@@ -257,7 +257,7 @@ def _refuse_environments(program: Program, page: Page) -> None:
                 return
 
 
-def _refuse_steps_of_environments(loops: Loops, page: Page) -> None:
+def _refuse_steps_of_environments(loops: Loops, draft: Draft) -> None:
     for one in loops.passes:
         if not one.trains or one.loaders:
             continue
@@ -266,7 +266,7 @@ def _refuse_steps_of_environments(loops: Loops, page: Page) -> None:
             if unpacked and len(node.targets[0].elts) in (4, 5) and isinstance(node.value, ast.Call):  # type: ignore[attr-defined]
                 called = node.value.func  # type: ignore[attr-defined]
                 if isinstance(called, ast.Attribute) and called.attr == "step":
-                    page.left(
+                    draft.left(
                         "NPU390",
                         one.unit,
                         node,

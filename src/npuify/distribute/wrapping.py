@@ -10,7 +10,7 @@ from npuify.distribute.unused import unused_parameters
 from npuify.model import Edit, Severity
 
 if TYPE_CHECKING:
-    from npuify.distribute.edits import Page
+    from npuify.distribute.edits import Draft
     from npuify.distribute.flow import Flow, Function, Thing
     from npuify.distribute.loops import Loops
     from npuify.distribute.models import Models, Site
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 _QUIET = frozenset("parameters named_parameters state_dict load_state_dict train eval zero_grad to".split())
 
 
-def wrap_models(flow: Flow, loops: Loops, models: Models, page: Page, *, sync_batchnorm: bool) -> None:
+def wrap_models(flow: Flow, loops: Loops, models: Models, draft: Draft, *, sync_batchnorm: bool) -> None:
     """Wrap the models that train, after they are made, moved and loaded, before the training begins."""
     try:
         sites = models.sites()
     except Unprovable as problem:
         unit = next(one for one in flow.program.units if problem.node in one.nodes)
-        _left(unit, problem.node, problem.message, page)
+        _left(unit, problem.node, problem.message, draft)
         return
     if not sites:
         call, unit = loops.backwards[0]
-        _left(unit, call, "which model trains cannot be told; name it with --model", page)
+        _left(unit, call, "which model trains cannot be told; name it with --model", draft)
         return
-    options = "find_unused_parameters=True" if _unused(models, flow, page) else ""
+    options = "find_unused_parameters=True" if _unused(models, flow, draft) else ""
     options += (", " if options and sync_batchnorm else "") + ("sync_batchnorm=True" if sync_batchnorm else "")
     for site in sorted(sites, key=lambda one: (one.unit.relative, one.statement.lineno, one.name)):
-        _wrap(site, options, page)
-    _through_wrapper(flow, loops, models, page)
+        _wrap(site, options, draft)
+    _through_wrapper(flow, loops, models, draft)
 
 
-def _left(unit: Unit, node: ast.AST, reason: str, page: Page) -> None:
-    page.left(
+def _left(unit: Unit, node: ast.AST, reason: str, draft: Draft) -> None:
+    draft.left(
         "NPU351",
         unit,
         node,
@@ -49,28 +49,28 @@ def _left(unit: Unit, node: ast.AST, reason: str, page: Page) -> None:
     )
 
 
-def _wrap(site: Site, options: str, page: Page) -> None:
+def _wrap(site: Site, options: str, draft: Draft) -> None:
     name, more = site.name, f", {options}" if options else ""
     if site.many:
         text = f"{name} = [npu_distributed.wrap(one{more}) for one in {name}]"
     else:
         text = f"{name} = npu_distributed.wrap({name}{more})"
-    pencil = page.pencil(site.unit)
+    editor = draft.editor(site.unit)
     message = f"gradients of {name} are averaged over the processes"
     try:
-        edit = pencil.after(site.statement, text) if site.below else pencil.before(site.statement, text)
-        page.done("NPU351", site.unit, site.statement, message, [edit], subject=name)
+        edit = editor.after(site.statement, text) if site.below else editor.before(site.statement, text)
+        draft.done("NPU351", site.unit, site.statement, message, [edit], subject=name)
     except Unprovable as problem:
-        page.left("NPU351", site.unit, problem.node, f"{name} is not wrapped: {problem.message}", text)
+        draft.left("NPU351", site.unit, problem.node, f"{name} is not wrapped: {problem.message}", text)
 
 
-def _unused(models: Models, flow: Flow, page: Page) -> bool:
+def _unused(models: Models, flow: Flow, draft: Draft) -> bool:
     found = False
     for thing in sorted(models.things, key=lambda one: getattr(one.node, "lineno", 0)):
         reason = unused_parameters(thing, flow)
         if reason is not None:
             found = True
-            page.left(
+            draft.left(
                 "NPU352",
                 reason.unit,
                 reason.node,
@@ -81,7 +81,7 @@ def _unused(models: Models, flow: Flow, page: Page) -> bool:
     return found
 
 
-def _through_wrapper(flow: Flow, loops: Loops, models: Models, page: Page) -> None:
+def _through_wrapper(flow: Flow, loops: Loops, models: Models, draft: Draft) -> None:
     """Methods of a model that compute, other than ``forward``, are called through the wrapper while training."""
     seen: set[ast.AST] = set()
     for region, unit in loops.training:
@@ -105,7 +105,7 @@ def _through_wrapper(flow: Flow, loops: Loops, models: Models, page: Page) -> No
             head = f'npu_distributed.call({base}, "{node.func.attr}"{more}'
             edit = Edit(start, opening, source.segment(start, opening), head)
             message = f"{node.func.attr}() computes without forward(), and its gradients have to be averaged, too"
-            page.done("NPU366", unit, node, message, [edit])
+            draft.done("NPU366", unit, node, message, [edit])
 
 
 def _inside_model(node: ast.AST, unit: Unit, flow: Flow) -> bool:

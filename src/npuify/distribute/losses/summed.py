@@ -9,7 +9,7 @@ from npuify.distribute.losses.known import terms_of
 from npuify.model import Severity
 
 if TYPE_CHECKING:
-    from npuify.distribute.edits import Page
+    from npuify.distribute.edits import Draft
     from npuify.distribute.flow import Flow
     from npuify.distribute.loops import Loops
     from npuify.distribute.program import Unit
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _HOPS = 6
 
 
-def add_up(flow: Flow, loops: Loops, page: Page, *, keep_global_batch: bool) -> None:
+def add_up(flow: Flow, loops: Loops, draft: Draft, *, keep_global_batch: bool) -> None:
     """Multiply summed losses by the number of processes, since gradients are averaged, where the global batch stays."""
     for call, unit in loops.backwards:
         assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
@@ -30,11 +30,11 @@ def add_up(flow: Flow, loops: Loops, page: Page, *, keep_global_batch: bool) -> 
         code = unit.source.code(value)
         if keep_global_batch:
             text = f"{code} * npu_distributed.world_size()"
-            edit = page.pencil(unit).replace(value, text if scaled else f"({text})")
+            edit = draft.editor(unit).replace(value, text if scaled else f"({text})")
             message = f"{code} is a sum over the batch, and gradients are averaged over the processes"
-            page.done("NPU368", unit, call, message, [edit])
+            draft.done("NPU368", unit, call, message, [edit])
         else:
-            page.left(
+            draft.left(
                 "NPU368",
                 unit,
                 call,
