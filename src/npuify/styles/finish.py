@@ -71,10 +71,10 @@ def _finding(diagnostic: Diagnostic, rule: Rule, file: PythonFile) -> Finding:
 
 def _left_to_the_project(diagnostic: Diagnostic) -> Diagnostic:
     return diagnostic._replace(
-        message=f"{diagnostic.message}; left, since the code around it treats the NPU already",
+        message=f"{diagnostic.message}; left unchanged, since the code around it already handles the NPU",
         edits=(),
         severity=Severity.INFO,
-        advice="look whether the project's own support for the NPU is complete here",
+        advice="check that the project's own NPU support is complete here",
         needs_torch_npu=False,
     )
 

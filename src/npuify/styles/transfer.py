@@ -32,9 +32,9 @@ _OPENS = frozenset(("open", "BytesIO", "Path", "PurePath", "get_local_path", "ca
     source="torch_npu/contrib/transfer_to_npu.py: _wrapper_cuda",
 )
 def path_with_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """``transfer_to_npu`` replaces "cuda" in every string that ``torch.load`` gets by position, also in a path.
+    """``transfer_to_npu`` replaces "cuda" in every positional string argument of ``torch.load``, even in a path.
 
-    Passed by keyword, the path stays as it is. Said where the project has such paths.
+    Passed by keyword, the path is unchanged. Reported where the project has such paths.
 
     Before::
 
@@ -68,10 +68,10 @@ def path_with_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         edits.append(file.edit(start, start, f"{parameter}="))
     yield file.report(
         path,
-        f"transfer_to_npu would make npu of cuda in the path that {name} gets by position",
+        f"transfer_to_npu would replace cuda with npu in the path that {name} gets by position",
         edits=edits if len(node.args) <= len(parameters) and not _parenthesised(path, file) else (),
         subject=name,
-        advice="pass the path by keyword, or open the file and pass that",
+        advice="pass the path by keyword, or pass an open file",
     )
 
 
@@ -138,7 +138,7 @@ def device_compared_as_a_whole(node: ast.Compare, file: PythonFile) -> Iterator[
         place = start + text.index("cuda") if "cuda" in text else start
         yield file.report(
             node,
-            "on an NPU no tensor's device is equal to torch.device('cuda'), which transfer_to_npu does not replace",
+            "on an NPU no tensor's device equals torch.device('cuda'), which transfer_to_npu does not replace",
             edits=[file.edit(place, place + 4, "npu")] if editable else (),
             subject="torch.device",
             advice="" if editable else 'compare the types: x.device.type in ("cuda", "npu")',
@@ -171,7 +171,7 @@ def _cuda_device(node: ast.expr, file: PythonFile) -> ast.Constant | None:
     source="torch_npu/contrib/transfer_to_npu.py: _patch_has_triton",
 )
 def triton_detection(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """``transfer_to_npu`` makes torch say that triton is not there, also where triton-ascend is."""
+    """``transfer_to_npu`` makes torch report that Triton is unavailable, even where triton-ascend is installed."""
     if file.plan.style != "auto":
         return
     name = file.qualname(node.func) or ""
@@ -181,7 +181,7 @@ def triton_detection(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         return
     yield file.report(
         node,
-        f"transfer_to_npu makes {name}() answer no",
+        f"transfer_to_npu makes {name}() return False",
         subject=name,
-        advice="ask importlib.util.find_spec('triton') where triton-ascend is meant",
+        advice="use importlib.util.find_spec('triton') to detect triton-ascend",
     )

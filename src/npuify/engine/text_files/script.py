@@ -13,6 +13,7 @@ from npuify.rules.environment.batch_systems import judge_batch_options, judge_co
 from npuify.rules.environment.options import (
     DEVICE,
     NCCL,
+    USE_UNKNOWN,
     counterpart,
     is_backend,
     judge_pair,
@@ -252,5 +253,5 @@ def _judge_values(script: Script, listed: list[Pair], file: TextFile) -> None:
             safety=Safety.SAFE if proven else Safety.REVIEW,
             severity=Severity.ERROR if proven else Severity.WARNING,
             subject="nccl" if backend else "cuda",
-            advice="" if proven else "how the variable is used cannot be told here",
+            advice="" if proven else USE_UNKNOWN,
         )

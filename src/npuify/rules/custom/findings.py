@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def _documentation(node: object, file: object) -> Iterator[object]:
-    """A rule of the user's own, from the file that ``--rules`` names.
+    """A custom rule from the file given with ``--rules``.
 
-    The file is npuify's TOML, or the JSON of the vendor's migration tool. Its edits are made without asking, unless the
-    row says otherwise.
+    The file is npuify's TOML, or the JSON of the vendor's migration tool. Its edits are safe, unless the row says
+    otherwise.
     """
     raise NotImplementedError("rules of the user are applied by their own module")
 
@@ -34,7 +34,7 @@ RULE = list_rule(
         Safety.SAFE,
         Severity.WARNING,
         Evidence.ASSUMED,
-        "the user's own file of rules",
+        "the user's own rules file",
         (),
         (),
         _documentation,

@@ -49,7 +49,7 @@ def _receiver(node: ast.Attribute, file: PythonFile) -> tuple[Safety | None, str
     if not own:
         return Safety.SAFE, ""
     named = ", ".join(sorted({item.qualified.rpartition(".")[2] for item in own})[:3])
-    return Safety.REVIEW, f"; {named} of this project has a {node.attr} of its own, and the object's type is not known"
+    return Safety.REVIEW, f"; this project's {named} defines its own {node.attr}, and the object's type is unknown"
 
 
 def _is_called(node: ast.Attribute, file: PythonFile) -> bool:
@@ -84,7 +84,7 @@ def _of_class(kind: str | None, attribute: str, file: PythonFile) -> tuple[Safet
     if kind in (TENSOR, MODULE):
         return Safety.SAFE, ""
     if kind is None:
-        return Safety.REVIEW, "; the object's type is not known"
+        return Safety.REVIEW, "; the object's type is unknown"
     own = {item.qualified for item in file.project.own_cuda if attribute in item.methods | item.attributes}
     return (None, "") if own and _inherits(kind, own, file) else (Safety.SAFE, "")
 
@@ -110,8 +110,8 @@ def _inherits(name: str, owners: set[str], file: PythonFile, depth: int = 6) -> 
 def cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """``.cuda()`` moves a tensor or module to a CUDA device; ``.npu()`` moves it to an NPU.
 
-    Objects that are known to be something else, and those of a class of the project that defines ``cuda`` itself, are
-    left alone. Where the project has such a class and the object's type cannot be told, the edit needs a look.
+    Objects known to be something else, and those of a project class that defines ``cuda`` itself, are left alone. Where
+    the project has such a class and the object's type is unknown, the edit needs review.
 
     Before::
 
@@ -171,7 +171,7 @@ def _is_replaced(node: ast.Attribute, file: PythonFile) -> bool:
 
 @rule("NPU111", "is-cuda", Safety.SAFE, words=("is_cuda",), names=("is_cuda",))
 def is_cuda(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
-    """``.is_cuda`` is false for tensors on an NPU; ``.is_npu`` asks the same of the NPU.
+    """``.is_cuda`` is false for tensors on an NPU; ``.is_npu`` is its counterpart.
 
     Before::
 
@@ -188,7 +188,7 @@ def is_cuda(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """
     if node.attr != "is_cuda" or not isinstance(node.ctx, ast.Load) or opens_cuda_build(node, file):
         return
-    yield from _renamed(node, "is_npu", ".is_cuda is false on the NPU; ask .is_npu", file)
+    yield from _renamed(node, "is_npu", ".is_cuda is false on the NPU; use .is_npu", file)
 
 
 @rule(
@@ -201,7 +201,7 @@ def is_cuda(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
 def stream_handle(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """``.cuda_stream`` and ``.cuda_event`` are the raw handles of a stream and an event.
 
-    An NPU's stream has ``.npu_stream``; what takes the handle must take one of the NPU's runtime, too.
+    An NPU stream has ``.npu_stream``; the code that receives the handle must also work with the NPU's runtime.
 
     Before::
 
@@ -223,19 +223,19 @@ def stream_handle(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]
     edit = file.rename_attribute(node, new)
     yield file.report(
         node,
-        f".{node.attr} is .{new} on the NPU, a handle of another runtime",
+        f".{node.attr} is .{new} on the NPU, a handle of a different runtime",
         edits=[edit] if edit else [],
         subject=f"torch.cuda.Stream.{node.attr}",
-        advice="look at what takes the handle: it must be made for the NPU",
+        advice="check the code that receives the handle: it must be built for the NPU",
         needs_torch_npu=True,
     )
 
 
 @rule("NPU112", "own-cuda-method", Safety.MANUAL, Severity.WARNING, words=("cuda",))
 def own_cuda_method(node: ast.FunctionDef, file: PythonFile) -> Iterator[Diagnostic]:
-    """A torch module or tensor class overrides ``cuda``: ``.npu()`` does not go through the override.
+    """A torch module or tensor class overrides ``cuda``: ``.npu()`` bypasses the override.
 
-    The class and its users are left as they are.
+    The class and its users are left unchanged.
     """
     if node.name != "cuda" or not isinstance(file.parent(node), ast.ClassDef):
         return

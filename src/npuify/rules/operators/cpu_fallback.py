@@ -147,7 +147,7 @@ def _finding(call: ast.Call, name: str, source: PythonSource) -> Finding:
         file=source.relative,
         start=Position(*source.text.position(start)),
         end=Position(*source.text.position(end)),
-        message=f"{name} has no kernel for an NPU: it is computed on the CPU, with the copies around it",
+        message=f"{name} has no NPU kernel: it is computed on the CPU, with copies around the call",
         evidence=RULE.evidence,
         source=RULE.source,
         subject=name,

@@ -131,13 +131,13 @@ def _of_numbers(lower: bytes, start: int, end: int) -> bool:
     Severity.INFO,
     words=_WORDS_BEHIND,
     skip_if=_of_numbers,
-    source="the wheel's list of operators with a kernel, against the operator that the call leads to in torch",
+    source="the wheel's list of operators with a kernel, and the operator that the call maps to in torch",
 )
 def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
-    """A function for whose operator the release has no NPU kernel, so that it falls back to the CPU.
+    """The release has no NPU kernel for a function's operator, so that it falls back to the CPU.
 
-    torch_npu then copies the arguments to the host and the result back, with a warning. That is slow in a model's step
-    and harmless in a preparation. Functions that torch composes of other operators are not reported.
+    torch_npu then copies the arguments to the host and the result back, with a warning. This is slow in a model's step
+    and harmless in setup code. Functions that torch composes from other operators are not reported.
     """
     if isinstance(node, ast.ImportFrom):
         # Uses by a plain name stand on lines that hold no word of this rule, so they are reported here, together.
@@ -177,13 +177,13 @@ def _fallback(node: ast.AST, name: str, file: PythonFile) -> Iterator[Diagnostic
     what = f"sampling from {name}" if name.startswith("torch.distributions") else name
     yield file.report(
         node,
-        f"torch_npu {file.release.torch_npu} has no kernel for {operator}: {what} runs on the CPU, "
-        "with copies there and back",
+        f"torch_npu {file.release.torch_npu} has no kernel for {operator}: {what} runs on the CPU, with copies to the "
+        "host and back",
         evidence=evidence,
-        source="the call, made with the imported torch_npu" if evidence is Evidence.LIVE else None,
+        source="the call, tried with the installed torch_npu" if evidence is Evidence.LIVE else None,
         subject=name,
-        advice="keep it out of the training step, or compose it of other operators; "
-        "TORCH_NPU_FALLBACK_CPU_DISABLE=1 makes such calls fail, and so shows them",
+        advice="keep it out of the training step, or compose it from other operators; "
+        "TORCH_NPU_FALLBACK_CPU_DISABLE=1 makes such calls fail, which exposes them",
     )
 
 
@@ -194,12 +194,12 @@ def _fallback(node: ast.AST, name: str, file: PythonFile) -> Iterator[Diagnostic
     Severity.INFO,
     words=("torch._foreach_",),
     names=("torch._foreach_",),
-    source="the wheel's list of operators with a kernel; torch has a form of each that goes tensor by tensor",
+    source="the wheel's list of operators with a kernel; torch has a tensor-by-tensor version of each",
 )
 def foreach_without_kernel(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A ``torch._foreach_*`` function for which the release lists no kernel, so that it goes tensor by tensor.
+    """The release lists no kernel for a ``torch._foreach_*`` function, so that it runs tensor by tensor.
 
-    It computes the same; only the gain of one launch for all tensors is lost.
+    The result is the same; only the benefit of a single launch for all tensors is lost.
     """
     operator = (file.qualname(node.func) or "").removeprefix("torch.")
     if not operator.startswith("_foreach_") or operator in file.release.operators:
@@ -208,5 +208,5 @@ def foreach_without_kernel(node: ast.Call, file: PythonFile) -> Iterator[Diagnos
         node,
         f"torch_npu {file.release.torch_npu} lists no kernel for {operator}: it runs tensor by tensor",
         subject=f"torch.{operator}",
-        advice="expect as many launches as there are tensors, or compose it of those _foreach_ functions that have one",
+        advice="expect one launch per tensor, or compose it from _foreach_ functions that have a kernel",
     )

@@ -114,7 +114,7 @@ def _finding(node: ast.expr, row: StandIn, release: ReleaseTable, source: Python
         file=source.relative,
         start=Position(*source.text.position(start)),
         end=Position(*source.text.position(end)),
-        message=f"torch_npu {release.torch_npu} lists no kernel for {row.operators[0]}: a stand-in takes its place",
+        message=f"torch_npu {release.torch_npu} lists no kernel for {row.operators[0]}: a stand-in replaces it",
         evidence=RULE.evidence,
         source=RULE.source,
         subject=row.name,

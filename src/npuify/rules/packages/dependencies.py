@@ -194,9 +194,9 @@ def _lock(file: DependencyFile) -> Iterator[Finding]:
         yield file.report(
             STALE_LOCK,
             torch[0],
-            f"{file.relative.rpartition('/')[2]}, written by {file.document.locked_by}, fixes torch without torch-npu",
+            f"{file.relative.rpartition('/')[2]}, written by {file.document.locked_by}, pins torch without torch-npu",
             subject="torch",
-            advice="make the file anew from the migrated requirements",
+            advice="regenerate the file from the migrated requirements",
         )
 
 
@@ -215,12 +215,12 @@ def _python(file: DependencyFile) -> Iterator[Finding]:
         yield file.report(
             PYTHON,
             entry,
-            f"torch-npu {file.release.torch_npu} has packages for Python {', '.join(pythons)}; "
-            f"{file.written(entry)} is none of them",
+            f"torch-npu {file.release.torch_npu} has packages for Python {', '.join(pythons)}; {file.written(entry)} "
+            "is not among them",
             # For Poetry a range has to be written, which the project's own code decides.
             spots=spots if entry.dialect != "poetry" else None,
             subject="python",
-            advice="" if entry.dialect != "poetry" else f"ask for a range that begins with {pythons[0]}, or higher",
+            advice="" if entry.dialect != "poetry" else f"require {pythons[0]} or later",
         )
 
 
@@ -257,11 +257,11 @@ def _kept(entry: Entry, row: Dependency, message: str, file: DependencyFile) -> 
     specifier = entry.specifier or ""
     if row.minimum and specifier and excludes_from(specifier, row.minimum):
         spots = [file.version(entry, f">={row.minimum}")]
-        return _report(OTHER_VERSION, entry, row, f"{message}; this asks for {file.written(entry)}", file, spots)
+        return _report(OTHER_VERSION, entry, row, f"{message}; this requires {file.written(entry)}", file, spots)
     if row.below and entry.specifier is not None and not entry.url and _may_reach(specifier, row.below):
         kept = "" if re.match(r"={2,3}", specifier) else specifier
         spots = [file.version(entry, f"{kept},<{row.below}" if kept else f"<{row.below}")]
-        return _report(OTHER_VERSION, entry, row, f"{message}; ask for {entry.name}<{row.below}", file, spots)
+        return _report(OTHER_VERSION, entry, row, f"{message}; require {entry.name}<{row.below}", file, spots)
     return file.report(
         SUPPORTED,
         entry,

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
     from npuify.source.scopes import Scope
 
+NO_TORCH = "torch is not imported under its own name here"
+PERHAPS_IMPORTED = "it is not used here, and other files may import it from here"
+
 
 class Use(NamedTuple):
     """One place where a bound name is used: ``node`` is the whole chain, ``name`` what it denotes."""

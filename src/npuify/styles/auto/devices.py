@@ -62,7 +62,7 @@ def _moved_to(diagnostic: Diagnostic, node: ast.Attribute, file: PythonFile) -> 
     return diagnostic._replace(edits=tuple(edits), message=_NOT_WRAPPED, needs_torch_npu=False)
 
 
-_NOT_WRAPPED: Final = "transfer_to_npu makes .cuda() .npu(), which takes no device of CUDA; .to() takes it"
+_NOT_WRAPPED: Final = "transfer_to_npu turns .cuda() into .npu(), which accepts no CUDA device; .to() does"
 
 
 def _cuda_device(node: ast.expr | None, file: PythonFile, scope: Scope, hops: int = 4) -> bool:

@@ -31,7 +31,7 @@ def _documentation(node: object, file: object) -> Iterator[object]:
     Without CUDA the configuration stops there, unless a condition stands around it. Put the part behind an option, and
     build what Ascend needs with the compiler of CANN.
     """
-    raise NotImplementedError("CMake files are searched by their analyser")
+    raise NotImplementedError("CMake files are handled by their analyser")
 
 
 RULE = list_rule(
@@ -87,11 +87,11 @@ def _finding(relative: str, text: Text, match: re.Match[bytes], plain: bytes) ->
         end=Position(*text.position(match.end())),
         message=f"{said}: without CUDA the configuration stops here"
         if not guarded
-        else f"{said} stands behind a condition: see to it that the condition does not hold on Ascend",
+        else f"{said} is conditional: make sure that the condition is false on Ascend",
         evidence=RULE.evidence,
         source=RULE.source,
         subject=(match.group("package") or b"CUDA").decode(),
-        advice="put it behind an option, and build kernels for Ascend with CANN's own compiler",
+        advice="make it optional, and build kernels for Ascend with CANN's own compiler",
     )
 
 

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from npuify.model import NativeOperator
 
 DIFFICULTIES = {
-    "elementwise": "each thread computes for itself, so that PyTorch or Triton can say the same",
-    "cooperative": "threads work together through shared memory or warps",
-    "library": "it calls libraries of CUDA",
+    "elementwise": "each thread computes independently, so it can be written in PyTorch or Triton",
+    "cooperative": "threads cooperate through shared memory or warps",
+    "library": "it calls CUDA libraries",
     "tensor core": "it is written for tensor cores or in assembly",
-    "unknown": "what it runs on the device was not found in the project's files",
+    "unknown": "its device code was not found in the project's files",
 }
 """What the difficulty of an operator means."""
 

@@ -22,7 +22,7 @@ def _documentation(node: object, file: object) -> Iterator[object]:
     triton-ascend, Ascend C. It is an error where the project's Python calls it. The code is read, never compiled: what
     macros or generators make is not seen.
     """
-    raise NotImplementedError("operators are found for the whole project")
+    raise NotImplementedError("operators are determined for the whole project")
 
 
 RULE = list_rule(
@@ -32,7 +32,7 @@ RULE = list_rule(
         Safety.MANUAL,
         Severity.ERROR,
         Evidence.ASSUMED,
-        "the project's C++ and CUDA code, read without compiling it",
+        "the project's C++ and CUDA code, read without compiling",
         (),
         (),
         _documentation,
@@ -40,8 +40,8 @@ RULE = list_rule(
 )
 
 
-_NOT_CALLED: Final = "no Python of the project was seen to call it"
-_MODULE_UNKNOWN: Final = "under which name Python loads it could not be told, so that its calls were not sought"
+_NOT_CALLED: Final = "no Python code of the project was found to call it"
+_MODULE_UNKNOWN: Final = "the name under which Python loads it is unknown, so its calls were not searched for"
 
 
 def findings_of(operators: Sequence[NativeOperator]) -> list[Finding]:
