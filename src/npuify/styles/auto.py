@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
-    from npuify.source.scopes import Scope
+    from npuify.source.python.scopes import Scope
 
     Node = ast.AST | tuple[int, int]
     Form = Callable[[Diagnostic, ast.AST, PythonFile], Diagnostic | None]

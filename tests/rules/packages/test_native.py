@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 import npuify
 from npuify import knowledge
 from npuify.analysis.operator_calls import CallSearch
+from npuify.engine import extension_survey
 from npuify.knowledge.kernels import equivalent_of, kernel_facts, triton_facts
 from npuify.model import NativeOperator, Safety, Severity
 from npuify.options import Options
 from npuify.report import render_scan
 from npuify.report.verdict import Level, judge
-from npuify.rules.packages.extensions import survey as native_survey
 from npuify.rules.packages.extensions.builds import builds_in
-from npuify.source.native import read_native
+from npuify.source.native.reader import read_native
 
 from ...harness import RELEASE, findings, output
 
@@ -393,7 +393,7 @@ def test_a_second_scan_takes_what_it_knows(
     def fail(location: str) -> bytes:
         raise AssertionError(f"read again: {location}")
 
-    monkeypatch.setattr(native_survey, "_bytes", fail)
+    monkeypatch.setattr(extension_survey, "_bytes", fail)
     second = npuify.scan([project], Options(jobs=1))
     assert second.survey == first.survey
     assert second.findings == first.findings

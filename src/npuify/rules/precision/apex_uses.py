@@ -10,7 +10,7 @@ from npuify.rules.statements import _rest_of_line, ends_its_line, indentation
 if TYPE_CHECKING:
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
-    from npuify.source.scopes import Scope
+    from npuify.source.python.scopes import Scope
 
 
 class Use(NamedTuple):
