@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from npuify.analysis.values import Values
     from npuify.source.python import PythonSource
-    from npuify.source.scopes import Binding, Scope
+    from npuify.source.python.scopes import Binding, Scope
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from npuify.analysis.targets import Bound
-    from npuify.source.scopes import Scope
+    from npuify.source.python.scopes import Scope
 
 
 class ProgramModel(Engine):

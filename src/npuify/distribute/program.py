@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.analysis.project import ProjectIndex, module_name
 from npuify.model import NpuifyError
 from npuify.source.python import PythonSource
-from npuify.source.scopes import Binding
+from npuify.source.python.scopes import Binding
 from npuify.source.text import UnreadableText
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class Program:
                     yield found
 
     def _absolute(self, unit: Unit, node: ast.ImportFrom) -> str:
-        from npuify.source.scopes import absolute_module
+        from npuify.source.python.scopes import absolute_module
 
         package = unit.relative.rpartition("/")[2] == "__init__.py"
         return absolute_module(node, unit.source.module, package)

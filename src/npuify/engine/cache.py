@@ -21,7 +21,7 @@ from npuify import version
 from npuify.model import FileError, Finding  # noqa: TC001 - msgspec reads the annotations
 from npuify.project.traces import Trace
 from npuify.rules.packages.extensions.build import Build  # noqa: TC001 - msgspec reads the annotations
-from npuify.source.native_file import NativeFile  # noqa: TC001 - msgspec reads the annotations
+from npuify.source.native.file import NativeFile  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from npuify.knowledge import Product
     from npuify.rules.run import Run
     from npuify.source.python import PythonSource
-    from npuify.source.scopes import Scope
+    from npuify.source.python.scopes import Scope
 
 
 class PythonFile:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.source.python import PythonSource
-    from npuify.source.scopes import Binding, Scope
+    from npuify.source.python.scopes import Binding, Scope
 
 TENSOR = "tensor"
 MODULE = "module"

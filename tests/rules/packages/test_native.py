@@ -21,7 +21,7 @@ from npuify.report import render_scan
 from npuify.report.verdict import Level, judge
 from npuify.rules.operator_calls import CallSearch
 from npuify.rules.packages.extensions.builds import builds_in
-from npuify.source.native import read_native
+from npuify.source.native.reader import read_native
 
 from ...harness import RELEASE, findings, output
 

@@ -12,7 +12,7 @@ from npuify.project import find_files
 from npuify.rules.registry import Rule, list_rule
 from npuify.rules.topics import belongs_to
 from npuify.source.python import PythonSource
-from npuify.source.scopes import absolute_module
+from npuify.source.python.scopes import absolute_module
 from npuify.source.text import UnreadableText
 
 if TYPE_CHECKING:

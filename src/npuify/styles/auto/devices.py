@@ -14,7 +14,7 @@ from npuify.styles.portable.strings import table_entry
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
-    from npuify.source.scopes import Scope
+    from npuify.source.python.scopes import Scope
 
 _STRINGS: Final = (
     "Tensor.to Tensor.cuda Tensor.npu Tensor.new_empty Tensor.new_full Tensor.new_ones Tensor.new_tensor "

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from npuify.source.native_file import Binding
+from npuify.source.native.file import Binding
 
 if TYPE_CHECKING:
     from npuify.model import NativeOperator
@@ -32,7 +32,7 @@ def inline_operators(relative: str, data: bytes, line: int) -> tuple[NativeOpera
     from npuify.rules.operator_calls import CallSearch
     from npuify.rules.packages.extensions.builds import builds_in
     from npuify.rules.packages.extensions.operators import Operators
-    from npuify.source.native import read_native
+    from npuify.source.native.reader import read_native
 
     build = next((one for one in builds_in(relative, data) if one.line == line and one.code), None)
     if build is None:

@@ -9,13 +9,13 @@ from npuify.knowledge.kernels import equivalent_of
 from npuify.model import NativeOperator
 from npuify.rules.packages.extensions.builds import AT_RUN_TIME
 from npuify.rules.packages.extensions.op_builders import FOR_NPU
-from npuify.source.native_file import NativeFile
+from npuify.source.native.file import NativeFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from npuify.rules.packages.extensions.build import Build
-    from npuify.source.native_file import Binding, Function
+    from npuify.source.native.file import Binding, Function
 
 LIBRARIES: Final = frozenset(
     ("CUDA runtime", "cuBLAS", "cuDNN", "cuSPARSE", "cuSOLVER", "cuFFT", "cuRAND", "NCCL", "CUB", "Thrust")
