@@ -10,8 +10,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from npuify.source.types import TENSOR, infer
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -434,7 +432,7 @@ class Flow:
 
     def is_tensor(self, node: ast.AST) -> bool:
         """Whether an expression is known to be a tensor."""
-        return isinstance(node, ast.expr) and infer(node, self.source, self.file.scope(node)) == TENSOR
+        return isinstance(node, ast.expr) and self.file.is_tensor(node)
 
 
 def returns(function: Function) -> list[ast.expr]:
