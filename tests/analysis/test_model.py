@@ -243,3 +243,16 @@ def test_order_of_questions_does_not_matter() -> None:
     model = ProgramModel(index, Reach.PROGRAM)
     for node, file in reversed(marked(model, "main.py")):
         assert said(model.values(node, file)) == "tensor"
+
+
+def test_how_deep_the_stack_is_changes_no_answer() -> None:
+    lines = [f"x{number} = [x{number + 1}][0]" for number in range(90)]
+    index = index_of({"main.py": "\n".join([*reversed(lines), "ASK(x0)"]).replace("= [x90]", "= ['end']", 1)})
+
+    def asked(depth: int) -> list[object]:
+        if depth:
+            return asked(depth - 1)
+        model = ProgramModel(index, Reach.IMPORTS)
+        return [[*model.values(node, file)] for node, file in marked(model, "main.py")]
+
+    assert asked(0) == asked(700)

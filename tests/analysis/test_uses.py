@@ -36,6 +36,9 @@ NOT_DEVICES = [
     "def say(what):\n    print(what)\ntell = say\ntell(what='cuda')",
     "import re\nre.match('cuda', x)",
     "open('cuda')",
+    "getattr(torch, 'cuda')",
+    "setattr(thing, 'cuda', True)",
+    "def test(monkeypatch):\n    monkeypatch.setattr(torch.version, 'cuda', '13.2')",
 ]
 
 
@@ -75,7 +78,12 @@ def test_what_is_a_device(text: str, what: str | None) -> None:
 
 
 def test_unknown_uses() -> None:
-    for text in ("nowhere('cuda')", "x == 'cuda'", "def f():\n    return 'cuda'"):
+    for text in (
+        "nowhere('cuda')",
+        "monkeypatch.setattr('tools.kind', 'cuda')",
+        "x == 'cuda'",
+        "def f():\n    return 'cuda'",
+    ):
         found = uses(text)
         assert not found.reaches_device
         assert not found.is_no_device
@@ -136,6 +144,7 @@ BY_NAME = [
     "class Settings:\n    place: str = 'cuda'\ndef go(settings):\n    x.to(settings.place)",
     "config.get('device', 'cuda')",
     "getattr(args, 'device', 'cuda')",
+    "setattr(args, 'device', 'cuda')",
     "def place(x, device):\n    pass\nplace(x, 'cuda')",
     "for device in ['cuda', y]:\n    pass",
     "def get_device():\n    return 'cuda'",
@@ -171,3 +180,11 @@ def test_names_of_registries_are_not_followed() -> None:
     found = uses_in_file(text)
     assert not found.reaches_device
     assert not found.is_no_device
+
+
+def test_where_it_stands_tells_that_it_is_no_device() -> None:
+    """A ``name=`` is a name, also of a function of the project that keeps it; unless that is seen to take a device."""
+    keeps = "class A:\n    def __init__(self, name):\n        self.title = name\nA(name='cuda')"
+    assert uses_in_file(keeps).is_no_device
+    takes = "def place(x, name):\n    return torch.zeros(1, device=name)\nplace(x, name='cuda')"
+    assert uses_in_file(takes).reaches_device

@@ -98,6 +98,19 @@ KNOWN = [
     ("ASK(torch.cuda.Event())", "event torch.cuda.Event"),
     ("ASK(torch.cuda.current_stream().record_event())", "event torch.Stream.record_event"),
     ("ASK(torch.device('cuda'))", "device torch.device"),
+    ("ASK(torch.zeros(1).device)", "device"),
+    (
+        "from timm.loss import SoftTargetCrossEntropy\nASK(SoftTargetCrossEntropy())",
+        "loss timm.loss.SoftTargetCrossEntropy",
+    ),
+    (
+        "from other import Base\nclass A(Base):\n    pass\nASK(A().cuda())",
+        "instance of a class with an unknown base main.A",
+    ),
+    (
+        "class A:\n    def __init__(self, x):\n        self.x = x.unsqueeze(0)\n    def f(self):\n        self.x = self.x.cpu()\n        ASK(self.x)",
+        "tensor",
+    ),
     ("ASK(nn.Linear(1, 1).parameters())", "parameters of nn.Module torch.nn.Linear"),
     ("ASK(nn.DataParallel(nn.Linear(1, 1)).module)", "nn.Module torch.nn.Linear"),
     ("ASK(nn.DataParallel(nowhere))", "nn.Module torch.nn.DataParallel"),

@@ -80,6 +80,8 @@ def _of_class(value: Value, name: str, file: FileModel, model: Engine) -> Values
     own = attribute_of(value, name) if value.kind is not Kind.CLASS else None
     if own is not None:
         return own
+    if model.is_open(home[0], ("attribute", value, name)):
+        return NOTHING  # ``self.x = self.x.cpu()``: what sets it is not found yet
     return unknown(home[0].place(home[1]), f"nothing is known to set .{name} of {home[1].name}")
 
 

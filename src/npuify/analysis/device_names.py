@@ -36,9 +36,7 @@ MESSAGES: Final = frozenset(
 """Functions and methods that take something to be read."""
 
 NAMES: Final = frozenset(
-    (
-        "hasattr setattr delattr isinstance len getenv setenv search match compile findall sub add_marker mark Command"
-    ).split()
+    ("hasattr delattr isinstance len getenv setenv search match compile findall sub add_marker mark Command").split()
 )
 """Functions and methods that take a name or a pattern."""
 

@@ -64,7 +64,9 @@ Key = int | str | None
 EVERY_FILE = "*"
 """Stands for all of a project's files among those that were looked at."""
 _DEEPEST = 110
-"""Questions that may be open at once; Python's own stack is not much deeper."""
+"""Questions that may be open at once."""
+_STACK = 2000
+"""Calls that so many questions may need; how deep Python's stack was before must not change an answer."""
 _ROUNDS = 12
 _WORK = 60_000
 """Questions that one question from outside may lead to."""
@@ -301,7 +303,10 @@ class Engine(ABC):
         self._lowest, self._seen = _SETTLED, set()
         mark = len(self._log)
         asked = self._open[full] = _Open(depth)
+        limit = sys.getrecursionlimit()
         try:
+            if depth == 0:
+                sys.setrecursionlimit(limit + _STACK)
             values = self._until_settled(asked, mark, answer, given)
         except BaseException:
             self._drop(mark)
@@ -310,6 +315,8 @@ class Engine(ABC):
                 self._end()
             raise
         finally:
+            if depth == 0:
+                sys.setrecursionlimit(limit)
             del self._open[full]
         lowest, files = self._lowest, frozenset(self._seen)
         if lowest >= depth:
@@ -331,6 +338,10 @@ class Engine(ABC):
         if depth == 0:
             self._end()
         return values
+
+    def is_open(self, file: FileModel, key: Any) -> bool:
+        """Whether a question is being asked, and led back to itself."""
+        return (file, key) in self._open
 
     def _until_settled(self, asked: _Open, mark: int, answer: Callable[..., Values], given: Iterable[Any]) -> Values:
         values = NOTHING

@@ -54,6 +54,7 @@ _OWN_NAMES = {
     Kind.BACKEND_STRING: "builtins.str",
     Kind.CONTAINER: "builtins.list",
     Kind.BATCH: "torch.Tensor",
+    Kind.HEIR: "torch.nn.Module",
 }
 """What the class of objects of each kind is called here."""
 

@@ -147,6 +147,7 @@ FAMILIES: Final[tuple[tuple[str, str, Result], ...]] = (
     ("torch_geometric.datasets.", "Class", DATASET),
     ("timm.models.", "", MODEL),
     ("timm.layers.", "Class", MODEL),
+    ("timm.loss.", "Class", LOSS),
     ("numpy.", "", OTHER),
     ("scipy.", "", OTHER),
     ("pandas.", "", OTHER),
@@ -243,6 +244,9 @@ MEMBERS: Final[dict[Kind, dict[str, Result]]] = {
     Kind.OPTIMIZER: {"zero_grad": NONE, "state_dict": OBJECT, "load_state_dict": NONE},
     LOADER: {"__len__": NUMBER, "__iter__": Gives.LIKE_SELF},
     Kind.BATCH: {
+        **dict.fromkeys("to cuda npu cpu".split(), Gives.SELF),
+    },
+    Kind.HEIR: {
         **dict.fromkeys("to cuda npu cpu".split(), Gives.SELF),
     },
 }

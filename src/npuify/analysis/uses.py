@@ -12,7 +12,7 @@ from npuify.analysis.device_names import ADDING, COMPARING, LOOKING, names_devic
 from npuify.analysis.devices import allows_devices, denotes_device, is_device_table, is_surely_device, lists_devices
 from npuify.analysis.files import DEFINITIONS, FUNCTIONS
 from npuify.analysis.flows import CHANGING_TEXT, callees, flow_of, option_names
-from npuify.analysis.values import Kind
+from npuify.analysis.values import VAGUE, Kind
 
 if TYPE_CHECKING:
     from npuify.analysis.engine import Engine
@@ -51,10 +51,15 @@ class Destination(NamedTuple):
 
 
 class Uses(NamedTuple):
-    """All places that a value reaches; ``is_whole`` says that it was followed everywhere."""
+    """All places that a value reaches.
+
+    ``is_whole`` says that it was followed everywhere, ``told_here`` that it stands where no device does: it is printed,
+    is a key, or is given as a ``name=``.
+    """
 
     destinations: tuple[Destination, ...]
     is_whole: bool
+    told_here: bool = False
 
     @property
     def reaches_device(self) -> bool:
@@ -64,6 +69,8 @@ class Uses(NamedTuple):
     @property
     def is_no_device(self) -> bool:
         """Whether all that is done with the value is known, and none of it is with a device."""
+        if self.told_here:
+            return not self.reaches_device
         return self.is_whole and bool(self.destinations) and all(one.use in OTHER_USES for one in self.destinations)
 
 
@@ -79,7 +86,9 @@ def uses_of(node: ast.expr, file: FileModel, model: Engine) -> Uses:
         sure = sure and occurrence.sure
         place = occurrence.file.place(occurrence.node)
         found.setdefault((use, place), Destination(use, place, what, tuple(occurrence.step.chain()), sure))
-    return Uses(tuple(found.values()), flow.is_whole)
+    own = file.place(node)
+    told = any(use in OTHER_USES and place == own for use, place in found)
+    return Uses(tuple(found.values()), flow.is_whole, told)
 
 
 Seen = tuple[Use, str, bool]
@@ -184,6 +193,10 @@ def _of_attribute(attribute: ast.Attribute, file: FileModel) -> Seen | None:
 
 def _of_argument(node: ast.expr, call: ast.Call, file: FileModel, model: Engine) -> Seen | None:
     word = _word(call)
+    if word in ("getattr", "setattr"):
+        seen = _of_attribute_by_name(node, call, file)
+        if seen is not None:
+            return seen
     values = model.values(call.func, file)
     for value in values:
         if value.kind is Kind.FUNCTION or (value.kind is Kind.CLASS and value.definition is not None):
@@ -195,16 +208,11 @@ def _of_argument(node: ast.expr, call: ast.Call, file: FileModel, model: Engine)
         key = call.args[0]
         named = isinstance(key, ast.Constant) and isinstance(key.value, str) and names_device(key.value)
         return (Use.DEVICE, f"given for {file.code(key)}", False) if named else None
-    if word == "getattr" and node in call.args[1:2]:
-        return Use.KEY, "the name of an attribute", True
-    if word == "getattr" and node in call.args[2:3] and isinstance(call.args[1], ast.Constant):
-        named = names_device(str(call.args[1].value))
-        return (Use.DEVICE, f"given for {file.code(call.args[1])}", False) if named else None
     for value in values:
         seen = _of_library(value.name, value.of is not None, word) if value.kind is not Kind.UNKNOWN else None
         if seen is not None:
-            # What a loader yields is mostly a tensor.
-            return seen if value.of is None or value.of.kind is not Kind.BATCH else (*seen[:2], False)
+            # What a loader yields is mostly a tensor, and an object with a method called so mostly a module.
+            return seen if value.of is None or value.of.kind not in VAGUE else (*seen[:2], False)
     if word in COMPARING and isinstance(call.func, ast.Attribute):
         if denotes_device(call.func.value, file, model):
             sure = is_surely_device(call.func.value, file, model)
@@ -229,6 +237,20 @@ def _of_argument(node: ast.expr, call: ast.Call, file: FileModel, model: Engine)
     if device_names.DEVICE_FUNCTION.search(word):
         return Use.DEVICE, f"{word}()", False
     return Use.UNKNOWN, f"given to {file.code(call.func)}()", True
+
+
+def _of_attribute_by_name(node: ast.expr, call: ast.Call, file: FileModel) -> Seen | None:
+    """What ``getattr`` and ``setattr``, also that of a test's monkeypatch, do with their arguments."""
+    taken = 2 if _word(call) == "getattr" else 3
+    if node in call.args[1:2] and len(call.args) >= taken:
+        return Use.KEY, "the name of an attribute", True
+    place = call.args.index(node) - 1 if node in call.args else 0
+    name = call.args[place] if place > 0 else None
+    if isinstance(name, ast.Constant) and names_device(str(name.value)):
+        return Use.DEVICE, f"given for {file.code(name)}", False
+    if _word(call) == "setattr":
+        return Use.UNKNOWN, "the value of an attribute", True
+    return None
 
 
 def _of_library(name: str, is_method: bool, word: str) -> Seen | None:
@@ -268,20 +290,24 @@ def _of_keyword(keyword: ast.keyword, call: ast.Call, file: FileModel, model: En
     is_torch = any(value.name.startswith("torch.") for value in values)
     if names_device(name):
         return Use.DEVICE, f"{name}= of {file.code(call.func)}()", is_torch
-    if any(value.kind in (Kind.FUNCTION, Kind.CLASS) and value.definition is not None for value in values):
-        return None
     word = _word(call)
+    if any(value.kind in (Kind.FUNCTION, Kind.CLASS) and value.definition is not None for value in values):
+        # What the function does with it is found where it reads its parameter.
+        return _by_keyword(name)
     if name == "type" and any(value.name == "torch.device" for value in values):
         return Use.DEVICE, "type= of torch.device()", True
     if word in device_names.OPTIONS and name in ("default", "choices", "type", "const", "default_factory", "values"):
         return _of_option(call, file)
+    if word == "dict":
+        return _by_keyword(name)
+    return _by_keyword(name) or (Use.UNKNOWN, f"{name}= of {file.code(call.func)}()", True)
+
+
+def _by_keyword(name: str) -> Seen | None:
+    """What an argument is by its name alone."""
     if name in device_names.PATH_KEYWORDS:
         return Use.PATH, f"{name}=", False
-    if name in device_names.MESSAGE_KEYWORDS:
-        return Use.MESSAGE, f"{name}=", False
-    if word == "dict":
-        return None
-    return Use.UNKNOWN, f"{name}= of {file.code(call.func)}()", True
+    return (Use.MESSAGE, f"{name}=", False) if name in device_names.MESSAGE_KEYWORDS else None
 
 
 def _of_comparison(node: ast.expr, compare: ast.Compare, file: FileModel, model: Engine) -> Seen:
