@@ -13,13 +13,13 @@ import msgspec
 from npuify.distribute.accumulation import gather_once
 from npuify.distribute.complete import can_complete, complete
 from npuify.distribute.data import share_out
+from npuify.distribute.data_parallel import replace_data_parallel
 from npuify.distribute.edits import Page
 from npuify.distribute.evaluation import share_evaluation
-from npuify.distribute.flow import Flow
 from npuify.distribute.loops import Loops
 from npuify.distribute.losses.metrics import reduce_losses
 from npuify.distribute.losses.summed import add_up
-from npuify.distribute.models import Models, replace_data_parallel
+from npuify.distribute.models import Models
 from npuify.distribute.program import Program
 from npuify.distribute.rank_zero import load_to_own_card, only_once
 from npuify.distribute.refusals import HELPER, refuse, refuse_at_sight
@@ -158,9 +158,8 @@ def plan(
     completes = wishes.complete and can_complete(program)
     if refuse_at_sight(program, page) and not (completes and _is_completable(page)):
         return _refused(result, page, contents), {}
-    flow = Flow(program)
-    loops = Loops(flow)
-    if refuse(program, flow, loops, page) and not (completes and _is_completable(page)):
+    loops = Loops(program)
+    if refuse(program, loops, page) and not (completes and _is_completable(page)):
         return _refused(result, page, contents), {}
     home, line = _home(entry, program)
     helper = f"{home}{HELPER}.py"
@@ -168,9 +167,9 @@ def plan(
         raise NpuifyError("the project has a module of this name, which is that of the helper module", file=helper)
     if page.findings:
         page.forget()
-        complete(program, flow, loops, page)
+        complete(program, loops, page)
     else:
-        _convert(program, flow, loops, wishes, page)
+        _convert(program, loops, wishes, page)
     for unit in sorted(page.uses_helper, key=lambda one: one.relative):
         put_import(unit, page, line)
     texts: dict[str, bytes] = {}
@@ -190,26 +189,26 @@ def _is_completable(page: Page) -> bool:
     return own and not any("Horovod" in one.message or "converted by npuify" in one.message for one in page.findings)
 
 
-def _convert(program: Program, flow: Flow, loops: Loops, wishes: Wishes, page: Page) -> None:
-    models = Models(flow, loops, wishes.model)
+def _convert(program: Program, loops: Loops, wishes: Wishes, page: Page) -> None:
+    models = Models(program, loops, wishes.model)
     if wishes.model and not models.uses:
         raise NpuifyError(
             f"no model of the name {wishes.model} is called while training",
             advice="give the name by which the training loop calls it, or leave --model out",
         )
     set_up(program.entry, page, by_hand=any(one.trains and one.data is None for one in loops.passes))
-    free_devices(flow, page)
-    parallel = replace_data_parallel(flow, page)
-    wrap_models(flow, loops, models, page, sync_batchnorm=wishes.sync_batchnorm)
-    share_out(flow, loops, models, page, keep_global_batch=wishes.keep_global_batch, data_parallel=parallel)
-    share_evaluation(flow, loops, page)
-    reduce_losses(flow, loops, page)
-    add_up(flow, loops, page, keep_global_batch=wishes.keep_global_batch)
-    gather_once(flow, loops, models, page)
+    free_devices(program, page)
+    parallel = replace_data_parallel(program, page)
+    wrap_models(program, loops, models, page, sync_batchnorm=wishes.sync_batchnorm)
+    share_out(program, loops, models, page, keep_global_batch=wishes.keep_global_batch, data_parallel=parallel)
+    share_evaluation(program, loops, page)
+    reduce_losses(program, loops, page)
+    add_up(program, loops, page, keep_global_batch=wishes.keep_global_batch)
+    gather_once(program, loops, models, page)
     if wishes.scale_lr:
-        scale_learning_rate(flow, page, wishes.scale_lr)
-    only_once(flow, page)
-    load_to_own_card(flow, page)
+        scale_learning_rate(program, page, wishes.scale_lr)
+    only_once(program, page)
+    load_to_own_card(program, page)
 
 
 def _entry(given: str, root: Path) -> str:

@@ -6,11 +6,11 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.analysis.values import Kind
 from npuify.model import Severity
 
 if TYPE_CHECKING:
     from npuify.distribute.edits import Page
-    from npuify.distribute.flow import Flow
     from npuify.distribute.loops import Loops
     from npuify.distribute.program import Program, Unit
 
@@ -69,11 +69,11 @@ def refuse_at_sight(program: Program, page: Page) -> bool:
     return bool(page.findings)
 
 
-def refuse(program: Program, flow: Flow, loops: Loops, page: Page) -> bool:
+def refuse(program: Program, loops: Loops, page: Page) -> bool:
     """Say what else speaks against a conversion; False where nothing does."""
     for unit in program.units:
         for node in unit.nodes:
-            _refuse_shared_model(node, unit, flow, page)
+            _refuse_shared_model(node, unit, program, page)
     _refuse_steps_of_environments(loops, page)
     if not page.findings and not loops.backwards:
         page.left(
@@ -177,10 +177,10 @@ def _refuse_node(node: ast.AST, unit: Unit, page: Page) -> None:
         )
 
 
-def _refuse_shared_model(node: ast.AST, unit: Unit, flow: Flow, page: Page) -> None:
+def _refuse_shared_model(node: ast.AST, unit: Unit, program: Program, page: Page) -> None:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "share_memory":
         return
-    if flow.of_kind(node.func.value, unit, "model"):
+    if program.of_kind(node.func.value, unit, Kind.MODEL):
         page.left(
             "NPU393",
             unit,
