@@ -17,6 +17,7 @@ from npuify.distribute.data_parallel import replace_data_parallel
 from npuify.distribute.edits import Page
 from npuify.distribute.evaluation import share_evaluation
 from npuify.distribute.loops import Loops
+from npuify.distribute.losses.gradients import Gradients
 from npuify.distribute.losses.metrics import reduce_losses
 from npuify.distribute.losses.summed import add_up
 from npuify.distribute.models import Models
@@ -201,8 +202,9 @@ def _convert(program: Program, loops: Loops, wishes: Wishes, page: Page) -> None
     parallel = replace_data_parallel(program, page)
     wrap_models(program, loops, models, page, sync_batchnorm=wishes.sync_batchnorm)
     share_out(program, loops, models, page, keep_global_batch=wishes.keep_global_batch, data_parallel=parallel)
-    share_evaluation(program, loops, page)
-    reduce_losses(program, loops, page)
+    gradients = Gradients(program, loops)
+    share_evaluation(program, loops, gradients, page)
+    reduce_losses(program, loops, gradients, page)
     add_up(program, loops, page, keep_global_batch=wishes.keep_global_batch)
     gather_once(program, loops, models, page)
     if wishes.scale_lr:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from npuify.distribute.edits import Page
     from npuify.distribute.loops import Loops, Pass
+    from npuify.distribute.losses.gradients import Gradients
     from npuify.distribute.program import Program
 
 _ZEROS = frozenset(("torch.zeros", "numpy.zeros", "torch.tensor"))
@@ -29,7 +30,7 @@ class NotShared(Exception):
     """Why an evaluation cannot be shared out."""
 
 
-def share_evaluation(program: Program, loops: Loops, page: Page) -> None:
+def share_evaluation(program: Program, loops: Loops, gradients: Gradients, page: Page) -> None:
     """Edit the evaluations that can be shared out, and say of the others why they are not."""
     training = {loader.place for one in loops.passes if one.trains for loader in one.loaders}
     for one in loops.passes:
@@ -47,6 +48,7 @@ def share_evaluation(program: Program, loops: Loops, page: Page) -> None:
             if any(loader.definition is not None for loader in one.loaders):
                 raise NotShared("its loader is a class of the program")
             sums, lists = _results(one.node, one, program, loops)
+            _check_gradients(one, gradients, {*sums, *lists})
             counter = _enumerate(one)
             if counter is not None:
                 edits = [pencil.replace(counter.func, "npu_distributed.numbered")]
@@ -120,6 +122,13 @@ def _results(loop: ast.For, one: Pass, program: Program, loops: Loops) -> tuple[
         _check_reads(name, loop)
     _check_carried(loop, own - set(sums) - set(lists), one)
     return list(sums), list(lists)
+
+
+def _check_gradients(one: Pass, gradients: Gradients, names: set[str]) -> None:
+    """What is put together from all processes has no gradients any more."""
+    for node in ast.walk(one.node):
+        if isinstance(node, ast.Name) and node.id in names and gradients.reach(node, one.unit):
+            raise NotShared(f"{node.id} is what backward() is called of")
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:

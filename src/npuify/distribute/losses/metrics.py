@@ -14,10 +14,11 @@ from npuify.distribute.losses.steadiness import unsteady_condition
 if TYPE_CHECKING:
     from npuify.distribute.edits import Page
     from npuify.distribute.loops import Loops, Pass
+    from npuify.distribute.losses.gradients import Gradients
     from npuify.distribute.program import Program, Unit
 
 
-def reduce_losses(program: Program, loops: Loops, page: Page) -> None:
+def reduce_losses(program: Program, loops: Loops, gradients: Gradients, page: Page) -> None:
     """Replace ``loss.item()`` by the mean over the processes, and sums for accuracies by those of all processes."""
     losses = Losses(program, loops)
     seen: set[ast.AST] = set()
@@ -38,7 +39,7 @@ def reduce_losses(program: Program, loops: Loops, page: Page) -> None:
                 _agree(node.test, unit, losses, loops, page)
     for one in loops.passes:
         if one.trains and isinstance(one.node, ast.For):
-            _reduce_counts(one, losses, loops, page)
+            _reduce_counts(one, losses, gradients, loops, page)
             _count_all_samples(one, page)
 
 
@@ -133,8 +134,11 @@ def _reduce_at_once(name: str, one: Pass, loops: Loops, page: Page) -> bool:
     return True
 
 
-def _reduce_counts(one: Pass, losses: Losses, loops: Loops, page: Page) -> None:
-    """Numbers other than losses that a training loop adds up, such as right answers, become those of all processes."""
+def _reduce_counts(one: Pass, losses: Losses, gradients: Gradients, loops: Loops, page: Page) -> None:
+    """Numbers other than losses that a training loop adds up, such as right answers, become those of all processes.
+
+    Not so what gradients come from.
+    """
     loop, unit = one.node, one.unit
     others: dict[str, None] = {}
     with_loss: dict[str, None] = {}
@@ -142,6 +146,8 @@ def _reduce_counts(one: Pass, losses: Losses, loops: Loops, page: Page) -> None:
         if not isinstance(node, ast.AugAssign) or not isinstance(node.op, ast.Add):
             continue
         if not isinstance(node.target, ast.Name) or unit.function_around(node) is not one.frame:
+            continue
+        if gradients.reach(node.target, unit):
             continue
         if any(isinstance(item, ast.expr) and losses.has(item, unit) for item in ast.walk(node.value)):
             with_loss[node.target.id] = None
