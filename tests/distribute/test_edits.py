@@ -602,3 +602,52 @@ def test_a_mean_is_not_asked_for_where_the_batch_decides(tmp_path: Path) -> None
     assert converted.has("if share > 0.5:", "print(loss.item())")
     assert converted.has("if npu_distributed.agreed(loss) > 0.5:", "print(npu_distributed.mean(loss))")
     assert converted.has("if step % x.size(0) == 0:", "print(npu_distributed.mean(loss))")
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "loss = 0\nfor head in heads:\n    loss += mse(head(model(x.cuda())), y.cuda())\nloss /= len(heads)",
+        "loss = 0.0\nfor head in heads:\n    loss += mse(head(model(x.cuda())), y.cuda())",
+        "loss = mse(model(x.cuda()), y.cuda())\nloss += 0.4 * model.weight.pow(2).sum()",
+        "penalty = model.weight.pow(2).sum()\nloss = mse(model(x.cuda()), y.cuda())\nloss += 0.4 * penalty",
+        "part = 0\npart += mse(model(x.cuda()), y.cuda())\nloss = part / 2",
+        "parts = {'all': 0}\nwhole = 0\nwhole += mse(model(x.cuda()), y.cuda())\nparts['all'] = whole\nloss = parts['all']",
+        "count = 0\ncount += x.size(0)\nloss = mse(model(x.cuda()), y.cuda()) / count",
+        "loss, right = step_of(model, x, y)",
+    ],
+)
+@pytest.mark.parametrize("end", ["loss.backward()", "scaler.scale(loss).backward()", "accelerate(loss)"])
+def test_what_reaches_backward_is_never_reduced(tmp_path: Path, loss: str, end: str) -> None:
+    imports = """
+mse, heads = nn.functional.mse_loss, [nn.Linear(2, 2)]
+scaler = torch.cuda.amp.GradScaler()
+
+def step_of(model, x, y):
+    total, right = 0, 0
+    for part, wanted in zip(x, y):
+        out = model(part.cuda())
+        total += mse(out, wanted.cuda())
+        right += (out > 0).sum().item()
+    return total, right
+
+def accelerate(whole):
+    whole.backward()"""
+    step = f"optimizer.zero_grad()\n{loss}\n{end}\noptimizer.step()\nprint(loss.item())"
+    converted = convert(tmp_path, training(imports=imports, step=step, end="print(loss)"))
+    assert "total(" not in converted.text
+    assert "gathered(" not in converted.text
+    assert "print(npu_distributed.mean(loss))" in converted.text or end == "accelerate(loss)"
+
+
+def test_a_sum_over_an_evaluation_that_is_learnt_from_is_not_reduced(tmp_path: Path) -> None:
+    end = """
+validation = DataLoader(data, batch_size=4)
+whole = 0
+for x, y in validation:
+    whole += model.distance(x.cuda())
+whole.backward()"""
+    imports = "class Net(nn.Linear):\n    def distance(self, x):\n        return self(x).mean()"
+    converted = convert(tmp_path, training(imports=imports, model="model = Net(4, 2).cuda()", end=end))
+    assert "total(" not in converted.text
+    assert converted.left["NPU355"].message.endswith("whole is what backward() is called of")

@@ -151,7 +151,7 @@ def _as_argument(call: ast.Call, here: Occurrence, model: Engine) -> Iterator[Oc
     if word in _GOING_THROUGH and here.depth:
         yield here._replace(node=call)
     if word in ("append", "add", "insert") and isinstance(call.func, ast.Attribute):
-        yield here._replace(node=call.func.value, depth=here.depth + 1)
+        yield from _readers_of_container(call.func.value, here._replace(depth=here.depth + 1), model)
     if word == "dict":
         yield here._replace(node=call, depth=here.depth + 1)
     if word in ("str", "getattr", "next", "cast"):
@@ -231,10 +231,17 @@ def _readers(target: ast.expr, here: Occurrence, model: Engine) -> Iterator[Occu
     elif isinstance(target, ast.Attribute):
         yield from _readers_of_attribute(target, here, model)
     elif isinstance(target, ast.Subscript):
-        yield here._replace(node=target.value, depth=here.depth + 1)
+        yield from _readers_of_container(target.value, here._replace(depth=here.depth + 1), model)
     elif isinstance(target, (ast.Tuple, ast.List)) and here.depth:
         for element in target.elts:
             yield from _readers(element, here._replace(depth=here.depth - 1), model)
+
+
+def _readers_of_container(node: ast.expr, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
+    """Where a container is read that something is put into."""
+    yield here._replace(node=node)
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        yield from _readers(node, here, model)
 
 
 def _readers_of_name(target: ast.Name, here: Occurrence, model: Engine) -> Iterator[Occurrence]:

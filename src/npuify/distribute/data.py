@@ -5,18 +5,21 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.analysis.arguments import argument_for
+from npuify.analysis.values import Kind
 from npuify.distribute.edits import Unprovable
 from npuify.distribute.loops import inside
 from npuify.model import Severity
 
 if TYPE_CHECKING:
+    from npuify.analysis.values import Value
     from npuify.distribute.edits import Draft
-    from npuify.distribute.flow import Flow, Thing
     from npuify.distribute.loops import Loop, Loops, Pass
     from npuify.distribute.models import Models
-    from npuify.distribute.program import Unit
+    from npuify.distribute.program import Program, Unit
     from npuify.model import Edit
 
+_OF_PYTORCH = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 _COUNTING = frozenset(("range", "trange", "tqdm", "count", "track"))
 _BY_HAND = (
     "each process has to take its own part: of the indices of a batch keep indices[npu_distributed.rank()::"
@@ -25,35 +28,41 @@ _BY_HAND = (
 
 
 def share_out(
-    flow: Flow, loops: Loops, models: Models, draft: Draft, *, keep_global_batch: bool, data_parallel: bool = False
+    program: Program,
+    loops: Loops,
+    models: Models,
+    draft: Draft,
+    *,
+    keep_global_batch: bool,
+    data_parallel: bool = False,
 ) -> None:
     """Give the training loaders samplers, and set their epoch.
 
     Args:
         data_parallel: the program used DataParallel, so that its batches were those of several cards.
     """
-    loaders: dict[ast.AST, Thing] = {}
+    loaders: dict[Value, Pass] = {}
     for one in loops.passes:
         if one.trains and one.data is None:
-            _made_by_hand(one, flow, models, draft)
-        for thing in one.loaders if one.trains else ():
-            loaders[thing.node] = thing
-    for thing in sorted(loaders.values(), key=lambda item: (item.unit.relative, item.node.lineno)):  # type: ignore[attr-defined]
-        share_out_one(thing, flow, draft, keep=keep_global_batch, data_parallel=data_parallel)
+            _made_by_hand(one, program, models, draft)
+        for loader in one.loaders if one.trains else ():
+            loaders[loader] = one
+    for loader, one in sorted(loaders.items(), key=lambda item: item[0].place or item[1].unit.place(item[1].node)):
+        share_out_one(loader, one, program, draft, keep=keep_global_batch, data_parallel=data_parallel)
     for one in loops.passes:
-        if one.trains and one.data is not None and not all(_is_stream(thing, flow) for thing in one.loaders):
-            set_epoch_of(one, flow, loops, draft)
+        if one.trains and one.data is not None and not all(_is_stream(loader, program) for loader in one.loaders):
+            set_epoch_of(one, program, loops, draft)
 
 
-def _made_by_hand(one: Pass, flow: Flow, models: Models, draft: Draft) -> None:
+def _made_by_hand(one: Pass, program: Program, models: Models, draft: Draft) -> None:
     """Batches that come from no DataLoader: say where the program makes them, and what to add there."""
     message = "batches do not come from a DataLoader here, so that every process would train on the same ones"
-    regions = [(one.node, one.unit), *((item, flow.unit_with(item)) for item in flow.reached([one.node]))]
+    regions = [(one.node, one.unit), *program.reached((one.node, one.unit)).items()]
     for call, unit in models.uses:
         if not any(where is unit and inside(call, region) for region, where in regions):
             continue
         given = {item.id for argument in call.args for item in ast.walk(argument) if isinstance(item, ast.Name)}
-        frame = unit.frame(call)
+        frame = unit.function_around(call)
         for node in ast.walk(frame):
             if not isinstance(node, ast.Assign) or node.lineno > call.lineno or inside(call, node):
                 continue
@@ -69,17 +78,28 @@ def _made_by_hand(one: Pass, flow: Flow, models: Models, draft: Draft) -> None:
     draft.left("NPU353", one.unit, one.node, message, _BY_HAND)
 
 
-def _is_stream(thing: Thing, flow: Flow) -> bool:
+def _is_stream(loader: Value, program: Program) -> bool:
     """Whether a loader goes over an IterableDataset, which has no sampler whose epoch could be set."""
-    dataset = _argument(thing.node, 0, "dataset") if isinstance(thing.node, ast.Call) else None
-    return dataset is not None and bool(flow.of_kind(dataset, thing.unit, "iterable"))
+    call, unit = program.maker(loader) or (None, None)
+    dataset = _argument(call, 0, "dataset") if isinstance(call, ast.Call) else None
+    return unit is not None and bool(program.of_kind(dataset, unit, Kind.ITERABLE_DATASET))
 
 
-def share_out_one(thing: Thing, flow: Flow, draft: Draft, *, keep: bool, data_parallel: bool = False) -> None:
+def share_out_one(
+    loader: Value, one: Pass, program: Program, draft: Draft, *, keep: bool, data_parallel: bool = False
+) -> None:
     """Give one training loader a sampler, or say what has to be done."""
-    call, unit = thing.node, thing.unit
-    assert isinstance(call, ast.Call)
-    if thing.definition is not None and flow.kind_of_class(thing.definition, unit) == "loader":  # type: ignore[arg-type]
+    call, unit = program.maker(loader) or (one.node, one.unit)
+    if not isinstance(call, ast.Call):
+        draft.left(
+            "NPU353",
+            unit,
+            call,
+            "where the loader of this loop is made is not known",
+            "where it is made, give it a sampler: npu_distributed.shard(DataLoader(…))",
+        )
+        return
+    if loader.definition is not None:
         draft.left(
             "NPU353",
             unit,
@@ -91,14 +111,18 @@ def share_out_one(thing: Thing, flow: Flow, draft: Draft, *, keep: bool, data_pa
         return
     editor = draft.editor(unit)
     dataset = _argument(call, 0, "dataset")
-    if dataset is not None and flow.of_kind(dataset, unit, "iterable"):
-        _stream(call, dataset, flow, unit, draft)
+    if dataset is not None and program.of_kind(dataset, unit, Kind.ITERABLE_DATASET):
+        _stream(call, dataset, program, unit, draft)
         return
     global_batch(call, unit, draft, keep, data_parallel)
-    explicit = _explicit_sampler(call, dataset, flow, unit, draft, keep)
+    explicit = _explicit_sampler(call, dataset, program, unit, draft, keep)
     if explicit is not None:
         edits, order = explicit
         message = f"each process trains on its own part of the samples; {order}"
+    elif loader.name not in _OF_PYTORCH:
+        message = f"{loader.name}() makes this loader, whose order of samples is not known"
+        draft.left("NPU353", unit, call, message, "let it give each process its own part of the samples")
+        return
     else:
         tail = ", keep_global_batch=True)" if keep else ")"
         edits = editor.around(call, "npu_distributed.shard(", tail)
@@ -106,16 +130,17 @@ def share_out_one(thing: Thing, flow: Flow, draft: Draft, *, keep: bool, data_pa
     draft.done("NPU353", unit, call, message, edits, subject="torch.utils.data.DataLoader")
 
 
-def _stream(call: ast.Call, dataset: ast.expr, flow: Flow, unit: Unit, draft: Draft) -> None:
+def _stream(call: ast.Call, dataset: ast.expr, program: Program, unit: Unit, draft: Draft) -> None:
     """Say where an IterableDataset gives its samples, and what to write there."""
     message = "the data set is an IterableDataset, which no sampler can share out"
     part = "npu_distributed.rank(), None, npu_distributed.world_size())"
     tail = "; every process must give equally many, so leave out what is too much for some"
-    for thing in flow.of_kind(dataset, unit, "iterable"):
-        method = flow.method(thing.definition, "__iter__") if isinstance(thing.definition, ast.ClassDef) else None
-        loops = [one for one in method.body if isinstance(one, ast.For)] if method is not None else []
-        if method is not None and len(loops) == 1:
-            where = flow.unit_with(method)
+    for value in program.of_kind(dataset, unit, Kind.ITERABLE_DATASET):
+        definition = program.class_of(value)
+        found = program.method(*definition, "__iter__") if definition is not None else None
+        loops = [one for one in found[0].body if isinstance(one, ast.For)] if found is not None else []
+        if found is not None and len(loops) == 1:
+            where = found[1]
             code = where.source.code
             text = f"for {code(loops[0].target)} in itertools.islice({code(loops[0].iter)}, {part}:"
             draft.left("NPU353", where, loops[0], message, f"every world_size()-th sample only: {text}{tail}")
@@ -149,7 +174,7 @@ def _argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
 
 
 def _explicit_sampler(
-    call: ast.Call, dataset: ast.expr | None, flow: Flow, unit: Unit, draft: Draft, keep: bool
+    call: ast.Call, dataset: ast.expr | None, program: Program, unit: Unit, draft: Draft, keep: bool
 ) -> tuple[list[Edit], str] | None:
     """The edits that give a plain loader a sampler of its own; None where its arguments are not all written there."""
     if unit.qualname(call.func).rpartition(".")[2] != "DataLoader" or len(call.args) > 3:
@@ -194,7 +219,7 @@ def _is_plain(node: ast.expr) -> bool:
 # --- the epoch ------------------------------------------------------------------------------------------------------
 
 
-def set_epoch_of(one: Pass, flow: Flow, loops: Loops, draft: Draft) -> None:
+def set_epoch_of(one: Pass, program: Program, loops: Loops, draft: Draft) -> None:
     """Set the epoch of a loader that trains."""
     assert one.data is not None
     unit, editor = one.unit, draft.editor(one.unit)
@@ -208,7 +233,7 @@ def set_epoch_of(one: Pass, flow: Flow, loops: Loops, draft: Draft) -> None:
         if around is None:
             return
         epochs, where = around
-        loader = _name_there(one, epochs, where, flow, loops)
+        loader = _name_there(one, epochs, where, program, loops)
         number = _number(epochs)
         if loader is not None and number is not None:
             text = f"npu_distributed.set_epoch({loader}, {number})"
@@ -247,7 +272,7 @@ def _is_range(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
 
 
-def _name_there(one: Pass, epochs: Loop, where: Unit, flow: Flow, loops: Loops) -> str | None:
+def _name_there(one: Pass, epochs: Loop, where: Unit, program: Program, loops: Loops) -> str | None:
     """How the loader of a pass is called in the function of the loop over the epochs."""
     data, unit = one.data, one.unit
     use: ast.AST = one.node
@@ -255,7 +280,7 @@ def _name_there(one: Pass, epochs: Loop, where: Unit, flow: Flow, loops: Loops) 
     for _ in range(6):
         if data is None:
             return None
-        if unit is where and unit.frame(use) is where.frame(epochs):
+        if unit is where and unit.function_around(use) is where.function_around(epochs):
             known = _is_plain(data) and _bound_outside(data, epochs, where)
             return unit.source.code(data) + rest if known else None
         root = data
@@ -272,18 +297,19 @@ def _name_there(one: Pass, epochs: Loop, where: Unit, flow: Flow, loops: Loops) 
             seen = where.source.scope_of(epochs).lookup(root.id)
             outside = seen is not None and seen[0].node is owner and _bound_outside(data, epochs, where)
             return unit.source.code(data) + rest if outside else None
-        calls = flow.callers.get(owner, set())
+        calls = program.callers(owner)
         if len(calls) != 1 or not isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return None
-        call = next(iter(calls))
+        call, caller = calls[0]
         bound = isinstance(unit.source.parent(owner), ast.ClassDef)
         given: ast.expr | None
         if bound and isinstance(call.func, ast.Attribute) and owner.args.args and owner.args.args[0].arg == root.id:
             given = call.func.value
         else:
-            given = dict(flow.parameters(call, owner, bound)).get(root.id)
+            found_there = argument_for(root.id, owner, call.args, call.keywords, int(bound))
+            given = found_there if isinstance(found_there, ast.expr) else None
         rest = unit.source.code(data)[len(root.id) :] + rest
-        data, unit, use = given, flow.call_unit[call], call
+        data, unit, use = given, caller, call
     return None
 
 

@@ -194,7 +194,7 @@ class Draft:
     def meet(self, unit: Unit, node: ast.AST) -> None:
         """Note something that all processes have to come by."""
         self.together.append(node)
-        self.meeting.add(unit.frame(node))
+        self.meeting.add(unit.function_around(node))
 
     def forget(self) -> None:
         """Drop all findings."""

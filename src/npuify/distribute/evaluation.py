@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.analysis.values import Kind
 from npuify.distribute.edits import Unprovable
 from npuify.distribute.loops import LOOPS, inside
 from npuify.distribute.losses.steadiness import unsteady_condition
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.distribute.edits import Draft
-    from npuify.distribute.flow import Flow
     from npuify.distribute.loops import Loops, Pass
+    from npuify.distribute.losses.gradients import Gradients
+    from npuify.distribute.program import Program
 
 _ZEROS = frozenset(("torch.zeros", "numpy.zeros", "torch.tensor"))
 _TALKING = frozenset(
@@ -28,11 +30,11 @@ class NotShared(Exception):
     """Why an evaluation cannot be shared out."""
 
 
-def share_evaluation(flow: Flow, loops: Loops, draft: Draft) -> None:
+def share_evaluation(program: Program, loops: Loops, gradients: Gradients, draft: Draft) -> None:
     """Edit the evaluations that can be shared out, and say of the others why they are not."""
-    training = {thing.node for one in loops.passes if one.trains for thing in one.loaders}
+    training = {loader.place for one in loops.passes if one.trains for loader in one.loaders}
     for one in loops.passes:
-        if one.trains or one.data is None or not _evaluates(one, flow, loops):
+        if one.trains or one.data is None or not _evaluates(one, program, loops):
             continue
         unit, editor = one.unit, draft.editor(one.unit)
         try:
@@ -41,11 +43,12 @@ def share_evaluation(flow: Flow, loops: Loops, draft: Draft) -> None:
             condition = unsteady_condition(one.node, unit, loops)
             if condition is not None:
                 raise NotShared(f"not every process may come by, since {condition} may differ")
-            if training & {thing.node for thing in one.loaders}:
+            if training & {loader.place for loader in one.loaders}:
                 raise NotShared("its loader is that of the training")
-            if any(thing.definition is not None for thing in one.loaders):
+            if any(loader.definition is not None for loader in one.loaders):
                 raise NotShared("its loader is a class of the program")
-            sums, lists = _results(one.node, one, flow, loops)
+            sums, lists = _results(one.node, one, program, loops)
+            _check_gradients(one, gradients, {*sums, *lists})
             counter = _enumerate(one)
             if counter is not None:
                 edits = [editor.replace(counter.func, "npu_distributed.numbered")]
@@ -64,20 +67,19 @@ def share_evaluation(flow: Flow, loops: Loops, draft: Draft) -> None:
             draft.left("NPU355", unit, one.node, message, advice, Severity.INFO)
 
 
-def _evaluates(one: Pass, flow: Flow, loops: Loops) -> bool:
+def _evaluates(one: Pass, program: Program, loops: Loops) -> bool:
     """Whether a loop calls a model."""
-    for region in (one.node, *flow.reached([one.node])):
-        unit = one.unit if region is one.node else flow.unit_with(region)
+    for region, unit in ((one.node, one.unit), *program.reached((one.node, one.unit)).items()):
         for node in ast.walk(region):
             if isinstance(node, ast.Call) and (
-                flow.of_kind(node.func, unit, "model")
-                or (isinstance(node.func, ast.Attribute) and flow.of_kind(node.func.value, unit, "model"))
+                program.of_kind(node.func, unit, Kind.MODEL)
+                or (isinstance(node.func, ast.Attribute) and program.of_kind(node.func.value, unit, Kind.MODEL))
             ):
                 return True
     return False
 
 
-def _results(loop: ast.For, one: Pass, flow: Flow, loops: Loops) -> tuple[list[str], list[str]]:
+def _results(loop: ast.For, one: Pass, program: Program, loops: Loops) -> tuple[list[str], list[str]]:
     """The names that the loop adds up, and the lists that it appends to.
 
     Raises:
@@ -87,7 +89,7 @@ def _results(loop: ast.For, one: Pass, flow: Flow, loops: Loops) -> tuple[list[s
     for node in ast.walk(loop):
         if isinstance(node, (ast.Break, ast.Return, ast.Yield, ast.YieldFrom)):
             raise NotShared("the loop may end before its last batch")
-        if isinstance(node, ast.Call) and flow.of_kind(node.func, unit, "model"):
+        if isinstance(node, ast.Call) and program.of_kind(node.func, unit, Kind.MODEL):
             if not loops.without_gradient(node, unit):
                 raise NotShared("it is not under torch.no_grad()")
     sums: dict[str, None] = {}
@@ -120,6 +122,13 @@ def _results(loop: ast.For, one: Pass, flow: Flow, loops: Loops) -> tuple[list[s
         _check_reads(name, loop)
     _check_carried(loop, own - set(sums) - set(lists), one)
     return list(sums), list(lists)
+
+
+def _check_gradients(one: Pass, gradients: Gradients, names: set[str]) -> None:
+    """What is put together from all processes has no gradients any more."""
+    for node in ast.walk(one.node):
+        if isinstance(node, ast.Name) and node.id in names and gradients.reach(node, one.unit):
+            raise NotShared(f"{node.id} is what backward() is called of")
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:

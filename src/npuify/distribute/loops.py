@@ -5,14 +5,18 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.analysis.values import Kind
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.distribute.flow import Flow, Thing
-    from npuify.distribute.program import Unit
+    from npuify.analysis.values import Value
+    from npuify.distribute.program import Program, Unit
 
 Loop = ast.For | ast.While
 LOOPS = (ast.For, ast.While)
+_PASSING = frozenset(("enumerate", "tqdm", "trange", "iter", "list", "reversed", "track", "cycle", "islice", "auto"))
+"""Functions that hand the elements of their first argument on."""
 _NO_GRADIENT = frozenset(("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad"))
 
 
@@ -23,7 +27,7 @@ class Pass(NamedTuple):
     unit: Unit
     frame: ast.AST
     data: ast.expr | None
-    loaders: tuple[Thing, ...]
+    loaders: tuple[Value, ...]
     trains: bool
     iterator: ast.stmt | None = None
     """The statement that makes the iterator, where batches are taken by ``next``."""
@@ -37,14 +41,16 @@ class Loops:
         training: the statements that run while training, with their files: bodies of loops, and functions called.
     """
 
-    def __init__(self, flow: Flow) -> None:
-        self.flow = flow
+    def __init__(self, program: Program) -> None:
+        self.program = program
         self.unsteady: dict[ast.AST, set[str]] = {}
         """The names, by function, that hold what may differ from process to process; filled where it is asked for."""
-        self.backwards = [(node, unit) for unit in flow.program.units for node in unit.nodes if self._is_backward(node)]
-        self.backward_frames = {unit.frame(node) for node, unit in self.backwards}
+        self.backwards = [
+            (node, unit) for unit in program.units for node in unit.nodes if self._is_backward(node, unit)
+        ]
+        self.backward_frames = {unit.function_around(node) for node, unit in self.backwards}
         self.passes: list[Pass] = []
-        for unit in flow.program.units:
+        for unit in program.units:
             for node in unit.nodes:
                 self.passes += self._passes_at(node, unit)
         self.passes += self._without_loader()
@@ -52,44 +58,58 @@ class Loops:
         for one in self.passes:
             if one.trains:
                 self.training.append((one.node, one.unit))
-                self.training += [(function, flow.unit_with(function)) for function in flow.reached([one.node])]
+                self.training += program.reached((one.node, one.unit)).items()
 
-    def _is_backward(self, node: ast.AST) -> bool:
+    def _is_backward(self, node: ast.AST, unit: Unit) -> bool:
         return (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
             and node.func.attr == "backward"
-            and not self.flow.callees.get(node)
+            and not self.program.callees(node, unit)
         )
 
-    def trains(self, node: ast.AST) -> bool:
+    def trains(self, node: ast.AST, unit: Unit) -> bool:
         """Whether code calls ``backward`` itself or by a function that it calls."""
-        if any(self._is_backward(inner) for inner in ast.walk(node)):
+        if any(self._is_backward(inner, unit) for inner in ast.walk(node)):
             return True
-        return not self.backward_frames.isdisjoint(self.flow.reached([node]))
+        return not self.backward_frames.isdisjoint(self.program.reached((node, unit)))
 
     def _passes_at(self, node: ast.AST, unit: Unit) -> Iterator[Pass]:
         if isinstance(node, ast.For):
-            data, loaders = self.flow.iterated(node.iter, unit)
+            data = self._gone_through(node.iter, unit)
+            loaders = self.program.of_kind(data, unit, Kind.LOADER)
             if loaders:
-                yield Pass(node, unit, unit.frame(node), data, tuple(loaders), self.trains(node))
+                yield Pass(node, unit, unit.function_around(node), data, tuple(loaders), self.trains(node, unit))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "iter" and node.args:
-            loaders = self.flow.of_kind(node.args[0], unit, "loader")
+            loaders = self.program.of_kind(node.args[0], unit, Kind.LOADER)
             loop = self._loop_of_iterator(node, unit) if loaders else None
             if loop is not None:
                 place = unit.statement(node)
-                trains = self.trains(loop)
-                yield Pass(loop, unit, unit.frame(node), node.args[0], tuple(loaders), trains, place)
+                trains = self.trains(loop, unit)
+                yield Pass(loop, unit, unit.function_around(node), node.args[0], tuple(loaders), trains, place)
+
+    def _gone_through(self, node: ast.expr, unit: Unit) -> ast.expr:
+        """What a loop goes through, behind ``enumerate`` and progress bars."""
+        while isinstance(node, ast.Call) and node.args and not self.program.of_kind(node, unit, Kind.LOADER):
+            word = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if word not in _PASSING and "track" not in word:
+                break
+            node = node.args[0]
+        return node
 
     def _loop_of_iterator(self, node: ast.Call, unit: Unit) -> Loop | None:
         """The loop that takes batches, by ``next``, from an iterator that ``node`` makes."""
         target = unit.source.parent(node)
         if not isinstance(target, ast.Assign) or not isinstance(target.targets[0], ast.Name):
             return None
-        name, frame = target.targets[0].id, unit.frame(node)
+        name, frame = target.targets[0].id, unit.function_around(node)
         for call in unit.nodes:
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "next" and call.args:
-                if isinstance(call.args[0], ast.Name) and call.args[0].id == name and unit.frame(call) is frame:
+                if (
+                    isinstance(call.args[0], ast.Name)
+                    and call.args[0].id == name
+                    and unit.function_around(call) is frame
+                ):
                     return innermost(call, unit)
         return None
 
@@ -105,14 +125,14 @@ class Loops:
                     break
                 if any(one.trains and loop is one.node for one in self.passes):
                     break
-                reached = any(self._reaches_from(one.node, node, unit) for one in self.passes if one.trains)
+                reached = any(self._reaches_from(one, node, unit) for one in self.passes if one.trains)
                 if not reached:
-                    found.append(Pass(loop, where, where.frame(loop), None, (), True))
+                    found.append(Pass(loop, where, where.function_around(loop), None, (), True))
                 break
         return found
 
-    def _reaches_from(self, loop: ast.AST, node: ast.AST, unit: Unit) -> bool:
-        return unit.frame(node) in self.flow.reached([loop])
+    def _reaches_from(self, one: Pass, node: ast.AST, unit: Unit) -> bool:
+        return unit.function_around(node) in self.program.reached((one.node, one.unit))
 
     def loops_around(self, node: ast.AST, unit: Unit, hops: int = 6) -> Iterator[tuple[Loop, Unit]]:
         """The loops around a node, from the nearest on: in its function, then in those that call it."""
@@ -120,8 +140,8 @@ class Loops:
             if isinstance(up, LOOPS):
                 yield up, unit
             if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                for call in sorted(self.flow.callers.get(up, ()), key=lambda one: one.lineno) if hops else ():
-                    yield from self.loops_around(call, self.flow.call_unit[call], hops - 1)
+                for call, where in self.program.callers(up) if hops else ():
+                    yield from self.loops_around(call, where, hops - 1)
                 return
 
     def without_gradient(self, node: ast.AST, unit: Unit) -> bool:
@@ -135,10 +155,10 @@ class Loops:
                 for decorator in up.decorator_list:
                     if unit.qualname(getattr(decorator, "func", decorator)) in _NO_GRADIENT:
                         return True
-                calls = self.flow.callers.get(up, set())
+                calls = self.program.callers(up)
                 return bool(calls) and all(
-                    self.without_gradient(call, self.flow.call_unit[call])
-                    for call in calls
+                    self.without_gradient(call, where)
+                    for call, where in calls
                     if not inside(call, up) and call is not node
                 )
         return False

@@ -6,11 +6,11 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.analysis.values import Kind
 from npuify.model import Severity
 
 if TYPE_CHECKING:
     from npuify.distribute.edits import Draft
-    from npuify.distribute.flow import Flow
     from npuify.distribute.loops import Loops
     from npuify.distribute.program import Program, Unit
 
@@ -69,11 +69,11 @@ def refuse_at_sight(program: Program, draft: Draft) -> bool:
     return bool(draft.findings)
 
 
-def refuse(program: Program, flow: Flow, loops: Loops, draft: Draft) -> bool:
+def refuse(program: Program, loops: Loops, draft: Draft) -> bool:
     """Say what else speaks against a conversion; False where nothing does."""
     for unit in program.units:
         for node in unit.nodes:
-            _refuse_shared_model(node, unit, flow, draft)
+            _refuse_shared_model(node, unit, program, draft)
     _refuse_steps_of_environments(loops, draft)
     if not draft.findings and not loops.backwards:
         draft.left(
@@ -177,10 +177,10 @@ def _refuse_node(node: ast.AST, unit: Unit, draft: Draft) -> None:
         )
 
 
-def _refuse_shared_model(node: ast.AST, unit: Unit, flow: Flow, draft: Draft) -> None:
+def _refuse_shared_model(node: ast.AST, unit: Unit, program: Program, draft: Draft) -> None:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "share_memory":
         return
-    if flow.of_kind(node.func.value, unit, "model"):
+    if program.of_kind(node.func.value, unit, Kind.MODEL):
         draft.left(
             "NPU393",
             unit,

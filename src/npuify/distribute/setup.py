@@ -10,8 +10,7 @@ from npuify.distribute.edits import Unprovable
 
 if TYPE_CHECKING:
     from npuify.distribute.edits import Draft
-    from npuify.distribute.flow import Flow
-    from npuify.distribute.program import Unit
+    from npuify.distribute.program import Program, Unit
 
 _NUMBERED: Final = re.compile(r"(npu|cuda):\d+")
 _SET_DEVICE = frozenset(("torch.npu.set_device", "torch.cuda.set_device", "torch_npu.npu.set_device"))
@@ -93,9 +92,9 @@ def _quiet(statement: ast.stmt) -> bool:
     )
 
 
-def free_devices(flow: Flow, draft: Draft) -> None:
+def free_devices(program: Program, draft: Draft) -> None:
     """Let every process use its own card where the program says which one by number, and see all cards."""
-    for unit in flow.program.units:
+    for unit in program.units:
         editor = draft.editor(unit)
         for node in unit.nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and _NUMBERED.fullmatch(node.value):
