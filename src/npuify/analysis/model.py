@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.analysis import bindings, calls, classes, containers, sites, stores
-from npuify.analysis.engine import Engine, Key, Reach
+from npuify.analysis.engine import Engine, Key, Project, Reach
 from npuify.analysis.evaluate import evaluate
 from npuify.analysis.files import FUNCTIONS, FileModel, Function
 from npuify.analysis.flows import Flow, callees, flow_of
@@ -168,4 +168,24 @@ class ProgramModel(Engine):
         return uses_of(node, file, self)
 
 
-__all__ = ["Kind", "ProgramModel", "Reach", "Value", "Values"]
+class Models:
+    """The models of one run, which the files that are looked at one after the other share."""
+
+    def __init__(self) -> None:
+        self._models: dict[Reach, ProgramModel] = {}
+
+    def reaching(self, reach: Reach, project: Project) -> ProgramModel:
+        """The model that looks so far; ``project`` notes from now on which files it looks at."""
+        model = self._models.get(reach)
+        if model is None:
+            model = self._models[reach] = ProgramModel(project, reach)
+        model.project = project
+        return model
+
+    def forget(self) -> None:
+        """Let go of all files."""
+        for model in self._models.values():
+            model.forget()
+
+
+__all__ = ["Kind", "Models", "ProgramModel", "Reach", "Value", "Values"]

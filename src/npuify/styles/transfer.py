@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.analysis.values import Kind
 from npuify.model import Safety, Severity
 from npuify.rules.registry import rule
-from npuify.source.types import TENSOR, infer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,7 +131,7 @@ def device_compared_as_a_whole(node: ast.Compare, file: PythonFile) -> Iterator[
         named = _cuda_device(other, file)
         if named is None:
             continue
-        sure = infer(said.value, file.source, file.scope(node)) == TENSOR and named in ast.walk(other)
+        sure = file.is_tensor(said.value) and named in ast.walk(other)
         start = file.source.start(named)
         text = file.code(named)
         editable = sure and text.count("cuda") == 1
@@ -148,14 +148,11 @@ def device_compared_as_a_whole(node: ast.Compare, file: PythonFile) -> Iterator[
 
 def _cuda_device(node: ast.expr, file: PythonFile) -> ast.Constant | None:
     """The string in ``torch.device("cuda…")``, also where a name is bound to that call."""
-    if isinstance(node, ast.Name):
-        found = file.scope(node).lookup(node.id)
-        values = [binding.value for binding in found[1]] if found is not None else []
-        calls = [value for value in values if isinstance(value, ast.Call)]
-        return _cuda_device(calls[0], file) if len(values) == 1 and calls else None
-    if not isinstance(node, ast.Call) or file.qualname(node.func) != "torch.device" or not node.args:
+    made = file.values(node).sole
+    call = file.model.node_at(made.place) if made is not None and made.kind is Kind.DEVICE and made.place else None
+    if not isinstance(call, ast.Call) or not call.args:
         return None
-    first = node.args[0]
+    first = call.args[0]
     if isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value.startswith("cuda"):
         return first
     return None

@@ -6,7 +6,6 @@ import ast
 
 from npuify.rules.attention.call import AttentionCall, Plan, Refused
 from npuify.rules.attention.text import is_off, primary, triangle
-from npuify.source.types import TENSOR, infer
 
 _BLOCK_DIAGONAL = {
     "BlockDiagonalMask": 0,
@@ -40,7 +39,7 @@ class XformersCall(AttentionCall):
     def _tensor_bias(self) -> list[str]:
         """The argument for ``attn_bias`` where that is a tensor: xformers adds it after scaling."""
         node = self.given.get("attn_bias")
-        if node is None or infer(node, self.file.source, self.file.scope(self.call)) != TENSOR:
+        if node is None or not self.file.is_tensor(node):
             return []
         self.conditions.append("the bias must have the shape (batch or 1, heads, queries, keys), and no gradient")
         return [f"pse={self.text('attn_bias')}", "pse_type=0"]

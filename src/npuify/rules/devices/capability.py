@@ -6,9 +6,9 @@ import ast
 import operator
 from typing import TYPE_CHECKING, Any
 
+from npuify.analysis.values import Kind
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
-from npuify.source.types import assigned_to_self
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -172,20 +172,8 @@ def device_property(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnosti
 
 
 def _is_properties(node: ast.expr, file: PythonFile) -> bool:
-    if isinstance(node, ast.Call):
-        return (file.qualname(node.func) or "") in (
-            "torch.cuda.get_device_properties",
-            "torch.npu.get_device_properties",
-            "torch_npu.npu.get_device_properties",
-        )
-    if isinstance(node, ast.Attribute):
-        return any(_is_properties(value, file) for value in assigned_to_self(node, file.source, file.scope(node)))
-    if isinstance(node, ast.Name):
-        found = file.scope(node).lookup(node.id)
-        return found is not None and any(
-            isinstance(binding.value, ast.Call) and _is_properties(binding.value, file) for binding in found[1]
-        )
-    return False
+    made = file.values(node).of_kind(Kind.TORCH_OBJECT)
+    return any(value.name.endswith(".get_device_properties") for value in made)
 
 
 @rule("NPU133", "device-property-unknown", Safety.MANUAL, Severity.WARNING, words=("get_device_properties",))

@@ -12,7 +12,6 @@ from npuify.rules.operators.places import in_module_class
 from npuify.rules.registry import rule
 from npuify.rules.text_checks import outside_modules
 from npuify.source.python import dotted_text
-from npuify.source.types import TENSOR, infer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +97,7 @@ def shape_from_data(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         if not isinstance(function, ast.Attribute) or name.startswith(("numpy", "torch.")):
             return
         torch_only = word in _TENSOR_ONLY or keyword_of(node, "as_tuple") is not None
-        if not torch_only and infer(function.value, file.source, file.scope(node)) != TENSOR:
+        if not torch_only and not file.is_tensor(function.value):
             return
     if word == "repeat_interleave" and not _repeats_from_data(node, method, file):
         return
@@ -144,7 +143,7 @@ def _counts(node: ast.expr, file: PythonFile) -> bool:
         return isinstance(node.slice, ast.Slice) and _counts(node.value, file)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _OF_A_SHAPE:
         return False
-    return infer(node, file.source, file.scope(node)) == TENSOR
+    return file.is_tensor(node)
 
 
 @rule(
@@ -178,10 +177,10 @@ def boolean_mask_index(node: ast.Subscript, file: PythonFile) -> Iterator[Diagno
         return
     # What is compared and indexed by the outcome is an array: no list can be.
     by_itself = isinstance(mask, ast.Compare) and dotted_text(mask.left) == (dotted_text(node.value) or "?")
-    if not by_itself and infer(node.value, file.source, file.scope(node)) != TENSOR:
+    if not by_itself and not file.is_tensor(node.value):
         return
     if isinstance(mask, ast.Compare) and not by_itself:
-        if infer(mask.left, file.source, file.scope(node)) != TENSOR:
+        if not file.is_tensor(mask.left):
             return
     yield file.report(
         node,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
-from npuify.source.types import TENSOR, infer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,7 +146,7 @@ def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator
         return
     name = file.qualname(node.func)
     if isinstance(node.func, ast.Attribute) and name is None and node.func.attr in _METHODS:
-        if infer(node.func.value, file.source, file.scope(node)) == TENSOR:
+        if file.is_tensor(node.func.value):
             name = f"torch.{node.func.attr}"
     if isinstance(node.func, ast.Attribute) and name is not None:
         yield from _fallback(node, name, file)

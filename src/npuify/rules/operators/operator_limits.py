@@ -10,7 +10,6 @@ from npuify.rules.calls import argument, imports_torch, keyword_of
 from npuify.rules.chip import without_fused_attention
 from npuify.rules.operators.places import in_module_class
 from npuify.rules.registry import rule
-from npuify.source.types import TENSOR, infer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,7 +147,7 @@ def in_place_on_view(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         message = f"{function.attr} writes into the result of {kind}, whose elements share memory"
         severity, advice = Severity.WARNING, "clone() the expanded tensor first, or compute out of place"
     elif kind in _STRIDED and in_module_class(node, file):
-        if kind == "t" and infer(view.func.value, file.source, file.scope(node)) != TENSOR:
+        if kind == "t" and not file.is_tensor(view.func.value):
             return
         message = f"{function.attr} on the result of {kind}: the NPU copies it, computes, and copies it back"
         severity, advice = Severity.INFO, "compute out of place, or on the contiguous tensor"

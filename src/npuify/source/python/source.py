@@ -10,7 +10,6 @@ from npuify.source.python.f_strings import attribute_end
 from npuify.source.python.names import PythonNames
 
 if TYPE_CHECKING:
-    from npuify.source.python.scopes import Scope
     from npuify.source.text import Text
     from npuify.words import Words
 
@@ -36,10 +35,6 @@ class PythonSource(PythonNames):
 
     def __init__(self, relative: str, module: str, raw: bytes | Text, words: Words | None = None) -> None:
         super().__init__(relative, module, raw, words)
-        self.inferred: dict[tuple[Scope, str], str | None] = {}
-        """What :mod:`npuify.source.types` found out about names; kept here so that it is found out once."""
-        self.inferred_attributes: dict[tuple[Scope, str], str | None] = {}
-        self.self_assignments: dict[ast.ClassDef, dict[str, list[tuple[ast.AST, ast.expr | None]]]] = {}
 
     def start(self, node: ast.AST) -> int:
         line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]

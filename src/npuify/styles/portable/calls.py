@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.model import Safety
 from npuify.rules.helper_branches import helper
-from npuify.source.types import MODULE, TENSOR, infer
 from npuify.styles.spelling import chain_span, in_formatted_string, needs_parentheses
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def _by_name_only(node: ast.Attribute, diagnostic: Diagnostic, file: PythonFile)
     value = node.value
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _STORAGE:
         return True
-    if not isinstance(value, ast.Name) or infer(value, file.source, file.scope(node)) in (TENSOR, MODULE):
+    if not isinstance(value, ast.Name) or file.is_torch_object(value):
         return False
     if value.id in _STORAGE:
         return True
