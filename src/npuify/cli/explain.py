@@ -18,9 +18,9 @@ def explain(
 ) -> int:
     """Explain a code, a name or a variable.
 
-    WHAT is a code (NPU301), a CUDA or NPU name (torch.cuda.Event), an environment variable (NCCL_DEBUG), or the code of
-    an error in a log (EI0006, 507015, ERR00100). Says what holds on which torch_npu release, where that stands, and how
-    surely it is known.
+    WHAT is a code (NPU301), a CUDA or NPU name (torch.cuda.Event), an environment variable (NCCL_DEBUG), or an error
+    code from a log (EI0006, 507015, ERR00100). Shows what applies to which torch_npu release, the source, and the
+    evidence.
     """
     import npuify
     from npuify.cli.output import put
