@@ -181,8 +181,9 @@ def _reduce_one(node: ast.Call, tensor: ast.expr, unit: Unit, flow: Flow, loops:
             "NPU358",
             unit,
             node,
-            f"{unit.source.code(node)} is of one process, and is asked for only where {reason}",
-            "where every process comes by, use npu_distributed.mean(value); it must not be called by some of them only",
+            f"{unit.source.code(node)} covers one process, and is only computed where {reason}",
+            "where every process gets here, use npu_distributed.mean(value); it must not be called by only some of "
+            "them",
         )
         return
     word = "total" if _summed_over_samples(node, unit, flow) else "mean"
@@ -317,7 +318,7 @@ def _reduce_at_once(name: str, one: Pass, loops: Loops, page: Page) -> bool:
     for node in added:
         page.meet(unit, node)
         edits = page.pencil(unit).around(node.value, "npu_distributed.total(")
-        page.done("NPU358", unit, node, f"{name} is that of all processes", edits)
+        page.done("NPU358", unit, node, f"{name} covers all processes", edits)
     return True
 
 
@@ -354,9 +355,9 @@ def _reduce_counts(one: Pass, losses: Losses, loops: Loops, page: Page) -> None:
     try:
         edit = page.pencil(unit).after(loop, text)
         page.meet(unit, loop)
-        page.done("NPU358", unit, loop, f"{', '.join(names)} are those of all processes", [edit])
+        page.done("NPU358", unit, loop, f"{', '.join(names)} cover all processes", [edit])
     except Unprovable as problem:
-        page.left("NPU358", unit, loop, f"{', '.join(names)} are of one process", f"{problem.message}: {text}")
+        page.left("NPU358", unit, loop, f"{', '.join(names)} cover one process", f"{problem.message}: {text}")
 
 
 def _count_all_samples(one: Pass, page: Page) -> None:
@@ -374,7 +375,7 @@ def _count_all_samples(one: Pass, page: Page) -> None:
         sizes = any(isinstance(side, ast.Call) and _length_of(side, batch) for side in sides)
         if counts and sizes and _is_said(node, one.unit):
             edits = page.pencil(one.unit).around(node, "", " * npu_distributed.world_size()")
-            page.done("NPU358", one.unit, node, "the samples that all processes have had so far", edits)
+            page.done("NPU358", one.unit, node, "the samples that all processes have processed so far", edits)
 
 
 def _length_of(call: ast.Call, names: set[str]) -> bool:

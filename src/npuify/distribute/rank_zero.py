@@ -47,8 +47,8 @@ def only_once(
                 try:
                     _once(node, unit, flow, page, waits=waits)
                 except Unprovable as problem:
-                    message = f"{unit.source.code(node.func)} is done by every process"
-                    page.left("NPU356", unit, node, message, f"put it under {_IS_MAIN} ({problem.message})")
+                    message = f"{unit.source.code(node.func)} is run by every process"
+                    page.left("NPU356", unit, node, message, f"run it under {_IS_MAIN} ({problem.message})")
 
 
 def _once(node: ast.Call, unit: Unit, flow: Flow, page: Page, *, waits: bool) -> None:
@@ -59,22 +59,22 @@ def _once(node: ast.Call, unit: Unit, flow: Flow, page: Page, *, waits: bool) ->
         _whole_model(node, name, unit, flow, page)
         _guard(node, unit, flow, page)
     elif last == "SummaryWriter" or name in ("tensorboardX.SummaryWriter",):
-        message = "rank 0 alone writes for TensorBoard"
+        message = "only rank 0 writes for TensorBoard"
         tail = " if npu_distributed.is_main() else npu_distributed.Silent())"
         page.done("NPU356", unit, node, message, pencil.around(node, "(", tail))
     elif name == "wandb.init" and not any(keyword.arg in ("mode", None) for keyword in node.keywords):
         text = 'mode=None if npu_distributed.is_main() else "disabled"'
-        page.done("NPU356", unit, node, "rank 0 alone reports to W&B", [pencil.argument(node, text)])
+        page.done("NPU356", unit, node, "only rank 0 reports to W&B", [pencil.argument(node, text)])
     elif name.partition(".")[0] == "tqdm" and last in ("tqdm", "trange"):
         if not any(keyword.arg in ("disable", None) for keyword in node.keywords):
             text = "disable=not npu_distributed.is_main()"
-            page.done("NPU356", unit, node, "rank 0 alone shows a progress bar", [pencil.argument(node, text)])
+            page.done("NPU356", unit, node, "only rank 0 shows a progress bar", [pencil.argument(node, text)])
     elif name in ("os.makedirs", "os.mkdir") or (attribute == "mkdir" and name != "os.mkdir" and not name):
         _folder(node, name, unit, page)
     elif name in ("open", "io.open", "builtins.open") or (isinstance(node.func, ast.Name) and node.func.id == "open"):
         _opened(node, unit, page)
     elif name in ("logging.FileHandler", "logging.handlers.RotatingFileHandler") and node.args:
-        message = "rank 0 alone writes the log file"
+        message = "only rank 0 writes the log file"
         page.done("NPU356", unit, node, message, pencil.around(node.args[0], "npu_distributed.only_main("))
     elif waits and _downloads(node, name) and not flow.callees.get(node):
         _first_alone(node, unit, page)
@@ -111,7 +111,7 @@ def _whole_model(node: ast.Call, name: str, unit: Unit, flow: Flow, page: Page) 
         first = node.args[0]
         if isinstance(first, (ast.Name, ast.Attribute)) and flow.of_kind(first, unit, "model"):
             edits = page.pencil(unit).around(first, "npu_distributed.unwrap(")
-            page.done("NPU367", unit, first, "the model itself is saved, not what is wrapped around it", edits)
+            page.done("NPU367", unit, first, "the model itself is saved, not its wrapper", edits)
 
 
 def _guard(node: ast.Call, unit: Unit, flow: Flow, page: Page) -> None:
@@ -122,13 +122,13 @@ def _guard(node: ast.Call, unit: Unit, flow: Flow, page: Page) -> None:
     holder = unit.class_around(node)
     if holder is not None and flow.kind_of_class(holder, unit) in ("dataset", "iterable"):
         raise Unprovable(
-            node, "a data set writes it; the others must wait until it is there: npu_distributed.main_first()"
+            node, "a data set writes it; the others must wait until it exists: npu_distributed.main_first()"
         )
     if not isinstance(statement, ast.Expr) or statement.value is not node:
         raise Unprovable(node, "its value is used")
     if any(inside(one, statement) for one in page.together) or _needs_all(statement, unit, flow, page):
-        raise Unprovable(node, "compute what it writes before, in all processes, into a variable")
-    page.done("NPU356", unit, node, "rank 0 alone writes it", pencil.under(statement, statement, _IS_MAIN))
+        raise Unprovable(node, "compute its input beforehand, in all processes, into a variable")
+    page.done("NPU356", unit, node, "only rank 0 writes it", pencil.under(statement, statement, _IS_MAIN))
     pencil.guarded.append(statement)
 
 
@@ -169,7 +169,7 @@ def _opened_by_with(node: ast.With, unit: Unit, flow: Flow, page: Page) -> None:
         pencil.guarded += node.body
         return
     try:
-        page.done("NPU356", unit, node, "rank 0 alone writes it", pencil.under(node, node, _IS_MAIN))
+        page.done("NPU356", unit, node, "only rank 0 writes it", pencil.under(node, node, _IS_MAIN))
         pencil.guarded.append(node)
     except Unprovable:
         return
@@ -180,7 +180,7 @@ def _opened(node: ast.Call, unit: Unit, page: Page) -> None:
     if not node.args or not _is_written(node) or any(inside(node, one) for one in pencil.guarded):
         return
     edits = pencil.around(node.args[0], "npu_distributed.only_main(")
-    page.done("NPU356", unit, node, "rank 0 alone writes this file", edits)
+    page.done("NPU356", unit, node, "only rank 0 writes this file", edits)
 
 
 def _folder(node: ast.Call, name: str, unit: Unit, page: Page) -> None:
@@ -199,7 +199,7 @@ def _folder(node: ast.Call, name: str, unit: Unit, page: Page) -> None:
     edits = [pencil.argument(node, "exist_ok=True")]
     if name == "os.mkdir":
         edits.append(pencil.replace(node.func, "os.makedirs"))
-    page.done("NPU356", unit, node, "another process may have made the folder a moment ago", edits)
+    page.done("NPU356", unit, node, "another process may have just created the folder", edits)
 
 
 def _downloads(node: ast.Call, name: str) -> bool:
@@ -222,9 +222,9 @@ def _first_alone(node: ast.Call, unit: Unit, page: Page) -> None:
     statement, pencil = unit.statement(node), page.pencil(unit)
     if any(inside(statement, one) for one in pencil.guarded):
         return
-    message = "one process of the machine downloads, the others wait for it"
+    message = "one process per machine downloads, the others wait for it"
     if not isinstance(statement, (ast.Assign, ast.Expr, ast.AnnAssign, ast.Return)):
-        text = "put the download under `with npu_distributed.main_first():`"
+        text = "run the download under `with npu_distributed.main_first():`"
         page.left("NPU357", unit, node, "every process downloads", text)
         return
     try:
@@ -232,7 +232,7 @@ def _first_alone(node: ast.Call, unit: Unit, page: Page) -> None:
         page.done("NPU357", unit, node, message, edits)
         pencil.guarded.append(statement)
     except Unprovable as problem:
-        text = f"put the download under `with npu_distributed.main_first():` ({problem.message})"
+        text = f"run the download under `with npu_distributed.main_first():` ({problem.message})"
         page.left("NPU357", unit, node, "every process downloads", text)
 
 
@@ -254,7 +254,7 @@ def load_to_own_card(flow: Flow, page: Page) -> None:
             own = bool(saved & set(_paths(node.args[0], unit)))
             if not placed and (own or _is_checkpoint(node, unit, flow, 2)):
                 text = "map_location=npu_distributed.device()"
-                message = "a checkpoint comes back to the card that wrote it, unless it is told where to go"
+                message = "without map_location, a checkpoint is loaded to the card that saved it"
                 try:
                     page.done("NPU365", unit, node, message, [pencil.argument(node, text)])
                 except Unprovable as problem:
@@ -266,7 +266,7 @@ def load_to_own_card(flow: Flow, page: Page) -> None:
                     around = statement
                 try:
                     edit = pencil.directly_before(around, "npu_distributed.barrier()")
-                    page.done("NPU365", unit, node, "the file is read when rank 0 has written it", [edit])
+                    page.done("NPU365", unit, node, "the file is read after rank 0 has written it", [edit])
                 except Unprovable as problem:
                     page.left("NPU365", unit, node, "rank 0 may still be writing the file", problem.message)
 
