@@ -109,7 +109,7 @@ class Models:
     def _sites(self, node: ast.expr, unit: Unit, use: ast.AST, hops: int) -> Iterator[Site]:
         """Follow ``node``, which is used by ``use``, to where it is bound."""
         if not hops:
-            raise Unprovable(node, "the model passes through too many hands")
+            raise Unprovable(node, "the model is passed on too many times")
         if isinstance(node, ast.Name):
             yield from self._sites_of_name(node, unit, use, hops)
         elif isinstance(node, ast.Attribute):
@@ -122,23 +122,23 @@ class Models:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
             yield from self._sites(node.func.value, unit, use, hops - 1)
         else:
-            raise Unprovable(node, "the model has no name of its own here")
+            raise Unprovable(node, "the model has no name here")
 
     def _sites_of_name(self, node: ast.Name, unit: Unit, use: ast.AST, hops: int) -> Iterator[Site]:
         found = unit.source.scope_of(node).lookup(node.id)
         if found is None:
-            raise Unprovable(node, f"{node.id} is bound nowhere in this file")
+            raise Unprovable(node, f"{node.id} is not bound in this file")
         scope, bindings = found
         owner = scope.node
         kinds = {binding.kind for binding in bindings}
         if "import" in kinds:
-            raise Unprovable(node, f"{node.id} is made in another module")
+            raise Unprovable(node, f"{node.id} is created in another module")
         turns = [_loop_that_binds(binding.node, unit) for binding in bindings]
         if all(turn is not None for turn in turns):
             around = [turn for turn in turns if turn is not None and inside(use, turn)] or turns[:1]
             held = list_of_loop(node.id, around[-1]) if around[-1] is not None else None
             if held is None or any(_is_list(thing) for thing in self._models(held, unit)):
-                raise Unprovable(node, f"{node.id} comes from a list that cannot be followed")
+                raise Unprovable(node, f"{node.id} comes from a list that cannot be analyzed")
             for site in self._sites(held, unit, use, hops - 1):
                 yield site._replace(many=True)
             return
@@ -240,7 +240,7 @@ class Models:
                 raise Unprovable(node, f"no method of {holder.name} sets {node.attr}")
             yield site
         if not holders:
-            raise Unprovable(node, "what holds the model is not known")
+            raise Unprovable(node, "the model's owner is unknown")
 
     def _site_in_class(self, holder: ast.ClassDef, attribute: str) -> Site | None:
         """After the last statement of a class that makes or moves ``self.attribute``."""
@@ -316,7 +316,7 @@ def replace_data_parallel(flow: Flow, draft: Draft) -> bool:
             statement = unit.statement(node)
             inner = unit.source.code(node.args[0])
             wrapped |= {thing.node for thing in flow.of_kind(node.args[0], unit, "model")}
-            message = "DataParallel drives all cards from one process; there is one process for each card now"
+            message = "DataParallel drives all cards from one process; there is now one process per card"
             try:
                 whole = isinstance(statement, ast.Assign) and statement.value is node
                 if whole and unit.source.code(statement.targets[0]) == inner:  # type: ignore[attr-defined]
@@ -356,7 +356,7 @@ def _without_module(wrapped: set[ast.AST], flow: Flow, draft: Draft) -> None:
             editor = draft.editor(unit)
             edit = editor.remove(unit.source.end(node.value), unit.source.end(node))
             draft.done(
-                "NPU364", unit, node, "without DataParallel the model is no longer in its attribute module", [edit]
+                "NPU364", unit, node, "without DataParallel, the model is no longer in the attribute module", [edit]
             )
 
 

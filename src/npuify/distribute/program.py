@@ -80,7 +80,7 @@ class Program:
         self.index = ProjectIndex(root, files, [])
         self._units: dict[str, Unit | None] = {}
         if entry not in files:
-            raise NpuifyError("there is no such Python file in the project", advice="see --entry", file=entry)
+            raise NpuifyError("no such Python file in the project", advice="see --entry", file=entry)
         found = self.unit(entry)
         if found is None:
             raise NpuifyError("cannot be parsed", file=entry)

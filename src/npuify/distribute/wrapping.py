@@ -29,7 +29,7 @@ def wrap_models(flow: Flow, loops: Loops, models: Models, draft: Draft, *, sync_
         return
     if not sites:
         call, unit = loops.backwards[0]
-        _left(unit, call, "which model trains cannot be told; name it with --model", draft)
+        _left(unit, call, "it is unclear which model trains; specify it with --model", draft)
         return
     options = "find_unused_parameters=True" if _unused(models, flow, draft) else ""
     options += (", " if options and sync_batchnorm else "") + ("sync_batchnorm=True" if sync_batchnorm else "")
@@ -75,7 +75,7 @@ def _unused(models: Models, flow: Flow, draft: Draft) -> bool:
                 reason.unit,
                 reason.node,
                 f"find_unused_parameters=True: {reason.text}",
-                "without it the next step would fail; with it each step takes a little longer",
+                "without it the next step would fail; with it each step takes slightly longer",
                 Severity.INFO,
             )
     return found
@@ -104,7 +104,7 @@ def _through_wrapper(flow: Flow, loops: Loops, models: Models, draft: Draft) -> 
             base = source.code(node.func.value)
             head = f'npu_distributed.call({base}, "{node.func.attr}"{more}'
             edit = Edit(start, opening, source.segment(start, opening), head)
-            message = f"{node.func.attr}() computes without forward(), and its gradients have to be averaged, too"
+            message = f"{node.func.attr}() computes without forward(), but its gradients must also be averaged"
             draft.done("NPU366", unit, node, message, [edit])
 
 

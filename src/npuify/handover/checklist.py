@@ -205,7 +205,9 @@ def _files(point: Point, record: Record) -> _Verdict:
     if not errors:
         return _Verdict("done", f"{counted(record.scan.files_seen, 'file')} looked at")
     first = errors[0]
-    return _Verdict("open", f"{counted(len(errors), 'file')} could not be treated, first {first.file}: {first.message}")
+    return _Verdict(
+        "open", f"{counted(len(errors), 'file')} could not be processed, first {first.file}: {first.message}"
+    )
 
 
 def _kernels(point: Point, record: Record) -> _Verdict:
