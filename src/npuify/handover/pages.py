@@ -124,7 +124,7 @@ def _html(made: Checklist) -> str:
     return framed(
         f"npuify: migration of {made.project}",
         _STYLE,
-        f"""<p class="dim">npuify checklist {escaped(made.tool)} · aimed at {escaped(aimed)}</p>
+        f"""<p class="dim">npuify checklist {escaped(made.tool)} · target: {escaped(aimed)}</p>
 <h1>Migration of {escaped(made.project)}</h1>
 <p>{escaped(in_short(made))}</p>
 {"".join(body)}""",
