@@ -133,7 +133,7 @@ def test_models_of_an_object_and_of_functions_in_other_files(tmp_path: Path) -> 
 
 def test_wanted_and_unknown_models(tmp_path: Path) -> None:
     assert "wrap(model)" in convert(tmp_path, training(), ConversionOptions(entry="train.py", model="model")).text
-    with pytest.raises(NpuifyError, match="no model of the name other"):
+    with pytest.raises(NpuifyError, match="no model named other"):
         convert(tmp_path, training(), ConversionOptions(entry="train.py", model="other"))
 
 
@@ -199,11 +199,14 @@ print(right / 16, answers{more})
         ("right += (out > 0).sum().item()\n        answers.append(out)", None),
         ("right = right + (out > 0).sum().item()", None),
         ("right += (out > 0).sum().item()\n        if number == 3: break", "the loop may end before its last batch"),
-        ("answers.extend(out)", "what answers.extend() keeps cannot be put together again"),
-        ("meter.update(out)", "what meter.update() keeps cannot be put together again"),
+        ("answers.extend(out)", "what answers.extend() keeps cannot be combined again"),
+        ("meter.update(out)", "what meter.update() keeps cannot be combined again"),
         ("right += out.sum().item() * right", "right is used inside the loop"),
-        ("right += kept.sum().item() if number else 0\n        kept = out", "kept goes from one batch to the next"),
-        ("right *= out.sum().item()", "right is not added up in a way that can be followed"),
+        (
+            "right += kept.sum().item() if number else 0\n        kept = out",
+            "kept carries over from one batch to the next",
+        ),
+        ("right *= out.sum().item()", "right is not accumulated in a way that can be analyzed"),
     ],
 )
 def test_evaluation_is_shared_out_only_where_its_numbers_can_be_put_together(
@@ -353,7 +356,7 @@ def test_data_that_cannot_be_shared_out_from_outside(tmp_path: Path) -> None:
     converted = convert(tmp_path / "by-hand", program)
     left = converted.left["NPU353"]
     assert converted.text.splitlines()[left.start.line - 1].strip().startswith("x, y = ")
-    assert "below it: x, y = npu_distributed.own_part(x, y)" in left.advice
+    assert "after it: x, y = npu_distributed.own_part(x, y)" in left.advice
     assert "npu_distributed.setup(same_random_numbers=True)" in converted.text
 
 
@@ -418,7 +421,7 @@ def test_data_parallel_gives_way_to_the_model_itself(tmp_path: Path) -> None:
         "model.load_state_dict(torch.load('old.pt', map_location=npu_distributed.device()))",
     )
     assert "torch.save(model.state_dict(), 'model.pt')" in converted.text
-    assert "under DataParallel it was the batch of all cards" in converted.left["NPU360"].message
+    assert "under DataParallel it was the total batch of all cards" in converted.left["NPU360"].message
 
 
 def test_data_that_is_loaded_stays_on_the_cpu(tmp_path: Path) -> None:

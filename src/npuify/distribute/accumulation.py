@@ -25,15 +25,15 @@ def gather_once(program: Program, loops: Loops, models: Models, draft: Draft) ->
         test = _last_of_group(one, program, loops)
         if test is None:
             continue
-        message = "accumulated gradients are gathered once, in the step that the optimizer takes"
+        message = "accumulated gradients are reduced once, when the optimizer steps"
         try:
             edits = _edits(one, test, models, draft)
             draft.done("NPU359", one.unit, test, message, edits)
         except Unprovable as problem:
             advice = (
-                f"{problem.message}: put forward and backward under `with npu_distributed.no_sync(model, until=…):`"
+                f"{problem.message}: run forward and backward under `with npu_distributed.no_sync(model, until=…):`"
             )
-            draft.left("NPU359", one.unit, test, "gradients are gathered in every step, which costs time only", advice)
+            draft.left("NPU359", one.unit, test, "gradients are reduced in every step, which only costs time", advice)
 
 
 def _steps(node: ast.AST, unit: Unit, program: Program) -> bool:
@@ -68,7 +68,7 @@ def _edits(one: Pass, test: ast.expr, models: Models, draft: Draft) -> list[Edit
     loop, unit = one.node, one.unit
     names = {unit.source.code(call.func) for call, where in models.uses if where is unit and inside(call, loop)}
     if len(names) != 1:
-        raise Unprovable(test, "which model it is cannot be told")
+        raise Unprovable(test, "it is unclear which model this is")
     bound = {
         item.id
         for statement in loop.body
@@ -86,10 +86,10 @@ def _edits(one: Pass, test: ast.expr, models: Models, draft: Draft) -> list[Edit
         if any(isinstance(node, ast.Attribute) and node.attr == "backward" for node in ast.walk(item))
     ]
     if not first or not last or first[0] > last[-1]:
-        raise Unprovable(test, "forward and backward do not stand in the loop itself")
+        raise Unprovable(test, "forward and backward are not in the loop itself")
     if any(inside(test, item) for item in loop.body[first[0] : last[-1] + 1]):
-        raise Unprovable(test, "the optimizer's step stands between them")
+        raise Unprovable(test, "the optimizer's step is between them")
     head = f"with npu_distributed.no_sync({names.pop()}, until={unit.source.code(test)}):"
     if "\n" in head:
-        raise Unprovable(test, "the condition goes over several lines")
+        raise Unprovable(test, "the condition spans several lines")
     return list(draft.editor(unit).under(loop.body[first[0]], loop.body[last[-1]], head))

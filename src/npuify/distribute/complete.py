@@ -54,15 +54,15 @@ def complete(program: Program, loops: Loops, draft: Draft) -> None:
                     "NPU350",
                     unit,
                     node,
-                    "no process says which card is its own before it joins the group",
-                    'put above it: torch.npu.set_device(int(os.environ["LOCAL_RANK"]))',
+                    "no process selects its card before joining the group",
+                    'add before it: torch.npu.set_device(int(os.environ["LOCAL_RANK"]))',
                 )
         if name in _GROUP and "torch.distributed.destroy_process_group" not in names:
             draft.left(
                 "NPU350",
                 unit,
                 node,
-                "the group is never left, so that HCCL's resources stay until the process dies",
+                "the group is never destroyed, so HCCL's resources stay allocated until the process exits",
                 "call torch.distributed.destroy_process_group() at the end, in a finally block",
                 Severity.WARNING,
             )
@@ -71,8 +71,8 @@ def complete(program: Program, loops: Loops, draft: Draft) -> None:
                 "NPU351",
                 unit,
                 node,
-                "DistributedDataParallel is not told which card the model is on",
-                "add device_ids=[local_rank] where the model is on a card",
+                "DistributedDataParallel does not get the model's card",
+                "add device_ids=[local_rank] if the model is on a card",
                 Severity.WARNING,
             )
         _read_local_rank(node, unit, draft)
@@ -85,8 +85,8 @@ def complete(program: Program, loops: Loops, draft: Draft) -> None:
                 "NPU355",
                 one.unit,
                 one.node,
-                "whether the numbers of this evaluation are those of all processes is not known",
-                "the processes together must evaluate each sample once, or each of them all; sums have to be added up",
+                "it is unknown whether this evaluation's results cover all processes",
+                "either the processes together evaluate each sample once, or each evaluates all; sums must be reduced",
                 Severity.INFO,
             )
     only_once(program, draft, unless=lambda node, unit: _on_rank_0(node, unit, program), waits=False)
@@ -129,7 +129,7 @@ def _take_card_of_spawn(node: ast.Call, unit: Unit, program: Program, draft: Dra
         edit = draft.editor(unit).directly_before(unit.statement(node), text)
     except Unprovable:
         return False
-    draft.done("NPU350", unit, node, "each process takes its card before it joins the group", [edit], helper=False)
+    draft.done("NPU350", unit, node, "each process selects its card before joining the group", [edit], helper=False)
     return True
 
 
@@ -150,7 +150,7 @@ def _read_local_rank(node: ast.Call, unit: Unit, draft: Draft) -> None:
             imports = [one for one in unit.source.tree.body if isinstance(one, (ast.Import, ast.ImportFrom))]
             plain = [one for one in imports if getattr(one, "module", "") != "__future__"]
             if not plain:
-                raise Unprovable(node, f"import os, and take default={text}")
+                raise Unprovable(node, f"import os, and use default={text}")
             edits.append(editor.before(plain[0], "import os"))
         draft.done("NPU350", unit, node, message, edits, helper=False)
     except Unprovable as problem:

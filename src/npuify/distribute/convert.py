@@ -111,11 +111,11 @@ def distribute(
     if conversion.scale_lr and conversion.keep_global_batch:
         raise NpuifyError(
             "--scale-lr and --global-batch keep exclude each other",
-            advice="where the global batch stays as it is, so does the learning rate",
+            advice="if the global batch stays the same, so does the learning rate",
         )
     if mode == "copy":
         if destination is None:
-            raise NpuifyError("no destination is given", advice="name one with -o, or use --diff or --check")
+            raise NpuifyError("no destination is given", advice="specify one with -o, or use --diff or --check")
         check_destination(source, destination, force=force)
     result, contents = plan(source, conversion, options, progress)
     if mode != "copy" or is_refused(result):
@@ -165,7 +165,7 @@ def plan(
     home, line = _home(entry, program)
     helper = f"{home}{HELPER}.py"
     if (root / helper).exists():
-        raise NpuifyError("the project has a module of this name, which is that of the helper module", file=helper)
+        raise NpuifyError("the project has a module with this name, which the helper module uses", file=helper)
     if draft.findings:
         draft.forget()
         complete(program, loops, draft)
@@ -194,8 +194,8 @@ def _convert(program: Program, loops: Loops, conversion: ConversionOptions, draf
     models = Models(program, loops, conversion.model)
     if conversion.model and not models.uses:
         raise NpuifyError(
-            f"no model of the name {conversion.model} is called while training",
-            advice="give the name by which the training loop calls it, or leave --model out",
+            f"no model named {conversion.model} is called in training",
+            advice="use the model's name in the training loop, or omit --model",
         )
     set_up(program.entry, draft, by_hand=any(one.trains and one.data is None for one in loops.passes))
     free_devices(program, draft)
@@ -219,7 +219,7 @@ def _entry(given: str, root: Path) -> str:
         try:
             path = path.resolve().relative_to(root.resolve())
         except ValueError:
-            raise NpuifyError("does not lie in the project", file=given) from None
+            raise NpuifyError("is not in the project", file=given) from None
     return path.as_posix()
 
 
@@ -259,7 +259,7 @@ def _check(relative: str, text: bytes) -> None:
     except SyntaxError as error:
         raise NpuifyError(
             f"the converted file would not parse: {error.msg}",
-            advice="nothing was written; please report this as a defect of npuify",
+            advice="nothing was written; please report this as a bug in npuify",
             file=relative,
             line=error.lineno or 0,
         ) from None

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 _OF_PYTORCH = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 _COUNTING = frozenset(("range", "trange", "tqdm", "count", "track"))
 _BY_HAND = (
-    "each process has to take its own part: of the indices of a batch keep indices[npu_distributed.rank()::"
-    "npu_distributed.world_size()], or draw them with the seed seed + npu_distributed.rank()"
+    "each process must use its own part: of a batch's indices keep "
+    "indices[npu_distributed.rank()::npu_distributed.world_size()], or draw them with the seed seed + "
+    "npu_distributed.rank()"
 )
 
 
@@ -56,7 +57,7 @@ def share_out(
 
 def _made_by_hand(one: Pass, program: Program, models: Models, draft: Draft) -> None:
     """Batches that come from no DataLoader: say where the program makes them, and what to add there."""
-    message = "batches do not come from a DataLoader here, so that every process would train on the same ones"
+    message = "batches do not come from a DataLoader here, so every process would train on the same ones"
     regions = [(one.node, one.unit), *program.reached((one.node, one.unit)).items()]
     for call, unit in models.uses:
         if not any(where is unit and inside(call, region) for region, where in regions):
@@ -70,7 +71,7 @@ def _made_by_hand(one: Pass, program: Program, models: Models, draft: Draft) -> 
             if given.intersection(names) and isinstance(node.value, (ast.Call, ast.Tuple, ast.Subscript)):
                 text = ", ".join(names)
                 advice = (
-                    f"where the first dimension is the batch, add below it: {text} = npu_distributed.own_part({text}); "
+                    f"if the first dimension is the batch, add after it: {text} = npu_distributed.own_part({text}); "
                     f"then all cards share the batch. Or {_BY_HAND}"
                 )
                 draft.left("NPU353", unit, node, message, advice)
@@ -104,8 +105,8 @@ def share_out_one(
             "NPU353",
             unit,
             call,
-            "this loader is a class of the program, whose order of samples is not known",
-            "give its __init__ a sampler made by npu_distributed.sampler(dataset, shuffle=…), and pass it on to "
+            "this loader is one of the program's classes, whose sample order is unknown",
+            "give its __init__ a sampler created by npu_distributed.sampler(dataset, shuffle=…), and pass it on to "
             "DataLoader.__init__ with shuffle=False",
         )
         return
@@ -132,9 +133,9 @@ def share_out_one(
 
 def _stream(call: ast.Call, dataset: ast.expr, program: Program, unit: Unit, draft: Draft) -> None:
     """Say where an IterableDataset gives its samples, and what to write there."""
-    message = "the data set is an IterableDataset, which no sampler can share out"
+    message = "the data set is an IterableDataset, which no sampler can split"
     part = "npu_distributed.rank(), None, npu_distributed.world_size())"
-    tail = "; every process must give equally many, so leave out what is too much for some"
+    tail = "; every process must yield the same number, so drop the surplus"
     for value in program.of_kind(dataset, unit, Kind.ITERABLE_DATASET):
         definition = program.class_of(value)
         found = program.method(*definition, "__iter__") if definition is not None else None
@@ -145,7 +146,7 @@ def _stream(call: ast.Call, dataset: ast.expr, program: Program, unit: Unit, dra
             text = f"for {code(loops[0].target)} in itertools.islice({code(loops[0].iter)}, {part}:"
             draft.left("NPU353", where, loops[0], message, f"every world_size()-th sample only: {text}{tail}")
             return
-    advice = f"in its __iter__ give only every world_size()-th sample: itertools.islice(samples, {part}{tail}"
+    advice = f"in its __iter__ yield only every world_size()-th sample: itertools.islice(samples, {part}{tail}"
     draft.left("NPU353", unit, call, message, advice)
 
 
@@ -153,17 +154,17 @@ def global_batch(call: ast.Call, unit: Unit, draft: Draft, keep: bool, data_para
     given = _argument(call, 1, "batch_size")
     size = unit.source.code(given) if given is not None else "the loader's batch size"
     if keep:
-        message = f"{size} is the batch of all cards together: each takes {size} divided by their number"
-        advice = "the learning rate stays as it is"
+        message = f"{size} is the total batch of all cards: each takes {size} divided by their number"
+        advice = "the learning rate is unchanged"
     else:
-        message = f"{size} is the batch of each card: N cards take {size} × N samples in a step"
+        message = f"{size} is the batch per card: N cards process {size} × N samples per step"
         advice = (
-            "a learning rate made for one card then fits no longer: multiply it by N (SGD, with a warm-up) "
-            "or by the square root of N (Adam), see --scale-lr; or keep the batch with --global-batch keep"
+            "a learning rate tuned for one card no longer fits: multiply it by N (SGD, with a warm-up) or by the "
+            "square root of N (Adam), see --scale-lr; or keep the batch with --global-batch keep"
         )
         if data_parallel:
-            message += "; under DataParallel it was the batch of all cards together"
-            advice = "to have the batch that DataParallel had: --global-batch keep"
+            message += "; under DataParallel it was the total batch of all cards"
+            advice = "to keep DataParallel's batch: --global-batch keep"
     draft.left("NPU360", unit, call, message, advice, Severity.INFO)
 
 
@@ -223,7 +224,7 @@ def set_epoch_of(one: Pass, program: Program, loops: Loops, draft: Draft) -> Non
     """Set the epoch of a loader that trains."""
     assert one.data is not None
     unit, editor = one.unit, draft.editor(one.unit)
-    message = "the samples come in another order in each epoch"
+    message = "the samples come in a different order in each epoch"
     around = _epoch_loop(one, loops)
     try:
         if one.iterator is not None:
@@ -241,12 +242,12 @@ def set_epoch_of(one: Pass, program: Program, loops: Loops, draft: Draft) -> Non
             draft.done("NPU354", where, epochs, f"{message} ({number})", [edit])
         else:
             if not _is_plain(one.data):
-                raise Unprovable(one.data, "give the loader a name before the loop")
+                raise Unprovable(one.data, "assign the loader to a name before the loop")
             text = f"npu_distributed.set_epoch({unit.source.code(one.data)})"
             draft.done("NPU354", unit, one.node, message, [editor.directly_before(one.node, text)])
     except Unprovable as problem:
         advice = f"{problem.message}; call npu_distributed.set_epoch(loader, epoch) before each epoch"
-        draft.left("NPU354", unit, one.node, "the epoch of the loader is not set", advice)
+        draft.left("NPU354", unit, one.node, "the loader's epoch is not set", advice)
 
 
 def _epoch_loop(one: Pass, loops: Loops) -> tuple[Loop, Unit] | None:

@@ -33,7 +33,7 @@ def replace_data_parallel(program: Program, draft: Draft) -> bool:
             statement = unit.statement(node)
             inner = unit.source.code(node.args[0])
             wrapped |= {value.place for value in program.of_kind(node.args[0], unit, Kind.MODEL)}
-            message = "DataParallel drives all cards from one process; there is one process for each card now"
+            message = "DataParallel drives all cards from one process; there is now one process per card"
             try:
                 whole = isinstance(statement, ast.Assign) and statement.value is node
                 if whole and unit.source.code(statement.targets[0]) == inner:  # type: ignore[attr-defined]
@@ -73,7 +73,7 @@ def _without_module(wrapped: set[Place | None], program: Program, draft: Draft) 
             editor = draft.editor(unit)
             edit = editor.remove(unit.source.end(node.value), unit.source.end(node))
             draft.done(
-                "NPU364", unit, node, "without DataParallel the model is no longer in its attribute module", [edit]
+                "NPU364", unit, node, "without DataParallel, the model is no longer in the attribute module", [edit]
             )
 
 

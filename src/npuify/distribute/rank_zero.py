@@ -47,8 +47,8 @@ def only_once(
                 try:
                     _once(node, unit, program, draft, waits=waits)
                 except Unprovable as problem:
-                    message = f"{unit.source.code(node.func)} is done by every process"
-                    draft.left("NPU356", unit, node, message, f"put it under {_IS_MAIN} ({problem.message})")
+                    message = f"{unit.source.code(node.func)} is run by every process"
+                    draft.left("NPU356", unit, node, message, f"run it under {_IS_MAIN} ({problem.message})")
 
 
 def _once(node: ast.Call, unit: Unit, program: Program, draft: Draft, *, waits: bool) -> None:
@@ -59,22 +59,22 @@ def _once(node: ast.Call, unit: Unit, program: Program, draft: Draft, *, waits: 
         _whole_model(node, name, unit, program, draft)
         _guard(node, unit, program, draft)
     elif last == "SummaryWriter" or name in ("tensorboardX.SummaryWriter",):
-        message = "rank 0 alone writes for TensorBoard"
+        message = "only rank 0 writes for TensorBoard"
         tail = " if npu_distributed.is_main() else npu_distributed.Silent())"
         draft.done("NPU356", unit, node, message, editor.around(node, "(", tail))
     elif name == "wandb.init" and not any(keyword.arg in ("mode", None) for keyword in node.keywords):
         text = 'mode=None if npu_distributed.is_main() else "disabled"'
-        draft.done("NPU356", unit, node, "rank 0 alone reports to W&B", [editor.argument(node, text)])
+        draft.done("NPU356", unit, node, "only rank 0 reports to W&B", [editor.argument(node, text)])
     elif name.partition(".")[0] == "tqdm" and last in ("tqdm", "trange"):
         if not any(keyword.arg in ("disable", None) for keyword in node.keywords):
             text = "disable=not npu_distributed.is_main()"
-            draft.done("NPU356", unit, node, "rank 0 alone shows a progress bar", [editor.argument(node, text)])
+            draft.done("NPU356", unit, node, "only rank 0 shows a progress bar", [editor.argument(node, text)])
     elif name in ("os.makedirs", "os.mkdir") or (attribute == "mkdir" and name != "os.mkdir" and not name):
         _folder(node, name, unit, draft)
     elif name in ("open", "io.open", "builtins.open") or (isinstance(node.func, ast.Name) and node.func.id == "open"):
         _opened(node, unit, draft)
     elif name in ("logging.FileHandler", "logging.handlers.RotatingFileHandler") and node.args:
-        message = "rank 0 alone writes the log file"
+        message = "only rank 0 writes the log file"
         draft.done("NPU356", unit, node, message, editor.around(node.args[0], "npu_distributed.only_main("))
     elif waits and _downloads(node, name) and not program.callees(node, unit):
         _first_alone(node, unit, draft)
@@ -111,7 +111,7 @@ def _whole_model(node: ast.Call, name: str, unit: Unit, program: Program, draft:
         first = node.args[0]
         if isinstance(first, (ast.Name, ast.Attribute)) and program.of_kind(first, unit, Kind.MODEL):
             edits = draft.editor(unit).around(first, "npu_distributed.unwrap(")
-            draft.done("NPU367", unit, first, "the model itself is saved, not what is wrapped around it", edits)
+            draft.done("NPU367", unit, first, "the model itself is saved, not its wrapper", edits)
 
 
 def _guard(node: ast.Call, unit: Unit, program: Program, draft: Draft) -> None:
@@ -122,13 +122,13 @@ def _guard(node: ast.Call, unit: Unit, program: Program, draft: Draft) -> None:
     holder = unit.class_around(node)
     if holder is not None and program.kind_of_class(holder, unit) in (Kind.DATASET, Kind.ITERABLE_DATASET):
         raise Unprovable(
-            node, "a data set writes it; the others must wait until it is there: npu_distributed.main_first()"
+            node, "a data set writes it; the others must wait until it exists: npu_distributed.main_first()"
         )
     if not isinstance(statement, ast.Expr) or statement.value is not node:
         raise Unprovable(node, "its value is used")
     if any(inside(one, statement) for one in draft.together) or _needs_all(statement, unit, program, draft):
-        raise Unprovable(node, "compute what it writes before, in all processes, into a variable")
-    draft.done("NPU356", unit, node, "rank 0 alone writes it", editor.under(statement, statement, _IS_MAIN))
+        raise Unprovable(node, "compute its input beforehand, in all processes, into a variable")
+    draft.done("NPU356", unit, node, "only rank 0 writes it", editor.under(statement, statement, _IS_MAIN))
     editor.guarded.append(statement)
 
 
@@ -169,7 +169,7 @@ def _opened_by_with(node: ast.With, unit: Unit, program: Program, draft: Draft) 
         editor.guarded += node.body
         return
     try:
-        draft.done("NPU356", unit, node, "rank 0 alone writes it", editor.under(node, node, _IS_MAIN))
+        draft.done("NPU356", unit, node, "only rank 0 writes it", editor.under(node, node, _IS_MAIN))
         editor.guarded.append(node)
     except Unprovable:
         return
@@ -180,7 +180,7 @@ def _opened(node: ast.Call, unit: Unit, draft: Draft) -> None:
     if not node.args or not _is_written(node) or any(inside(node, one) for one in editor.guarded):
         return
     edits = editor.around(node.args[0], "npu_distributed.only_main(")
-    draft.done("NPU356", unit, node, "rank 0 alone writes this file", edits)
+    draft.done("NPU356", unit, node, "only rank 0 writes this file", edits)
 
 
 def _folder(node: ast.Call, name: str, unit: Unit, draft: Draft) -> None:
@@ -199,7 +199,7 @@ def _folder(node: ast.Call, name: str, unit: Unit, draft: Draft) -> None:
     edits = [editor.argument(node, "exist_ok=True")]
     if name == "os.mkdir":
         edits.append(editor.replace(node.func, "os.makedirs"))
-    draft.done("NPU356", unit, node, "another process may have made the folder a moment ago", edits)
+    draft.done("NPU356", unit, node, "another process may have just created the folder", edits)
 
 
 def _downloads(node: ast.Call, name: str) -> bool:
@@ -222,9 +222,9 @@ def _first_alone(node: ast.Call, unit: Unit, draft: Draft) -> None:
     statement, editor = unit.statement(node), draft.editor(unit)
     if any(inside(statement, one) for one in editor.guarded):
         return
-    message = "one process of the machine downloads, the others wait for it"
+    message = "one process per machine downloads, the others wait for it"
     if not isinstance(statement, (ast.Assign, ast.Expr, ast.AnnAssign, ast.Return)):
-        text = "put the download under `with npu_distributed.main_first():`"
+        text = "run the download under `with npu_distributed.main_first():`"
         draft.left("NPU357", unit, node, "every process downloads", text)
         return
     try:
@@ -232,7 +232,7 @@ def _first_alone(node: ast.Call, unit: Unit, draft: Draft) -> None:
         draft.done("NPU357", unit, node, message, edits)
         editor.guarded.append(statement)
     except Unprovable as problem:
-        text = f"put the download under `with npu_distributed.main_first():` ({problem.message})"
+        text = f"run the download under `with npu_distributed.main_first():` ({problem.message})"
         draft.left("NPU357", unit, node, "every process downloads", text)
 
 
@@ -254,7 +254,7 @@ def load_to_own_card(program: Program, draft: Draft) -> None:
             own = bool(saved & set(_paths(node.args[0], unit)))
             if not placed and (own or _is_checkpoint(node, unit, program, 2)):
                 text = "map_location=npu_distributed.device()"
-                message = "a checkpoint comes back to the card that wrote it, unless it is told where to go"
+                message = "without map_location, a checkpoint is loaded to the card that saved it"
                 try:
                     draft.done("NPU365", unit, node, message, [editor.argument(node, text)])
                 except Unprovable as problem:
@@ -266,7 +266,7 @@ def load_to_own_card(program: Program, draft: Draft) -> None:
                     around = statement
                 try:
                     edit = editor.directly_before(around, "npu_distributed.barrier()")
-                    draft.done("NPU365", unit, node, "the file is read when rank 0 has written it", [edit])
+                    draft.done("NPU365", unit, node, "the file is read after rank 0 has written it", [edit])
                 except Unprovable as problem:
                     draft.left("NPU365", unit, node, "rank 0 may still be writing the file", problem.message)
 

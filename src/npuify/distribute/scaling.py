@@ -35,8 +35,8 @@ def scale_learning_rate(program: Program, draft: Draft, rule: str) -> None:
                     "NPU361",
                     unit,
                     node,
-                    "the learning rate is not given here, so it is not scaled",
-                    f'give it: {word}=npu_distributed.scaled_lr(…, "{rule}")',
+                    "the learning rate is not specified here, so it is not scaled",
+                    f'specify it: {word}=npu_distributed.scaled_lr(…, "{rule}")',
                 )
                 continue
             edits = draft.editor(unit).around(given, "npu_distributed.scaled_lr(", f', "{rule}")')

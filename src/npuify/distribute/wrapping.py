@@ -31,7 +31,7 @@ def wrap_models(program: Program, loops: Loops, models: Models, draft: Draft, *,
         return
     if not sites:
         call, unit = loops.backwards[0]
-        _left(unit, call, "which model trains cannot be told; name it with --model", draft)
+        _left(unit, call, "it is unclear which model trains; specify it with --model", draft)
         return
     options = "find_unused_parameters=True" if _unused(models, program, draft) else ""
     options += (", " if options and sync_batchnorm else "") + ("sync_batchnorm=True" if sync_batchnorm else "")
@@ -77,7 +77,7 @@ def _unused(models: Models, program: Program, draft: Draft) -> bool:
                 reason.unit,
                 reason.node,
                 f"find_unused_parameters=True: {reason.text}",
-                "without it the next step would fail; with it each step takes a little longer",
+                "without it the next step would fail; with it each step takes slightly longer",
                 Severity.INFO,
             )
     return found
@@ -109,7 +109,7 @@ def _through_wrapper(program: Program, loops: Loops, models: Models, draft: Draf
             base = source.code(node.func.value)
             head = f'npu_distributed.call({base}, "{node.func.attr}"{more}'
             edit = Edit(start, opening, source.segment(start, opening), head)
-            message = f"{node.func.attr}() computes without forward(), and its gradients have to be averaged, too"
+            message = f"{node.func.attr}() computes without forward(), but its gradients must also be averaged"
             draft.done("NPU366", unit, node, message, [edit])
 
 

@@ -63,8 +63,9 @@ def _reduce_one(node: ast.Call, tensor: ast.expr, unit: Unit, program: Program, 
             "NPU358",
             unit,
             node,
-            f"{unit.source.code(node)} is of one process, and is asked for only where {reason}",
-            "where every process comes by, use npu_distributed.mean(value); it must not be called by some of them only",
+            f"{unit.source.code(node)} covers one process, and is only computed where {reason}",
+            "where every process gets here, use npu_distributed.mean(value); it must not be called by only some of "
+            "them",
         )
         return
     word = "total" if _summed_over_samples(node, unit, program) else "mean"
@@ -130,7 +131,7 @@ def _reduce_at_once(name: str, one: Pass, loops: Loops, draft: Draft) -> bool:
     for node in added:
         draft.meet(unit, node)
         edits = draft.editor(unit).around(node.value, "npu_distributed.total(")
-        draft.done("NPU358", unit, node, f"{name} is that of all processes", edits)
+        draft.done("NPU358", unit, node, f"{name} covers all processes", edits)
     return True
 
 
@@ -172,9 +173,9 @@ def _reduce_counts(one: Pass, losses: Losses, gradients: Gradients, loops: Loops
     try:
         edit = draft.editor(unit).after(loop, text)
         draft.meet(unit, loop)
-        draft.done("NPU358", unit, loop, f"{', '.join(names)} are those of all processes", [edit])
+        draft.done("NPU358", unit, loop, f"{', '.join(names)} cover all processes", [edit])
     except Unprovable as problem:
-        draft.left("NPU358", unit, loop, f"{', '.join(names)} are of one process", f"{problem.message}: {text}")
+        draft.left("NPU358", unit, loop, f"{', '.join(names)} cover one process", f"{problem.message}: {text}")
 
 
 def _count_all_samples(one: Pass, draft: Draft) -> None:
@@ -192,7 +193,7 @@ def _count_all_samples(one: Pass, draft: Draft) -> None:
         sizes = any(isinstance(side, ast.Call) and _length_of(side, batch) for side in sides)
         if counts and sizes and _is_said(node, one.unit):
             edits = draft.editor(one.unit).around(node, "", " * npu_distributed.world_size()")
-            draft.done("NPU358", one.unit, node, "the samples that all processes have had so far", edits)
+            draft.done("NPU358", one.unit, node, "the samples that all processes have processed so far", edits)
 
 
 def _length_of(call: ast.Call, names: set[str]) -> bool:

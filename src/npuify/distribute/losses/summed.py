@@ -31,7 +31,7 @@ def add_up(program: Program, loops: Loops, draft: Draft, *, keep_global_batch: b
         if keep_global_batch:
             text = f"{code} * npu_distributed.world_size()"
             edit = draft.editor(unit).replace(value, text if scaled else f"({text})")
-            message = f"{code} is a sum over the batch, and gradients are averaged over the processes"
+            message = f"{code} is a sum over the batch, but gradients are averaged over the processes"
             draft.done("NPU368", unit, call, message, [edit])
         else:
             draft.left(
@@ -39,8 +39,8 @@ def add_up(program: Program, loops: Loops, draft: Draft, *, keep_global_batch: b
                 unit,
                 call,
                 f"{code} is a sum over the batch; its gradients, averaged over N cards, are those of one card's batch",
-                "this keeps the learning rate fitting; multiply the loss by npu_distributed.world_size() to have the "
-                "sum over all cards",
+                "this keeps the learning rate valid; multiply the loss by npu_distributed.world_size() to get the sum "
+                "over all cards",
                 Severity.INFO,
             )
 

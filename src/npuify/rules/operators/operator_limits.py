@@ -87,8 +87,7 @@ def sparse_tensor(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     source="torch_npu's list of supported APIs, torch.fft (torch 2.11)",
 )
 def fourier_transform_limits(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A Fourier transform, which runs on Atlas A2 and A3 with limits on data type and length. Reported once per
-    file."""
+    """A Fourier transform, which runs on Atlas A2 and A3 with limits on data type and length."""
     name = file.qualname(node.func) or ""
     if not name.startswith("torch.fft.") and name not in ("torch.stft", "torch.istft"):
         return
