@@ -654,3 +654,94 @@ whole.backward()"""
     converted = convert(tmp_path, training(imports=imports, model="model = Net(4, 2).cuda()", end=end))
     assert "total(" not in converted.text
     assert converted.left["NPU355"].message.endswith("whole is what backward() is called of")
+
+
+TQDM = "from tqdm import tqdm"
+LOOPS = {
+    "a name": "bar = tqdm(loader)\n        for x, y in bar:",
+    "tqdm(enumerate)": "for step, (x, y) in tqdm(enumerate(loader)):",
+    "enumerate behind a name": "bar = tqdm(enumerate(loader), total=len(loader))\n        for step, (x, y) in bar:",
+    "two names": "numbered = enumerate(loader)\n        bar = tqdm(numbered)\n        for step, (x, y) in bar:",
+    "with": "with tqdm(loader) as bar:\n          for x, y in bar:",
+    "a generator": "for x, y in moved(loader):",
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS.values(), ids=LOOPS)
+def test_a_loader_behind_names_progress_bars_and_generators(tmp_path: Path, loop: str) -> None:
+    imports = f"{TQDM}\ndef moved(batches):\n    for x, y in batches:\n        yield x.cuda(), y.cuda()\n"
+    program = training(imports=imports).replace("for step, (x, y) in enumerate(loader):", loop)
+    converted = convert(tmp_path, program)
+    assert "sampler=npu_distributed.sampler(data, shuffle=True)" in converted.text
+    assert converted.has("for epoch in range(3):", "npu_distributed.set_epoch(loader, epoch)"), converted.text
+    assert "NPU353" not in converted.left
+    assert "same_random_numbers" not in converted.text
+
+
+def test_a_loader_behind_a_name_of_another_function(tmp_path: Path) -> None:
+    imports = f"""{TQDM}
+
+def once(bar, model):
+    for x, y in bar:
+        nn.functional.mse_loss(model(x.cuda()), y.cuda()).backward()
+"""
+    program = training(imports=imports, end="for turn in range(2):\n    once(tqdm(loader), model)")
+    program = program.replace("for step, (x, y) in enumerate(loader):", "for _ in ():")
+    converted = convert(tmp_path, program)
+    assert "sampler=npu_distributed.sampler(data, shuffle=True)" in converted.text
+    assert converted.has("for turn in range(2):", "npu_distributed.set_epoch(loader, turn)")
+
+
+def test_loaders_of_a_dictionary_that_is_made_in_one_go(tmp_path: Path) -> None:
+    loader = "{name: DataLoader(parts[name], batch_size=4, shuffle=True) for name in ('train', 'test')}"
+    imports = "parts = {'train': [1], 'test': [2]}"
+    program = training(loader, imports=imports).replace("enumerate(loader)", "enumerate(loader['train'])")
+    converted = convert(tmp_path, program)
+    assert "sampler=npu_distributed.sampler(parts[name], shuffle=True)" in converted.text
+    assert converted.has("for epoch in range(3):", "npu_distributed.set_epoch(loader['train'], epoch)")
+    phases = training(loader, imports=imports).replace(
+        "for step, (x, y) in enumerate(loader):",
+        "for phase in loader:\n         for x, y in loader[phase]:",
+    )
+    converted = convert(tmp_path / "phases", phases)
+    assert "sampler=npu_distributed.sampler(parts[name], shuffle=True)" in converted.text
+    assert "npu_distributed.set_epoch(loader[phase])" in converted.text
+
+
+def test_loaders_side_by_side_are_all_shared_out(tmp_path: Path) -> None:
+    program = training(imports="some = [1]\nother = DataLoader(some, batch_size=4, shuffle=True)").replace(
+        "for step, (x, y) in enumerate(loader):", "for step, ((x, y), _) in enumerate(zip(loader, other)):"
+    )
+    converted = convert(tmp_path, program)
+    assert converted.text.count("sampler=npu_distributed.sampler(") == 2
+    assert "npu_distributed.set_epoch(loader, epoch)" in converted.text
+    assert "npu_distributed.set_epoch(other, epoch)" in converted.text
+
+
+@pytest.mark.parametrize("loop", ["zip(validation, names)", "islice(validation, 2)", "bar"])
+def test_an_evaluation_of_part_of_a_loader_is_done_by_each_process(tmp_path: Path, loop: str) -> None:
+    head = f"for (x, y), _ in {loop}:" if loop.startswith("zip") else f"for x, y in {loop}:"
+    end = f"""
+validation = DataLoader(data, batch_size=4)
+bar = tqdm(validation)
+right = 0
+with torch.no_grad():
+    {head}
+        right += (model(x.cuda()) > 0).sum().item()"""
+    imports = f"{TQDM}\nfrom itertools import islice\nnames = ['a', 'b']"
+    converted = convert(tmp_path, training(imports=imports, end=end))
+    assert converted.left["NPU355"].message.endswith("its batches do not come straight from one loader")
+    assert "my_batches" not in converted.text
+
+
+def test_the_number_of_a_batch_is_alike_everywhere_behind_a_progress_bar(tmp_path: Path) -> None:
+    program = (
+        training()
+        .replace("enumerate(loader)", "tqdm(enumerate(loader))")
+        .replace(
+            "            optimizer.step()",
+            "            optimizer.step()\n            if step % 10 == 0:\n                print(loss.item())",
+        )
+    )
+    converted = convert(tmp_path, program.replace("from torch import nn", f"from torch import nn\n{TQDM}"))
+    assert converted.has("if step % 10 == 0:", "print(npu_distributed.mean(loss))")

@@ -165,6 +165,8 @@ def entered(values: Values, file: FileModel, model: Engine) -> Values:
             methods = model.attribute(one(value), "__enter__", file).where(lambda one_: one_.definition is not None)
             if methods:
                 return methods.each(lambda method: called(method, file, model))
+        if value.kind is Kind.CONTAINER and value.name in GENERIC_PASSING:
+            return value  # a progress bar
         return value if value.kind in (Kind.STREAM, Kind.TORCH_OBJECT, Kind.LIBRARY_OBJECT) else UNKNOWN
 
     return values.each(given)

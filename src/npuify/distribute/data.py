@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from npuify.analysis.arguments import argument_for
 from npuify.analysis.values import Kind
@@ -14,7 +14,7 @@ from npuify.model import Severity
 if TYPE_CHECKING:
     from npuify.analysis.values import Value
     from npuify.distribute.edits import Draft
-    from npuify.distribute.loops import Loop, Loops, Pass
+    from npuify.distribute.loops import Data, Loop, Loops, Pass
     from npuify.distribute.models import Models
     from npuify.distribute.program import Program, Unit
     from npuify.model import Edit
@@ -221,33 +221,40 @@ def _is_plain(node: ast.expr) -> bool:
 
 
 def set_epoch_of(one: Pass, program: Program, loops: Loops, draft: Draft) -> None:
-    """Set the epoch of a loader that trains."""
-    assert one.data is not None
+    """Set the epoch of the loaders that a loop goes through."""
+    for data in (one.data, *one.others):
+        assert data is not None
+        try:
+            _set_epoch(data, one, program, loops, draft)
+        except Unprovable as problem:
+            advice = f"{problem.message}; call npu_distributed.set_epoch(loader, epoch) before each epoch"
+            draft.left("NPU354", one.unit, one.node, "the loader's epoch is not set", advice)
+
+
+def _set_epoch(data: Data, one: Pass, program: Program, loops: Loops, draft: Draft) -> None:
     unit, editor = one.unit, draft.editor(one.unit)
-    message = "the samples come in a different order in each epoch"
+    code = data.unit.source.code(data.node)
+    message = f"the samples{f' of {code}' if data in one.others else ''} come in a different order in each epoch"
     around = _epoch_loop(one, loops)
-    try:
-        if one.iterator is not None:
-            text = f"npu_distributed.set_epoch({unit.source.code(one.data)})"
-            draft.done("NPU354", unit, one.iterator, message, [editor.directly_before(one.iterator, text)])
-            return
-        if around is None:
-            return
-        epochs, where = around
-        loader = _name_there(one, epochs, where, program, loops)
-        number = _number(epochs)
-        if loader is not None and number is not None:
-            text = f"npu_distributed.set_epoch({loader}, {number})"
-            edit = draft.editor(where).first_in(epochs.body, text)
-            draft.done("NPU354", where, epochs, f"{message} ({number})", [edit])
-        else:
-            if not _is_plain(one.data):
-                raise Unprovable(one.data, "assign the loader to a name before the loop")
-            text = f"npu_distributed.set_epoch({unit.source.code(one.data)})"
-            draft.done("NPU354", unit, one.node, message, [editor.directly_before(one.node, text)])
-    except Unprovable as problem:
-        advice = f"{problem.message}; call npu_distributed.set_epoch(loader, epoch) before each epoch"
-        draft.left("NPU354", unit, one.node, "the loader's epoch is not set", advice)
+    text = f"npu_distributed.set_epoch({code})"
+    if one.iterator is not None:
+        draft.done("NPU354", unit, one.iterator, message, [editor.directly_before(one.iterator, text)])
+        return
+    if around is None:
+        return
+    epochs, where = around
+    loader = _name_there(data, epochs, where, program, loops)
+    number = _number(epochs)
+    if loader is not None and number is not None:
+        text = f"npu_distributed.set_epoch({loader}, {number})"
+        edit = draft.editor(where).first_in(epochs.body, text)
+        draft.done("NPU354", where, epochs, f"{message} ({number})", [edit])
+        return
+    if not _is_plain(data.node):
+        raise Unprovable(data.node, "assign the loader to a name before the loop")
+    if data.unit is not unit or unit.function_around(data.node) is not one.frame:
+        raise Unprovable(data.node, "the loop goes through it in another function")
+    draft.done("NPU354", unit, one.node, message, [editor.directly_before(one.node, text)])
 
 
 def _epoch_loop(one: Pass, loops: Loops) -> tuple[Loop, Unit] | None:
@@ -273,10 +280,10 @@ def _is_range(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
 
 
-def _name_there(one: Pass, epochs: Loop, where: Unit, program: Program, loops: Loops) -> str | None:
+def _name_there(start: Data, epochs: Loop, where: Unit, program: Program, loops: Loops) -> str | None:
     """How the loader of a pass is called in the function of the loop over the epochs."""
-    data, unit = one.data, one.unit
-    use: ast.AST = one.node
+    data: ast.expr | None = start.node
+    unit, use = start.unit, cast("ast.AST", start.node)
     rest = ""
     for _ in range(6):
         if data is None:

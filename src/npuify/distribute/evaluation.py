@@ -40,6 +40,8 @@ def share_evaluation(program: Program, loops: Loops, gradients: Gradients, draft
         try:
             if not isinstance(one.node, ast.For) or one.iterator is not None:
                 raise NotShared("its batches are fetched with next()")
+            if one.others or not one.data.is_all:
+                raise NotShared("its batches do not come straight from one loader")
             condition = unsteady_condition(one.node, unit, loops)
             if condition is not None:
                 raise NotShared(f"not every process may get here, since {condition} may differ")
@@ -53,7 +55,7 @@ def share_evaluation(program: Program, loops: Loops, gradients: Gradients, draft
             if counter is not None:
                 edits = [editor.replace(counter.func, "npu_distributed.numbered")]
             else:
-                edits = editor.around(one.data, "npu_distributed.my_batches(")
+                edits = editor.around(one.data.node, "npu_distributed.my_batches(")
             lines = [f"{', '.join(sums)} = npu_distributed.total({', '.join(sums)})"] if sums else []
             lines += [f"{name} = npu_distributed.gathered({name})" for name in lists]
             edits.append(editor.after(one.node, *lines))
@@ -247,7 +249,7 @@ def _enumerate(one: Pass) -> ast.Call | None:
     """The call of ``enumerate`` right around the loader; its numbers stay those of one process alone."""
     for node in ast.walk(one.node.iter) if isinstance(one.node, ast.For) else ():
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "enumerate" and node.args:
-            return node if node.args[0] is one.data else None
+            return node if one.data is not None and node.args[0] is one.data.node else None
     return None
 
 

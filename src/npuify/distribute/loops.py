@@ -15,22 +15,36 @@ if TYPE_CHECKING:
 
 Loop = ast.For | ast.While
 LOOPS = (ast.For, ast.While)
-_PASSING = frozenset(("enumerate", "tqdm", "trange", "iter", "list", "reversed", "track", "cycle", "islice", "auto"))
-"""Functions that hand the elements of their first argument on."""
+_WHOLE = frozenset(("enumerate", "tqdm", "trange", "iter", "list", "tuple", "track", "auto"))
+"""Functions that hand all elements of their first argument on, in their order."""
+_HOPS = 6
 _NO_GRADIENT = frozenset(("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad"))
 
 
+class Data(NamedTuple):
+    """The expression of a loader that a loop goes through, with its file.
+
+    ``is_all`` says that it stands in the head of the loop, which goes through all of it, and nothing else.
+    """
+
+    node: ast.expr
+    unit: Unit
+    is_all: bool = True
+
+
 class Pass(NamedTuple):
-    """A loop over batches. ``data`` is the loader's expression, None where batches come from elsewhere."""
+    """A loop over batches. ``data`` is what it goes through, None where batches come from elsewhere."""
 
     node: Loop
     unit: Unit
     frame: ast.AST
-    data: ast.expr | None
+    data: Data | None
     loaders: tuple[Value, ...]
     trains: bool
     iterator: ast.stmt | None = None
     """The statement that makes the iterator, where batches are taken by ``next``."""
+    others: tuple[Data, ...] = ()
+    """Other loaders that it goes through, at the same time or at another."""
 
 
 class Loops:
@@ -76,26 +90,46 @@ class Loops:
 
     def _passes_at(self, node: ast.AST, unit: Unit) -> Iterator[Pass]:
         if isinstance(node, ast.For):
-            data = self._gone_through(node.iter, unit)
-            loaders = self.program.of_kind(data, unit, Kind.LOADER)
-            if loaders:
-                yield Pass(node, unit, unit.function_around(node), data, tuple(loaders), self.trains(node, unit))
+            found = list({data.node: data for data in self._gone_through(node.iter, unit)}.values())
+            if found:
+                held = [one for data in found for one in self.program.of_kind(data.node, data.unit, Kind.LOADER)]
+                frame, trains = unit.function_around(node), self.trains(node, unit)
+                loaders = tuple(dict.fromkeys(held))
+                yield Pass(node, unit, frame, found[0], loaders, trains, others=tuple(found[1:]))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "iter" and node.args:
-            loaders = self.program.of_kind(node.args[0], unit, Kind.LOADER)
-            loop = self._loop_of_iterator(node, unit) if loaders else None
+            held = self.program.of_kind(node.args[0], unit, Kind.LOADER)
+            loop = self._loop_of_iterator(node, unit) if held else None
             if loop is not None:
                 place = unit.statement(node)
                 trains = self.trains(loop, unit)
-                yield Pass(loop, unit, unit.function_around(node), node.args[0], tuple(loaders), trains, place)
+                data = Data(node.args[0], unit, False)
+                yield Pass(loop, unit, unit.function_around(node), data, tuple(held), trains, place)
 
-    def _gone_through(self, node: ast.expr, unit: Unit) -> ast.expr:
-        """What a loop goes through, behind ``enumerate`` and progress bars."""
-        while isinstance(node, ast.Call) and node.args and not self.program.of_kind(node, unit, Kind.LOADER):
-            word = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if word not in _PASSING and "track" not in word:
-                break
-            node = node.args[0]
-        return node
+    def _gone_through(self, node: ast.expr, unit: Unit, is_all: bool = True, hops: int = _HOPS) -> Iterator[Data]:
+        """The loaders that a loop goes through, behind ``enumerate``, ``zip``, progress bars and generators."""
+        if self.program.of_kind(node, unit, Kind.LOADER):
+            yield Data(node, unit, is_all)
+            return
+        calls = [(node, unit)] if isinstance(node, ast.Call) else self._makers(node, unit)
+        for call, home in calls if hops else ():
+            word = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+            given = [*call.args, *(keyword.value for keyword in call.keywords)]
+            whole = word in _WHOLE or "track" in word
+            if whole or self._gives_batches(call, home):
+                for argument in given[:1] if whole else given:
+                    yield from self._gone_through(argument, home, is_all and whole and call is node, hops - 1)
+
+    def _makers(self, node: ast.expr, unit: Unit) -> list[tuple[ast.Call, Unit]]:
+        """The calls that make what an expression goes through, where it is a name of it."""
+        makers = (self.program.maker(value) for value in self.program.of_kind(node, unit, Kind.CONTAINER))
+        return [(one[0], one[1]) for one in makers if one is not None and isinstance(one[0], ast.Call)]
+
+    def _gives_batches(self, call: ast.Call, unit: Unit) -> bool:
+        """Whether going through what a call makes gives batches of loaders, or what holds them."""
+        model = self.program.model
+        found = model.elements(self.program.values(call, unit), unit)
+        found |= model.items(found.where(lambda value: value.kind is Kind.CONTAINER), None, unit)
+        return any(value.of is not None for value in found.of_kind(Kind.BATCH))
 
     def _loop_of_iterator(self, node: ast.Call, unit: Unit) -> Loop | None:
         """The loop that takes batches, by ``next``, from an iterator that ``node`` makes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.analysis.values import Kind
 from npuify.distribute.loops import inside
 from npuify.distribute.losses.known import Losses
 
@@ -51,7 +52,8 @@ def _unsteady_names(frame: ast.AST, unit: Unit, loops: Loops) -> set[str]:
             called = one.node.iter
             if isinstance(called, ast.Call) and getattr(called.func, "id", "") == "enumerate":
                 target = target.elts[1] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else target
-            names |= {item.id for item in ast.walk(target) if isinstance(item, ast.Name)}
+            taken = [item for item in ast.walk(target) if isinstance(item, ast.Name)]
+            names |= {item.id for item in taken if not loops.program.values(item, unit).only(Kind.NUMBER)}
     bindings = [node for node in ast.walk(frame) if isinstance(node, (ast.Assign, ast.AugAssign))]
     while True:
         before = len(names)
