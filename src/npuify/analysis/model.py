@@ -6,12 +6,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.analysis import bindings, calls, classes, containers, sites, stores
+from npuify.analysis.devices import denotes_device
 from npuify.analysis.engine import Engine, Key, Project, Reach
 from npuify.analysis.evaluate import evaluate
 from npuify.analysis.files import FUNCTIONS, FileModel, Function
 from npuify.analysis.flows import Flow, callees, flow_of
 from npuify.analysis.targets import bound_to
-from npuify.analysis.uses import Uses, uses_of
+from npuify.analysis.uses import Uses, looked_up_by_device, uses_of
 from npuify.analysis.values import STRINGS, Kind, Value, Values
 
 if TYPE_CHECKING:
@@ -166,6 +167,14 @@ class ProgramModel(Engine):
     def uses(self, node: ast.expr, file: FileModel) -> Uses:
         """What the value of an expression is used for, wherever it goes."""
         return uses_of(node, file, self)
+
+    def denotes_device(self, node: ast.expr, file: FileModel) -> bool:
+        """Whether an expression denotes a device or its type, if only by its name."""
+        return denotes_device(node, file, self)
+
+    def looked_up_by_device(self, table: ast.Dict, file: FileModel) -> bool:
+        """Whether a table is looked up with a device's type."""
+        return looked_up_by_device(table, file, self)
 
 
 class Models:

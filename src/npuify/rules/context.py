@@ -14,6 +14,8 @@ from npuify.rules.diagnostic import Diagnostic
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from npuify.analysis.model import ProgramModel
+    from npuify.analysis.uses import Uses
     from npuify.analysis.values import Values
     from npuify.knowledge import Product
     from npuify.rules.run import Run
@@ -62,7 +64,7 @@ class PythonFile:
 
     def values(self, node: ast.expr, reach: Reach = Reach.FILE) -> Values:
         """What an expression may stand for; mostly this file alone is asked."""
-        return self.run.models.reaching(reach, self.project).values(node, self.model)
+        return self._reaching(reach).values(node, self.model)
 
     def is_tensor(self, node: ast.expr) -> bool:
         """Whether an expression surely is a tensor."""
@@ -71,6 +73,21 @@ class PythonFile:
     def is_torch_object(self, node: ast.expr) -> bool:
         """Whether an expression surely is a tensor or a module."""
         return self.values(node).only(Kind.TENSOR, *MODELS)
+
+    def uses(self, node: ast.expr) -> Uses:
+        """What the value of an expression is used for."""
+        return self._reaching(Reach.IMPORTS).uses(node, self.model)
+
+    def denotes_device(self, node: ast.expr) -> bool:
+        """Whether an expression denotes a device or its type, if only by its name."""
+        return self._reaching(Reach.FILE).denotes_device(node, self.model)
+
+    def looked_up_by_device(self, table: ast.Dict) -> bool:
+        """Whether a table is looked up with a device's type."""
+        return self._reaching(Reach.FILE).looked_up_by_device(table, self.model)
+
+    def _reaching(self, reach: Reach) -> ProgramModel:
+        return self.run.models.reaching(reach, self.project)
 
     # --- the tree ---
 

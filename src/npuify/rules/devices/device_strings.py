@@ -6,9 +6,9 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.analysis.devices import device_table_entry
 from npuify.model import Safety, Severity
 from npuify.rules.cuda_builds import opens_cuda_build
-from npuify.rules.device_use import Use, device_table_entry, looked_up_by_device, use_of
 from npuify.rules.lightning import asked_of_lightning
 from npuify.rules.registry import rule
 from npuify.rules.renaming import replace_in_literal
@@ -77,10 +77,12 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
         return
     if isinstance(parent, ast.Compare) and opens_cuda_build(parent, file):
         return
-    use = use_of(node, file)
-    if use is Use.OTHER or device_table_entry(node, file):
+    if device_table_entry(node, file.model):
         return
-    if use is Use.DEVICE_KEY and isinstance(parent, ast.Dict):
+    uses = file.uses(node)
+    if uses.is_no_device:
+        return
+    if isinstance(parent, ast.Dict) and node in parent.keys and not uses.reaches_device:
         yield from _keyed_table(node, parent, file)
         return
     edit = _edit(node, file)
@@ -92,7 +94,7 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
             subject="cuda",
             advice="write the NPU's name here",
         )
-    elif use is Use.DEVICE or shape == "indexed":
+    elif uses.reaches_device or shape == "indexed":
         yield file.report(
             node,
             f"{text} names a CUDA device",
@@ -129,7 +131,7 @@ def _keyed_table(node: ast.expr, table: ast.Dict, file: PythonFile) -> Iterator[
     """A dict whose keys are device types: its entry for cuda becomes one for npu, key and value together."""
     if "npu" in [key.value for key in table.keys if isinstance(key, ast.Constant)]:
         return
-    by_device = looked_up_by_device(table, file)
+    by_device = file.looked_up_by_device(table)
     edit = _edit(node, file)
     edits = [edit] if edit else []
     value = table.values[table.keys.index(node)]

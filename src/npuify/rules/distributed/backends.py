@@ -6,9 +6,9 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.analysis.devices import device_table_entry
 from npuify.model import Safety, Severity
 from npuify.rules.backend_words import BACKEND_WORD
-from npuify.rules.device_use import Use, device_table_entry, use_of
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -58,10 +58,9 @@ def nccl_backend(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
             advice="add an entry for hccl if the table is indexed by backend name",
         )
         return
-    if device_table_entry(node, file):
+    if device_table_entry(node, file.model):
         return
-    use = use_of(node, file)
-    if use is Use.OTHER and not isinstance(parent, ast.Subscript):
+    if not isinstance(parent, ast.Subscript) and file.uses(node).is_no_device:
         return
     sure = ":" in node.value or _reaches_backend(node, file)
     yield file.report(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from npuify.analysis.devices import is_device_table
 from npuify.analysis.values import Kind
 from npuify.model import Severity
-from npuify.rules.device_use import is_device_table
 from npuify.styles.auto.comparisons import compared
 from npuify.styles.portable.strings import table_entry
 

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final
 
-from npuify.rules.device_use import is_device_table
+from npuify.analysis.devices import is_device_table
 from npuify.rules.helper_branches import helper
 from npuify.rules.statements import indentation, line_after
 from npuify.styles.spelling import device_type, formatted, in_annotation, in_formatted_string, literal
