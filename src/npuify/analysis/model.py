@@ -6,13 +6,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.analysis import bindings, calls, classes, containers, sites, stores
-from npuify.analysis.devices import denotes_device
 from npuify.analysis.engine import Engine, Key, Project, Reach
 from npuify.analysis.evaluate import evaluate
 from npuify.analysis.files import FUNCTIONS, FileModel, Function
-from npuify.analysis.flows import Flow, callees, flow_of
+from npuify.analysis.flow.devices import denotes_device
+from npuify.analysis.flow.flows import Flow, callees, flow_of
+from npuify.analysis.flow.uses import Uses, looked_up_by_device, uses_of
 from npuify.analysis.targets import bound_to
-from npuify.analysis.uses import Uses, looked_up_by_device, uses_of
 from npuify.analysis.values import STRINGS, Kind, Value, Values
 
 if TYPE_CHECKING:

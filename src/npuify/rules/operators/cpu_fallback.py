@@ -10,8 +10,8 @@ from npuify.analysis.project import module_name
 from npuify.helpers import CPU_FALLBACK
 from npuify.knowledge import packages
 from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
-from npuify.rules.helper_modules import home_of, import_finding, import_of
-from npuify.rules.operator_calls import CallSearch
+from npuify.rules.common.helper_modules import home_of, import_finding, import_of
+from npuify.rules.common.operator_calls import CallSearch
 from npuify.rules.registry import Rule, list_rule
 from npuify.source.python import PythonSource
 

@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.calls import argument, imports_torch, keyword_of
-from npuify.rules.chip import without_fused_attention
+from npuify.rules.common.calls import argument, imports_torch, keyword_of
+from npuify.rules.common.chip import without_fused_attention
 from npuify.rules.operators.places import in_module_class
 from npuify.rules.registry import rule
 

@@ -10,7 +10,7 @@ from npuify.analysis.project import module_name
 from npuify.helpers import STAND_INS
 from npuify.knowledge.stand_ins import needed, stand_ins
 from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
-from npuify.rules.helper_modules import home_of, import_finding, import_of
+from npuify.rules.common.helper_modules import home_of, import_finding, import_of
 from npuify.rules.registry import Rule, list_rule
 from npuify.source.python import PythonSource
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.rules.common.statements import indentation, line_after, put_import
 from npuify.rules.placement.needs import CONSTRUCTORS
-from npuify.rules.statements import indentation, line_after, put_import
 
 if TYPE_CHECKING:
     from npuify.analysis.files import FileModel

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from npuify.analysis import flows
 from npuify.analysis.arguments import Missing, argument_for, parameter_for
 from npuify.analysis.files import DEFINITIONS, FUNCTIONS, inside
+from npuify.analysis.flow import flows
 from npuify.analysis.sites import arguments_at
 from npuify.analysis.targets import bound_by
 from npuify.analysis.values import MODELS, UNKNOWN, Kind, Value, Values

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.analysis.arguments import defaults_of, parameter_for
 from npuify.analysis.classes import lineage
-from npuify.analysis.device_names import LOOKING, OPTIONS, REGISTRIES
 from npuify.analysis.engine import Reach
 from npuify.analysis.files import DEFINITIONS, FUNCTIONS
-from npuify.analysis.libraries import result_of
-from npuify.analysis.library_table import LAYERS, MEMBERS, Gives
+from npuify.analysis.flow.device_names import LOOKING, OPTIONS, REGISTRIES
+from npuify.analysis.library.lookup import result_of
+from npuify.analysis.library.table import LAYERS, MEMBERS, Gives
 from npuify.analysis.values import OBJECTS, Kind, Step, one
 
 if TYPE_CHECKING:
