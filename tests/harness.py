@@ -91,7 +91,7 @@ def worker(
 @cache
 def prepared(selection: Selection, style: str, place: bool, soc: str) -> RuleSet:
     """The rules, prepared once: that takes much longer than looking at a small file."""
-    return RuleSet(selection, style, placing=place, soc=soc)
+    return RuleSet(selection, style, place_on_npu=place, soc=soc)
 
 
 @cache

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from npuify.analysis.model import ProgramModel, Reach
-from npuify.analysis.uses import Use, Uses
+from npuify.analysis.uses import DEVICE_USES, Use, Uses
 
 from .harness import index_of
 
@@ -31,7 +31,7 @@ NOT_DEVICES = [
     "import os\nos.path.join('cuda', 'x')",
     "from pathlib import Path\nPath('x') / 'cuda'",
     "d = {}\nd['cuda']",
-    "d = {'cuda': 1, 'other': 2}",
+    "d = {'cuda': 1, 'amount': 2}",
     "def say(what):\n    print(what)\nsay('cuda')",
     "def say(what):\n    print(what)\ntell = say\ntell(what='cuda')",
     "import re\nre.match('cuda', x)",
@@ -101,3 +101,73 @@ def test_through_other_files() -> None:
         "main.py:2: assigned to PLACE",
         "lib.py:1: given to place() as where",
     ]
+
+
+def uses_in_file(text: str, others: dict[str, str] | None = None, word: str = "cuda") -> Uses:
+    """What the first string ``word`` is used for, as a rule asks: from what the file itself and its imports say."""
+    model = ProgramModel(index_of({"main.py": T + text, **(others or {})}), Reach.IMPORTS)
+    file = model.file("main.py")
+    assert file is not None
+    return model.uses(next(node for node in file.references(word) if isinstance(node, ast.Constant)), file)
+
+
+def test_what_leaves_the_file_may_become_a_device() -> None:
+    """Nobody asked who imports a name, or calls a function; so it is not known to be no device."""
+    for text in (
+        "NAME = 'cuda'\nprint(NAME)",
+        "NAME, OTHER = 'cuda', 1\nprint(NAME)",
+        "class A:\n    name = 'cuda'\n    def say(self):\n        print(self.name)",
+        "def f():\n    print(g())\ndef g():\n    return 'cuda'",
+    ):
+        found = uses_in_file(text)
+        assert not found.reaches_device, text
+        assert not found.is_no_device, text
+
+
+def test_what_a_function_keeps_for_itself_is_known() -> None:
+    for text in ("def f():\n    d = 'cuda'\n    print(d)", "def f(d='cuda'):\n    return open(d)"):
+        assert uses_in_file(text).is_no_device, text
+        assert not uses_in_file(text).reaches_device, text
+
+
+BY_NAME = [
+    "parser.add_argument('--gpu-type', default='cuda')\nx.to(args.gpu_type)",
+    "parser.add_argument('--device', default='cuda')",
+    "class Settings:\n    place: str = 'cuda'\ndef go(settings):\n    x.to(settings.place)",
+    "config.get('device', 'cuda')",
+    "getattr(args, 'device', 'cuda')",
+    "def place(x, device):\n    pass\nplace(x, 'cuda')",
+    "for device in ['cuda', y]:\n    pass",
+    "def get_device():\n    return 'cuda'",
+    "device, kind = 'cuda', 1",
+    "match device:\n    case 'cuda':\n        pass",
+    "str(args.device).startswith('cuda')",
+]
+
+
+@pytest.mark.parametrize("text", BY_NAME)
+def test_a_device_by_its_name(text: str) -> None:
+    found = uses_in_file(text)
+    assert found.reaches_device, found
+    assert not any(one.sure for one in found.destinations if one.use in DEVICE_USES), found
+
+
+SURELY = [
+    "x in ['cuda', 'cpu']",
+    "from typing import Literal\ndef f(kind: Literal['cpu', 'mps'] = 'cuda'):\n    pass",
+    "torch.load(path, map_location={'cuda': 'cpu'})",
+    "torch.device('{}:{}'.format('cuda', 1))",
+    "torch.device(options.get('gpu', 'cuda'))",
+]
+
+
+@pytest.mark.parametrize("text", SURELY)
+def test_a_device_by_what_takes_it(text: str) -> None:
+    assert uses_in_file(text).reaches_device
+
+
+def test_names_of_registries_are_not_followed() -> None:
+    text = "class A:\n    def f(self):\n        self.accelerator = 'cuda'\n    def g(self):\n        return self.accelerator in ('cpu', 'mps')"
+    found = uses_in_file(text)
+    assert not found.reaches_device
+    assert not found.is_no_device

@@ -97,7 +97,7 @@ KNOWN = [
     ("ASK(torch.cuda.Stream())", "stream torch.cuda.Stream"),
     ("ASK(torch.cuda.Event())", "event torch.cuda.Event"),
     ("ASK(torch.cuda.current_stream().record_event())", "event torch.Stream.record_event"),
-    ("ASK(torch.device('cuda'))", "device"),
+    ("ASK(torch.device('cuda'))", "device torch.device"),
     ("ASK(nn.Linear(1, 1).parameters())", "parameters of nn.Module torch.nn.Linear"),
     ("ASK(nn.DataParallel(nn.Linear(1, 1)).module)", "nn.Module torch.nn.Linear"),
     ("ASK(nn.DataParallel(nowhere))", "nn.Module torch.nn.DataParallel"),
@@ -191,7 +191,7 @@ KNOWN = [
     ("def f(x: torch.Tensor):\n    ASK(x)", "tensor"),
     ("def f(x: 'torch.Tensor | None'):\n    pass\ndef g(x: 'nn.Module'):\n    ASK(x)", "nn.Module torch.nn.Module"),
     ("from typing import Optional\ndef f(x: Optional[torch.Tensor] = None):\n    ASK(x)", "None, tensor"),
-    ("def f(x: torch.device):\n    ASK(x)", "device"),
+    ("def f(x: torch.device):\n    ASK(x)", "device torch.device"),
     ("def f(n: int, s: str):\n    ASK(n)\n    ASK(s)", "number|string"),
     ("def f(m):\n    ASK(m)\nf(nn.Linear(1, 1))", "nn.Module torch.nn.Linear"),
     (

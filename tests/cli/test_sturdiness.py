@@ -173,7 +173,7 @@ def test_a_full_standard_output_is_no_fault_of_ours(
         )
     assert (done.returncode, done.stderr) == (
         2,
-        "npuify: the standard output: cannot be written: No space left on device\n",
+        "npuify: standard output: cannot be written: No space left on device\n",
     )
 
 
@@ -198,13 +198,12 @@ def test_being_terminated_leaves_nothing_half_written(
     # The signal comes while files are written; of a copy, also when it stands already.
     before = contents(project)
     code = (
-        "import os, signal, sys\n"
-        "import npuify.rewrite.tree as tree\n"
-        f"real = tree.shutil.{call}\n"
+        "import os, shutil, signal, sys\n"
+        f"real = shutil.{call}\n"
         "def interrupting(*args, **more):\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"
         "    return real(*args, **more)\n"
-        f"tree.shutil.{call} = interrupting\n"
+        f"shutil.{call} = interrupting\n"
         "from npuify.cli import main\n"
         "main()\n"
     )

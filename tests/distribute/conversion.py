@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.distribute.convert import Wishes, plan
+from npuify.distribute.convert import ConversionOptions, plan
 from npuify.options import Options
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ class Converted(NamedTuple):
         return any(own[place : place + len(wanted)] == wanted for place in range(len(own)))
 
 
-def convert(folder: Path, program: str, wishes: Wishes | None = None, **others: str) -> Converted:
+def convert(folder: Path, program: str, conversion: ConversionOptions | None = None, **others: str) -> Converted:
     """Convert ``program``, as train.py, with ``others`` as modules beside it."""
     folder.mkdir(exist_ok=True)
     for name, text in {"train": program, **others}.items():
         (folder / f"{name}.py").write_text(textwrap.dedent(text), encoding="utf-8")
-    result, contents = plan(folder, wishes or Wishes(entry="train.py"), OPTIONS)
+    result, contents = plan(folder, conversion or ConversionOptions(entry="train.py"), OPTIONS)
     texts = {name: data.decode() for name, data in contents.items()}
     left = {finding.code: finding for finding in result.left if "NPU350" <= finding.code <= "NPU399"}
     return Converted(texts.get("train.py", ""), left, result, texts)

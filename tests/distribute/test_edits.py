@@ -9,11 +9,11 @@ import pytest
 
 import npuify
 from npuify.distribute.codes import CODES
-from npuify.distribute.convert import Wishes, distribute, is_refused
+from npuify.distribute.convert import ConversionOptions, distribute, is_refused
 from npuify.model import NpuifyError, Safety, Severity
 from tests.distribute.conversion import OPTIONS, convert, training
 
-KEEP = Wishes(entry="train.py", keep_global_batch=True)
+KEEP = ConversionOptions(entry="train.py", keep_global_batch=True)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_the_global_batch_is_kept_where_that_is_asked_for(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("rule", ["linear", "sqrt"])
 def test_the_learning_rate_is_scaled_where_that_is_asked_for(tmp_path: Path, rule: str) -> None:
-    converted = convert(tmp_path, training(), Wishes(entry="train.py", scale_lr=rule))
+    converted = convert(tmp_path, training(), ConversionOptions(entry="train.py", scale_lr=rule))
     assert f'lr=npu_distributed.scaled_lr(0.1, "{rule}")' in converted.text
     assert "scaled_lr" not in convert(tmp_path, training()).text
 
@@ -132,9 +132,9 @@ def test_models_of_an_object_and_of_functions_in_other_files(tmp_path: Path) -> 
 
 
 def test_wanted_and_unknown_models(tmp_path: Path) -> None:
-    assert "wrap(model)" in convert(tmp_path, training(), Wishes(entry="train.py", model="model")).text
-    with pytest.raises(NpuifyError, match="no model of the name other"):
-        convert(tmp_path, training(), Wishes(entry="train.py", model="other"))
+    assert "wrap(model)" in convert(tmp_path, training(), ConversionOptions(entry="train.py", model="model")).text
+    with pytest.raises(NpuifyError, match="no model named other"):
+        convert(tmp_path, training(), ConversionOptions(entry="train.py", model="other"))
 
 
 @pytest.mark.parametrize(
@@ -199,11 +199,14 @@ print(right / 16, answers{more})
         ("right += (out > 0).sum().item()\n        answers.append(out)", None),
         ("right = right + (out > 0).sum().item()", None),
         ("right += (out > 0).sum().item()\n        if number == 3: break", "the loop may end before its last batch"),
-        ("answers.extend(out)", "what answers.extend() keeps cannot be put together again"),
-        ("meter.update(out)", "what meter.update() keeps cannot be put together again"),
+        ("answers.extend(out)", "what answers.extend() keeps cannot be combined again"),
+        ("meter.update(out)", "what meter.update() keeps cannot be combined again"),
         ("right += out.sum().item() * right", "right is used inside the loop"),
-        ("right += kept.sum().item() if number else 0\n        kept = out", "kept goes from one batch to the next"),
-        ("right *= out.sum().item()", "right is not added up in a way that can be followed"),
+        (
+            "right += kept.sum().item() if number else 0\n        kept = out",
+            "kept carries over from one batch to the next",
+        ),
+        ("right *= out.sum().item()", "right is not accumulated in a way that can be analyzed"),
     ],
 )
 def test_evaluation_is_shared_out_only_where_its_numbers_can_be_put_together(
@@ -353,7 +356,7 @@ def test_data_that_cannot_be_shared_out_from_outside(tmp_path: Path) -> None:
     converted = convert(tmp_path / "by-hand", program)
     left = converted.left["NPU353"]
     assert converted.text.splitlines()[left.start.line - 1].strip().startswith("x, y = ")
-    assert "below it: x, y = npu_distributed.own_part(x, y)" in left.advice
+    assert "after it: x, y = npu_distributed.own_part(x, y)" in left.advice
     assert "npu_distributed.setup(same_random_numbers=True)" in converted.text
 
 
@@ -361,12 +364,12 @@ def test_a_copy_is_written_whole_with_the_helper_module_beside_the_entry_point(t
     source, target = tmp_path / "source", tmp_path / "target"
     (source / "tools").mkdir(parents=True)
     (source / "tools" / "train.py").write_text(training())
-    result = distribute(source, target, Wishes(entry="tools/train.py"), OPTIONS)
+    result = distribute(source, target, ConversionOptions(entry="tools/train.py"), OPTIONS)
     assert (target / "tools" / "npu_distributed.py").is_file()
     assert (target / "npuify-report").is_dir()
     assert "tools/npu_distributed.py" in result.changed_files
     assert (source / "tools" / "train.py").read_text() == training()
-    again = distribute(target, tmp_path / "again", Wishes(entry="tools/train.py"), OPTIONS)
+    again = distribute(target, tmp_path / "again", ConversionOptions(entry="tools/train.py"), OPTIONS)
     assert is_refused(again)
     assert not (tmp_path / "again").exists()
 
@@ -418,7 +421,7 @@ def test_data_parallel_gives_way_to_the_model_itself(tmp_path: Path) -> None:
         "model.load_state_dict(torch.load('old.pt', map_location=npu_distributed.device()))",
     )
     assert "torch.save(model.state_dict(), 'model.pt')" in converted.text
-    assert "under DataParallel it was the batch of all cards" in converted.left["NPU360"].message
+    assert "under DataParallel it was the total batch of all cards" in converted.left["NPU360"].message
 
 
 def test_data_that_is_loaded_stays_on_the_cpu(tmp_path: Path) -> None:
@@ -485,7 +488,7 @@ def test_counts_that_are_shown_while_training_are_those_of_all_cards(tmp_path: P
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 def test_line_ends_stay(tmp_path: Path, ends: str) -> None:
     (tmp_path / "train.py").write_bytes(training().replace("\n", ends).encode())
-    distribute(tmp_path / "train.py", tmp_path / "out", Wishes(entry="train.py"), OPTIONS)
+    distribute(tmp_path / "train.py", tmp_path / "out", ConversionOptions(entry="train.py"), OPTIONS)
     data = (tmp_path / "out" / "train.py").read_bytes()
     assert data.count(b"\r\n") == (data.count(b"\n") if ends == "\r\n" else 0)
 
@@ -757,9 +760,9 @@ MADE = {
 def test_a_model_of_which_only_its_use_is_known(tmp_path: Path, made: str, wanted: str) -> None:
     imports = "import nets\nimport models\nimport segmentation_models_pytorch as smp\nfrom registry import build\n"
     program = training(imports=imports, model=f"model = {made}\n    model.train()")
-    wishes = Wishes(entry="train.py", model=wanted)
+    options = ConversionOptions(entry="train.py", model=wanted)
     modules = {"nets": "from torch import nn\nclass Net(nn.Module):\n    pass\n", "models": "from nets import Net\n"}
-    converted = convert(tmp_path, program, wishes, **modules)
+    converted = convert(tmp_path, program, options, **modules)
     assert converted.has("model = npu_distributed.wrap(model)"), converted.text
     assert "NPU351" not in converted.left
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from npuify.cli.app import app
-from npuify.distribute.convert import Wishes, is_refused
+from npuify.distribute.convert import ConversionOptions, is_refused
 from npuify.model import NpuifyError
 from tests.distribute.conversion import convert, training
 
@@ -130,7 +130,7 @@ def test_a_refused_program_ends_with_1_and_writes_nothing(tmp_path: Path) -> Non
     target = tmp_path / "target"
     done = CliRunner().invoke(app, ["distribute", str(source), "-o", str(target), "--entry", "train.py"])
     assert done.exit_code == 1
-    assert "train.py:2" in done.output and "NPU392" in done.output and "distributed already" in done.output
+    assert "train.py:2" in done.output and "NPU392" in done.output and "already distributed" in done.output
     assert not target.exists()
     assert (source / "train.py").read_bytes() == before
 
@@ -160,8 +160,8 @@ def test_wishes_that_exclude_each_other(tmp_path: Path) -> None:
 
 
 def test_a_module_of_the_helpers_name_is_not_replaced(tmp_path: Path) -> None:
-    with pytest.raises(NpuifyError, match="module of this name"):
-        convert(tmp_path, training(), Wishes(entry="train.py"), npu_distributed="x = 1\n")
+    with pytest.raises(NpuifyError, match="module with this name"):
+        convert(tmp_path, training(), ConversionOptions(entry="train.py"), npu_distributed="x = 1\n")
 
 
 DISTRIBUTED = """
@@ -189,7 +189,7 @@ DISTRIBUTED = """
 
 def test_a_distributed_program_is_completed_where_that_is_asked_for(tmp_path: Path) -> None:
     assert is_refused(convert(tmp_path, DISTRIBUTED).result)
-    converted = convert(tmp_path, DISTRIBUTED, Wishes(entry="train.py", complete=True))
+    converted = convert(tmp_path, DISTRIBUTED, ConversionOptions(entry="train.py", complete=True))
     assert 'default=int(os.environ.get("LOCAL_RANK", 0)))' in converted.text
     assert "npu_distributed.shard(DataLoader(" in converted.text
     assert converted.has("for epoch in range(2):", "npu_distributed.set_epoch(loader, epoch)")
@@ -197,13 +197,17 @@ def test_a_distributed_program_is_completed_where_that_is_asked_for(tmp_path: Pa
     assert converted.has("if dist.get_rank() == 0:", 'torch.save(model.module.state_dict(), "last.pt")')
     assert "npu_distributed.setup()" not in converted.text
     messages = " ".join(finding.message for finding in converted.result.left)
-    for missing in ("which card is its own", "the group is never left", "is not told which card the model is on"):
+    for missing in (
+        "selects its card",
+        "the group is never destroyed",
+        "does not get the model's card",
+    ):
         assert missing in messages
 
 
 def test_a_completed_program_takes_cards_and_imports_what_it_needs(tmp_path: Path) -> None:
     without_os = DISTRIBUTED.replace("    import os\n", "")
-    converted = convert(tmp_path / "launched", without_os, Wishes(entry="train.py", complete=True))
+    converted = convert(tmp_path / "launched", without_os, ConversionOptions(entry="train.py", complete=True))
     assert converted.has("import os", "import argparse", "import torch")
     spawned = """
         import torch
@@ -217,7 +221,7 @@ def test_a_completed_program_takes_cards_and_imports_what_it_needs(tmp_path: Pat
         if __name__ == "__main__":
             mp.spawn(work, args=(2,), nprocs=2)
         """
-    converted = convert(tmp_path / "spawned", spawned, Wishes(entry="train.py", complete=True))
+    converted = convert(tmp_path / "spawned", spawned, ConversionOptions(entry="train.py", complete=True))
     assert converted.has(
         "torch.npu.set_device(number)", 'dist.init_process_group("hccl", rank=number, world_size=count)'
     )

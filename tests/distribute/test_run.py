@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import npuify
-from npuify.distribute.convert import Wishes, distribute
+from npuify.distribute.convert import ConversionOptions, distribute
 from npuify.options import Options
 from npuify.simulator.settings import Settings
 from tests.warm import Program
@@ -59,10 +59,10 @@ def run(folder: Path, programs: list[Path], cards: int, on_npus: Warm) -> Logs:
 
 def converted(folder: Path) -> list[Path]:
     for name in NAMES[:-1]:
-        wishes = Wishes(entry=f"{name}.py", keep_global_batch=True)
-        distribute(PROGRAMS / f"{name}.py", folder / name, wishes, OPTIONS)
-    wishes = Wishes(entry="train.py", keep_global_batch=True, sync_batchnorm=True)
-    distribute(ROOT / "examples" / EXAMPLE, folder / EXAMPLE, wishes, OPTIONS)
+        conversion = ConversionOptions(entry=f"{name}.py", keep_global_batch=True)
+        distribute(PROGRAMS / f"{name}.py", folder / name, conversion, OPTIONS)
+    conversion = ConversionOptions(entry="train.py", keep_global_batch=True, sync_batchnorm=True)
+    distribute(ROOT / "examples" / EXAMPLE, folder / EXAMPLE, conversion, OPTIONS)
     return [*(folder / name / f"{name}.py" for name in NAMES[:-1]), folder / EXAMPLE / "train.py"]
 
 

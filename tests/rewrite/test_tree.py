@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from npuify.model import NpuifyError
-from npuify.rewrite import tree
 from npuify.rewrite.tree import check_destination, replace_files, skipped_entries, write_tree
 
 pytestmark = pytest.mark.core
@@ -332,7 +333,7 @@ def test_a_failed_or_interrupted_copy_leaves_no_trace(
         target.mkdir(parents=True)
         (target / "mine").write_text("precious")
     before = snapshot(tmp_path)
-    real, calls = getattr(tree.shutil, function), 0
+    real, calls = getattr(shutil, function), 0
 
     def fail(*arguments: object, **options: object) -> object:
         nonlocal calls
@@ -341,7 +342,7 @@ def test_a_failed_or_interrupted_copy_leaves_no_trace(
             raise failure
         return real(*arguments, **options)
 
-    monkeypatch.setattr(tree.shutil, function, fail)
+    monkeypatch.setattr(shutil, function, fail)
     expected = NpuifyError if isinstance(failure, OSError) else type(failure)
     with pytest.raises(expected) as caught:
         write_tree(source, target, {"train.py": b"new"}, {"npuify-report/x": b""}, force=True)
@@ -357,7 +358,7 @@ def test_a_source_file_that_cannot_be_read_is_named(
     def closed(location: str, *_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", location)
 
-    monkeypatch.setattr(tree.shutil, "copyfile", closed)
+    monkeypatch.setattr(shutil, "copyfile", closed)
     with pytest.raises(NpuifyError, match="Permission denied") as caught:
         write_tree(source, target, {}, {}, force=False)
     assert Path(caught.value.file).parent in {source, source / "pkg"}
@@ -368,7 +369,7 @@ def test_a_destination_that_may_not_be_written(source: Path, tmp_path: Path, mon
     def mkdtemp(*_: object, **options: object) -> str:
         raise PermissionError(errno.EACCES, "Permission denied", str(options["dir"]))
 
-    monkeypatch.setattr(tree.tempfile, "mkdtemp", mkdtemp)
+    monkeypatch.setattr(tempfile, "mkdtemp", mkdtemp)
     with pytest.raises(NpuifyError, match="Permission denied"):
         write_tree(source, tmp_path / "new/out", {}, {}, force=False)
     only(tmp_path, "project")

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from npuify.run.patches import PATCHES
+from tests.warm import Program
 
 from .conftest import environment, needs_simulation, npuify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.warm import Warm
 
 LINES: dict[str, dict[str, str]] = {
     "devices": {
@@ -200,14 +201,16 @@ torch.save(torch.ones(2), "made_on_cuda.pt")
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+def answers(tmp_path_factory: pytest.TempPathFactory, on_cpu: Warm) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
     """What the lines give with all patches, and with transfer_to_npu alone."""
     needs_simulation()
     folder = tmp_path_factory.mktemp("patches")
     (folder / "program.py").write_text(ASKING)
     (folder / "cuda_runs").mkdir()
     (folder / "lines.json").write_text(json.dumps([line for lines in LINES.values() for line in lines]))
-    subprocess.run([sys.executable, "-c", MAKE], cwd=folder, check=True, timeout=300)
+    (folder / "make.py").write_text(MAKE)
+    (made,) = on_cpu.run(Program(["make.py"], folder))
+    assert made.returncode == 0, made.stderr
     env = {**environment(), "CUDA_LAUNCH_BLOCKING": "1"}
     alone = ",".join(patch.name for patch in PATCHES if patch.name != "transfer")
     found = []

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npuify.rewrite.edits import apply_edits
-from npuify.source.magics import mask, without_automagic
-from npuify.source.notebook import CellText, read_notebook
+from npuify.source.notebook.cells import CellText, read_notebook
+from npuify.source.notebook.magics import mask, without_automagic
 from npuify.source.pip_command import as_argument, pip_commands
 from npuify.source.text import UnreadableText
 

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from npuify.source.outline import Outline
 from npuify.source.python import PythonSource
+from npuify.source.python.outline import Outline
 from npuify.words import words_of
 
 from ..harness import worker

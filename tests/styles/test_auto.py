@@ -106,7 +106,7 @@ def test_a_library_is_told_to_import_it_in_its_programs(tmp_path: Path) -> None:
     result = _migrate(tmp_path, {"pkg/__init__.py": "", "pkg/core.py": USE})
     (left,) = [finding for finding in result.left if finding.code == "NPU119"]
     assert left.file == "pkg/core.py"
-    assert "no program" in left.message
+    assert "no entry point" in left.message
 
 
 @pytest.mark.parametrize(

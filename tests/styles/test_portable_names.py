@@ -189,4 +189,4 @@ def test_what_has_no_portable_form_is_said_with_a_reason() -> None:
     text = "import torch\nx = torch.ops.load_library('a'), torch.cuda.current_stream().cuda_stream\n"
     (found,) = [item for item in findings(text, style="portable") if item.code == "NPU114"]
     assert not found.edits
-    assert "what takes it needs a branch for each" in found.message
+    assert "the code that receives it needs a branch for each" in found.message

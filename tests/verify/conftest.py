@@ -23,21 +23,28 @@ CAPTURED = Path(__file__).with_name("captured.py")
 
 
 @pytest.fixture(scope="session")
-def capture_all(on_cpu: Warm) -> Callable[..., dict[str, Path]]:
+def forked(on_cpu: Warm) -> Callable[..., subprocess.CompletedProcess[str]]:
     """As that of the tools, in forks of the process that all parts use."""
-    pytest.importorskip("numpy")
 
     def run(requests: Sequence[Mapping[str, Any]], *_: object, **__: object) -> subprocess.CompletedProcess[str]:
         failed, said = 0, ""
         for request in requests:
-            program = Program([str(CAPTURED), *request["arguments"]], ROOT, request["environment"])
-            (done,) = on_cpu.run(program)
+            under = [str(CAPTURED)] if request["environment"] else []
+            (done,) = on_cpu.run(Program([*under, *request["arguments"]], ROOT, request["environment"]))
             if done.returncode:
-                Path(request["failed"]).touch()
                 failed, said = 1, said + done.stderr
+                if "failed" in request:
+                    Path(request["failed"]).touch()
         return subprocess.CompletedProcess([], failed, "", said)
 
-    return functools.partial(running.capture_all, run=run)
+    return run
+
+
+@pytest.fixture(scope="session")
+def capture_all(forked: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[..., dict[str, Path]]:
+    """As that of the tools, with such forks."""
+    pytest.importorskip("numpy")
+    return functools.partial(running.capture_all, run=forked)
 
 
 @pytest.fixture(scope="session")

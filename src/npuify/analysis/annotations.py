@@ -109,7 +109,7 @@ def _of_type(value: Value, file: FileModel, model: Engine) -> Values:
         kind = _TORCH.get(name) or kind_of_base(name)
         if kind is None or kind is Kind.INSTANCE:
             return NOTHING
-        return one(Value(kind) if kind in (Kind.TENSOR, Kind.DEVICE) else Value(kind, name))
+        return one(Value(kind) if kind is Kind.TENSOR else Value(kind, name))
     if name in _NUMBERS:
         return one(Value(Kind.NUMBER))
     if name == "builtins.str":

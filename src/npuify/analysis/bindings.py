@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from npuify.analysis.files import FileModel
     from npuify.analysis.targets import Bound
     from npuify.analysis.values import Values
-    from npuify.source.scopes import Binding, Scope
+    from npuify.source.python.scopes import Binding, Scope
 
 _BUILTINS = frozenset(dir(builtins))
 

@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from npuify.analysis.files import FileModel, Function
     from npuify.analysis.values import Values
 
-_PLAIN = frozenset(
-    (Kind.TENSOR, Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.DEVICE, Kind.DEVICE_STRING, Kind.BACKEND_STRING)
-)
+_PLAIN = frozenset((Kind.TENSOR, Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.DEVICE_STRING, Kind.BACKEND_STRING))
 """Kinds of which one object is as good as another."""
 _CONTEXT_MANAGERS = frozenset(("contextmanager", "contextlib.contextmanager", "asynccontextmanager"))
 

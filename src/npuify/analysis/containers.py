@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from npuify.analysis.engine import Engine, Key
     from npuify.analysis.files import FileModel
     from npuify.analysis.values import Values
-    from npuify.source.scopes import Scope
+    from npuify.source.python.scopes import Scope
 
 _PUTTING = frozenset(("append", "appendleft", "add", "insert", "setdefault"))
 _PUTTING_ALL = frozenset(("extend", "update", "extendleft"))

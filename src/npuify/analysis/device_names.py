@@ -29,7 +29,7 @@ PATHS: Final = frozenset(
 
 MESSAGES: Final = frozenset(
     (
-        "print info debug warning warn error exception critical log write format print_rank_0 input RuntimeError "
+        "print info debug warning warn error exception critical log write print_rank_0 input RuntimeError "
         "ValueError Exception NotImplementedError AssertionError append_text add_scalar set_description set_postfix"
     ).split()
 )
@@ -41,6 +41,19 @@ NAMES: Final = frozenset(
     ).split()
 )
 """Functions and methods that take a name or a pattern."""
+
+LOOKING: Final = frozenset(("get", "pop", "getenv"))
+"""Functions and methods that take a key, and what to give where it is not there."""
+
+COMPARING: Final = frozenset(
+    (
+        "startswith endswith __eq__ __contains__ find count split index replace append add insert extend setdefault put"
+    ).split()
+)
+"""Methods that take something like what their object is, or holds."""
+
+ADDING: Final = frozenset(("append", "add", "insert", "extend", "setdefault", "put"))
+"""Those of them that put something into a container."""
 
 PACKAGES: Final = {
     "os.path.": "path",
@@ -76,7 +89,15 @@ OPTIONS: Final = frozenset(
 )
 """Functions that declare an option of a program, or a field."""
 
+REGISTRIES: Final = re.compile(r"accelerator|backend|platform|strategy|registry", re.IGNORECASE)
+"""Names of frameworks' own registries: their values happen to be called like devices."""
+
 
 def names_device(identifier: str) -> bool:
     """Whether an identifier names a device."""
     return DEVICE_NAME.search(identifier) is not None
+
+
+def gives_device(function: str) -> bool:
+    """Whether a function returns a device, by its name: ``get_device``."""
+    return DEVICE_FUNCTION.search(function) is not None and "count" not in function and "properties" not in function

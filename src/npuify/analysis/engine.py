@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from npuify.analysis.targets import Bound
     from npuify.analysis.values import Place, Value, Values
     from npuify.source.python import PythonSource
-    from npuify.source.scopes import Scope
+    from npuify.source.python.scopes import Scope
 
 
 class Reach(IntEnum):

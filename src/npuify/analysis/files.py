@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from npuify.analysis.values import Values
     from npuify.source.python import PythonSource
-    from npuify.source.scopes import Binding, Scope
+    from npuify.source.python.scopes import Binding, Scope
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -42,6 +42,8 @@ class FileModel:
         self.answers: dict[int, dict[Any, Answer]] = {}
         """By how far the question reached, what was answered."""
         self._by_place: dict[Place, ast.AST] = {}
+        self._classes: dict[ast.ClassDef, Place] = {}
+        """Where classes stood when they were first seen: those whose last methods were passed over grow."""
         self._looked_into: set[ast.AST] = set()
         self._references: dict[str, list[ast.AST]] = {}
 
@@ -91,6 +93,8 @@ class FileModel:
             node.end_lineno or line,  # type: ignore[attr-defined]
             node.end_col_offset or 0,  # type: ignore[attr-defined]
         )
+        if isinstance(node, ast.ClassDef):
+            place = self._classes.setdefault(node, place)
         if isinstance(node, (ast.expr, *DEFINITIONS, ast.ClassDef)):
             self._by_place.setdefault(place, node)
         return place

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.analysis.arguments import defaults_of, parameter_for
 from npuify.analysis.classes import lineage
+from npuify.analysis.device_names import LOOKING, OPTIONS, REGISTRIES
 from npuify.analysis.engine import Reach
 from npuify.analysis.files import DEFINITIONS, FUNCTIONS
 from npuify.analysis.libraries import result_of
@@ -26,18 +27,24 @@ _MOST = 300
 _HANDING_ON = (ast.BoolOp, ast.Await, ast.Starred, ast.FormattedValue, ast.JoinedStr)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)
 _TAKING = frozenset(("get", "pop", "popleft", "setdefault", "__getitem__"))
-_CHANGING_TEXT = frozenset(("format", "lower", "upper", "strip", "split"))
+CHANGING_TEXT = frozenset(("format", "lower", "upper", "strip", "split"))
 _KEEPING = frozenset(name for name, result in MEMBERS[Kind.MODEL].items() if result is Gives.SELF)
 _GOING_THROUGH = frozenset(("values", "items", "enumerate", "list", "tuple", "reversed", "sorted", "iter", "copy"))
 
 
 class Occurrence(NamedTuple):
-    """An expression that has the value, or (``depth`` times) a container that holds it."""
+    """An expression that has the value, or (``depth`` times) a container that holds it.
+
+    ``by_name`` says that names alone are followed, too: an attribute of that name of who knows which object, the option
+    of a program. ``sure`` is false where that was done.
+    """
 
     node: ast.expr
     file: FileModel
     step: Step
     depth: int = 0
+    by_name: bool = False
+    sure: bool = True
 
 
 class Flow(NamedTuple):
@@ -47,19 +54,37 @@ class Flow(NamedTuple):
     is_whole: bool
 
 
-def flow_of(node: ast.expr, file: FileModel, model: Engine) -> Flow:
+def flow_of(node: ast.expr, file: FileModel, model: Engine, *, by_name: bool = False) -> Flow:
     """All expressions that get the value of ``node``, itself the first."""
-    start = Occurrence(node, file, Step(file.place(node), "written here"))
+    start = Occurrence(node, file, Step(file.place(node), "written here"), by_name=by_name)
     found = [start]
     seen = {node}
+    whole = True
     for occurrence in found:
+        whole = whole and not _leaves(occurrence, model)
         if len(found) > _MOST:
             return Flow(found, False)
         for further in next_of(occurrence, model):
             if further.node not in seen and further.depth < 4:
                 seen.add(further.node)
                 found.append(further)
-    return Flow(found, True)
+    return Flow(found, whole)
+
+
+def _leaves(here: Occurrence, model: Engine) -> bool:
+    """Whether a value goes where a question does not reach: to a name that other files have, or to who calls."""
+    if model.reach is Reach.PROGRAM:
+        return False
+    parent = here.file.parent(here.node)
+    if isinstance(parent, (ast.Tuple, ast.List)):
+        return isinstance(here.file.parent(parent), ast.Assign)
+    if isinstance(parent, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
+        targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+        return any(
+            not isinstance(target, ast.Name) or isinstance(here.file.scope(target).node, (ast.Module, ast.ClassDef))
+            for target in targets
+        )
+    return isinstance(parent, (ast.Return, ast.Yield, ast.YieldFrom, ast.Lambda))
 
 
 def next_of(here: Occurrence, model: Engine) -> Iterator[Occurrence]:
@@ -136,7 +161,7 @@ def _by_method(attribute: ast.Attribute, here: Occurrence) -> Iterator[Occurrenc
     call = here.file.parent(attribute)
     if isinstance(call, ast.Call) and call.func is attribute:
         if not here.depth:
-            if attribute.attr in _CHANGING_TEXT or attribute.attr in _KEEPING:
+            if attribute.attr in CHANGING_TEXT or attribute.attr in _KEEPING:
                 yield here._replace(node=call)
         elif attribute.attr in _TAKING:
             yield here._replace(node=call, depth=here.depth - 1)
@@ -154,8 +179,11 @@ def _as_argument(call: ast.Call, here: Occurrence, model: Engine) -> Iterator[Oc
         yield from _readers_of_container(call.func.value, here._replace(depth=here.depth + 1), model)
     if word == "dict":
         yield here._replace(node=call, depth=here.depth + 1)
-    if word in ("str", "getattr", "next", "cast"):
+    rest = call.args[1:2] if word in LOOKING else call.args[2:3] if word == "getattr" else []
+    if word in ("str", "next", "cast", "format") or here.node in rest:
         yield here._replace(node=call)
+    if word in OPTIONS and here.by_name:
+        yield from _read_as_option(call, here)
     yield from _through_library(call, here, model)
     for function, home, taken in callees(call, file, model):
         arg = parameter_for(here.node, call, function, taken)
@@ -207,7 +235,31 @@ def uses_of_parameter(
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             found = home.scope(node).lookup(arg.arg)
             if found is not None and found[0].node is function:
-                yield Occurrence(node, home, step, here.depth)
+                yield here._replace(node=node, file=home, step=step)
+
+
+def option_names(call: ast.Call, file: FileModel) -> list[str]:
+    """The names under which a program reads an option, or a field, that a call declares."""
+    words = [item.value for item in call.args if isinstance(item, ast.Constant)]
+    words += [item.value.value for item in call.keywords if item.arg == "dest" and isinstance(item.value, ast.Constant)]
+    names = [word.lstrip("-").replace("-", "_") for word in words if isinstance(word, str)]
+    parent = file.parent(call)
+    if isinstance(parent, (ast.AnnAssign, ast.Assign)):
+        targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+        names += [target.id for target in targets if isinstance(target, ast.Name)]
+    return names
+
+
+def _read_as_option(call: ast.Call, here: Occurrence) -> Iterator[Occurrence]:
+    """Where the file reads something that is called like an option."""
+    file = here.file
+    for name in option_names(call, file):
+        if len(name) < 2 or REGISTRIES.search(name):
+            continue
+        step = _further(here, file.place(call), f"the option {name}")
+        for node in file.references(name):
+            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+                yield here._replace(node=node, step=step, depth=0, sure=False)
 
 
 def _returned(node: ast.Return, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
@@ -218,7 +270,7 @@ def _returned(node: ast.Return, here: Occurrence, model: Engine) -> Iterator[Occ
     for site in model.callers(function, here.file).of_kind(Kind.CALL_SITE):
         home = model.node(site.place, here.file)
         if home is not None and isinstance(home[1], ast.Call) and site.name in ("plain", "bound"):
-            yield Occurrence(home[1], home[0], step, here.depth)
+            yield here._replace(node=home[1], file=home[0], step=step)
 
 
 # --- names and attributes ---
@@ -254,7 +306,11 @@ def _readers_of_name(target: ast.Name, here: Occurrence, model: Engine) -> Itera
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             read = file.scope(node).lookup(name)
             if (read[0] if read is not None else scope.module) is owner:
-                yield Occurrence(node, file, step, here.depth)
+                yield here._replace(node=node, file=file, step=step)
+    if owner.is_class and here.by_name and len(name) > 1 and not REGISTRIES.search(name):
+        for node in file.references(name):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                yield here._replace(node=node, file=file, step=step, sure=False)
     if owner.parent is not None or model.reach is not Reach.PROGRAM:
         return
     qualified = f"{file.source.module}.{name}"
@@ -264,7 +320,7 @@ def _readers_of_name(target: ast.Name, here: Occurrence, model: Engine) -> Itera
         for node in other.references(name):
             if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
                 if _is_imported(node, qualified, file, other, model):
-                    yield Occurrence(node, other, step, here.depth)
+                    yield here._replace(node=node, file=other, step=step)
 
 
 def _is_imported(
@@ -281,14 +337,19 @@ def _is_imported(
 
 def _readers_of_attribute(target: ast.Attribute, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
     file, name = here.file, target.attr
+    if here.by_name and REGISTRIES.search(name):
+        return
     step = _further(here, file.place(target), f"assigned to .{name}")
     owners = _owners(target.value, file, model)
     files = {file.relative: file, **{other.relative: other for other in model.files_with(f".{name}")}}
     for other in files.values():
         for node in other.references(name):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                if not owners or not owners.isdisjoint(_owners(node.value, other, model)):
-                    yield Occurrence(node, other, step, here.depth)
+                read = _owners(node.value, other, model) if owners else owners
+                if not owners or not owners.isdisjoint(read):
+                    yield here._replace(node=node, file=other, step=step, sure=here.sure and bool(owners))
+                elif here.by_name and not read:
+                    yield here._replace(node=node, file=other, step=step, sure=False)
 
 
 def _owners(node: ast.expr, file: FileModel, model: Engine) -> set[Place]:

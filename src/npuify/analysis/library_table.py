@@ -73,7 +73,9 @@ NAMES: Final[dict[str, Result]] = {
     **_rows("torch.cuda.", "is_available device_count current_device memory_allocated max_memory_allocated", NUMBER),
     **_rows("torch.npu.", "is_available device_count current_device memory_allocated max_memory_allocated", NUMBER),
     **_rows("torch.cuda.", "get_device_name get_arch_list", STRING),
-    "torch.cuda.get_device_properties": OBJECT,
+    **dict.fromkeys(
+        (f"{where}.get_device_properties" for where in ("torch.cuda", "torch.npu", "torch_npu.npu")), OBJECT
+    ),
     **_rows("torch.distributed.", "get_rank get_world_size is_initialized is_available", NUMBER),
     "torch.distributed.get_backend": Kind.BACKEND_STRING,
     # --- data ---------------------------------------------------------------------------------------------------------

@@ -6,18 +6,20 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.analysis import bindings, calls, classes, containers, sites, stores
-from npuify.analysis.engine import Engine, Key, Reach
+from npuify.analysis.devices import denotes_device
+from npuify.analysis.engine import Engine, Key, Project, Reach
 from npuify.analysis.evaluate import evaluate
 from npuify.analysis.files import FUNCTIONS, FileModel, Function
 from npuify.analysis.flows import Flow, callees, flow_of
-from npuify.analysis.uses import Uses, uses_of
+from npuify.analysis.targets import bound_to
+from npuify.analysis.uses import Uses, looked_up_by_device, uses_of
 from npuify.analysis.values import STRINGS, Kind, Value, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from npuify.analysis.targets import Bound
-    from npuify.source.scopes import Scope
+    from npuify.source.python.scopes import Scope
 
 
 class ProgramModel(Engine):
@@ -133,6 +135,19 @@ class ProgramModel(Engine):
                     return home, item
         return None
 
+    def assignments(self, node: ast.Attribute, file: FileModel) -> list[tuple[FileModel, Bound]]:
+        """What assignments bind to an attribute of objects of the project's classes."""
+        found: dict[ast.Attribute, FileModel] = {}
+        for value in self.values(node.value, file):
+            home = self.definition(value, file)
+            if home is None or not isinstance(home[1], ast.ClassDef):
+                continue
+            for other, definition in self.lineage(home[1], home[0]):
+                place = other.place(definition)
+                owner = Value(Kind.CLASS, definition.name, place, place)
+                found |= {target: at for at, target in stores.assignments(owner, node.attr, other, self)}
+        return [(other, bound_to(target, other)) for target, other in found.items()]
+
     # --- loops and flows ---
 
     def iterated(self, node: ast.expr, file: FileModel) -> tuple[ast.expr, list[Value]]:
@@ -153,5 +168,33 @@ class ProgramModel(Engine):
         """What the value of an expression is used for, wherever it goes."""
         return uses_of(node, file, self)
 
+    def denotes_device(self, node: ast.expr, file: FileModel) -> bool:
+        """Whether an expression denotes a device or its type, if only by its name."""
+        return denotes_device(node, file, self)
 
-__all__ = ["Kind", "ProgramModel", "Reach", "Value", "Values"]
+    def looked_up_by_device(self, table: ast.Dict, file: FileModel) -> bool:
+        """Whether a table is looked up with a device's type."""
+        return looked_up_by_device(table, file, self)
+
+
+class Models:
+    """The models of one run, which the files that are looked at one after the other share."""
+
+    def __init__(self) -> None:
+        self._models: dict[Reach, ProgramModel] = {}
+
+    def reaching(self, reach: Reach, project: Project) -> ProgramModel:
+        """The model that looks so far; ``project`` notes from now on which files it looks at."""
+        model = self._models.get(reach)
+        if model is None:
+            model = self._models[reach] = ProgramModel(project, reach)
+        model.project = project
+        return model
+
+    def forget(self) -> None:
+        """Let go of all files."""
+        for model in self._models.values():
+            model.forget()
+
+
+__all__ = ["Kind", "Models", "ProgramModel", "Reach", "Value", "Values"]

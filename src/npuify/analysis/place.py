@@ -9,7 +9,8 @@ from npuify.analysis.model import ProgramModel, Reach
 from npuify.analysis.project import ProjectIndex, module_name
 from npuify.model import NpuifyError
 from npuify.project import find_files
-from npuify.source.python import PythonSource, UnreadableText
+from npuify.source.python import PythonSource
+from npuify.source.text import UnreadableText
 
 if TYPE_CHECKING:
     from pathlib import Path

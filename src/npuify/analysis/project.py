@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from npuify.source.scopes import Binding
+    from npuify.source.python.scopes import Binding
     from npuify.words import Words
 
 _OWN_CUDA = re.compile(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from npuify.analysis.engine import Engine
     from npuify.analysis.files import FileModel, Function
     from npuify.analysis.values import Place, Values
-    from npuify.source.scopes import Scope
+    from npuify.source.python.scopes import Scope
 
 _BY_PYTHON = {"__init__", "__call__", "forward", "__enter__", "__iter__", "__getitem__", "__len__", "__new__"}
 """Methods that are not called by their names."""

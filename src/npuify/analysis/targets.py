@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from npuify.analysis.files import FileModel
-    from npuify.source.scopes import Binding
+    from npuify.source.python.scopes import Binding
 
 How = Literal["value", "element", "entered", "added", "declared", "other"]
 

@@ -7,9 +7,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.analysis import device_names
-from npuify.analysis.device_names import names_device
-from npuify.analysis.flows import flow_of
-from npuify.analysis.libraries import is_device_text
+from npuify.analysis.arguments import defaults_of, parameter_for
+from npuify.analysis.device_names import ADDING, COMPARING, LOOKING, names_device
+from npuify.analysis.devices import allows_devices, denotes_device, is_device_table, is_surely_device, lists_devices
+from npuify.analysis.files import DEFINITIONS, FUNCTIONS
+from npuify.analysis.flows import CHANGING_TEXT, callees, flow_of, option_names
 from npuify.analysis.values import Kind
 
 if TYPE_CHECKING:
@@ -67,17 +69,17 @@ class Uses(NamedTuple):
 
 def uses_of(node: ast.expr, file: FileModel, model: Engine) -> Uses:
     """What the value of an expression is used for, wherever it goes."""
-    flow = flow_of(node, file, model)
+    flow = flow_of(node, file, model, by_name=True)
     found: dict[tuple[Use, Place], Destination] = {}
-    whole = flow.is_whole
     for occurrence in flow.occurrences:
         seen = _use_at(occurrence, model)
         if seen is None:
             continue
         use, what, sure = seen
+        sure = sure and occurrence.sure
         place = occurrence.file.place(occurrence.node)
         found.setdefault((use, place), Destination(use, place, what, tuple(occurrence.step.chain()), sure))
-    return Uses(tuple(found.values()), whole)
+    return Uses(tuple(found.values()), flow.is_whole)
 
 
 Seen = tuple[Use, str, bool]
@@ -95,28 +97,73 @@ def _use_at(here: Occurrence, model: Engine) -> Seen | None:
     if isinstance(parent, ast.Compare):
         return _of_comparison(node, parent, file, model)
     if isinstance(parent, ast.Subscript) and node is parent.slice:
+        if any(value.name.endswith(".Literal") for value in model.values(parent.value, file)):
+            return None
         return Use.KEY, f"a key of {file.code(parent.value)}", True
     if isinstance(parent, ast.Dict):
-        return _of_key(node, parent)
+        return _of_entry(node, parent, file, model)
+    if isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
+        return _listed(node, parent, file, model)
     if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Div):
         return Use.PATH, "a part of a path", True
     if isinstance(parent, ast.Raise):
         return Use.MESSAGE, "raised", True
     if isinstance(parent, ast.Expr):
         return Use.OTHER, "a statement of its own", True
-    if isinstance(parent, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
-        return _by_target(parent)
+    if isinstance(parent, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
+        if isinstance(parent, ast.AnnAssign) and allows_devices(parent.annotation):
+            return Use.DEVICE, f"annotated as {file.code(parent.annotation)}", True
+        return _by_target(parent.targets if isinstance(parent, ast.Assign) else [parent.target])
+    if isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)) and node is parent.iter:
+        return _by_target([parent.target])
+    if isinstance(parent, ast.arguments):
+        return _as_default(node, parent, file)
+    if isinstance(parent, ast.MatchValue):
+        match = next((up for up in file.ancestors(parent) if isinstance(up, ast.Match)), None)
+        if match is not None and denotes_device(match.subject, file, model):
+            return Use.COMPARED, f"a case of {file.code(match.subject)}", is_surely_device(match.subject, file, model)
+        return Use.UNKNOWN, "a case", True
     if isinstance(parent, ast.Attribute):
         return None if here.depth else _of_attribute(parent, file)
-    if isinstance(parent, ast.Return):
-        function = file.frame(node)
+    if isinstance(parent, (ast.Return, ast.Lambda)):
+        function = next((up for up in file.ancestors(node) if isinstance(up, DEFINITIONS)), None)
         name = getattr(function, "name", "")
         return (Use.DEVICE, f"returned by {name}()", False) if device_names.DEVICE_FUNCTION.search(name) else None
     return None
 
 
-def _by_target(statement: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> Seen | None:
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+def _listed(node: ast.expr, display: ast.List | ast.Tuple | ast.Set, file: FileModel, model: Engine) -> Seen | None:
+    """What a string is by what is beside it in a list, or by the name that gets it from there."""
+    parent = file.parent(display)
+    if isinstance(parent, ast.Assign) and isinstance(display, ast.Tuple):
+        others = [target for target in parent.targets if isinstance(target, ast.Tuple)]
+        if others and all(len(target.elts) == len(display.elts) for target in others):
+            place = display.elts.index(node)
+            return _by_target([target.elts[place] for target in others])
+    if isinstance(parent, ast.Dict) and display in parent.keys:
+        return Use.KEY, "a part of a key", True
+    if lists_devices(display.elts):
+        return Use.DEVICE, f"listed in {file.code(display)}", True
+    for item in display.elts:
+        function = item.func if isinstance(item, ast.Call) else item
+        if isinstance(function, ast.Attribute):
+            if any(value.name.startswith("torch.cuda.") for value in model.values(function, file)):
+                return Use.DEVICE, f"listed beside {file.code(item)}", False
+    return None
+
+
+def _as_default(node: ast.expr, arguments: ast.arguments, file: FileModel) -> Seen | None:
+    function = file.parent(arguments)
+    for arg, default in defaults_of(function) if isinstance(function, FUNCTIONS) else ():
+        if default is node:
+            if allows_devices(arg.annotation):
+                return Use.DEVICE, f"default of {arg.arg}, which is one of several devices", True
+            if names_device(arg.arg):
+                return Use.DEVICE, f"default of {arg.arg}", False
+    return None
+
+
+def _by_target(targets: list[ast.expr]) -> Seen | None:
     for target in targets:
         name = target.id if isinstance(target, ast.Name) else getattr(target, "attr", "")
         if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
@@ -130,7 +177,9 @@ def _of_attribute(attribute: ast.Attribute, file: FileModel) -> Seen | None:
     call = file.parent(attribute)
     if isinstance(call, ast.Call) and call.func is attribute and attribute.attr == "join":
         return Use.MESSAGE, "joins strings", True
-    return None
+    if isinstance(call, ast.Call) and call.func is attribute and attribute.attr in CHANGING_TEXT:
+        return None
+    return Use.UNKNOWN, f".{attribute.attr} of it", True
 
 
 def _of_argument(node: ast.expr, call: ast.Call, file: FileModel, model: Engine) -> Seen | None:
@@ -138,15 +187,36 @@ def _of_argument(node: ast.expr, call: ast.Call, file: FileModel, model: Engine)
     values = model.values(call.func, file)
     for value in values:
         if value.kind is Kind.FUNCTION or (value.kind is Kind.CLASS and value.definition is not None):
-            return None  # what the function does with it is found where it reads its parameter
+            # What the function does with it is found where it reads its parameter.
+            return _as_parameter(node, call, file, model)
+    if word in LOOKING and isinstance(call.func, ast.Attribute) and call.args:
+        if node is call.args[0]:
+            return Use.KEY, f".{word}()", False
+        key = call.args[0]
+        named = isinstance(key, ast.Constant) and isinstance(key.value, str) and names_device(key.value)
+        return (Use.DEVICE, f"given for {file.code(key)}", False) if named else None
+    if word == "getattr" and node in call.args[1:2]:
+        return Use.KEY, "the name of an attribute", True
+    if word == "getattr" and node in call.args[2:3] and isinstance(call.args[1], ast.Constant):
+        named = names_device(str(call.args[1].value))
+        return (Use.DEVICE, f"given for {file.code(call.args[1])}", False) if named else None
     for value in values:
         seen = _of_library(value.name, value.of is not None, word) if value.kind is not Kind.UNKNOWN else None
         if seen is not None:
             # What a loader yields is mostly a tensor.
             return seen if value.of is None or value.of.kind is not Kind.BATCH else (*seen[:2], False)
+    if word in COMPARING and isinstance(call.func, ast.Attribute):
+        if denotes_device(call.func.value, file, model):
+            sure = is_surely_device(call.func.value, file, model)
+            return Use.COMPARED, f".{word}() of {file.code(call.func.value)}", sure
+        return None if word in ADDING else (Use.UNKNOWN, f".{word}()", True)
     if word in device_names.OPTIONS:
-        return Use.OPTION, f"{word}()", False
-    if word in ("str", "list", "tuple", "set", "sorted", "frozenset", "dict", "getattr", "next", "cast"):
+        if word == "Choice":
+            return None
+        if word in ("add_argument", "option") or ("DEFINE" in word and node is call.args[0]):
+            return Use.KEY, f"the name of an option of {word}()", False
+        return _of_option(call, file)
+    if word in ("str", "list", "tuple", "set", "sorted", "frozenset", "dict", "next", "cast", "format"):
         return None
     if word in device_names.DEVICE_METHODS and isinstance(call.func, ast.Attribute):
         return Use.DEVICE, f".{word}()", not values.is_known
@@ -204,7 +274,7 @@ def _of_keyword(keyword: ast.keyword, call: ast.Call, file: FileModel, model: En
     if name == "type" and any(value.name == "torch.device" for value in values):
         return Use.DEVICE, "type= of torch.device()", True
     if word in device_names.OPTIONS and name in ("default", "choices", "type", "const", "default_factory", "values"):
-        return Use.OPTION, f"{name}= of {word}()", True
+        return _of_option(call, file)
     if name in device_names.PATH_KEYWORDS:
         return Use.PATH, f"{name}=", False
     if name in device_names.MESSAGE_KEYWORDS:
@@ -217,35 +287,75 @@ def _of_keyword(keyword: ast.keyword, call: ast.Call, file: FileModel, model: En
 def _of_comparison(node: ast.expr, compare: ast.Compare, file: FileModel, model: Engine) -> Seen:
     others = [side for side in (compare.left, *compare.comparators) if side is not node]
     for side in others:
-        values = model.values(side, file)
-        if values.of_kind(Kind.DEVICE) or any(not value.name for value in values.of_kind(Kind.DEVICE_STRING)):
-            return Use.COMPARED, f"compared with {file.code(side)}", True
-        name = side.attr if isinstance(side, ast.Attribute) else getattr(side, "id", "")
-        if names_device(name):
-            return Use.COMPARED, f"compared with {file.code(side)}", False
+        if denotes_device(side, file, model):
+            return Use.COMPARED, f"compared with {file.code(side)}", is_surely_device(side, file, model)
         if isinstance(side, (ast.Tuple, ast.List, ast.Set)) and lists_devices(side.elts):
             return Use.COMPARED, f"compared with {file.code(side)}", True
     return Use.UNKNOWN, f"compared in {file.code(compare)}", True
 
 
-def _of_key(node: ast.expr, table: ast.Dict) -> Seen | None:
+def _of_option(call: ast.Call, file: FileModel) -> Seen:
+    """What an option is whose default or choice a string is."""
+    for name in option_names(call, file):
+        if names_device(name):
+            return Use.DEVICE, f"the option {name}", False
+    for keyword in call.keywords:
+        if keyword.arg == "choices" and isinstance(keyword.value, (ast.List, ast.Tuple, ast.Set)):
+            if lists_devices(keyword.value.elts):
+                return Use.DEVICE, f"an option with the choices {file.code(keyword.value)}", True
+    return Use.OPTION, f"{_word(call)}()", True
+
+
+def _as_parameter(node: ast.expr, call: ast.Call, file: FileModel, model: Engine) -> Seen | None:
+    for function, _, taken in callees(call, file, model):
+        arg = parameter_for(node, call, function, taken)
+        if arg is not None and names_device(arg.arg):
+            return Use.DEVICE, f"given as {arg.arg}", False
+    return None
+
+
+def _of_entry(node: ast.expr, table: ast.Dict, file: FileModel, model: Engine) -> Seen | None:
     if node in table.keys:
-        keys = [key for key in table.keys if key is not None]
-        return (Use.DEVICE_KEY if lists_devices(keys) else Use.KEY), "a key of a table", True
+        if _takes_devices(table, file, model):
+            return Use.DEVICE, "a table from device to device", True
+        return (Use.DEVICE_KEY if is_device_table(table) else Use.KEY), "a key of a table", True
     key = table.keys[table.values.index(node)] if node in table.values else None
     if isinstance(key, ast.Constant) and isinstance(key.value, str) and names_device(key.value):
         return Use.DEVICE, f"the entry {key.value!r}", False
     return None
 
 
-def lists_devices(elements: list[ast.expr]) -> bool:
-    """Whether strings are names of devices, one of them another than CUDA."""
-    words = [item.value for item in elements if isinstance(item, ast.Constant) and isinstance(item.value, str)]
-    return (
-        len(words) >= 2
-        and all(is_device_text(word) for word in words)
-        and any(not word.lower().startswith(("cuda", "hip")) for word in words)
-    )
+def _takes_devices(table: ast.Dict, file: FileModel, model: Engine) -> bool:
+    """Whether a dict maps devices to devices: it is passed as ``map_location`` or ``device_map``, or so named."""
+    parent = file.parent(table)
+    if isinstance(parent, ast.Dict) and table in parent.values:
+        # device_maps={"worker": {"cuda:0": "cuda:1"}} of RPC
+        outer = file.parent(parent)
+        return isinstance(outer, ast.keyword) and outer.arg == "device_maps"
+    if isinstance(parent, ast.keyword):
+        return parent.arg in ("map_location", "device_map")
+    if isinstance(parent, ast.Assign):
+        return any(getattr(target, "id", "") in ("map_location", "device_map") for target in parent.targets)
+    if isinstance(parent, ast.Call) and parent.args[1:2] == [table]:
+        return _word(parent) == "set_device_map" or any(
+            value.name == "torch.load" for value in model.values(parent.func, file)
+        )
+    return False
+
+
+def looked_up_by_device(table: ast.Dict, file: FileModel, model: Engine) -> bool:
+    """Whether a table is looked up with a device's type, directly or by its name."""
+    for occurrence in flow_of(table, file, model).occurrences:
+        node, home = occurrence.node, occurrence.file
+        parent = home.parent(node)
+        if occurrence.depth:
+            continue
+        if isinstance(parent, ast.Subscript) and parent.value is node and denotes_device(parent.slice, home, model):
+            return True
+        call = home.parent(parent) if isinstance(parent, ast.Attribute) and parent.attr == "get" else None
+        if isinstance(call, ast.Call) and call.args and denotes_device(call.args[0], home, model):
+            return True
+    return False
 
 
 def _word(call: ast.Call) -> str:

@@ -10,14 +10,14 @@ from npuify.distribute.edits import Unprovable
 from npuify.distribute.loops import inside
 
 if TYPE_CHECKING:
-    from npuify.distribute.edits import Page
+    from npuify.distribute.edits import Draft
     from npuify.distribute.loops import Loops, Pass
     from npuify.distribute.models import Models
     from npuify.distribute.program import Program, Unit
     from npuify.model import Edit
 
 
-def gather_once(program: Program, loops: Loops, models: Models, page: Page) -> None:
+def gather_once(program: Program, loops: Loops, models: Models, draft: Draft) -> None:
     """Put forward and backward of steps that only accumulate under ``no_sync``."""
     for one in loops.passes:
         if not one.trains:
@@ -25,15 +25,15 @@ def gather_once(program: Program, loops: Loops, models: Models, page: Page) -> N
         test = _last_of_group(one, program, loops)
         if test is None:
             continue
-        message = "accumulated gradients are gathered once, in the step that the optimizer takes"
+        message = "accumulated gradients are reduced once, when the optimizer steps"
         try:
-            edits = _edits(one, test, models, page)
-            page.done("NPU359", one.unit, test, message, edits)
+            edits = _edits(one, test, models, draft)
+            draft.done("NPU359", one.unit, test, message, edits)
         except Unprovable as problem:
             advice = (
-                f"{problem.message}: put forward and backward under `with npu_distributed.no_sync(model, until=…):`"
+                f"{problem.message}: run forward and backward under `with npu_distributed.no_sync(model, until=…):`"
             )
-            page.left("NPU359", one.unit, test, "gradients are gathered in every step, which costs time only", advice)
+            draft.left("NPU359", one.unit, test, "gradients are reduced in every step, which only costs time", advice)
 
 
 def _steps(node: ast.AST, unit: Unit, program: Program) -> bool:
@@ -64,11 +64,11 @@ def _last_of_group(one: Pass, program: Program, loops: Loops) -> ast.expr | None
     return None
 
 
-def _edits(one: Pass, test: ast.expr, models: Models, page: Page) -> list[Edit]:
+def _edits(one: Pass, test: ast.expr, models: Models, draft: Draft) -> list[Edit]:
     loop, unit = one.node, one.unit
     names = {unit.source.code(call.func) for call, where in models.uses if where is unit and inside(call, loop)}
     if len(names) != 1:
-        raise Unprovable(test, "which model it is cannot be told")
+        raise Unprovable(test, "it is unclear which model this is")
     bound = {
         item.id
         for statement in loop.body
@@ -86,10 +86,10 @@ def _edits(one: Pass, test: ast.expr, models: Models, page: Page) -> list[Edit]:
         if any(isinstance(node, ast.Attribute) and node.attr == "backward" for node in ast.walk(item))
     ]
     if not first or not last or first[0] > last[-1]:
-        raise Unprovable(test, "forward and backward do not stand in the loop itself")
+        raise Unprovable(test, "forward and backward are not in the loop itself")
     if any(inside(test, item) for item in loop.body[first[0] : last[-1] + 1]):
-        raise Unprovable(test, "the optimizer's step stands between them")
+        raise Unprovable(test, "the optimizer's step is between them")
     head = f"with npu_distributed.no_sync({names.pop()}, until={unit.source.code(test)}):"
     if "\n" in head:
-        raise Unprovable(test, "the condition goes over several lines")
-    return list(page.pencil(unit).under(loop.body[first[0]], loop.body[last[-1]], head))
+        raise Unprovable(test, "the condition spans several lines")
+    return list(draft.editor(unit).under(loop.body[first[0]], loop.body[last[-1]], head))

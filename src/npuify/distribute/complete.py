@@ -19,7 +19,7 @@ from npuify.model import Severity
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.distribute.edits import Page
+    from npuify.distribute.edits import Draft
     from npuify.distribute.loops import Loops, Pass
     from npuify.distribute.program import Program, Unit
 
@@ -42,57 +42,57 @@ def can_complete(program: Program) -> bool:
     return bool(names & _GROUP) and bool(names & _WRAPPER)
 
 
-def complete(program: Program, loops: Loops, page: Page) -> None:
+def complete(program: Program, loops: Loops, draft: Draft) -> None:
     """Add what a distributed program lacks, as far as that can be proven; say the rest."""
     calls = [(node, unit) for unit in program.units for node in unit.nodes if isinstance(node, ast.Call)]
     names = {unit.qualname(node.func) for node, unit in calls}
     for node, unit in calls:
         name = unit.qualname(node.func)
         if name in _GROUP and not names & _SET_DEVICE and not any(one.arg == "device_id" for one in node.keywords):
-            if not _take_card_of_spawn(node, unit, program, page):
-                page.left(
+            if not _take_card_of_spawn(node, unit, program, draft):
+                draft.left(
                     "NPU350",
                     unit,
                     node,
-                    "no process says which card is its own before it joins the group",
-                    'put above it: torch.npu.set_device(int(os.environ["LOCAL_RANK"]))',
+                    "no process selects its card before joining the group",
+                    'add before it: torch.npu.set_device(int(os.environ["LOCAL_RANK"]))',
                 )
         if name in _GROUP and "torch.distributed.destroy_process_group" not in names:
-            page.left(
+            draft.left(
                 "NPU350",
                 unit,
                 node,
-                "the group is never left, so that HCCL's resources stay until the process dies",
+                "the group is never destroyed, so HCCL's resources stay allocated until the process exits",
                 "call torch.distributed.destroy_process_group() at the end, in a finally block",
                 Severity.WARNING,
             )
         if name in _WRAPPER and not any(one.arg == "device_ids" for one in node.keywords) and len(node.args) < 2:
-            page.left(
+            draft.left(
                 "NPU351",
                 unit,
                 node,
-                "DistributedDataParallel is not told which card the model is on",
-                "add device_ids=[local_rank] where the model is on a card",
+                "DistributedDataParallel does not get the model's card",
+                "add device_ids=[local_rank] if the model is on a card",
                 Severity.WARNING,
             )
-        _read_local_rank(node, unit, page)
+        _read_local_rank(node, unit, draft)
     sets_epoch = any(isinstance(node.func, ast.Attribute) and node.func.attr == "set_epoch" for node, _ in calls)
     for one in loops.passes:
         if one.trains and one.loaders:
-            _complete_data(one, program, loops, page, sets_epoch=sets_epoch)
+            _complete_data(one, program, loops, draft, sets_epoch=sets_epoch)
         elif not one.trains and one.loaders:
-            page.left(
+            draft.left(
                 "NPU355",
                 one.unit,
                 one.node,
-                "whether the numbers of this evaluation are those of all processes is not known",
-                "the processes together must evaluate each sample once, or each of them all; sums have to be added up",
+                "it is unknown whether this evaluation's results cover all processes",
+                "either the processes together evaluate each sample once, or each evaluates all; sums must be reduced",
                 Severity.INFO,
             )
-    only_once(program, page, unless=lambda node, unit: _on_rank_0(node, unit, program), waits=False)
+    only_once(program, draft, unless=lambda node, unit: _on_rank_0(node, unit, program), waits=False)
 
 
-def _complete_data(one: Pass, program: Program, loops: Loops, page: Page, *, sets_epoch: bool) -> None:
+def _complete_data(one: Pass, program: Program, loops: Loops, draft: Draft, *, sets_epoch: bool) -> None:
     has_sampler = True
     for loader in one.loaders:
         maker = program.maker(loader)
@@ -100,12 +100,12 @@ def _complete_data(one: Pass, program: Program, loops: Loops, page: Page, *, set
         given = [word.arg for word in call.keywords] if isinstance(call, ast.Call) else ["sampler"]
         if not {"sampler", "batch_sampler", None}.intersection(given):
             has_sampler = False
-            share_out_one(loader, one, program, page, keep=False)
+            share_out_one(loader, one, program, draft, keep=False)
     if not sets_epoch or not has_sampler:
-        set_epoch_of(one, program, loops, page)
+        set_epoch_of(one, program, loops, draft)
 
 
-def _take_card_of_spawn(node: ast.Call, unit: Unit, program: Program, page: Page) -> bool:
+def _take_card_of_spawn(node: ast.Call, unit: Unit, program: Program, draft: Draft) -> bool:
     """Take the card before the group is joined, where ``mp.spawn`` gives the function its number."""
     function = unit.function_around(node)
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or not function.args.args:
@@ -126,14 +126,14 @@ def _take_card_of_spawn(node: ast.Call, unit: Unit, program: Program, page: Page
     if unit.source.scope.names.get("torch") is None:
         return False
     try:
-        edit = page.pencil(unit).directly_before(unit.statement(node), text)
+        edit = draft.editor(unit).directly_before(unit.statement(node), text)
     except Unprovable:
         return False
-    page.done("NPU350", unit, node, "each process takes its card before it joins the group", [edit], helper=False)
+    draft.done("NPU350", unit, node, "each process selects its card before joining the group", [edit], helper=False)
     return True
 
 
-def _read_local_rank(node: ast.Call, unit: Unit, page: Page) -> None:
+def _read_local_rank(node: ast.Call, unit: Unit, draft: Draft) -> None:
     """An option that torch.distributed.launch passed comes from the environment under torchrun."""
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "add_argument":
         return
@@ -143,18 +143,18 @@ def _read_local_rank(node: ast.Call, unit: Unit, page: Page) -> None:
         return
     message = "torchrun passes no --local_rank: the value comes from the environment"
     text = 'int(os.environ.get("LOCAL_RANK", 0))'
-    pencil = page.pencil(unit)
+    editor = draft.editor(unit)
     try:
-        edits = [pencil.replace(default, text) if default is not None else pencil.argument(node, f"default={text}")]
+        edits = [editor.replace(default, text) if default is not None else editor.argument(node, f"default={text}")]
         if unit.source.scope.names.get("os") is None:
             imports = [one for one in unit.source.tree.body if isinstance(one, (ast.Import, ast.ImportFrom))]
             plain = [one for one in imports if getattr(one, "module", "") != "__future__"]
             if not plain:
-                raise Unprovable(node, f"import os, and take default={text}")
-            edits.append(pencil.before(plain[0], "import os"))
-        page.done("NPU350", unit, node, message, edits, helper=False)
+                raise Unprovable(node, f"import os, and use default={text}")
+            edits.append(editor.before(plain[0], "import os"))
+        draft.done("NPU350", unit, node, message, edits, helper=False)
     except Unprovable as problem:
-        page.left("NPU350", unit, node, message, problem.message)
+        draft.left("NPU350", unit, node, message, problem.message)
 
 
 def _on_rank_0(node: ast.AST, unit: Unit, program: Program, hops: int = 5) -> bool:

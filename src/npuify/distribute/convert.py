@@ -14,7 +14,7 @@ from npuify.distribute.accumulation import gather_once
 from npuify.distribute.complete import can_complete, complete
 from npuify.distribute.data import share_out
 from npuify.distribute.data_parallel import replace_data_parallel
-from npuify.distribute.edits import Page
+from npuify.distribute.edits import Draft
 from npuify.distribute.evaluation import share_evaluation
 from npuify.distribute.loops import Loops
 from npuify.distribute.losses.gradients import Gradients
@@ -44,7 +44,7 @@ _MENDS: Final = {"NPU364": "NPU310", "NPU365": "NPU807"}
 _MARK: Final = "npuify: ignore-file - written by `npuify distribute`"
 
 
-class Wishes(msgspec.Struct, frozen=True, kw_only=True):
+class ConversionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked of a conversion.
 
     Attributes:
@@ -76,7 +76,7 @@ def helper_text() -> bytes:
 def distribute(
     source: Path,
     destination: Path | None,
-    wishes: Wishes,
+    conversion: ConversionOptions,
     options: Options,
     *,
     mode: str = "copy",
@@ -88,7 +88,7 @@ def distribute(
     Args:
         source: the project's folder, or one file. It is never changed.
         destination: the folder to write the converted copy and ``npuify-report/`` into, for ``mode="copy"``.
-        wishes: what the conversion shall do.
+        conversion: what the conversion shall do.
         options: how CUDA code is migrated before; its style must be ``npu``.
         mode: ``copy``, or ``diff`` and ``check``, which write nothing.
         force: replace a destination that is not empty.
@@ -106,18 +106,18 @@ def distribute(
 
     if mode not in MODES:
         raise NpuifyError(f"the mode {mode!r} does not exist", advice=f"one of {', '.join(MODES)}")
-    if wishes.scale_lr not in SCALINGS:
-        raise NpuifyError(f"--scale-lr {wishes.scale_lr} does not exist", advice="linear or sqrt")
-    if wishes.scale_lr and wishes.keep_global_batch:
+    if conversion.scale_lr not in SCALINGS:
+        raise NpuifyError(f"--scale-lr {conversion.scale_lr} does not exist", advice="linear or sqrt")
+    if conversion.scale_lr and conversion.keep_global_batch:
         raise NpuifyError(
             "--scale-lr and --global-batch keep exclude each other",
-            advice="where the global batch stays as it is, so does the learning rate",
+            advice="if the global batch stays the same, so does the learning rate",
         )
     if mode == "copy":
         if destination is None:
-            raise NpuifyError("no destination is given", advice="name one with -o, or use --diff or --check")
+            raise NpuifyError("no destination is given", advice="specify one with -o, or use --diff or --check")
         check_destination(source, destination, force=force)
-    result, contents = plan(source, wishes, options, progress)
+    result, contents = plan(source, conversion, options, progress)
     if mode != "copy" or is_refused(result):
         return result
     assert destination is not None
@@ -137,7 +137,7 @@ def is_refused(result: MigrationResult) -> bool:
 
 
 def plan(
-    source: Path, wishes: Wishes, options: Options, progress: Progress | None = None
+    source: Path, conversion: ConversionOptions, options: Options, progress: Progress | None = None
 ) -> tuple[MigrationResult, dict[str, bytes]]:
     """Work out a conversion without writing anything.
 
@@ -153,64 +153,64 @@ def plan(
         raise NpuifyError(f"a conversion is written in the style npu, not {options.style}")
     result, contents = migration(source, options, progress)
     root = Path(result.scan.root)
-    entry = _entry(wishes.entry, root)
+    entry = _entry(conversion.entry, root)
     program = Program(root, _python_files(source, root), contents, entry)
-    page = Page()
-    completes = wishes.complete and can_complete(program)
-    if refuse_at_sight(program, page) and not (completes and _is_completable(page)):
-        return _refused(result, page, contents), {}
+    draft = Draft()
+    completes = conversion.complete and can_complete(program)
+    if refuse_at_sight(program, draft) and not (completes and _is_completable(draft)):
+        return _refused(result, draft, contents), {}
     loops = Loops(program)
-    if refuse(program, loops, page) and not (completes and _is_completable(page)):
-        return _refused(result, page, contents), {}
+    if refuse(program, loops, draft) and not (completes and _is_completable(draft)):
+        return _refused(result, draft, contents), {}
     home, line = _home(entry, program)
     helper = f"{home}{HELPER}.py"
     if (root / helper).exists():
-        raise NpuifyError("the project has a module of this name, which is that of the helper module", file=helper)
-    if page.findings:
-        page.forget()
-        complete(program, loops, page)
+        raise NpuifyError("the project has a module with this name, which the helper module uses", file=helper)
+    if draft.findings:
+        draft.forget()
+        complete(program, loops, draft)
     else:
-        _convert(program, loops, wishes, page)
-    for unit in sorted(page.uses_helper, key=lambda one: one.relative):
-        put_import(unit, page, line)
+        _convert(program, loops, conversion, draft)
+    for unit in sorted(draft.uses_helper, key=lambda one: one.relative):
+        put_import(unit, draft, line)
     texts: dict[str, bytes] = {}
     for unit in program.units:
-        text = page.text_of(unit)
+        text = draft.text_of(unit)
         if text is not None:
             _check(unit.relative, text)
             texts[unit.relative] = text
-    if page.uses_helper:
+    if draft.uses_helper:
         texts[helper] = helper_text()
-    return _merged(result, page, contents, texts), {**contents, **texts}
+    return _merged(result, draft, contents, texts), {**contents, **texts}
 
 
-def _is_completable(page: Page) -> bool:
+def _is_completable(draft: Draft) -> bool:
     """Whether nothing but its processes and its process group speaks against a program."""
-    own = all(finding.code in ("NPU392", "NPU393") for finding in page.findings)
-    return own and not any("Horovod" in one.message or "converted by npuify" in one.message for one in page.findings)
+    own = all(finding.code in ("NPU392", "NPU393") for finding in draft.findings)
+    return own and not any("Horovod" in one.message or "converted by npuify" in one.message for one in draft.findings)
 
 
-def _convert(program: Program, loops: Loops, wishes: Wishes, page: Page) -> None:
-    models = Models(program, loops, wishes.model)
-    if wishes.model and not models.uses:
+def _convert(program: Program, loops: Loops, conversion: ConversionOptions, draft: Draft) -> None:
+    models = Models(program, loops, conversion.model)
+    if conversion.model and not models.uses:
         raise NpuifyError(
-            f"no model of the name {wishes.model} is called while training",
-            advice="give the name by which the training loop calls it, or leave --model out",
+            f"no model named {conversion.model} is called in training",
+            advice="use the model's name in the training loop, or omit --model",
         )
-    set_up(program.entry, page, by_hand=any(one.trains and one.data is None for one in loops.passes))
-    free_devices(program, page)
-    parallel = replace_data_parallel(program, page)
-    wrap_models(program, loops, models, page, sync_batchnorm=wishes.sync_batchnorm)
-    share_out(program, loops, models, page, keep_global_batch=wishes.keep_global_batch, data_parallel=parallel)
+    set_up(program.entry, draft, by_hand=any(one.trains and one.data is None for one in loops.passes))
+    free_devices(program, draft)
+    parallel = replace_data_parallel(program, draft)
+    wrap_models(program, loops, models, draft, sync_batchnorm=conversion.sync_batchnorm)
+    share_out(program, loops, models, draft, keep_global_batch=conversion.keep_global_batch, data_parallel=parallel)
     gradients = Gradients(program, loops)
-    share_evaluation(program, loops, gradients, page)
-    reduce_losses(program, loops, gradients, page)
-    add_up(program, loops, page, keep_global_batch=wishes.keep_global_batch)
-    gather_once(program, loops, models, page)
-    if wishes.scale_lr:
-        scale_learning_rate(program, page, wishes.scale_lr)
-    only_once(program, page)
-    load_to_own_card(program, page)
+    share_evaluation(program, loops, gradients, draft)
+    reduce_losses(program, loops, gradients, draft)
+    add_up(program, loops, draft, keep_global_batch=conversion.keep_global_batch)
+    gather_once(program, loops, models, draft)
+    if conversion.scale_lr:
+        scale_learning_rate(program, draft, conversion.scale_lr)
+    only_once(program, draft)
+    load_to_own_card(program, draft)
 
 
 def _entry(given: str, root: Path) -> str:
@@ -219,7 +219,7 @@ def _entry(given: str, root: Path) -> str:
         try:
             path = path.resolve().relative_to(root.resolve())
         except ValueError:
-            raise NpuifyError("does not lie in the project", file=given) from None
+            raise NpuifyError("is not in the project", file=given) from None
     return path.as_posix()
 
 
@@ -259,7 +259,7 @@ def _check(relative: str, text: bytes) -> None:
     except SyntaxError as error:
         raise NpuifyError(
             f"the converted file would not parse: {error.msg}",
-            advice="nothing was written; please report this as a defect of npuify",
+            advice="nothing was written; please report this as a bug in npuify",
             file=relative,
             line=error.lineno or 0,
         ) from None
@@ -268,15 +268,15 @@ def _check(relative: str, text: bytes) -> None:
 # --- results --------------------------------------------------------------------------------------------------------
 
 
-def _refused(result: MigrationResult, page: Page, contents: Mapping[str, bytes]) -> MigrationResult:
+def _refused(result: MigrationResult, draft: Draft, contents: Mapping[str, bytes]) -> MigrationResult:
     root = Path(result.scan.root)
-    found = tuple(_moved(finding, contents, _originals(root, contents)) for finding in page.findings)
+    found = tuple(_moved(finding, contents, _originals(root, contents)) for finding in draft.findings)
     scan = msgspec.structs.replace(result.scan, findings=found)
     return msgspec.structs.replace(result, scan=scan, changes=(), left=found, changed_files=(), diff="")
 
 
 def _merged(
-    result: MigrationResult, page: Page, contents: Mapping[str, bytes], texts: Mapping[str, bytes]
+    result: MigrationResult, draft: Draft, contents: Mapping[str, bytes], texts: Mapping[str, bytes]
 ) -> MigrationResult:
     """The migration's result with what the conversion adds to it.
 
@@ -285,12 +285,14 @@ def _merged(
     from npuify.rewrite.diff import file_diff
 
     root = Path(result.scan.root)
-    found = [_moved(finding, contents, _originals(root, contents)) for finding in page.findings]
+    found = [_moved(finding, contents, _originals(root, contents)) for finding in draft.findings]
     everything = {**contents, **texts}
-    mended = {(one.file, one.start.line, _MENDS[one.code]) for one in page.findings if one.edits and one.code in _MENDS}
+    mended = {
+        (one.file, one.start.line, _MENDS[one.code]) for one in draft.findings if one.edits and one.code in _MENDS
+    }
     stays = [one for one in result.left if (one.file, one.start.line, one.code) not in mended]
     before = {**_originals(root, texts), **contents}
-    left = [_moved(one, before, texts) for one in (*stays, *(one for one in page.findings if not one.edits))]
+    left = [_moved(one, before, texts) for one in (*stays, *(one for one in draft.findings if not one.edits))]
     order = sorted(left, key=lambda one: (one.file, one.start, one.code))
     scan = msgspec.structs.replace(
         result.scan,
@@ -362,4 +364,4 @@ def _line_map(old: bytes, new: bytes) -> list[int]:
     return lines
 
 
-__all__ = ["MODES", "SCALINGS", "Wishes", "distribute", "helper_text", "is_refused", "plan"]
+__all__ = ["MODES", "SCALINGS", "ConversionOptions", "distribute", "helper_text", "is_refused", "plan"]

@@ -13,7 +13,7 @@ from npuify.model import Severity
 
 if TYPE_CHECKING:
     from npuify.analysis.values import Value
-    from npuify.distribute.edits import Page
+    from npuify.distribute.edits import Draft
     from npuify.distribute.loops import Data, Loop, Loops, Pass
     from npuify.distribute.models import Models
     from npuify.distribute.program import Program, Unit
@@ -22,13 +22,20 @@ if TYPE_CHECKING:
 _OF_PYTORCH = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 _COUNTING = frozenset(("range", "trange", "tqdm", "count", "track"))
 _BY_HAND = (
-    "each process has to take its own part: of the indices of a batch keep indices[npu_distributed.rank()::"
-    "npu_distributed.world_size()], or draw them with the seed seed + npu_distributed.rank()"
+    "each process must use its own part: of a batch's indices keep "
+    "indices[npu_distributed.rank()::npu_distributed.world_size()], or draw them with the seed seed + "
+    "npu_distributed.rank()"
 )
 
 
 def share_out(
-    program: Program, loops: Loops, models: Models, page: Page, *, keep_global_batch: bool, data_parallel: bool = False
+    program: Program,
+    loops: Loops,
+    models: Models,
+    draft: Draft,
+    *,
+    keep_global_batch: bool,
+    data_parallel: bool = False,
 ) -> None:
     """Give the training loaders samplers, and set their epoch.
 
@@ -38,19 +45,19 @@ def share_out(
     loaders: dict[Value, Pass] = {}
     for one in loops.passes:
         if one.trains and one.data is None:
-            _made_by_hand(one, program, models, page)
+            _made_by_hand(one, program, models, draft)
         for loader in one.loaders if one.trains else ():
             loaders[loader] = one
     for loader, one in sorted(loaders.items(), key=lambda item: item[0].place or item[1].unit.place(item[1].node)):
-        share_out_one(loader, one, program, page, keep=keep_global_batch, data_parallel=data_parallel)
+        share_out_one(loader, one, program, draft, keep=keep_global_batch, data_parallel=data_parallel)
     for one in loops.passes:
         if one.trains and one.data is not None and not all(_is_stream(loader, program) for loader in one.loaders):
-            set_epoch_of(one, program, loops, page)
+            set_epoch_of(one, program, loops, draft)
 
 
-def _made_by_hand(one: Pass, program: Program, models: Models, page: Page) -> None:
+def _made_by_hand(one: Pass, program: Program, models: Models, draft: Draft) -> None:
     """Batches that come from no DataLoader: say where the program makes them, and what to add there."""
-    message = "batches do not come from a DataLoader here, so that every process would train on the same ones"
+    message = "batches do not come from a DataLoader here, so every process would train on the same ones"
     regions = [(one.node, one.unit), *program.reached((one.node, one.unit)).items()]
     for call, unit in models.uses:
         if not any(where is unit and inside(call, region) for region, where in regions):
@@ -64,12 +71,12 @@ def _made_by_hand(one: Pass, program: Program, models: Models, page: Page) -> No
             if given.intersection(names) and isinstance(node.value, (ast.Call, ast.Tuple, ast.Subscript)):
                 text = ", ".join(names)
                 advice = (
-                    f"where the first dimension is the batch, add below it: {text} = npu_distributed.own_part({text}); "
+                    f"if the first dimension is the batch, add after it: {text} = npu_distributed.own_part({text}); "
                     f"then all cards share the batch. Or {_BY_HAND}"
                 )
-                page.left("NPU353", unit, node, message, advice)
+                draft.left("NPU353", unit, node, message, advice)
                 return
-    page.left("NPU353", one.unit, one.node, message, _BY_HAND)
+    draft.left("NPU353", one.unit, one.node, message, _BY_HAND)
 
 
 def _is_stream(loader: Value, program: Program) -> bool:
@@ -80,12 +87,12 @@ def _is_stream(loader: Value, program: Program) -> bool:
 
 
 def share_out_one(
-    loader: Value, one: Pass, program: Program, page: Page, *, keep: bool, data_parallel: bool = False
+    loader: Value, one: Pass, program: Program, draft: Draft, *, keep: bool, data_parallel: bool = False
 ) -> None:
     """Give one training loader a sampler, or say what has to be done."""
     call, unit = program.maker(loader) or (one.node, one.unit)
     if not isinstance(call, ast.Call):
-        page.left(
+        draft.left(
             "NPU353",
             unit,
             call,
@@ -94,41 +101,41 @@ def share_out_one(
         )
         return
     if loader.definition is not None:
-        page.left(
+        draft.left(
             "NPU353",
             unit,
             call,
-            "this loader is a class of the program, whose order of samples is not known",
-            "give its __init__ a sampler made by npu_distributed.sampler(dataset, shuffle=…), and pass it on to "
+            "this loader is one of the program's classes, whose sample order is unknown",
+            "give its __init__ a sampler created by npu_distributed.sampler(dataset, shuffle=…), and pass it on to "
             "DataLoader.__init__ with shuffle=False",
         )
         return
-    pencil = page.pencil(unit)
+    editor = draft.editor(unit)
     dataset = _argument(call, 0, "dataset")
     if dataset is not None and program.of_kind(dataset, unit, Kind.ITERABLE_DATASET):
-        _stream(call, dataset, program, unit, page)
+        _stream(call, dataset, program, unit, draft)
         return
-    global_batch(call, unit, page, keep, data_parallel)
-    explicit = _explicit_sampler(call, dataset, program, unit, page, keep)
+    global_batch(call, unit, draft, keep, data_parallel)
+    explicit = _explicit_sampler(call, dataset, program, unit, draft, keep)
     if explicit is not None:
         edits, order = explicit
         message = f"each process trains on its own part of the samples; {order}"
     elif loader.name not in _OF_PYTORCH:
         message = f"{loader.name}() makes this loader, whose order of samples is not known"
-        page.left("NPU353", unit, call, message, "let it give each process its own part of the samples")
+        draft.left("NPU353", unit, call, message, "let it give each process its own part of the samples")
         return
     else:
         tail = ", keep_global_batch=True)" if keep else ")"
-        edits = pencil.around(call, "npu_distributed.shard(", tail)
+        edits = editor.around(call, "npu_distributed.shard(", tail)
         message = "each process trains on its own part of the samples, in the loader's own order"
-    page.done("NPU353", unit, call, message, edits, subject="torch.utils.data.DataLoader")
+    draft.done("NPU353", unit, call, message, edits, subject="torch.utils.data.DataLoader")
 
 
-def _stream(call: ast.Call, dataset: ast.expr, program: Program, unit: Unit, page: Page) -> None:
+def _stream(call: ast.Call, dataset: ast.expr, program: Program, unit: Unit, draft: Draft) -> None:
     """Say where an IterableDataset gives its samples, and what to write there."""
-    message = "the data set is an IterableDataset, which no sampler can share out"
+    message = "the data set is an IterableDataset, which no sampler can split"
     part = "npu_distributed.rank(), None, npu_distributed.world_size())"
-    tail = "; every process must give equally many, so leave out what is too much for some"
+    tail = "; every process must yield the same number, so drop the surplus"
     for value in program.of_kind(dataset, unit, Kind.ITERABLE_DATASET):
         definition = program.class_of(value)
         found = program.method(*definition, "__iter__") if definition is not None else None
@@ -137,28 +144,28 @@ def _stream(call: ast.Call, dataset: ast.expr, program: Program, unit: Unit, pag
             where = found[1]
             code = where.source.code
             text = f"for {code(loops[0].target)} in itertools.islice({code(loops[0].iter)}, {part}:"
-            page.left("NPU353", where, loops[0], message, f"every world_size()-th sample only: {text}{tail}")
+            draft.left("NPU353", where, loops[0], message, f"every world_size()-th sample only: {text}{tail}")
             return
-    advice = f"in its __iter__ give only every world_size()-th sample: itertools.islice(samples, {part}{tail}"
-    page.left("NPU353", unit, call, message, advice)
+    advice = f"in its __iter__ yield only every world_size()-th sample: itertools.islice(samples, {part}{tail}"
+    draft.left("NPU353", unit, call, message, advice)
 
 
-def global_batch(call: ast.Call, unit: Unit, page: Page, keep: bool, data_parallel: bool = False) -> None:
+def global_batch(call: ast.Call, unit: Unit, draft: Draft, keep: bool, data_parallel: bool = False) -> None:
     given = _argument(call, 1, "batch_size")
     size = unit.source.code(given) if given is not None else "the loader's batch size"
     if keep:
-        message = f"{size} is the batch of all cards together: each takes {size} divided by their number"
-        advice = "the learning rate stays as it is"
+        message = f"{size} is the total batch of all cards: each takes {size} divided by their number"
+        advice = "the learning rate is unchanged"
     else:
-        message = f"{size} is the batch of each card: N cards take {size} × N samples in a step"
+        message = f"{size} is the batch per card: N cards process {size} × N samples per step"
         advice = (
-            "a learning rate made for one card then fits no longer: multiply it by N (SGD, with a warm-up) "
-            "or by the square root of N (Adam), see --scale-lr; or keep the batch with --global-batch keep"
+            "a learning rate tuned for one card no longer fits: multiply it by N (SGD, with a warm-up) or by the "
+            "square root of N (Adam), see --scale-lr; or keep the batch with --global-batch keep"
         )
         if data_parallel:
-            message += "; under DataParallel it was the batch of all cards together"
-            advice = "to have the batch that DataParallel had: --global-batch keep"
-    page.left("NPU360", unit, call, message, advice, Severity.INFO)
+            message += "; under DataParallel it was the total batch of all cards"
+            advice = "to keep DataParallel's batch: --global-batch keep"
+    draft.left("NPU360", unit, call, message, advice, Severity.INFO)
 
 
 def _argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
@@ -168,7 +175,7 @@ def _argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
 
 
 def _explicit_sampler(
-    call: ast.Call, dataset: ast.expr | None, program: Program, unit: Unit, page: Page, keep: bool
+    call: ast.Call, dataset: ast.expr | None, program: Program, unit: Unit, draft: Draft, keep: bool
 ) -> tuple[list[Edit], str] | None:
     """The edits that give a plain loader a sampler of its own; None where its arguments are not all written there."""
     if unit.qualname(call.func).rpartition(".")[2] != "DataLoader" or len(call.args) > 3:
@@ -184,23 +191,23 @@ def _explicit_sampler(
     shuffle, drop = _argument(call, 2, "shuffle"), _argument(call, 8, "drop_last")
     if not all(one is None or _is_plain(one) for one in (shuffle, drop)):
         return None
-    code, pencil = unit.source.code, page.pencil(unit)
+    code, editor = unit.source.code, draft.editor(unit)
     said = code(shuffle) if shuffle is not None else "False"
     text = f"sampler=npu_distributed.sampler({code(dataset)}, shuffle={said}"
     text += f", drop_last={code(drop)})" if drop is not None else ")"
     if "shuffle" in names:
-        edits = [pencil.replace(names["shuffle"], text)]
+        edits = [editor.replace(names["shuffle"], text)]
     elif shuffle is not None:
         if len(call.args) != 3:
             return None
-        edits = [pencil.replace(shuffle, text)]
+        edits = [editor.replace(shuffle, text)]
     else:
         try:
-            edits = [pencil.argument(call, text)]
+            edits = [editor.argument(call, text)]
         except Unprovable:
             return None
     if keep and size is not None:
-        edits += pencil.around(size, "npu_distributed.per_card(")
+        edits += editor.around(size, "npu_distributed.per_card(")
     return edits, f"shuffle={said}" + (f", drop_last={code(drop)}" if drop is not None else "") + " as before"
 
 
@@ -213,25 +220,25 @@ def _is_plain(node: ast.expr) -> bool:
 # --- the epoch ------------------------------------------------------------------------------------------------------
 
 
-def set_epoch_of(one: Pass, program: Program, loops: Loops, page: Page) -> None:
+def set_epoch_of(one: Pass, program: Program, loops: Loops, draft: Draft) -> None:
     """Set the epoch of the loaders that a loop goes through."""
     for data in (one.data, *one.others):
         assert data is not None
         try:
-            _set_epoch(data, one, program, loops, page)
+            _set_epoch(data, one, program, loops, draft)
         except Unprovable as problem:
             advice = f"{problem.message}; call npu_distributed.set_epoch(loader, epoch) before each epoch"
-            page.left("NPU354", one.unit, one.node, "the epoch of the loader is not set", advice)
+            draft.left("NPU354", one.unit, one.node, "the loader's epoch is not set", advice)
 
 
-def _set_epoch(data: Data, one: Pass, program: Program, loops: Loops, page: Page) -> None:
-    unit, pencil = one.unit, page.pencil(one.unit)
+def _set_epoch(data: Data, one: Pass, program: Program, loops: Loops, draft: Draft) -> None:
+    unit, editor = one.unit, draft.editor(one.unit)
     code = data.unit.source.code(data.node)
-    message = f"the samples{f' of {code}' if data in one.others else ''} come in another order in each epoch"
+    message = f"the samples{f' of {code}' if data in one.others else ''} come in a different order in each epoch"
     around = _epoch_loop(one, loops)
     text = f"npu_distributed.set_epoch({code})"
     if one.iterator is not None:
-        page.done("NPU354", unit, one.iterator, message, [pencil.directly_before(one.iterator, text)])
+        draft.done("NPU354", unit, one.iterator, message, [editor.directly_before(one.iterator, text)])
         return
     if around is None:
         return
@@ -240,14 +247,14 @@ def _set_epoch(data: Data, one: Pass, program: Program, loops: Loops, page: Page
     number = _number(epochs)
     if loader is not None and number is not None:
         text = f"npu_distributed.set_epoch({loader}, {number})"
-        edit = page.pencil(where).first_in(epochs.body, text)
-        page.done("NPU354", where, epochs, f"{message} ({number})", [edit])
+        edit = draft.editor(where).first_in(epochs.body, text)
+        draft.done("NPU354", where, epochs, f"{message} ({number})", [edit])
         return
     if not _is_plain(data.node):
-        raise Unprovable(data.node, "give the loader a name before the loop")
+        raise Unprovable(data.node, "assign the loader to a name before the loop")
     if data.unit is not unit or unit.function_around(data.node) is not one.frame:
         raise Unprovable(data.node, "the loop goes through it in another function")
-    page.done("NPU354", unit, one.node, message, [pencil.directly_before(one.node, text)])
+    draft.done("NPU354", unit, one.node, message, [editor.directly_before(one.node, text)])
 
 
 def _epoch_loop(one: Pass, loops: Loops) -> tuple[Loop, Unit] | None:

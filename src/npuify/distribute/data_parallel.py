@@ -10,7 +10,7 @@ from npuify.distribute.edits import Unprovable
 
 if TYPE_CHECKING:
     from npuify.analysis.values import Place
-    from npuify.distribute.edits import Page
+    from npuify.distribute.edits import Draft
     from npuify.distribute.program import Program
 
 _DATA_PARALLEL = frozenset(
@@ -18,7 +18,7 @@ _DATA_PARALLEL = frozenset(
 )
 
 
-def replace_data_parallel(program: Program, page: Page) -> bool:
+def replace_data_parallel(program: Program, draft: Draft) -> bool:
     """Take ``DataParallel`` from around models; what is inside it stays.
 
     Returns:
@@ -29,11 +29,11 @@ def replace_data_parallel(program: Program, page: Page) -> bool:
         for node in unit.nodes:
             if not isinstance(node, ast.Call) or unit.qualname(node.func) not in _DATA_PARALLEL or not node.args:
                 continue
-            pencil = page.pencil(unit)
+            editor = draft.editor(unit)
             statement = unit.statement(node)
             inner = unit.source.code(node.args[0])
             wrapped |= {value.place for value in program.of_kind(node.args[0], unit, Kind.MODEL)}
-            message = "DataParallel drives all cards from one process; there is one process for each card now"
+            message = "DataParallel drives all cards from one process; there is now one process per card"
             try:
                 whole = isinstance(statement, ast.Assign) and statement.value is node
                 if whole and unit.source.code(statement.targets[0]) == inner:  # type: ignore[attr-defined]
@@ -47,16 +47,16 @@ def replace_data_parallel(program: Program, page: Page) -> bool:
                         if not is_elif:
                             doomed = parent
                     if len(unit.block(doomed)[0]) > 1:
-                        page.done("NPU364", unit, node, message, [pencil.delete(doomed)])
+                        draft.done("NPU364", unit, node, message, [editor.delete(doomed)])
                         continue
-                page.done("NPU364", unit, node, message, [pencil.replace(node, inner)])
+                draft.done("NPU364", unit, node, message, [editor.replace(node, inner)])
             except Unprovable as problem:
-                page.left("NPU364", unit, node, message, problem.message)
-    _without_module(wrapped, program, page)
+                draft.left("NPU364", unit, node, message, problem.message)
+    _without_module(wrapped, program, draft)
     return bool(wrapped)
 
 
-def _without_module(wrapped: set[Place | None], program: Program, page: Page) -> None:
+def _without_module(wrapped: set[Place | None], program: Program, draft: Draft) -> None:
     """``model.module``, which was the model inside of DataParallel, is the model itself now."""
     for unit in program.units:
         for node in unit.nodes:
@@ -70,10 +70,10 @@ def _without_module(wrapped: set[Place | None], program: Program, page: Page) ->
             )
             if asked or not things or not all(value.place in wrapped for value in things):
                 continue
-            pencil = page.pencil(unit)
-            edit = pencil.remove(unit.source.end(node.value), unit.source.end(node))
-            page.done(
-                "NPU364", unit, node, "without DataParallel the model is no longer in its attribute module", [edit]
+            editor = draft.editor(unit)
+            edit = editor.remove(unit.source.end(node.value), unit.source.end(node))
+            draft.done(
+                "NPU364", unit, node, "without DataParallel, the model is no longer in the attribute module", [edit]
             )
 
 

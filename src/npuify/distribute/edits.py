@@ -25,7 +25,7 @@ class Unprovable(Exception):
         self.message = message
 
 
-class Pencil:
+class Editor:
     """Makes the edits of one file.
 
     Raises:
@@ -164,7 +164,7 @@ class Pencil:
         last = statement.end_lineno or statement.lineno
         rest = self._line(last).encode()[statement.end_col_offset or 0 :].strip()
         if before.strip() or (rest and not rest.startswith(b"#")):
-            raise Unprovable(statement, "put each statement on a line of its own here, and convert again")
+            raise Unprovable(statement, "put each statement on its own line here, and convert again")
 
     def _lines_inside_strings(self, first: ast.stmt, last: ast.stmt) -> set[int]:
         inside: set[int] = set()
@@ -178,12 +178,12 @@ class Pencil:
         return inside
 
 
-class Page:
+class Draft:
     """The findings of a conversion, over all files, and the edits that are made with them."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
-        self._pencils: dict[Unit, Pencil] = {}
+        self._editors: dict[Unit, Editor] = {}
         self.said: set[tuple[str, str, str, str]] = set()
         self.uses_helper: set[Unit] = set()
         self.together: list[ast.AST] = []
@@ -201,10 +201,10 @@ class Page:
         self.findings.clear()
         self.said.clear()
 
-    def pencil(self, unit: Unit) -> Pencil:
-        if unit not in self._pencils:
-            self._pencils[unit] = Pencil(unit)
-        return self._pencils[unit]
+    def editor(self, unit: Unit) -> Editor:
+        if unit not in self._editors:
+            self._editors[unit] = Editor(unit)
+        return self._editors[unit]
 
     def done(
         self,
@@ -270,7 +270,7 @@ class Page:
         edits = [edit for finding in self.findings if finding.file == unit.relative for edit in finding.edits]
         if not edits:
             return None
-        return unit.source.text.encode(apply_edits(unit.source.data, merged(edits, self.pencil(unit).below)))
+        return unit.source.text.encode(apply_edits(unit.source.data, merged(edits, self.editor(unit).below)))
 
 
 def merged(edits: Iterable[Edit], below: Collection[tuple[int, str]] = ()) -> list[Edit]:

@@ -13,7 +13,7 @@ from npuify.model import Severity
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.distribute.edits import Page
+    from npuify.distribute.edits import Draft
     from npuify.distribute.loops import Loops, Pass
     from npuify.distribute.losses.gradients import Gradients
     from npuify.distribute.program import Program
@@ -29,43 +29,43 @@ class NotShared(Exception):
     """Why an evaluation cannot be shared out."""
 
 
-def share_evaluation(program: Program, loops: Loops, gradients: Gradients, page: Page) -> None:
+def share_evaluation(program: Program, loops: Loops, gradients: Gradients, draft: Draft) -> None:
     """Edit the evaluations that can be shared out, and say of the others why they are not."""
     training = {loader.place for one in loops.passes if one.trains for loader in one.loaders}
     for one in loops.passes:
         if one.trains or one.data is None or not _evaluates(one, program, loops):
             continue
-        unit, pencil = one.unit, page.pencil(one.unit)
+        unit, editor = one.unit, draft.editor(one.unit)
         try:
             if not isinstance(one.node, ast.For) or one.iterator is not None:
-                raise NotShared("its batches are taken by next()")
+                raise NotShared("its batches are fetched with next()")
             if one.others or not one.data.is_all:
                 raise NotShared("its batches do not come straight from one loader")
             condition = unsteady_condition(one.node, unit, loops)
             if condition is not None:
-                raise NotShared(f"not every process may come by, since {condition} may differ")
+                raise NotShared(f"not every process may get here, since {condition} may differ")
             if training & {loader.place for loader in one.loaders}:
-                raise NotShared("its loader is that of the training")
+                raise NotShared("its loader is the training loader")
             if any(loader.definition is not None for loader in one.loaders):
-                raise NotShared("its loader is a class of the program")
+                raise NotShared("its loader is one of the program's classes")
             sums, lists = _results(one.node, one, program, loops)
             _check_gradients(one, gradients, {*sums, *lists})
             counter = _enumerate(one)
             if counter is not None:
-                edits = [pencil.replace(counter.func, "npu_distributed.numbered")]
+                edits = [editor.replace(counter.func, "npu_distributed.numbered")]
             else:
-                edits = pencil.around(one.data.node, "npu_distributed.my_batches(")
+                edits = editor.around(one.data.node, "npu_distributed.my_batches(")
             lines = [f"{', '.join(sums)} = npu_distributed.total({', '.join(sums)})"] if sums else []
             lines += [f"{name} = npu_distributed.gathered({name})" for name in lists]
-            edits.append(pencil.after(one.node, *lines))
+            edits.append(editor.after(one.node, *lines))
             what = ", ".join([*sums, *lists])
-            message = f"each process evaluates its own batches, every batch once; {what} are those of all processes"
-            page.done("NPU355", unit, one.node, message, edits)
-            page.meet(unit, one.node)
+            message = f"each process evaluates its own batches, every batch once; {what} cover all processes"
+            draft.done("NPU355", unit, one.node, message, edits)
+            draft.meet(unit, one.node)
         except (NotShared, Unprovable) as problem:
-            message = f"every process evaluates everything, and gets the same numbers: {problem}"
-            advice = "nothing has to be done; it takes as long as on one card"
-            page.left("NPU355", unit, one.node, message, advice, Severity.INFO)
+            message = f"every process evaluates everything, and gets the same results: {problem}"
+            advice = "no action needed; it takes as long as on one card"
+            draft.left("NPU355", unit, one.node, message, advice, Severity.INFO)
 
 
 def _evaluates(one: Pass, program: Program, loops: Loops) -> bool:
@@ -100,7 +100,9 @@ def _results(loop: ast.For, one: Pass, program: Program, loops: Loops) -> tuple[
         if isinstance(statement, ast.AugAssign):
             target = statement.target.value if isinstance(statement.target, ast.Subscript) else statement.target
             if not isinstance(target, ast.Name) or not isinstance(statement.op, ast.Add):
-                raise NotShared(f"{unit.source.code(statement.target)} is not added up in a way that can be followed")
+                raise NotShared(
+                    f"{unit.source.code(statement.target)} is not accumulated in a way that can be analyzed"
+                )
             if target.id not in own:
                 sums[target.id] = None
         elif isinstance(statement, ast.Assign):
@@ -109,14 +111,14 @@ def _results(loop: ast.For, one: Pass, program: Program, loops: Loops) -> tuple[
             name = _appended(statement, loop, own, unit.source.code(statement.value.func))
             if name is not None:
                 if name in lists:
-                    raise NotShared(f"{name} gets more than one item for each batch")
+                    raise NotShared(f"{name} gets more than one item per batch")
                 lists[name] = None
         elif isinstance(statement, (ast.For, ast.AnnAssign)):
             own |= {node.id for node in ast.walk(statement.target) if isinstance(node, ast.Name)}
         elif isinstance(statement, (ast.While, ast.Delete, ast.Global, ast.Nonlocal, ast.Try)):
-            raise NotShared("what the loop does cannot be followed")
+            raise NotShared("the loop cannot be analyzed")
     if not sums and not lists:
-        raise NotShared("nothing is added up that could be put together again")
+        raise NotShared("nothing is accumulated that could be combined again")
     _check_index(loop, one)
     for name in (*sums, *lists):
         _check_beginning(name, loop, one, is_list=name in lists, parts=_has_parts(name, loop))
@@ -161,11 +163,11 @@ def _appended(statement: ast.Expr, loop: ast.For, own: set[str], text: str) -> s
     if word not in _TALKING or (isinstance(base, ast.Name) and base.id in own and word == "append"):
         if isinstance(base, ast.Name) and base.id in own:
             return None
-        raise NotShared(f"what {text}() keeps cannot be put together again")
+        raise NotShared(f"what {text}() keeps cannot be combined again")
     if word != "append":
         return None
     if not isinstance(base, ast.Name) or statement not in loop.body:
-        raise NotShared(f"{text}() is not called once for each batch")
+        raise NotShared(f"{text}() is not called once per batch")
     return base.id
 
 
@@ -188,7 +190,7 @@ def _check_beginning(name: str, loop: ast.For, one: Pass, *, is_list: bool, part
     ]
     before = [item for item in stores if item.lineno < loop.lineno and not inside(item, loop)]
     if len(before) != 1 or not isinstance(before[0], (ast.Assign, ast.AnnAssign)):
-        raise NotShared(f"{name} does not begin anew right before the loop")
+        raise NotShared(f"{name} is not reset right before the loop")
     value = _value_of(name, before[0])
     if is_list:
         good = isinstance(value, ast.List) and not value.elts
@@ -199,11 +201,11 @@ def _check_beginning(name: str, loop: ast.For, one: Pass, *, is_list: bool, part
     else:
         good = isinstance(value, ast.Constant) and value.value == 0 and not parts
     if not good:
-        raise NotShared(f"{name} does not begin with {'an empty list' if is_list else 'zero'}")
+        raise NotShared(f"{name} does not start as {'an empty list' if is_list else 'zero'}")
     for up in unit.ancestors(loop):
         if isinstance(up, LOOPS):
             if not inside(before[0], up):
-                raise NotShared(f"{name} goes on from one run of the loop to the next")
+                raise NotShared(f"{name} carries over from one run of the loop to the next")
             break
         if up is one.frame:
             break
@@ -227,7 +229,7 @@ def _check_reads(name: str, loop: ast.For) -> None:
         if isinstance(statement, (ast.If, ast.For, ast.With)):
             tests = [getattr(statement, "test", None), getattr(statement, "iter", None)]
             if any(test is not None and _reads(test, name) for test in tests):
-                raise NotShared(f"{name} decides something inside the loop")
+                raise NotShared(f"{name} affects control flow inside the loop")
             continue
         if isinstance(statement, ast.AugAssign):
             if _reads(statement.value, name):
@@ -258,7 +260,7 @@ def _check_index(loop: ast.For, one: Pass) -> None:
         return
     number = loop.target.elts[0]
     if isinstance(number, ast.Name) and any(_reads(statement, number.id) for statement in loop.body):
-        raise NotShared(f"the number of the batch, {number.id}, would be another one")
+        raise NotShared(f"the batch number, {number.id}, would differ")
 
 
 def _check_carried(loop: ast.For, names: set[str], one: Pass) -> None:
@@ -269,7 +271,7 @@ def _check_carried(loop: ast.For, names: set[str], one: Pass) -> None:
         places = [node for node in ast.walk(loop) if isinstance(node, ast.Name) and node.id == name]
         statements = [(one.unit.statement(node).lineno, isinstance(node.ctx, ast.Store)) for node in places]
         if min(statements)[1] is False:
-            raise NotShared(f"{name} goes from one batch to the next")
+            raise NotShared(f"{name} carries over from one batch to the next")
     for node in ast.walk(one.frame):
         if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load) and node.lineno > end:
             first = min(
@@ -284,4 +286,4 @@ def _check_carried(loop: ast.For, names: set[str], one: Pass) -> None:
                 default=node.lineno + 1,
             )
             if first >= node.lineno:
-                raise NotShared(f"{node.id} of the last batch is used after the loop")
+                raise NotShared(f"{node.id} from the last batch is used after the loop")

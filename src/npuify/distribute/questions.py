@@ -10,7 +10,7 @@ from npuify.analysis.model import Kind, ProgramModel, Reach
 from npuify.analysis.values import MODELS, OBJECTS, Values
 from npuify.distribute.units import Files, Unit
 from npuify.model import NpuifyError
-from npuify.source.scopes import absolute_module
+from npuify.source.python.scopes import absolute_module
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

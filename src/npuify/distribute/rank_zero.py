@@ -12,7 +12,7 @@ from npuify.distribute.loops import inside
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from npuify.distribute.edits import Page, Pencil
+    from npuify.distribute.edits import Draft, Editor
     from npuify.distribute.program import Program, Unit
 
 _WRITERS = frozenset(
@@ -28,7 +28,7 @@ _IS_MAIN = "if npu_distributed.is_main():"
 
 
 def only_once(
-    program: Program, page: Page, *, unless: Callable[[ast.AST, Unit], bool] | None = None, waits: bool = True
+    program: Program, draft: Draft, *, unless: Callable[[ast.AST, Unit], bool] | None = None, waits: bool = True
 ) -> None:
     """Let rank 0 alone do what must be done once.
 
@@ -37,47 +37,47 @@ def only_once(
         waits: processes may wait for each other; else downloads are left alone.
     """
     if waits:
-        _downloading_functions(program, page)
+        _downloading_functions(program, draft)
     for unit in program.units:
         for node in unit.nodes:
             if isinstance(node, ast.With) and not (unless is not None and unless(node, unit)):
-                _opened_by_with(node, unit, program, page)
+                _opened_by_with(node, unit, program, draft)
         for node in unit.nodes:
             if isinstance(node, ast.Call) and not (unless is not None and unless(node, unit)):
                 try:
-                    _once(node, unit, program, page, waits=waits)
+                    _once(node, unit, program, draft, waits=waits)
                 except Unprovable as problem:
-                    message = f"{unit.source.code(node.func)} is done by every process"
-                    page.left("NPU356", unit, node, message, f"put it under {_IS_MAIN} ({problem.message})")
+                    message = f"{unit.source.code(node.func)} is run by every process"
+                    draft.left("NPU356", unit, node, message, f"run it under {_IS_MAIN} ({problem.message})")
 
 
-def _once(node: ast.Call, unit: Unit, program: Program, page: Page, *, waits: bool) -> None:
-    pencil, name = page.pencil(unit), unit.qualname(node.func)
+def _once(node: ast.Call, unit: Unit, program: Program, draft: Draft, *, waits: bool) -> None:
+    editor, name = draft.editor(unit), unit.qualname(node.func)
     attribute = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     last = name.rpartition(".")[2]
     if name in _WRITERS or (attribute in _WRITING and not program.callees(node, unit)):
-        _whole_model(node, name, unit, program, page)
-        _guard(node, unit, program, page)
+        _whole_model(node, name, unit, program, draft)
+        _guard(node, unit, program, draft)
     elif last == "SummaryWriter" or name in ("tensorboardX.SummaryWriter",):
-        message = "rank 0 alone writes for TensorBoard"
+        message = "only rank 0 writes for TensorBoard"
         tail = " if npu_distributed.is_main() else npu_distributed.Silent())"
-        page.done("NPU356", unit, node, message, pencil.around(node, "(", tail))
+        draft.done("NPU356", unit, node, message, editor.around(node, "(", tail))
     elif name == "wandb.init" and not any(keyword.arg in ("mode", None) for keyword in node.keywords):
         text = 'mode=None if npu_distributed.is_main() else "disabled"'
-        page.done("NPU356", unit, node, "rank 0 alone reports to W&B", [pencil.argument(node, text)])
+        draft.done("NPU356", unit, node, "only rank 0 reports to W&B", [editor.argument(node, text)])
     elif name.partition(".")[0] == "tqdm" and last in ("tqdm", "trange"):
         if not any(keyword.arg in ("disable", None) for keyword in node.keywords):
             text = "disable=not npu_distributed.is_main()"
-            page.done("NPU356", unit, node, "rank 0 alone shows a progress bar", [pencil.argument(node, text)])
+            draft.done("NPU356", unit, node, "only rank 0 shows a progress bar", [editor.argument(node, text)])
     elif name in ("os.makedirs", "os.mkdir") or (attribute == "mkdir" and name != "os.mkdir" and not name):
-        _folder(node, name, unit, page)
+        _folder(node, name, unit, draft)
     elif name in ("open", "io.open", "builtins.open") or (isinstance(node.func, ast.Name) and node.func.id == "open"):
-        _opened(node, unit, page)
+        _opened(node, unit, draft)
     elif name in ("logging.FileHandler", "logging.handlers.RotatingFileHandler") and node.args:
-        message = "rank 0 alone writes the log file"
-        page.done("NPU356", unit, node, message, pencil.around(node.args[0], "npu_distributed.only_main("))
+        message = "only rank 0 writes the log file"
+        draft.done("NPU356", unit, node, message, editor.around(node.args[0], "npu_distributed.only_main("))
     elif waits and _downloads(node, name) and not program.callees(node, unit):
-        _first_alone(node, unit, page)
+        _first_alone(node, unit, draft)
 
 
 _FETCHING = (
@@ -89,7 +89,7 @@ _FETCHING = (
 )
 
 
-def _downloading_functions(program: Program, page: Page) -> None:
+def _downloading_functions(program: Program, draft: Draft) -> None:
     """A function that fetches files by itself is called by one process first; inside it nothing is edited."""
     for unit in program.units:
         for node in unit.nodes:
@@ -100,42 +100,42 @@ def _downloading_functions(program: Program, page: Page) -> None:
                 continue
             calls = program.callers(function)
             if calls:
-                page.pencil(unit).guarded += [item for item in ast.walk(function) if isinstance(item, ast.stmt)]
+                draft.editor(unit).guarded += [item for item in ast.walk(function) if isinstance(item, ast.stmt)]
             for call, where in calls:
-                _first_alone(call, where, page)
+                _first_alone(call, where, draft)
 
 
-def _whole_model(node: ast.Call, name: str, unit: Unit, program: Program, page: Page) -> None:
+def _whole_model(node: ast.Call, name: str, unit: Unit, program: Program, draft: Draft) -> None:
     """A model that is saved or exported whole goes without its wrapper."""
     if name in ("torch.save", "torch.onnx.export") and node.args:
         first = node.args[0]
         if isinstance(first, (ast.Name, ast.Attribute)) and program.models(first, unit):
-            edits = page.pencil(unit).around(first, "npu_distributed.unwrap(")
-            page.done("NPU367", unit, first, "the model itself is saved, not what is wrapped around it", edits)
+            edits = draft.editor(unit).around(first, "npu_distributed.unwrap(")
+            draft.done("NPU367", unit, first, "the model itself is saved, not its wrapper", edits)
 
 
-def _guard(node: ast.Call, unit: Unit, program: Program, page: Page) -> None:
+def _guard(node: ast.Call, unit: Unit, program: Program, draft: Draft) -> None:
     statement = unit.statement(node)
-    pencil = page.pencil(unit)
-    if any(inside(statement, one) for one in pencil.guarded):
+    editor = draft.editor(unit)
+    if any(inside(statement, one) for one in editor.guarded):
         return
     holder = unit.class_around(node)
     if holder is not None and program.kind_of_class(holder, unit) in (Kind.DATASET, Kind.ITERABLE_DATASET):
         raise Unprovable(
-            node, "a data set writes it; the others must wait until it is there: npu_distributed.main_first()"
+            node, "a data set writes it; the others must wait until it exists: npu_distributed.main_first()"
         )
     if not isinstance(statement, ast.Expr) or statement.value is not node:
         raise Unprovable(node, "its value is used")
-    if any(inside(one, statement) for one in page.together) or _needs_all(statement, unit, program, page):
-        raise Unprovable(node, "compute what it writes before, in all processes, into a variable")
-    page.done("NPU356", unit, node, "rank 0 alone writes it", pencil.under(statement, statement, _IS_MAIN))
-    pencil.guarded.append(statement)
+    if any(inside(one, statement) for one in draft.together) or _needs_all(statement, unit, program, draft):
+        raise Unprovable(node, "compute its input beforehand, in all processes, into a variable")
+    draft.done("NPU356", unit, node, "only rank 0 writes it", editor.under(statement, statement, _IS_MAIN))
+    editor.guarded.append(statement)
 
 
-def _needs_all(statement: ast.stmt, unit: Unit, program: Program, page: Page) -> bool:
+def _needs_all(statement: ast.stmt, unit: Unit, program: Program, draft: Draft) -> bool:
     """Whether a statement runs a model, or functions that all processes have to come by: never on rank 0 alone."""
     reached = program.reached((statement, unit))
-    if not page.meeting.isdisjoint(reached):
+    if not draft.meeting.isdisjoint(reached):
         return True
     for region, where in ((statement, unit), *reached.items()):
         for node in ast.walk(region):
@@ -155,37 +155,37 @@ def _is_written(node: ast.Call) -> bool:
     return isinstance(mode, ast.Constant) and isinstance(mode.value, str) and any(one in mode.value for one in _MODES)
 
 
-def _opened_by_with(node: ast.With, unit: Unit, program: Program, page: Page) -> None:
+def _opened_by_with(node: ast.With, unit: Unit, program: Program, draft: Draft) -> None:
     """``with open(…, "w")`` whose block does nothing but write is done by rank 0 alone."""
     calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
     opens = [one for one in calls if getattr(one.func, "id", "") == "open" and _is_written(one)]
-    pencil = page.pencil(unit)
+    editor = draft.editor(unit)
     if len(opens) != len(node.items) or not all(isinstance(item, ast.Expr) for item in node.body):
         return
-    if any(inside(node, one) for one in pencil.guarded):
+    if any(inside(node, one) for one in editor.guarded):
         return
-    if any(inside(one, node) for one in page.together) or _needs_all(node, unit, program, page):
+    if any(inside(one, node) for one in draft.together) or _needs_all(node, unit, program, draft):
         # All processes come by here, and all but rank 0 write into nothing: see _opened.
-        pencil.guarded += node.body
+        editor.guarded += node.body
         return
     try:
-        page.done("NPU356", unit, node, "rank 0 alone writes it", pencil.under(node, node, _IS_MAIN))
-        pencil.guarded.append(node)
+        draft.done("NPU356", unit, node, "only rank 0 writes it", editor.under(node, node, _IS_MAIN))
+        editor.guarded.append(node)
     except Unprovable:
         return
 
 
-def _opened(node: ast.Call, unit: Unit, page: Page) -> None:
-    pencil: Pencil = page.pencil(unit)
-    if not node.args or not _is_written(node) or any(inside(node, one) for one in pencil.guarded):
+def _opened(node: ast.Call, unit: Unit, draft: Draft) -> None:
+    editor: Editor = draft.editor(unit)
+    if not node.args or not _is_written(node) or any(inside(node, one) for one in editor.guarded):
         return
-    edits = pencil.around(node.args[0], "npu_distributed.only_main(")
-    page.done("NPU356", unit, node, "rank 0 alone writes this file", edits)
+    edits = editor.around(node.args[0], "npu_distributed.only_main(")
+    draft.done("NPU356", unit, node, "only rank 0 writes this file", edits)
 
 
-def _folder(node: ast.Call, name: str, unit: Unit, page: Page) -> None:
+def _folder(node: ast.Call, name: str, unit: Unit, draft: Draft) -> None:
     """Making a folder does not fail where another process was faster."""
-    if any(inside(node, one) for one in page.pencil(unit).guarded):
+    if any(inside(node, one) for one in draft.editor(unit).guarded):
         return
     if any(keyword.arg in ("exist_ok", None) for keyword in node.keywords) or any(
         isinstance(item, ast.Starred) for item in node.args
@@ -195,11 +195,11 @@ def _folder(node: ast.Call, name: str, unit: Unit, page: Page) -> None:
         return
     if (name == "os.makedirs" and len(node.args) > 2) or (name != "os.makedirs" and len(node.args) > 1):
         return
-    pencil = page.pencil(unit)
-    edits = [pencil.argument(node, "exist_ok=True")]
+    editor = draft.editor(unit)
+    edits = [editor.argument(node, "exist_ok=True")]
     if name == "os.mkdir":
-        edits.append(pencil.replace(node.func, "os.makedirs"))
-    page.done("NPU356", unit, node, "another process may have made the folder a moment ago", edits)
+        edits.append(editor.replace(node.func, "os.makedirs"))
+    draft.done("NPU356", unit, node, "another process may have just created the folder", edits)
 
 
 def _downloads(node: ast.Call, name: str) -> bool:
@@ -218,25 +218,25 @@ def _downloads(node: ast.Call, name: str) -> bool:
     return False
 
 
-def _first_alone(node: ast.Call, unit: Unit, page: Page) -> None:
-    statement, pencil = unit.statement(node), page.pencil(unit)
-    if any(inside(statement, one) for one in pencil.guarded):
+def _first_alone(node: ast.Call, unit: Unit, draft: Draft) -> None:
+    statement, editor = unit.statement(node), draft.editor(unit)
+    if any(inside(statement, one) for one in editor.guarded):
         return
-    message = "one process of the machine downloads, the others wait for it"
+    message = "one process per machine downloads, the others wait for it"
     if not isinstance(statement, (ast.Assign, ast.Expr, ast.AnnAssign, ast.Return)):
-        text = "put the download under `with npu_distributed.main_first():`"
-        page.left("NPU357", unit, node, "every process downloads", text)
+        text = "run the download under `with npu_distributed.main_first():`"
+        draft.left("NPU357", unit, node, "every process downloads", text)
         return
     try:
-        edits = pencil.under(statement, statement, "with npu_distributed.main_first():")
-        page.done("NPU357", unit, node, message, edits)
-        pencil.guarded.append(statement)
+        edits = editor.under(statement, statement, "with npu_distributed.main_first():")
+        draft.done("NPU357", unit, node, message, edits)
+        editor.guarded.append(statement)
     except Unprovable as problem:
-        text = f"put the download under `with npu_distributed.main_first():` ({problem.message})"
-        page.left("NPU357", unit, node, "every process downloads", text)
+        text = f"run the download under `with npu_distributed.main_first():` ({problem.message})"
+        draft.left("NPU357", unit, node, "every process downloads", text)
 
 
-def load_to_own_card(program: Program, page: Page) -> None:
+def load_to_own_card(program: Program, draft: Draft) -> None:
     """Checkpoints are loaded to the process's own device, and after rank 0 has written them."""
     saved = {
         text
@@ -246,7 +246,7 @@ def load_to_own_card(program: Program, page: Page) -> None:
         for text in _paths(node.args[1], unit)
     }
     for unit in program.units:
-        pencil = page.pencil(unit)
+        editor = draft.editor(unit)
         for node in unit.nodes:
             if not isinstance(node, ast.Call) or unit.qualname(node.func) != "torch.load" or not node.args:
                 continue
@@ -254,21 +254,21 @@ def load_to_own_card(program: Program, page: Page) -> None:
             own = bool(saved & set(_paths(node.args[0], unit)))
             if not placed and (own or _is_checkpoint(node, unit, program, 2)):
                 text = "map_location=npu_distributed.device()"
-                message = "a checkpoint comes back to the card that wrote it, unless it is told where to go"
+                message = "without map_location, a checkpoint is loaded to the card that saved it"
                 try:
-                    page.done("NPU365", unit, node, message, [pencil.argument(node, text)])
+                    draft.done("NPU365", unit, node, message, [editor.argument(node, text)])
                 except Unprovable as problem:
-                    page.left("NPU365", unit, node, message, problem.message)
+                    draft.left("NPU365", unit, node, message, problem.message)
             if own:
                 statement = unit.statement(node)
                 around = next((up for up in unit.ancestors(node) if isinstance(up, ast.With)), statement)
                 if around is not statement and not _opens(around, unit):
                     around = statement
                 try:
-                    edit = pencil.directly_before(around, "npu_distributed.barrier()")
-                    page.done("NPU365", unit, node, "the file is read when rank 0 has written it", [edit])
+                    edit = editor.directly_before(around, "npu_distributed.barrier()")
+                    draft.done("NPU365", unit, node, "the file is read after rank 0 has written it", [edit])
                 except Unprovable as problem:
-                    page.left("NPU365", unit, node, "rank 0 may still be writing the file", problem.message)
+                    draft.left("NPU365", unit, node, "rank 0 may still be writing the file", problem.message)
 
 
 def _is_checkpoint(node: ast.Call, unit: Unit, program: Program, hops: int) -> bool:

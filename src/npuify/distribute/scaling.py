@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from npuify.analysis.values import Kind
 
 if TYPE_CHECKING:
-    from npuify.distribute.edits import Page
+    from npuify.distribute.edits import Draft
     from npuify.distribute.program import Program
 
 _OWN_RATE = {"OneCycleLR": (1, "max_lr"), "CyclicLR": (2, "max_lr")}
 
 
-def scale_learning_rate(program: Program, page: Page, rule: str) -> None:
+def scale_learning_rate(program: Program, draft: Draft, rule: str) -> None:
     """Multiply the learning rate of each optimizer by the number of processes (``linear``) or its root (``sqrt``)."""
     for unit in program.units:
         for node in unit.nodes:
@@ -31,14 +31,14 @@ def scale_learning_rate(program: Program, page: Page, rule: str) -> None:
             if given is None and len(node.args) > place and not any(isinstance(a, ast.Starred) for a in node.args):
                 given = node.args[place]
             if given is None:
-                page.left(
+                draft.left(
                     "NPU361",
                     unit,
                     node,
-                    "the learning rate is not given here, so it is not scaled",
-                    f'give it: {word}=npu_distributed.scaled_lr(…, "{rule}")',
+                    "the learning rate is not specified here, so it is not scaled",
+                    f'specify it: {word}=npu_distributed.scaled_lr(…, "{rule}")',
                 )
                 continue
-            edits = page.pencil(unit).around(given, "npu_distributed.scaled_lr(", f', "{rule}")')
+            edits = draft.editor(unit).around(given, "npu_distributed.scaled_lr(", f', "{rule}")')
             how = "the number of cards" if rule == "linear" else "the square root of the number of cards"
-            page.done("NPU361", unit, node, f"{word} is multiplied by {how}, as the global batch grows", edits)
+            draft.done("NPU361", unit, node, f"{word} is multiplied by {how}, as the global batch grows", edits)

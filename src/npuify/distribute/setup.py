@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.distribute.edits import Unprovable
 
 if TYPE_CHECKING:
-    from npuify.distribute.edits import Page
+    from npuify.distribute.edits import Draft
     from npuify.distribute.program import Program, Unit
 
 _NUMBERED: Final = re.compile(r"(npu|cuda):\d+")
@@ -18,27 +18,27 @@ _HIDING = frozenset(("ASCEND_RT_VISIBLE_DEVICES", "ASCEND_VISIBLE_DEVICES", "CUD
 _HARMLESS = ("os.environ", "os.putenv", "warnings.", "logging.getLogger", "matplotlib.use", "sys.path")
 
 
-def set_up(entry: Unit, page: Page, *, by_hand: bool) -> None:
+def set_up(entry: Unit, draft: Draft, *, by_hand: bool) -> None:
     """Join the process group at the very beginning of the program.
 
     Args:
         by_hand: the program makes batches itself: all processes have to draw the same, until each takes its part.
     """
-    pencil = page.pencil(entry)
-    message = "each process takes its card and joins the others before anything touches a device"
+    editor = draft.editor(entry)
+    message = "each process selects its card and joins the others before using a device"
     guard = main_guard(entry)
     text = f"npu_distributed.setup({'same_random_numbers=True' if by_hand else ''})"
     try:
         work = _first_work(entry, guard)
         if work is not None:
-            edit = pencil.before(work, text, *([""] if not _is_call(work) else []))
+            edit = editor.before(work, text, *([""] if not _is_call(work) else []))
         elif guard is not None:
-            edit = pencil.first_in(guard.body, text)
+            edit = editor.first_in(guard.body, text)
         else:
-            raise Unprovable(entry.source.tree, f"call {text} first in the program")
-        page.done("NPU350", entry, work or guard or entry.source.tree, message, [edit])
+            raise Unprovable(entry.source.tree, f"call {text} at the start of the program")
+        draft.done("NPU350", entry, work or guard or entry.source.tree, message, [edit])
     except Unprovable as problem:
-        page.left("NPU350", entry, problem.node, "the process does not join the group", problem.message)
+        draft.left("NPU350", entry, problem.node, "the process does not join the group", problem.message)
 
 
 def main_guard(unit: Unit) -> ast.If | None:
@@ -67,7 +67,7 @@ def _is_call(statement: ast.stmt) -> bool:
     return isinstance(statement, (ast.Expr, ast.Assign))
 
 
-def put_import(unit: Unit, page: Page, line: str) -> None:
+def put_import(unit: Unit, draft: Draft, line: str) -> None:
     """Import the helper module behind the first imports of a file."""
     last: ast.stmt | None = None
     for statement in unit.source.tree.body:
@@ -76,13 +76,13 @@ def put_import(unit: Unit, page: Page, line: str) -> None:
             last = statement
         elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)) or (last is not None and not _quiet(statement)):
             break
-    pencil = page.pencil(unit)
-    message = "npu_distributed.py, which is written beside the entry point, holds what many cards need"
+    editor = draft.editor(unit)
+    message = "npu_distributed.py, written next to the entry point, contains the multi-card functions"
     node = last or unit.source.tree
     if last is not None:
-        page.done("NPU350", unit, node, message, [pencil.after(last, line)])
+        draft.done("NPU350", unit, node, message, [editor.after(last, line)])
     else:
-        page.done("NPU350", unit, node, message, [pencil.insert(0, line + pencil.newline)])
+        draft.done("NPU350", unit, node, message, [editor.insert(0, line + editor.newline)])
 
 
 def _quiet(statement: ast.stmt) -> bool:
@@ -92,10 +92,10 @@ def _quiet(statement: ast.stmt) -> bool:
     )
 
 
-def free_devices(program: Program, page: Page) -> None:
+def free_devices(program: Program, draft: Draft) -> None:
     """Let every process use its own card where the program says which one by number, and see all cards."""
     for unit in program.units:
-        pencil = page.pencil(unit)
+        editor = draft.editor(unit)
         for node in unit.nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and _NUMBERED.fullmatch(node.value):
                 parent = unit.source.parent(node)
@@ -104,33 +104,33 @@ def free_devices(program: Program, page: Page) -> None:
                 quote = unit.source.code(node)
                 word = node.value.partition(":")[0]
                 if quote[:1] in "\"'" and quote[1:-1] == node.value:
-                    message = f"{node.value} is one card; {word} is the card of the process"
-                    page.done("NPU362", unit, node, message, [pencil.replace(node, f"{quote[0]}{word}{quote[0]}")])
+                    message = f"{node.value} is one card; {word} is the process's card"
+                    draft.done("NPU362", unit, node, message, [editor.replace(node, f"{quote[0]}{word}{quote[0]}")])
             elif isinstance(node, ast.Call):
-                _free_call(node, unit, page)
+                _free_call(node, unit, draft)
             if isinstance(node, (ast.Expr, ast.Assign)):
-                _show_cards(node, unit, page)
+                _show_cards(node, unit, draft)
 
 
-def _free_call(node: ast.Call, unit: Unit, page: Page) -> None:
-    pencil, name = page.pencil(unit), unit.qualname(node.func)
-    message = "the number of the card is that of the process"
+def _free_call(node: ast.Call, unit: Unit, draft: Draft) -> None:
+    editor, name = draft.editor(unit), unit.qualname(node.func)
+    message = "the card number is the process's"
     first = node.args[0] if node.args else None
     if name in _SET_DEVICE and len(node.args) == 1 and first is not None:
-        page.done("NPU362", unit, node, message, pencil.around(first, "npu_distributed.card("))
+        draft.done("NPU362", unit, node, message, editor.around(first, "npu_distributed.card("))
     elif name == "torch.device" and (len(node.args) == 2 or isinstance(first, ast.JoinedStr)):
         if isinstance(first, ast.Constant) and first.value == "cpu":
             return
-        page.done("NPU362", unit, node, message, pencil.around(node, "npu_distributed.device("))
+        draft.done("NPU362", unit, node, message, editor.around(node, "npu_distributed.device("))
     elif isinstance(node.func, ast.Attribute) and node.func.attr in ("npu", "cuda") and len(node.args) == 1:
         assert first is not None
-        page.done("NPU362", unit, node, message, pencil.around(first, "npu_distributed.card("))
+        draft.done("NPU362", unit, node, message, editor.around(first, "npu_distributed.card("))
     elif isinstance(node.func, ast.Attribute) and node.func.attr == "to" and isinstance(first, ast.JoinedStr):
         if unit.source.code(first)[2:].startswith(("npu:", "cuda:")):
-            page.done("NPU362", unit, node, message, pencil.around(first, "npu_distributed.device("))
+            draft.done("NPU362", unit, node, message, editor.around(first, "npu_distributed.device("))
 
 
-def _show_cards(node: ast.Expr | ast.Assign, unit: Unit, page: Page) -> None:
+def _show_cards(node: ast.Expr | ast.Assign, unit: Unit, draft: Draft) -> None:
     """Statements that hide all cards but one hold for a run without torchrun only."""
     text = unit.source.code(node)
     if not any(word in text for word in _HIDING):
@@ -144,10 +144,10 @@ def _show_cards(node: ast.Expr | ast.Assign, unit: Unit, page: Page) -> None:
         hides = hides or (called is not None and unit.source.code(called) == "os.environ.update")
     if not hides:
         return
-    pencil = page.pencil(unit)
-    message = "cards are hidden; under torchrun every process has to see its own"
+    editor = draft.editor(unit)
+    message = "cards are hidden; under torchrun every process must see its own"
     environ = unit.source.code(node.targets[0].value) if isinstance(node, ast.Assign) else "os.environ"  # type: ignore[attr-defined]
     try:
-        page.done("NPU363", unit, node, message, pencil.under(node, node, f'if "LOCAL_RANK" not in {environ}:'))
+        draft.done("NPU363", unit, node, message, editor.under(node, node, f'if "LOCAL_RANK" not in {environ}:'))
     except Unprovable as problem:
-        page.left("NPU363", unit, node, message, problem.message)
+        draft.left("NPU363", unit, node, message, problem.message)

@@ -50,7 +50,7 @@ class _Search:
     def sites(self, node: ast.expr, unit: Unit, use: ast.AST, hops: int) -> Iterator[Site]:
         """Follow ``node``, which is used by ``use``, to where it is bound."""
         if not hops:
-            raise Unprovable(node, "the model passes through too many hands")
+            raise Unprovable(node, "the model is passed on too many times")
         if isinstance(node, ast.Name):
             yield from self._sites_of_name(node, unit, use, hops)
         elif isinstance(node, ast.Attribute):
@@ -63,23 +63,23 @@ class _Search:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
             yield from self.sites(node.func.value, unit, use, hops - 1)
         else:
-            raise Unprovable(node, "the model has no name of its own here")
+            raise Unprovable(node, "the model has no name here")
 
     def _sites_of_name(self, node: ast.Name, unit: Unit, use: ast.AST, hops: int) -> Iterator[Site]:
         found = unit.source.scope_of(node).lookup(node.id)
         if found is None:
-            raise Unprovable(node, f"{node.id} is bound nowhere in this file")
+            raise Unprovable(node, f"{node.id} is not bound in this file")
         scope, bindings = found
         owner = scope.node
         kinds = {binding.kind for binding in bindings}
         if "import" in kinds:
-            raise Unprovable(node, f"{node.id} is made in another module")
+            raise Unprovable(node, f"{node.id} is created in another module")
         turns = [_loop_that_binds(binding.node, unit) for binding in bindings]
         if all(turn is not None for turn in turns):
             around = [turn for turn in turns if turn is not None and inside(use, turn)] or turns[:1]
             held = _list_of_loop(node.id, around[-1]) if around[-1] is not None else None
             if held is None or self._is_list(held, unit):
-                raise Unprovable(node, f"{node.id} comes from a list that cannot be followed")
+                raise Unprovable(node, f"{node.id} comes from a list that cannot be analyzed")
             for site in self.sites(held, unit, use, hops - 1):
                 yield site._replace(many=True)
             return
@@ -170,7 +170,7 @@ class _Search:
         objects = self.program.of_kind(node.value, unit, Kind.INSTANCE, Kind.HEIR)
         holders = dict(filter(None, map(self.program.class_of, objects)))
         if not holders:
-            raise Unprovable(node, "what holds the model is not known")
+            raise Unprovable(node, "the model's owner is unknown")
         found = set()
         for holder, home in holders.items():
             sites = (self._site_in_class(*one, node.attr) for one in self.program.lineage(holder, home))

@@ -12,7 +12,7 @@ from npuify.distribute.unused import unused_parameters
 from npuify.model import Edit, Severity
 
 if TYPE_CHECKING:
-    from npuify.distribute.edits import Page
+    from npuify.distribute.edits import Draft
     from npuify.distribute.loops import Loops
     from npuify.distribute.models import Models
     from npuify.distribute.program import Function, Program, Unit
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 _QUIET = frozenset("parameters named_parameters state_dict load_state_dict train eval zero_grad to".split())
 
 
-def wrap_models(program: Program, loops: Loops, models: Models, page: Page, *, sync_batchnorm: bool) -> None:
+def wrap_models(program: Program, loops: Loops, models: Models, draft: Draft, *, sync_batchnorm: bool) -> None:
     """Wrap the models that train, after they are made, moved and loaded, before the training begins."""
     try:
         sites = sites_of(models, program)
     except Unprovable as problem:
         unit = next(one for one in program.units if problem.node in one.nodes)
-        _left(unit, problem.node, problem.message, page)
+        _left(unit, problem.node, problem.message, draft)
         return
     if not sites:
         call, unit = loops.backwards[0]
-        _left(unit, call, "which model trains cannot be told; name it with --model", page)
+        _left(unit, call, "it is unclear which model trains; specify it with --model", draft)
         return
-    options = "find_unused_parameters=True" if _unused(models, program, page) else ""
+    options = "find_unused_parameters=True" if _unused(models, program, draft) else ""
     options += (", " if options and sync_batchnorm else "") + ("sync_batchnorm=True" if sync_batchnorm else "")
     for site in sorted(sites, key=lambda one: (one.unit.relative, one.statement.lineno, one.name)):
-        _wrap(site, options, page)
-    _through_wrapper(program, loops, models, page)
+        _wrap(site, options, draft)
+    _through_wrapper(program, loops, models, draft)
 
 
-def _left(unit: Unit, node: ast.AST, reason: str, page: Page) -> None:
-    page.left(
+def _left(unit: Unit, node: ast.AST, reason: str, draft: Draft) -> None:
+    draft.left(
         "NPU351",
         unit,
         node,
@@ -51,39 +51,39 @@ def _left(unit: Unit, node: ast.AST, reason: str, page: Page) -> None:
     )
 
 
-def _wrap(site: Site, options: str, page: Page) -> None:
+def _wrap(site: Site, options: str, draft: Draft) -> None:
     name, more = site.name, f", {options}" if options else ""
     if site.many:
         text = f"{name} = [npu_distributed.wrap(one{more}) for one in {name}]"
     else:
         text = f"{name} = npu_distributed.wrap({name}{more})"
-    pencil = page.pencil(site.unit)
+    editor = draft.editor(site.unit)
     message = f"gradients of {name} are averaged over the processes"
     try:
-        edit = pencil.after(site.statement, text) if site.below else pencil.before(site.statement, text)
-        page.done("NPU351", site.unit, site.statement, message, [edit], subject=name)
+        edit = editor.after(site.statement, text) if site.below else editor.before(site.statement, text)
+        draft.done("NPU351", site.unit, site.statement, message, [edit], subject=name)
     except Unprovable as problem:
-        page.left("NPU351", site.unit, problem.node, f"{name} is not wrapped: {problem.message}", text)
+        draft.left("NPU351", site.unit, problem.node, f"{name} is not wrapped: {problem.message}", text)
 
 
-def _unused(models: Models, program: Program, page: Page) -> bool:
+def _unused(models: Models, program: Program, draft: Draft) -> bool:
     found = False
     for model in sorted(models.values, key=lambda one: one.place.line if one.place is not None else 0):
         reason = unused_parameters(model, program)
         if reason is not None:
             found = True
-            page.left(
+            draft.left(
                 "NPU352",
                 reason.unit,
                 reason.node,
                 f"find_unused_parameters=True: {reason.text}",
-                "without it the next step would fail; with it each step takes a little longer",
+                "without it the next step would fail; with it each step takes slightly longer",
                 Severity.INFO,
             )
     return found
 
 
-def _through_wrapper(program: Program, loops: Loops, models: Models, page: Page) -> None:
+def _through_wrapper(program: Program, loops: Loops, models: Models, draft: Draft) -> None:
     """Methods of a model that compute, other than ``forward``, are called through the wrapper while training."""
     seen: set[ast.AST] = set()
     for region, unit in loops.training:
@@ -109,8 +109,8 @@ def _through_wrapper(program: Program, loops: Loops, models: Models, page: Page)
             base = source.code(node.func.value)
             head = f'npu_distributed.call({base}, "{node.func.attr}"{more}'
             edit = Edit(start, opening, source.segment(start, opening), head)
-            message = f"{node.func.attr}() computes without forward(), and its gradients have to be averaged, too"
-            page.done("NPU366", unit, node, message, [edit])
+            message = f"{node.func.attr}() computes without forward(), but its gradients must also be averaged"
+            draft.done("NPU366", unit, node, message, [edit])
 
 
 def _inside_model(node: ast.AST, unit: Unit, program: Program) -> bool:

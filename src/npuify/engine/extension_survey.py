@@ -107,7 +107,7 @@ def _read(file: ProjectFile, cache: ScanCache) -> CachedFile | None:
     known = cache.file(file.relative, now)
     if known is not None and known.native is not None:
         return known
-    from npuify.source.native import read_native
+    from npuify.source.native.reader import read_native
 
     native = read_native(_bytes(file.location))
     return CachedFile(now, False, False, native=native, may_bind=bool(native.bindings))

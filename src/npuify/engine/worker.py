@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.analysis.model import Models
 from npuify.analysis.project import module_name
 from npuify.engine.analysers import Analyser, analysers_for
 from npuify.engine.opt_ins import opt_in_findings
@@ -78,7 +79,7 @@ class Worker:
         self.torch_npu = torch_npu
         self.selection = selection
         self.rules = rules or RuleSet(selection, plan.style, place_on_npu=plan.place_on_npu, soc=soc)
-        self.run = Run(knowledge.load(torch_npu), project, plan, soc)
+        self.run = Run(knowledge.load(torch_npu), project, Models(), plan, soc)
         self._options: ProgramOptions | None = None
 
     def __reduce__(self) -> tuple[type[Worker], tuple[str, Selection, ProjectIndex, StylePlan, str]]:
@@ -87,6 +88,7 @@ class Worker:
     def close(self) -> None:
         """Let go of what refers back to this worker, and would wait for the collector with it."""
         self._options = None
+        self.run.models.forget()
 
     def options(self) -> ProgramOptions:
         """The options that the project's programs declare; read when the first launcher is analysed."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-from msgspec.structs import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.engine.traced import proven
-from npuify.model import Change, Edit, FileError, Finding, Position
-from npuify.rewrite.edits import EditError, OffsetMap, apply_findings, wanted
+from npuify.model import Change, FileError, Finding, Position
+from npuify.rewrite.edits import Applied, EditError, OffsetMap, apply_findings, wanted
+from npuify.rewrite.left import still_to_do
 from npuify.source.text import Text, UnreadableText
 
 if TYPE_CHECKING:
@@ -34,6 +32,34 @@ class MigratedFile(NamedTuple):
     errors: list[FileError]
 
 
+class _Job(NamedTuple):
+    """What is the same in all rounds of a file.
+
+    ``known_errors`` counts the parts of it that could not be treated from the start.
+    """
+
+    relative: str
+    kind: str
+    original: Text
+    worker: Worker
+    unsafe: bool
+    known_errors: int
+    traced: Sequence[TracedPlace]
+
+
+class _State(NamedTuple):
+    """A file after some rounds. ``raw`` is empty before the first."""
+
+    text: Text
+    raw: bytes
+    findings: list[Finding]
+    needs_torch_npu: bool = False
+
+
+_Origin = tuple[Position, str]
+"""Where a finding's first edit is in the original, and its code."""
+
+
 def migrate_file(
     relative: str, raw: bytes, worker: Worker, *, unsafe: bool, kind: str = "", traced: Sequence[TracedPlace] = ()
 ) -> MigratedFile:
@@ -49,10 +75,10 @@ def migrate_file(
     try:
         text = Text(raw)
         if not worker.is_valid(relative, text.data, kind):
-            # Only a part that was not looked at is broken; the whole file decides.
+            # Only a part that was not parsed is broken; the whole file decides.
             found, errors, _ = worker.analyse(relative, raw, whole=True, kind=kind)
             return MigratedFile(relative, None, found, found, [], errors)
-        done = _rounds(relative, text, worker, found, unsafe=unsafe, kind=kind, known=len(errors), traced=traced)
+        done = _rounds(_Job(relative, kind, text, worker, unsafe, len(errors), traced), found)
         return done._replace(errors=[*errors, *done.errors])
     except (EditError, UnreadableText, _NotSettling) as error:
         failure = FileError(relative, f"was left as it is: {error}", advice=_DEFECT)
@@ -63,138 +89,87 @@ class _NotSettling(Exception):
     pass
 
 
-def _rounds(
-    relative: str,
-    text: Text,
-    worker: Worker,
-    found: list[Finding],
-    *,
-    unsafe: bool,
-    kind: str,
-    known: int,
-    traced: Sequence[TracedPlace],
-) -> MigratedFile:
-    """As :func:`migrate_file`; ``known`` counts the parts of the file that could not be treated from the start."""
-    current, raw, findings = text, b"", found
+def _rounds(job: _Job, found: list[Finding]) -> MigratedFile:
+    """Apply edits until nothing changes any more; see :func:`migrate_file`."""
+    state = _State(job.original, b"", found)
     offsets = OffsetMap()
     changes: list[Change] = []
     problems: list[FileError] = []
-    needs_torch_npu = False
     # What the first round leaves stays left: later rounds see the names that it put beside it, or took away.
-    kept = {(finding.start, finding.code) for finding in found if not finding.edits}
+    left_alone: set[_Origin] = {(finding.start, finding.code) for finding in found if not finding.edits}
     for _ in range(MAX_ROUNDS):
         chosen = [
             finding
-            for finding in wanted(findings, unsafe=unsafe)
-            if (Position(*text.position(offsets.original(finding.edits[0].start))), finding.code) not in kept
+            for finding in wanted(state.findings, unsafe=job.unsafe)
+            if _origin(finding, job, offsets) not in left_alone
         ]
-        if not chosen and raw and not needs_torch_npu:
+        if not chosen and state.raw and not state.needs_torch_npu:
             break
-        applied = apply_findings(current.data, chosen)
-        if applied.edits and not worker.is_valid(relative, applied.data, kind):
-            # One edit that breaks the text must not keep all the others from being made.
-            broken = {
-                (Position(*text.position(offsets.original(finding.edits[0].start))), finding.code)
-                for finding in applied.findings
-                if not worker.is_valid(relative, apply_findings(current.data, [finding]).data, kind)
-            }
-            if not broken:
-                raise EditError("the edited file would not parse")
-            kept |= broken
-            problems += [
-                FileError(
-                    relative, f"an edit of {code} was left out: the file would not parse with it", place.line, _DEFECT
-                )
-                for place, code in sorted(broken)
-            ]
+        applied = apply_findings(state.text.data, chosen)
+        broken = _breaking(applied, state, job, offsets)
+        if broken:
+            left_alone |= broken
+            problems += [_left_out(job, *origin) for origin in sorted(broken)]
             continue
-        if not applied.edits and raw:
+        if not applied.edits and state.raw:
             break
-        needs_torch_npu = needs_torch_npu or any(finding.needs_torch_npu for finding in applied.findings)
-        changes += [_change(finding, text, offsets) for finding in applied.findings]
+        changes += [_change(finding, job.original, offsets) for finding in applied.findings]
         offsets.add(applied.edits)
-        raw = current.encode(applied.data)
-        findings, errors, _ = worker.analyse(
-            relative, raw, needs_torch_npu=needs_torch_npu, whole=False, kind=kind, is_later_round=True
-        )
-        if len(errors) > known:
-            raise EditError(errors[-1].message)
-        findings = proven(findings, traced, lambda one: text.position(offsets.original(one.edits[0].start))[0])
-        current = Text(raw)
+        state = _next(applied, state, job, offsets)
     else:
         raise _NotSettling(f"its edits do not settle after {MAX_ROUNDS} rounds")
     changes.sort(key=lambda change: (change.start, change.end, change.code))
-    made = {id(finding) for finding in wanted(found, unsafe=unsafe)}
-    offered = [finding for finding in found if finding.edits and id(finding) not in made]
-    findings = _still_offered(findings, offered, text, current, offsets)
-    if relative.endswith((".py", ".pyi", ".ipynb")):
-        findings = _with_hidden(findings, found, changes, text, current, offsets)
-    return MigratedFile(relative, raw if changes else None, found, findings, changes, problems)
+    left = still_to_do(
+        found,
+        state.findings,
+        changes,
+        job.original,
+        state.text,
+        offsets,
+        unsafe=job.unsafe,
+        python=job.relative.endswith((".py", ".pyi", ".ipynb")),
+    )
+    return MigratedFile(job.relative, state.raw if changes else None, found, left, changes, problems)
 
 
-def _still_offered(
-    left: list[Finding], offered: list[Finding], before: Text, after: Text, offsets: OffsetMap
-) -> list[Finding]:
-    """What is left, with the edits to review that the first round ``offered``.
+def _origin(finding: Finding, job: _Job, offsets: OffsetMap) -> _Origin:
+    return Position(*job.original.position(offsets.original(finding.edits[0].start))), finding.code
 
-    An NPU name that was put beside such a place makes it look as if the project had treated the NPU by itself.
+
+def _breaking(applied: Applied, state: _State, job: _Job, offsets: OffsetMap) -> set[_Origin]:
+    """The findings whose edits, each by itself, break the text: one such must not keep all the others from being made.
+
+    Raises:
+        EditError: only together they break it.
     """
-    firsts = {(finding.start, finding.code): finding for finding in offered}
-    told = []
-    for finding in left:
-        place = after.offset(finding.start.line, finding.start.column)
-        origin = before.position(offsets.original(place))
-        first = None if finding.edits else firsts.get((Position(*origin), finding.code))
-        moved = () if first is None else _moved(first.edits, place - before.offset(*origin), after.data)
-        told.append(
-            finding if first is None or not moved else replace(first, start=finding.start, end=finding.end, edits=moved)
-        )
-    return told
-
-
-_RENAMES: Final = frozenset(
-    "NPU100 NPU101 NPU103 NPU105 NPU106 NPU107 NPU110 NPU111 NPU113 NPU115 NPU118 NPU119 NPU120 NPU301 NPU302".split()
-)
-"""Rules whose edits say a device or a back end otherwise, or import what that takes: what the code does stays."""
-
-
-def _with_hidden(
-    left: list[Finding], found: list[Finding], changes: list[Change], before: Text, after: Text, offsets: OffsetMap
-) -> list[Finding]:
-    """What is left, with what the first round found and nobody mended, but which is not known again by its new names.
-
-    That a global rank numbers the card is no less true of ``torch.device(compute_device.type, rank)``.
-    """
-    seen = {
-        (finding.code, before.position(offsets.original(after.offset(finding.start.line, finding.start.column)))[0])
-        for finding in left
+    if not applied.edits or job.worker.is_valid(job.relative, applied.data, job.kind):
+        return set()
+    broken = {
+        _origin(finding, job, offsets)
+        for finding in applied.findings
+        if not job.worker.is_valid(job.relative, apply_findings(state.text.data, [finding]).data, job.kind)
     }
-    offered_nothing = Counter(finding.code for finding in found if not finding.edits)
-    still = Counter(finding.code for finding in left)
-    changed_on: defaultdict[int, set[str]] = defaultdict(set)
-    for change in changes:
-        for line in range(change.start.line, change.end.line + 1):
-            changed_on[line].add(change.code)
-    hidden = []
-    for finding in found:
-        if finding.edits or (finding.code, finding.start.line) in seen:
-            continue
-        if still[finding.code] >= offered_nothing[finding.code]:
-            continue  # what is said once a file is said of another place now
-        lines = range(finding.start.line, finding.end.line + 1)
-        mended = {code for line in lines for code in changed_on.get(line, ())}
-        if mended - _RENAMES or finding.code in mended:
-            continue
-        start = offsets.edited(before.offset(finding.start.line, finding.start.column))
-        end = max(start, offsets.edited(before.offset(finding.end.line, finding.end.column)))
-        hidden.append(replace(finding, start=Position(*after.position(start)), end=Position(*after.position(end))))
-    return sorted([*left, *hidden], key=lambda one: (one.start, one.end, one.code)) if hidden else left
+    if not broken:
+        raise EditError("the edited file would not parse")
+    return broken
 
 
-def _moved(edits: Sequence[Edit], by: int, data: bytes) -> tuple[Edit, ...]:
-    """The edits, further on in a text; none where it does not hold there what they replace."""
-    moved = tuple(Edit(edit.start + by, edit.end + by, edit.before, edit.after) for edit in edits)
-    return moved if all(data[edit.start : edit.end] == edit.before.encode() for edit in moved) else ()
+def _left_out(job: _Job, place: Position, code: str) -> FileError:
+    message = f"an edit of {code} was left out: the file would not parse with it"
+    return FileError(job.relative, message, place.line, _DEFECT)
+
+
+def _next(applied: Applied, state: _State, job: _Job, offsets: OffsetMap) -> _State:
+    """What edits make of a file; ``offsets`` knows of them already."""
+    needs_torch_npu = state.needs_torch_npu or any(finding.needs_torch_npu for finding in applied.findings)
+    raw = state.text.encode(applied.data)
+    findings, errors, _ = job.worker.analyse(
+        job.relative, raw, needs_torch_npu=needs_torch_npu, whole=False, kind=job.kind, is_later_round=True
+    )
+    if len(errors) > job.known_errors:
+        raise EditError(errors[-1].message)
+    findings = proven(findings, job.traced, lambda one: job.original.position(offsets.original(one.edits[0].start))[0])
+    return _State(Text(raw), raw, findings, needs_torch_npu)
 
 
 def _change(finding: Finding, text: Text, offsets: OffsetMap) -> Change:

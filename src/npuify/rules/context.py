@@ -5,16 +5,22 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from npuify.analysis.engine import Reach
+from npuify.analysis.files import FileModel
+from npuify.analysis.values import MODELS, Kind
 from npuify.model import Edit, Evidence, Safety, Severity
 from npuify.rules.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from npuify.analysis.model import ProgramModel
+    from npuify.analysis.uses import Uses
+    from npuify.analysis.values import Values
     from npuify.knowledge import Product
     from npuify.rules.run import Run
     from npuify.source.python import PythonSource
-    from npuify.source.scopes import Scope
+    from npuify.source.python.scopes import Scope
 
 
 class PythonFile:
@@ -40,11 +46,48 @@ class PythonFile:
         self.qualname: Callable[[ast.AST | None], str | None] = source.qualname
         """See :meth:`npuify.source.python.PythonSource.qualname`. Asked so often that a call more would show."""
         self._memory: dict[Any, Any] = {}
+        self._model: FileModel | None = None
 
     @property
     def product(self) -> Product | None:
         """The kind of chip aimed at; None where any is."""
         return self.run.product
+
+    # --- the program model ---
+
+    @property
+    def model(self) -> FileModel:
+        """The file as the program model sees it."""
+        if self._model is None:
+            self._model = FileModel(self.source)
+        return self._model
+
+    def values(self, node: ast.expr, reach: Reach = Reach.FILE) -> Values:
+        """What an expression may stand for; mostly this file alone is asked."""
+        return self._reaching(reach).values(node, self.model)
+
+    def is_tensor(self, node: ast.expr) -> bool:
+        """Whether an expression surely is a tensor."""
+        return self.values(node).only(Kind.TENSOR)
+
+    def is_torch_object(self, node: ast.expr) -> bool:
+        """Whether an expression surely is a tensor or a module."""
+        return self.values(node).only(Kind.TENSOR, *MODELS)
+
+    def uses(self, node: ast.expr) -> Uses:
+        """What the value of an expression is used for."""
+        return self._reaching(Reach.IMPORTS).uses(node, self.model)
+
+    def denotes_device(self, node: ast.expr) -> bool:
+        """Whether an expression denotes a device or its type, if only by its name."""
+        return self._reaching(Reach.FILE).denotes_device(node, self.model)
+
+    def looked_up_by_device(self, table: ast.Dict) -> bool:
+        """Whether a table is looked up with a device's type."""
+        return self._reaching(Reach.FILE).looked_up_by_device(table, self.model)
+
+    def _reaching(self, reach: Reach) -> ProgramModel:
+        return self.run.models.reaching(reach, self.project)
 
     # --- the tree ---
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from npuify.rules.style_plan import StylePlan
 
 if TYPE_CHECKING:
+    from npuify.analysis.model import Models
     from npuify.analysis.project import ProjectIndex
     from npuify.knowledge import Product, ReleaseTable
     from npuify.model import FileError, Finding
@@ -18,12 +19,14 @@ class Run(NamedTuple):
     Attributes:
         release: names and facts of the torch_npu release aimed at.
         project: the project's files; it notes which of them an answer depends on.
+        models: what is known of the project's programs.
         plan: the style of the run.
         soc: the kind of chip aimed at, a name in ``npuify.knowledge.products()``; empty means any.
     """
 
     release: ReleaseTable
     project: ProjectIndex
+    models: Models
     plan: StylePlan = StylePlan()
     soc: str = ""
 

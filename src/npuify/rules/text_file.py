@@ -47,7 +47,7 @@ class Given(NamedTuple):
     places: tuple[tuple[int, int], ...]
 
 
-_UNSURE = "this script cannot be read as one for a shell, so it is left to a person"
+_UNSURE = "this script cannot be parsed as shell, so it is left for manual editing"
 
 
 class TextFile:

@@ -46,7 +46,7 @@ def restyle_other(finding: Finding, plan: StylePlan) -> Finding:
 
     if finding.code in SAME:
         return finding
-    why = REFUSED.get(finding.code, "machines with CUDA need it as it is; keep a file of its own for NPUs")
+    why = REFUSED.get(finding.code, "machines with CUDA need it unchanged; keep a separate file for NPUs")
     message = f"{finding.message}; not edited: {why}"
     return msgspec.structs.replace(
         finding, message=message, edits=(), safety=Safety.MANUAL, needs_torch_npu=False, severity=_milder(finding)

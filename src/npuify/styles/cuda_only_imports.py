@@ -32,10 +32,10 @@ _SAID = re.compile(rb"\b(?:flash_attn|xformers|apex)")
     source="flash_attn, xformers and apex are CUDA extensions",
 )
 def cuda_only_import_unguarded(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
-    """Migrated with ``--style portable``, what is only used on CUDA is only imported there.
+    """With ``--style portable``, an import that is only used on CUDA is only made there.
 
-    The library's calls have got a branch for the NPU before, so that nothing needs the import there any more. On every
-    other machine it runs as it did, and fails as it did where the library is missing.
+    The library's calls already have a branch for the NPU, so that the import is not needed there. On all other machines
+    it runs as before, and fails as before if the library is missing.
 
     Before::
 
@@ -76,7 +76,7 @@ def cuda_only_import_unguarded(node: ast.Module, file: PythonFile) -> Iterator[D
                 edits = []
             yield file.report(
                 first,
-                f"{_package(first)} is used on CUDA only, and cannot be imported on Ascend",
+                f"{_package(first)} is only used on CUDA, and cannot be imported on Ascend",
                 edits=edits,
                 subject=_package(first),
                 advice="" if edits else f"import {plan.helper} first, and this below `{test}`",

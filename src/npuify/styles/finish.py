@@ -10,8 +10,8 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.analysis.devices import device_table_entry
 from npuify.model import Edit, Finding, Position, Safety, Severity
-from npuify.rules.device_use import device_table_entry, looked_up_by_device
 from npuify.rules.helper_branches import only_on_npu
 from npuify.rules.npu_support import prepared_for_npu
 from npuify.styles import restyle
@@ -71,10 +71,10 @@ def _finding(diagnostic: Diagnostic, rule: Rule, file: PythonFile) -> Finding:
 
 def _left_to_the_project(diagnostic: Diagnostic) -> Diagnostic:
     return diagnostic._replace(
-        message=f"{diagnostic.message}; left, since the code around it treats the NPU already",
+        message=f"{diagnostic.message}; left unchanged, since the code around it already handles the NPU",
         edits=(),
         severity=Severity.INFO,
-        advice="look whether the project's own support for the NPU is complete here",
+        advice="check that the project's own NPU support is complete here",
         needs_torch_npu=False,
     )
 
@@ -84,8 +84,8 @@ def _value_of_unread_table(node: ast.AST, file: PythonFile) -> bool:
 
     An entry changes as a whole, so its value is as safe as its key.
     """
-    entry = device_table_entry(node, file)
-    return entry is not None and not looked_up_by_device(entry[1], file)
+    entry = device_table_entry(node, file.model)
+    return entry is not None and not file.looked_up_by_device(entry[1])
 
 
 def _with_fitting_quotes(node: ast.AST, edits: tuple[Edit, ...], file: PythonFile) -> tuple[Edit, ...]:

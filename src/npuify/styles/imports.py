@@ -29,7 +29,7 @@ TRANSFER = "torch_npu.contrib.transfer_to_npu"
     source="signatures and code in torch and torch_npu",
 )
 def device_helper_not_imported(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
-    """Migrated with ``--style portable``, a file asks the project's helper module for the device, and has to import it.
+    """With ``--style portable``, a file gets the device from the project's helper module, and must import it.
 
     The helper, which is written into the project with the edits, names the device (``npu`` or ``cuda``), the functions
     that go with it (``torch.npu`` or ``torch.cuda``) and the backend of torch.distributed.
@@ -60,7 +60,7 @@ def device_helper_not_imported(node: ast.Module, file: PythonFile) -> Iterator[D
     first = min([first, *(item.lineno for item in node.body if cuda_only_names(item, file))])
     edit = put_import(plan.module_import(file.source.relative), node, first, file)
     yield file.report(
-        (edit.start, edit.start), f"the device is asked of the project's module {plan.helper}", edits=[edit]
+        (edit.start, edit.start), f"the device comes from the project's module {plan.helper}", edits=[edit]
     )
 
 
@@ -85,10 +85,10 @@ def _first_use(name: str, file: PythonFile) -> int | None:
     source="torch_npu/contrib/transfer_to_npu.py",
 )
 def transfer_to_npu_not_imported(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
-    """Migrated with ``--style auto``, each program that is started imports ``transfer_to_npu``, which replaces CUDA.
+    """With ``--style auto``, each entry point imports ``transfer_to_npu``, which replaces CUDA names at run time.
 
-    It stands where torch is imported, and before anything of the project: a name that another module takes out of
-    torch before that keeps its old meaning.
+    The import comes after that of torch and before any of the project's own modules: a name that another module imports
+    from torch earlier keeps its old meaning.
 
     Before::
 
@@ -116,10 +116,10 @@ def transfer_to_npu_not_imported(node: ast.Module, file: PythonFile) -> Iterator
     if plan.library == file.source.relative:
         yield file.report(
             (0, 0),
-            "no program that the project starts was found, so that nothing imports transfer_to_npu",
+            "no entry point was found in the project, so nothing imports transfer_to_npu",
             severity=Severity.WARNING,
             subject=TRANSFER,
-            advice="import torch_npu and `from torch_npu.contrib import transfer_to_npu` where the program begins, "
+            advice="import torch_npu and `from torch_npu.contrib import transfer_to_npu` at the start of the program, "
             "before the project's own modules",
         )
     if file.source.relative not in plan.entries or _imports_transfer(node):
@@ -133,9 +133,9 @@ def transfer_to_npu_not_imported(node: ast.Module, file: PythonFile) -> Iterator
     if edit is None:
         yield file.report(
             (0, 0),
-            "this program is started, and has no place at its top to import transfer_to_npu",
+            "this entry point has no place at its top to import transfer_to_npu",
             subject=TRANSFER,
-            advice="import it before anything of torch is used",
+            advice="import it before torch is used",
         )
         return
     yield file.report(

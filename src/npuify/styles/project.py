@@ -165,7 +165,7 @@ def _helper_name(code: Mapping[str, bytes], written: Mapping[str, bytes]) -> str
         name = NAMES[number] if number < len(NAMES) else f"{NAMES[0]}_{number}"
         if not any(name.encode() in raw for raw in code.values()) and not any(name in file for file in code):
             return name
-    raise NpuifyError("every name for the helper module is taken", advice=f"rename the project's {NAMES[0]}.py")
+    raise NpuifyError("all names for the helper module are taken", advice=f"rename the project's {NAMES[0]}.py")
 
 
 def _started_by_path(survey: Survey) -> frozenset[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.analysis.values import Kind
 from npuify.model import Safety, Severity
 from npuify.rules.registry import rule
-from npuify.source.types import TENSOR, infer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,9 +32,9 @@ _OPENS = frozenset(("open", "BytesIO", "Path", "PurePath", "get_local_path", "ca
     source="torch_npu/contrib/transfer_to_npu.py: _wrapper_cuda",
 )
 def path_with_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """``transfer_to_npu`` replaces "cuda" in every string that ``torch.load`` gets by position, also in a path.
+    """``transfer_to_npu`` replaces "cuda" in every positional string argument of ``torch.load``, even in a path.
 
-    Passed by keyword, the path stays as it is. Said where the project has such paths.
+    Passed by keyword, the path is unchanged. Reported where the project has such paths.
 
     Before::
 
@@ -68,10 +68,10 @@ def path_with_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         edits.append(file.edit(start, start, f"{parameter}="))
     yield file.report(
         path,
-        f"transfer_to_npu would make npu of cuda in the path that {name} gets by position",
+        f"transfer_to_npu would replace cuda with npu in the path that {name} gets by position",
         edits=edits if len(node.args) <= len(parameters) and not _parenthesised(path, file) else (),
         subject=name,
-        advice="pass the path by keyword, or open the file and pass that",
+        advice="pass the path by keyword, or pass an open file",
     )
 
 
@@ -131,14 +131,14 @@ def device_compared_as_a_whole(node: ast.Compare, file: PythonFile) -> Iterator[
         named = _cuda_device(other, file)
         if named is None:
             continue
-        sure = infer(said.value, file.source, file.scope(node)) == TENSOR and named in ast.walk(other)
+        sure = file.is_tensor(said.value) and named in ast.walk(other)
         start = file.source.start(named)
         text = file.code(named)
         editable = sure and text.count("cuda") == 1
         place = start + text.index("cuda") if "cuda" in text else start
         yield file.report(
             node,
-            "on an NPU no tensor's device is equal to torch.device('cuda'), which transfer_to_npu does not replace",
+            "on an NPU no tensor's device equals torch.device('cuda'), which transfer_to_npu does not replace",
             edits=[file.edit(place, place + 4, "npu")] if editable else (),
             subject="torch.device",
             advice="" if editable else 'compare the types: x.device.type in ("cuda", "npu")',
@@ -148,14 +148,11 @@ def device_compared_as_a_whole(node: ast.Compare, file: PythonFile) -> Iterator[
 
 def _cuda_device(node: ast.expr, file: PythonFile) -> ast.Constant | None:
     """The string in ``torch.device("cuda…")``, also where a name is bound to that call."""
-    if isinstance(node, ast.Name):
-        found = file.scope(node).lookup(node.id)
-        values = [binding.value for binding in found[1]] if found is not None else []
-        calls = [value for value in values if isinstance(value, ast.Call)]
-        return _cuda_device(calls[0], file) if len(values) == 1 and calls else None
-    if not isinstance(node, ast.Call) or file.qualname(node.func) != "torch.device" or not node.args:
+    made = file.values(node).sole
+    call = file.model.node_at(made.place) if made is not None and made.kind is Kind.DEVICE and made.place else None
+    if not isinstance(call, ast.Call) or not call.args:
         return None
-    first = node.args[0]
+    first = call.args[0]
     if isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value.startswith("cuda"):
         return first
     return None
@@ -171,7 +168,7 @@ def _cuda_device(node: ast.expr, file: PythonFile) -> ast.Constant | None:
     source="torch_npu/contrib/transfer_to_npu.py: _patch_has_triton",
 )
 def triton_detection(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """``transfer_to_npu`` makes torch say that triton is not there, also where triton-ascend is."""
+    """``transfer_to_npu`` makes torch report that Triton is unavailable, even where triton-ascend is installed."""
     if file.plan.style != "auto":
         return
     name = file.qualname(node.func) or ""
@@ -181,7 +178,7 @@ def triton_detection(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         return
     yield file.report(
         node,
-        f"transfer_to_npu makes {name}() answer no",
+        f"transfer_to_npu makes {name}() return False",
         subject=name,
-        advice="ask importlib.util.find_spec('triton') where triton-ascend is meant",
+        advice="use importlib.util.find_spec('triton') to detect triton-ascend",
     )

@@ -231,10 +231,10 @@ def test_toml(tmp_path: Path) -> None:
     ("content", "said"),
     [
         ("{", "is not JSON"),
-        ("[]", 'no object "rules"'),
-        ('{"rules": []}', 'no object "rules"'),
-        ('{"rules": {"Other": []}}', "'Other' is no kind of rule"),
-        ('{"rules": {"FuncNameModifyRule": {}}}', "must hold a list"),
+        ("[]", 'no top-level object "rules"'),
+        ('{"rules": []}', 'no top-level object "rules"'),
+        ('{"rules": {"Other": []}}', "'Other' is not a kind of rule"),
+        ('{"rules": {"FuncNameModifyRule": {}}}', "must be a list"),
         (
             '{"rules": {"FuncNameModifyRule": [{"old_name": "a", "new_name": "b"}, {"old_name": "a"}]}}',
             "FuncNameModifyRule 2: Object missing required field `new_name`",
@@ -243,7 +243,7 @@ def test_toml(tmp_path: Path) -> None:
             '{"rules": {"FuncNameModifyRule": [{"old_name": "a", "new_nmae": "b"}]}}',
             "FuncNameModifyRule 1: Object contains unknown field `new_nmae`",
         ),
-        ('{"rules": {"FuncNameModifyRule": [{"old_name": "a()", "new_name": "b"}]}}', "old_name 'a()' is no name"),
+        ('{"rules": {"FuncNameModifyRule": [{"old_name": "a()", "new_name": "b"}]}}', "old_name 'a()' is not a name"),
         ('{"rules": {"FuncNameModifyRule": [3]}}', "FuncNameModifyRule 1"),
         ('{"rules": {"ArgsModifyRule": [{"func_name": "f", "arg_new": "1"}]}}', "which argument is meant"),
         (
@@ -279,7 +279,7 @@ def test_mistakes_in_json_are_named(tmp_path: Path, content: str, said: str) -> 
     [
         ("[[fact", "is not TOML"),
         ("[[rule]]\nname = 'a'", "only [[fact]]"),
-        ("[[fact]]\nname = 'a'", "fact 1: says neither a replacement"),
+        ("[[fact]]\nname = 'a'", "fact 1: has neither a replacement"),
         ("[[fact]]\nname = 'a'\nreplacement = 'b'\n[[fact]]\nname = 'a b'\nreplacement = 'c'", "fact 2: name 'a b'"),
         ("[[fact]]\nname = 'a'\nreplacement = 'b'\nsafety = 'sure'", "Invalid enum value 'sure' - at `$.safety`"),
         ("[[fact]]\nname = 'a'\nmeaning = 'argument'\nvalue = '1'", "which argument is meant"),
@@ -297,8 +297,8 @@ def test_mistakes_in_toml_are_named(tmp_path: Path, content: str, said: str) -> 
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([("m.f", "m.f")], "fact 1: m.f is to become m.f, which changes nothing"),
-        ([("m.f", "m.f.g")], "fact 1: m.f.g holds m.f again"),
+        ([("m.f", "m.f")], "fact 1: m.f would become m.f, which changes nothing"),
+        ([("m.f", "m.f.g")], "fact 1: m.f.g contains m.f again"),
         ([("m.f", "m.g"), ("m.f", "m.h")], "fact 2: makes m.f m.h, but fact 1 makes it m.g"),
         ([("m.f", "m.g"), ("m.g", "m.f")], "fact 1: m.f becomes m.g, which fact 2 turns back into it"),
         ([("m.f", "m.g"), ("m.g", "m.h"), ("m.h", "m.f")], "fact 1: m.f becomes m.g, which fact 2, fact 3 turns back"),

@@ -112,7 +112,7 @@ def test_numpy_2_is_kept_from_torch_that_was_built_for_1() -> None:
 
 def test_step_over_a_pin_is_told() -> None:
     (found,) = findings("torch==1.11.0\n", name="requirements.txt")
-    assert "the project asks for torch==1.11.0" in found.message
+    assert "the project requires torch==1.11.0" in found.message
 
 
 def test_markers_go_with_what_is_added() -> None:
@@ -273,5 +273,5 @@ def test_a_python_without_torch_npu() -> None:
 
 def test_messages_are_sentences() -> None:
     messages = {one.subject: one.message for one in findings("xformers\ntorch-geometric\n", name="requirements.txt")}
-    assert messages["xformers"] == "xFormers has no NPU form"
-    assert messages["torch-geometric"] == "torch-geometric: Its layers in plain PyTorch work on NPUs; kept"
+    assert messages["xformers"] == "xFormers has no NPU version"
+    assert messages["torch-geometric"] == "torch-geometric: Its pure PyTorch layers work on NPUs; kept"

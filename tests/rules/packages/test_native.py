@@ -21,7 +21,7 @@ from npuify.report import render_scan
 from npuify.report.verdict import Level, judge
 from npuify.rules.operator_calls import CallSearch
 from npuify.rules.packages.extensions.builds import builds_in
-from npuify.source.native import read_native
+from npuify.source.native.reader import read_native
 
 from ...harness import RELEASE, findings, output
 
@@ -93,9 +93,7 @@ def test_calls_are_not_denied_where_the_module_has_no_known_name(tmp_path: Path)
     found = npuify.scan([tmp_path], Options(cache=False, jobs=1)).findings
     (one,) = [one for one in found if one.subject == "add"]
     assert one.severity is Severity.WARNING
-    assert one.message.endswith(
-        "; under which name Python loads it could not be told, so that its calls were not sought"
-    )
+    assert one.message.endswith("; the name under which Python loads it is unknown, so its calls were not searched for")
 
 
 # --- one file ---
@@ -485,8 +483,8 @@ ops = load_inline(name="inline_ops", cpp_sources=[head], cuda_sources=[code], fu
 ops.twice(torch.ones(3))
 """
     (found,) = (one for one in findings(text) if one.code == "NPU632")
-    assert "; total: threads work together through shared memory or warps (shared, warp), no call" in found.message
-    assert "; twice: each thread computes for itself" in found.message
+    assert "; total: threads cooperate through shared memory or warps (shared, warp), no call" in found.message
+    assert "; twice: each thread computes independently" in found.message
     assert "called in line 12" in found.message
     assert "plain:" not in found.message
 

@@ -131,4 +131,4 @@ def test_a_program_that_failed_does_not_agree(captures: dict[str, Path], tmp_pat
     first = compare(captures["gpt: "], b, allow=["same-device"]).first
     assert first is not None
     assert first.kind == "ended"
-    assert first.message == "B's program ended with code 1 in step 0; the other one's did not"
+    assert first.message == "B's program exited with code 1 in step 0; the other one's did not"

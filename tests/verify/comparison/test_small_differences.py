@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("numpy")
 
-from tools.verify_faults.zoo.rates import tried
+from tools.verify_faults.zoo import rates
 
 from npuify.verify.comparison.compare import compare
 from npuify.verify.comparison.limits import gradient_limit, module_limit
@@ -19,6 +19,7 @@ from npuify.verify.comparison.limits import gradient_limit, module_limit
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+    from subprocess import CompletedProcess
 
     from npuify.verify.comparison.result import Comparison
 
@@ -117,9 +118,15 @@ def test_devices_are_given_more_room_than_two_runs_on_cpus() -> None:
     assert module_limit("float32") == 2.0**-13
 
 
-def test_a_model_of_the_zoo() -> None:
+def test_a_model_of_the_zoo(
+    monkeypatch: pytest.MonkeyPatch,
+    forked: Callable[..., CompletedProcess[str]],
+    capture_all: Callable[..., dict[str, Path]],
+) -> None:
     """Choices that rounding turns raise no alarm; each planted fault is found at its module."""
-    outcomes = tried("mixture of experts")
+    monkeypatch.setattr(rates, "forked", forked)
+    monkeypatch.setattr(rates, "capture_all", capture_all)
+    outcomes = rates.tried("mixture of experts")
     wrong = [one for one in outcomes if one.result not in ("found", "quiet", "no effect", "too small")]
     assert not wrong
     assert sum(one.result == "found" for one in outcomes) >= 6

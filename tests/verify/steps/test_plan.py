@@ -135,7 +135,7 @@ def test_the_cause_of_a_failure_is_found_among_the_launcher_s_words(tmp_path: Pa
     assert ran.cause() == "AssertionError at assert accumulation % world == 0"
     assert ran.seen()[-1] == "AssertionError"
     quiet = run([sys.executable, "-c", "print('3 Errors: none'); raise SystemExit(3)"], tmp_path, tmp_path / "b.log")
-    assert (quiet.cause(), quiet.why(), quiet.seen()) == ("", "ended with code 3", ("3 Errors: none",))
+    assert (quiet.cause(), quiet.why(), quiet.seen()) == ("", "exited with code 3", ("3 Errors: none",))
 
 
 def test_a_processor_that_refuses_an_instruction_is_named(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_processor_that_refuses_an_instruction_is_named(tmp_path: Path) -> Non
     killed = run(
         [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGILL)"], tmp_path, tmp_path / "log"
     )
-    assert killed.why() == "was ended by signal 4"
+    assert killed.why() == "was killed by signal 4"
     assert "ONEDNN_MAX_CPU_ISA" in killed.advice()
     (tmp_path / "other").write_text("Signal 4 (SIGILL) received by PID 7\n")
     assert "ONEDNN_MAX_CPU_ISA" in Ran((), "", 1, 1.0, False, str(tmp_path / "other")).advice()

@@ -249,7 +249,7 @@ def test_a_program_gets_one_card_and_a_launcher_all(tmp_path: Path) -> None:
         ([step(), step()], Status.PASSED, "same parameters"),
         ([step(), step(norm=1.01)], Status.FAILED, "other values of w"),
         ([step()], Status.FAILED, "1 of 2 processes"),
-        ([], Status.FAILED, "ended with code"),
+        ([], Status.FAILED, "exited with code"),
     ],
 )
 def test_cards(tmp_path: Path, ranks: list[Any], status: Status, said: str) -> None:

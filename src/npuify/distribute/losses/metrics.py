@@ -12,13 +12,13 @@ from npuify.distribute.losses.known import Losses, is_number
 from npuify.distribute.losses.steadiness import unsteady_condition
 
 if TYPE_CHECKING:
-    from npuify.distribute.edits import Page
+    from npuify.distribute.edits import Draft
     from npuify.distribute.loops import Loops, Pass
     from npuify.distribute.losses.gradients import Gradients
     from npuify.distribute.program import Program, Unit
 
 
-def reduce_losses(program: Program, loops: Loops, gradients: Gradients, page: Page) -> None:
+def reduce_losses(program: Program, loops: Loops, gradients: Gradients, draft: Draft) -> None:
     """Replace ``loss.item()`` by the mean over the processes, and sums for accuracies by those of all processes."""
     losses = Losses(program, loops)
     seen: set[ast.AST] = set()
@@ -32,15 +32,15 @@ def reduce_losses(program: Program, loops: Loops, gradients: Gradients, page: Pa
             if tensor is None or loops.without_gradient(node, unit):
                 continue
             if losses.has(tensor, unit) or (_is_mean(tensor) and (region, unit) not in frames):
-                _reduce_one(node, tensor, unit, program, loops, page)
+                _reduce_one(node, tensor, unit, program, loops, draft)
     for region, unit in loops.training:
         for node in ast.walk(region):
             if isinstance(node, (ast.If, ast.While, ast.IfExp)) and not loops.without_gradient(node, unit):
-                _agree(node.test, unit, losses, loops, page)
+                _agree(node.test, unit, losses, loops, draft)
     for one in loops.passes:
         if one.trains and isinstance(one.node, ast.For):
-            _reduce_counts(one, losses, gradients, loops, page)
-            _count_all_samples(one, page)
+            _reduce_counts(one, losses, gradients, loops, draft)
+            _count_all_samples(one, draft)
 
 
 def _tensor_of_number(node: ast.Call, unit: Unit) -> ast.expr | None:
@@ -56,23 +56,24 @@ def _is_mean(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "mean"
 
 
-def _reduce_one(node: ast.Call, tensor: ast.expr, unit: Unit, program: Program, loops: Loops, page: Page) -> None:
+def _reduce_one(node: ast.Call, tensor: ast.expr, unit: Unit, program: Program, loops: Loops, draft: Draft) -> None:
     reason = unsteady_condition(node, unit, loops)
     if reason is not None:
-        page.left(
+        draft.left(
             "NPU358",
             unit,
             node,
-            f"{unit.source.code(node)} is of one process, and is asked for only where {reason}",
-            "where every process comes by, use npu_distributed.mean(value); it must not be called by some of them only",
+            f"{unit.source.code(node)} covers one process, and is only computed where {reason}",
+            "where every process gets here, use npu_distributed.mean(value); it must not be called by only some of "
+            "them",
         )
         return
     word = "total" if _summed_over_samples(node, unit, program) else "mean"
     code = unit.source.code(tensor)
     text = f"npu_distributed.mean({code})" if word == "mean" else f"npu_distributed.total({unit.source.code(node)})"
-    page.meet(unit, node)
+    draft.meet(unit, node)
     message = f"the {'mean' if word == 'mean' else 'sum'} over all processes"
-    page.done("NPU358", unit, node, message, [page.pencil(unit).replace(node, text)])
+    draft.done("NPU358", unit, node, message, [draft.editor(unit).replace(node, text)])
 
 
 def _summed_over_samples(node: ast.Call, unit: Unit, program: Program) -> bool:
@@ -94,7 +95,7 @@ def _summed_over_samples(node: ast.Call, unit: Unit, program: Program) -> bool:
     return False
 
 
-def _agree(test: ast.expr, unit: Unit, losses: Losses, loops: Loops, page: Page) -> None:
+def _agree(test: ast.expr, unit: Unit, losses: Losses, loops: Loops, draft: Draft) -> None:
     """Let a condition about a loss come out alike in all processes, since they would part ways otherwise."""
     for node in ast.walk(test):
         if not isinstance(node, (ast.Name, ast.Attribute)) or not losses.has(node, unit):
@@ -102,16 +103,16 @@ def _agree(test: ast.expr, unit: Unit, losses: Losses, loops: Loops, page: Page)
         parent = unit.source.parent(node)
         named = isinstance(parent, ast.Compare) and any(isinstance(one, (ast.Is, ast.IsNot)) for one in parent.ops)
         counted = isinstance(parent, ast.Call) and getattr(parent.func, "id", "") in ("isinstance", "len", "hasattr")
-        if named or counted or any(inside(node, one) for one in page.together):
+        if named or counted or any(inside(node, one) for one in draft.together):
             continue
         if unsteady_condition(test, unit, loops) is not None:
             continue
-        page.meet(unit, node)
-        edits = page.pencil(unit).around(node, "npu_distributed.agreed(")
-        page.done("NPU358", unit, node, "all processes take the same branch", edits)
+        draft.meet(unit, node)
+        edits = draft.editor(unit).around(node, "npu_distributed.agreed(")
+        draft.done("NPU358", unit, node, "all processes take the same branch", edits)
 
 
-def _reduce_at_once(name: str, one: Pass, loops: Loops, page: Page) -> bool:
+def _reduce_at_once(name: str, one: Pass, loops: Loops, draft: Draft) -> bool:
     """Add up over the processes what a loop adds to ``name`` in each step, where it is shown in the loop."""
     unit = one.unit
     added = [
@@ -128,13 +129,13 @@ def _reduce_at_once(name: str, one: Pass, loops: Loops, page: Page) -> bool:
     if not shown or any(unsteady_condition(node, unit, loops) is not None for node in added):
         return False
     for node in added:
-        page.meet(unit, node)
-        edits = page.pencil(unit).around(node.value, "npu_distributed.total(")
-        page.done("NPU358", unit, node, f"{name} is that of all processes", edits)
+        draft.meet(unit, node)
+        edits = draft.editor(unit).around(node.value, "npu_distributed.total(")
+        draft.done("NPU358", unit, node, f"{name} covers all processes", edits)
     return True
 
 
-def _reduce_counts(one: Pass, losses: Losses, gradients: Gradients, loops: Loops, page: Page) -> None:
+def _reduce_counts(one: Pass, losses: Losses, gradients: Gradients, loops: Loops, draft: Draft) -> None:
     """Numbers other than losses that a training loop adds up, such as right answers, become those of all processes.
 
     Not so what gradients come from.
@@ -159,7 +160,7 @@ def _reduce_counts(one: Pass, losses: Losses, gradients: Gradients, loops: Loops
         for node in ast.walk(one.frame)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.lineno > end
     }
-    at_once = {name for name in others if _reduce_at_once(name, one, loops, page)}
+    at_once = {name for name in others if _reduce_at_once(name, one, loops, draft)}
     names = [name for name in others if name in read and name not in at_once]
     if not names:
         return
@@ -170,14 +171,14 @@ def _reduce_counts(one: Pass, losses: Losses, gradients: Gradients, loops: Loops
     names += [name for name in with_loss if name in read and not _over_length(name, one)]
     text = f"{', '.join(names)} = npu_distributed.total({', '.join(names)})"
     try:
-        edit = page.pencil(unit).after(loop, text)
-        page.meet(unit, loop)
-        page.done("NPU358", unit, loop, f"{', '.join(names)} are those of all processes", [edit])
+        edit = draft.editor(unit).after(loop, text)
+        draft.meet(unit, loop)
+        draft.done("NPU358", unit, loop, f"{', '.join(names)} cover all processes", [edit])
     except Unprovable as problem:
-        page.left("NPU358", unit, loop, f"{', '.join(names)} are of one process", f"{problem.message}: {text}")
+        draft.left("NPU358", unit, loop, f"{', '.join(names)} cover one process", f"{problem.message}: {text}")
 
 
-def _count_all_samples(one: Pass, page: Page) -> None:
+def _count_all_samples(one: Pass, draft: Draft) -> None:
     """``print(step * len(batch))``, how far the epoch has come, is about the samples of all processes."""
     target = one.node.target if isinstance(one.node, ast.For) else None
     if one.data is None or not isinstance(target, ast.Tuple) or not isinstance(target.elts[0], ast.Name):
@@ -191,8 +192,8 @@ def _count_all_samples(one: Pass, page: Page) -> None:
         counts = any(isinstance(side, ast.Name) and side.id == number for side in sides)
         sizes = any(isinstance(side, ast.Call) and _length_of(side, batch) for side in sides)
         if counts and sizes and _is_said(node, one.unit):
-            edits = page.pencil(one.unit).around(node, "", " * npu_distributed.world_size()")
-            page.done("NPU358", one.unit, node, "the samples that all processes have had so far", edits)
+            edits = draft.editor(one.unit).around(node, "", " * npu_distributed.world_size()")
+            draft.done("NPU358", one.unit, node, "the samples that all processes have processed so far", edits)
 
 
 def _length_of(call: ast.Call, names: set[str]) -> bool:

@@ -10,14 +10,14 @@ from npuify.distribute.losses.known import terms_of
 from npuify.model import Severity
 
 if TYPE_CHECKING:
-    from npuify.distribute.edits import Page
+    from npuify.distribute.edits import Draft
     from npuify.distribute.loops import Loops
     from npuify.distribute.program import Program, Unit
 
 _HOPS = 6
 
 
-def add_up(program: Program, loops: Loops, page: Page, *, keep_global_batch: bool) -> None:
+def add_up(program: Program, loops: Loops, draft: Draft, *, keep_global_batch: bool) -> None:
     """Multiply summed losses by the number of processes, since gradients are averaged, where the global batch stays."""
     for call, unit in loops.backwards:
         assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
@@ -30,17 +30,17 @@ def add_up(program: Program, loops: Loops, page: Page, *, keep_global_batch: boo
         code = unit.source.code(value)
         if keep_global_batch:
             text = f"{code} * npu_distributed.world_size()"
-            edit = page.pencil(unit).replace(value, text if scaled else f"({text})")
-            message = f"{code} is a sum over the batch, and gradients are averaged over the processes"
-            page.done("NPU368", unit, call, message, [edit])
+            edit = draft.editor(unit).replace(value, text if scaled else f"({text})")
+            message = f"{code} is a sum over the batch, but gradients are averaged over the processes"
+            draft.done("NPU368", unit, call, message, [edit])
         else:
-            page.left(
+            draft.left(
                 "NPU368",
                 unit,
                 call,
                 f"{code} is a sum over the batch; its gradients, averaged over N cards, are those of one card's batch",
-                "this keeps the learning rate fitting; multiply the loss by npu_distributed.world_size() to have the "
-                "sum over all cards",
+                "this keeps the learning rate valid; multiply the loss by npu_distributed.world_size() to get the sum "
+                "over all cards",
                 Severity.INFO,
             )
 

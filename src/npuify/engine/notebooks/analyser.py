@@ -31,7 +31,7 @@ class _Notebooks:
         return notebook_findings(relative, text, job)
 
     def is_valid(self, relative: str, kind: str, data: bytes) -> bool:
-        from npuify.source.notebook import read_notebook
+        from npuify.source.notebook.cells import read_notebook
 
         try:
             read_notebook(data)

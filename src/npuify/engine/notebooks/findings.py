@@ -15,8 +15,8 @@ from npuify.project.kinds import kind_of_path
 from npuify.rules.environment.variables import Mention, Setting, judge_variables
 from npuify.rules.run import Result
 from npuify.rules.text_file import TextFile
-from npuify.source.magics import mask, without_automagic
-from npuify.source.notebook import Cell, CellText, Notebook, read_notebook
+from npuify.source.notebook.cells import Cell, CellText, Notebook, read_notebook
+from npuify.source.notebook.magics import mask, without_automagic
 from npuify.source.python import parses
 from npuify.source.text import Text
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from npuify.rules.job import Job
-    from npuify.source.magics import WrittenFile
+    from npuify.source.notebook.magics import WrittenFile
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _SETTING = re.compile(rb"(?P<name>[A-Za-z_]\w*)(?:[ \t]*(?P<sign>=)[ \t]*|[ \t]+)?(?P<value>.*?)[ \t]*\Z", re.DOTALL)

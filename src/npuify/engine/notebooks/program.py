@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from npuify.model import Edit
-    from npuify.source.magics import Masked
-    from npuify.source.notebook import CellText
+    from npuify.source.notebook.cells import CellText
+    from npuify.source.notebook.magics import Masked
 
 
 class Part(NamedTuple):

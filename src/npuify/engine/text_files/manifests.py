@@ -5,10 +5,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from npuify.analysis.device_names import DEVICE_NAME
 from npuify.engine.text_files.script import judge_script
 from npuify.model import Severity
-from npuify.rules.device_use import DEVICE_NAME
-from npuify.rules.environment.containers import CLUSTER, COMPOSE, CONTAINER_NEEDS, NVIDIA_PLACE, RUNNER, judge_image
+from npuify.rules.environment.containers import (
+    ASCEND_RUNTIME,
+    CLUSTER,
+    COMPOSE,
+    CONTAINER_NEEDS,
+    NVIDIA_PLACE,
+    NVIDIA_RUNTIME,
+    RUNNER,
+    given_to_container,
+    judge_image,
+)
 from npuify.rules.environment.options import counterpart, judge_pair, pairs
 from npuify.rules.environment.settings import DEVICE, judge_option
 from npuify.rules.environment.shell_commands import NVIDIA_COMMAND, judge_command
@@ -146,10 +156,10 @@ def _judge_request(value: Value, key: str, file: TextFile, seen: set[int], *, is
         file.report(
             COMPOSE,
             place,
-            "the container runtime nvidia is NVIDIA's; that for NPUs is called ascend",
+            NVIDIA_RUNTIME,
             edits=[(*place, "ascend")],
             subject="runtime",
-            advice="it has to be installed on the host, and takes the devices from ASCEND_VISIBLE_DEVICES",
+            advice=ASCEND_RUNTIME,
         )
     elif key == "driver" and value.text == "nvidia" and "devices" in value.path:
         file.report(
@@ -163,7 +173,7 @@ def _judge_request(value: Value, key: str, file: TextFile, seen: set[int], *, is
         file.report(
             COMPOSE if "services" in value.path else CLUSTER,
             place,
-            f"{match.group()} of the host, given to a container, is NVIDIA's",
+            given_to_container(match.group()),
             subject=match.group(),
             advice=CONTAINER_NEEDS,
         )

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from npuify.analysis.device_names import DEVICE_NAME
 from npuify.engine.text_files.embedded_python import is_python, judge_python
 from npuify.model import Safety, Severity
 from npuify.rules.backend_words import BACKEND_WORD
-from npuify.rules.device_use import DEVICE_NAME
 from npuify.rules.environment.batch_systems import judge_batch_options, judge_comment
 from npuify.rules.environment.options import (
     DEVICE,
     NCCL,
+    USE_UNKNOWN,
     counterpart,
     is_backend,
     judge_pair,
@@ -252,5 +253,5 @@ def _judge_values(script: Script, listed: list[Pair], file: TextFile) -> None:
             safety=Safety.SAFE if proven else Safety.REVIEW,
             severity=Severity.ERROR if proven else Severity.WARNING,
             subject="nccl" if backend else "cuda",
-            advice="" if proven else "how the variable is used cannot be told here",
+            advice="" if proven else USE_UNKNOWN,
         )

@@ -70,21 +70,23 @@ class AttentionCall:
         product = self.file.product
         if product is not None and not product.fused_attention:
             raise Refused(
-                f"{product.title} has no fused attention; torch.nn.functional.scaled_dot_product_attention computes it "
-                "operator by operator"
+                f"{product.title} has no fused attention; torch.nn.functional.scaled_dot_product_attention computes "
+                "attention operator by operator"
             )
 
     def bind(self, order: tuple[str, ...], by_keyword: set[str]) -> None:
         """Arguments by name; positions beyond ``order`` differ between releases of the library."""
         call = self.call
         if any(isinstance(arg, ast.Starred) for arg in call.args) or any(item.arg is None for item in call.keywords):
-            raise Refused("arguments are passed by * or **, so which ones cannot be seen")
+            raise Refused("arguments are passed by * or **, so they cannot be determined")
         if len(call.args) > len(order):
-            raise Refused(f"arguments behind {order[-1]} are passed by position, and mean other things by release")
+            raise Refused(
+                f"arguments after {order[-1]} are passed by position, and their meaning depends on the release"
+            )
         self.given = dict(zip(order, call.args, strict=False))
         for item in call.keywords:
             if item.arg is None or item.arg in self.given or item.arg not in {*order, *by_keyword}:
-                raise Refused(f"the argument {item.arg} is not one that is known")
+                raise Refused(f"the argument {item.arg} is unknown")
             self.given[item.arg] = item.value
         optional = ("dropout_p", "softmax_scale", "causal", "attn_bias", "p", "scale", "bias")
         missing = [name for name in order if name not in self.given and name not in optional]
@@ -92,7 +94,7 @@ class AttentionCall:
             raise Refused(f"the argument {missing[0]} is not passed")
         for node in ast.walk(call):
             if isinstance(node, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
-                raise Refused("an argument does more than give a value; assign it to a name first")
+                raise Refused("an argument has side effects; assign it to a name first")
 
     def text(self, name: str) -> str:
         node = self.given[name]
@@ -112,9 +114,7 @@ class AttentionCall:
                     return self.file.code(inner), {first: second, second: first}
             if method in _NO_DEVICE_CHANGE and plain and all(self._is_dtype(arg) for arg in node.args):
                 return self.shape_of(inner)
-        raise Refused(
-            "the shape of the queries is needed beside them; assign them to a name first, so that it can be asked"
-        )
+        raise Refused("the shape of the queries is needed as well; assign them to a name first")
 
     def _is_dtype(self, node: ast.expr) -> bool:
         name = self.file.qualname(node) or dotted_text(node) or ""
@@ -129,7 +129,7 @@ class AttentionCall:
         if self._is_number(node):
             return text
         if dotted_text(node) is None:
-            raise Refused(f"{name} may be None, which means another scale there; assign it to a name first")
+            raise Refused(f"{name} may be None, which means a different scale there; assign it to a name first")
         return f"{default} if {text} is None else {text}"
 
     def _is_number(self, node: ast.expr, hops: int = 3) -> bool:
@@ -186,11 +186,11 @@ class AttentionCall:
         if not file.release.has(operator) or not used <= known:
             raise Refused(f"torch_npu {file.release.torch_npu} has no {operator} that takes {', '.join(sorted(used))}")
         if any(isinstance(up, ast.JoinedStr) for up in file.ancestors(call)):
-            raise Refused("the call stands in an f-string")
+            raise Refused("the call is inside an f-string")
         text = laid_out(operator, arguments, behind, call, file)
         on_one_line = joined(operator, arguments, behind)
         if "#" in file.code(call):
-            raise Refused(f"the call holds a comment, so it was left; write {on_one_line}")
+            raise Refused(f"the call contains a comment, so it was left unchanged; write {on_one_line}")
         if not can_import_torch_npu(file):
             raise Refused(f"import torch_npu at the top of the file first; then write {on_one_line}")
         return Plan(text=text, conditions=tuple(self.conditions))

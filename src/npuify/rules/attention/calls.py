@@ -27,7 +27,7 @@ def plan_of(call: ast.Call, file: PythonFile) -> Plan | None:
             package = (name or "").split(".")[0]
             modules = file.project.modules
             if package in modules or any(name.endswith("flash_attn.flash_attn_interface") for name in modules):
-                raise Refused(f"the project has a {package} of its own, whose functions may be others")
+                raise Refused(f"the project has its own {package}, whose functions may differ")
             made = FlashCall(call, file).plan(form) if form is not None else XformersCall(call, file).plan()
         except Refused as reason:
             made = Plan(refusal=str(reason))

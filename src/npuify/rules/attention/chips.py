@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     source="op-plugin: ScaledDotProductAttentionKernelNpuOpApi.cpp asks for SoC 220 or newer",
 )
 def attention_without_fused_kernel(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """On the chip aimed at, scaled_dot_product_attention is computed operator by operator.
+    """On the target chip, scaled_dot_product_attention is computed operator by operator.
 
-    Its memory then grows with the square of the sequence. Reported once a file, and only with ``--soc``.
+    Its memory use then grows with the square of the sequence length. Reported once per file, and only with ``--soc``.
     """
     product = file.product
     if product is None or not _once("NPU509", file):
         return
     yield file.report(
         node,
-        f"{product.title} has no fused attention: memory grows with the square of the sequence length",
+        f"{product.title} has no fused attention: memory use grows with the square of the sequence length",
         subject="torch.nn.functional.scaled_dot_product_attention",
-        advice="plan for shorter sequences or smaller batches, or compute the queries in blocks",
+        advice="plan for shorter sequences or smaller batches, or process the queries in blocks",
     )

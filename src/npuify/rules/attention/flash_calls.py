@@ -22,7 +22,7 @@ _BEHIND_CAUSAL = {
 }
 _WITHOUT_EQUIVALENT = {
     "softcap": "softcap: npu_fusion_attention cannot cap the scores",
-    "return_attn_probs": "return_attn_probs: npu_fusion_attention does not give the probabilities",
+    "return_attn_probs": "return_attn_probs: npu_fusion_attention does not return the probabilities",
     "block_table": "block_table: a paged cache is for torch_npu.npu_fused_infer_attention_score",
 }
 
@@ -65,9 +65,9 @@ class FlashCall(AttentionCall):
         if slopes is None or is_off(slopes):
             return []
         if form.lengths:
-            raise Refused("alibi_slopes: for packed sequences the operator takes the bias of each one by one")
+            raise Refused("alibi_slopes: for packed sequences the operator takes a separate bias for each sequence")
         if self.file.source.name_target("torch", self.file.scope(self.call)) != "torch":
-            raise Refused("alibi_slopes: torch is not imported by its name, and the bias is made with it")
+            raise Refused("alibi_slopes: torch is not imported under its own name, and is needed to build the bias")
         queries = f"{shaped}.shape[{axes.get(1, 1)}]"
         keys = queries
         if len(form.tensors) > 1:
@@ -75,7 +75,7 @@ class FlashCall(AttentionCall):
             keys = f"{other}.shape[{turned.get(1, 1)}]"
         if not is_repeatable(slopes):
             raise Refused("alibi_slopes: assign the slopes to a name first")
-        self.conditions.append("the bias takes the memory of heads times queries times keys")
+        self.conditions.append("the bias takes heads times queries times keys of memory")
         rows = keys if keys == queries else f"{keys} - {queries}, {keys}"
         here, there = (f"torch.arange({span}, device={shaped}.device)" for span in (rows, keys))
         distance = f"{there} - {here}[:, None]"
@@ -90,7 +90,7 @@ class FlashCall(AttentionCall):
             raise Refused("causal is neither True nor False")
         left, right = self._window()
         if (left, right) != (-1, -1) and literal is None:
-            raise Refused("causal is only known when it runs, and changes what window_size means")
+            raise Refused("causal is only known at run time, and changes what window_size means")
         if literal:
             right = 0
         if (left, right) == (-1, -1) and literal is False:
@@ -104,14 +104,16 @@ class FlashCall(AttentionCall):
                 if isinstance(causal, (ast.IfExp, ast.Lambda, ast.NamedExpr)):
                     text = f"({text})"
                 if any(isinstance(item, (ast.Call, ast.Await, ast.NamedExpr)) for item in ast.walk(causal)):
-                    self.conditions.append("what causal= computes is computed twice, and must give the same")
+                    self.conditions.append(
+                        "the expression for causal= is evaluated twice, and must give the same result"
+                    )
                 # That a mode for causal masks may be given without a mask is said nowhere.
                 return [f"{mask} if {text} else None"], [f"sparse_mode={causal_mode} if {text} else 0"]
             return [mask], [f"sparse_mode={causal_mode}"]
         if not same_lengths:
             self.conditions.append("no sequence may have more queries than keys, since a query would see no key")
         if left < 0 or right < 0:
-            self.conditions.append("a band without an end on one side is not described for sparse_mode 4")
+            self.conditions.append("a band that is open on one side is not documented for sparse_mode 4")
         width = [
             f"pre_tockens={left if left >= 0 else UNLIMITED}",
             f"next_tockens={right if right >= 0 else UNLIMITED}",
@@ -130,4 +132,4 @@ class FlashCall(AttentionCall):
             else:
                 if isinstance(left, int) and isinstance(right, int) and min(left, right) >= -1:
                     return left, right
-        raise Refused("window_size is only known when it runs")
+        raise Refused("window_size is only known at run time")

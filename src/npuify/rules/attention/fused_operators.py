@@ -27,7 +27,7 @@ _SILU = ("torch.nn.functional.silu", "torch.nn.functional.swish")
     source="torch_npu/_op_plugin_docs.py: npu_rms_norm, npu_rotary_mul, npu_swiglu",
 )
 def fused_operator(node: ast.Call | ast.FunctionDef | ast.BinOp, file: PythonFile) -> Iterator[Diagnostic]:
-    """RMSNorm, rotary embeddings and SwiGLU written out step by step, each of which the NPU has as one operator."""
+    """RMSNorm, rotary embeddings or SwiGLU is written out step by step; the NPU has a single operator for each."""
     if isinstance(node, ast.Call):
         found = _rms_norm(node, file)
     elif isinstance(node, ast.FunctionDef):
@@ -37,7 +37,9 @@ def fused_operator(node: ast.Call | ast.FunctionDef | ast.BinOp, file: PythonFil
     if found is None or not file.release.has(found[0]):
         return
     operator, what, advice = found
-    yield file.report(node, f"{what} can run as one operator on the NPU, {operator}", subject=operator, advice=advice)
+    yield file.report(
+        node, f"{what} can run as a single operator on the NPU: {operator}", subject=operator, advice=advice
+    )
 
 
 def _rms_norm(node: ast.Call, file: PythonFile) -> tuple[str, str, str] | None:
@@ -51,8 +53,8 @@ def _rms_norm(node: ast.Call, file: PythonFile) -> tuple[str, str, str] | None:
         "torch_npu.npu_rms_norm",
         around.name,
         (
-            "torch_npu.npu_rms_norm(x, weight, epsilon=eps)[0]; a weight that is centred at zero "
-            "needs 1 added, and the epsilon is always given"
+            "torch_npu.npu_rms_norm(x, weight, epsilon=eps)[0]; a zero-centered weight needs 1 added, and epsilon "
+            "must always be passed"
         ),
     )
 
@@ -63,7 +65,7 @@ def _rotary(node: ast.FunctionDef) -> tuple[str, str, str] | None:
     return (
         "torch_npu.npu_rotary_mul",
         "x * cos + rotate_half(x) * sin",
-        "torch_npu.npu_rotary_mul(x, cos, sin) with four dimensions each, and cos and sin of the whole head dimension",
+        "torch_npu.npu_rotary_mul(x, cos, sin) with four dimensions each, and cos and sin of the full head dimension",
     )
 
 
@@ -75,7 +77,7 @@ def _swiglu(node: ast.BinOp, file: PythonFile) -> tuple[str, str, str] | None:
         "torch_npu.npu_swiglu",
         "silu(gate) * up",
         (
-            "torch_npu.npu_swiglu(x, dim=-1), where x holds the gate first: worth it where one linear layer "
-            "gives both; it needs an Atlas A2 or newer"
+            "torch_npu.npu_swiglu(x, dim=-1), where x contains the gate first: worthwhile where one linear layer "
+            "computes both; needs an Atlas A2 or newer"
         ),
     )

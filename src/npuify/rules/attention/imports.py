@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 _PACKAGES = ("flash_attn", "flash_attn_interface", "flash_attn_3", "xformers")
 _CATCHES = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
 _WAYS_OUT = {
-    "flash_attn.bert_padding": "its functions are plain torch: copy them into the project",
+    "flash_attn.bert_padding": "its functions are plain PyTorch: copy them into the project",
     "flash_attn.layers.rotary": "torch_npu.npu_rotary_mul(x, cos, sin) is the fused rotary embedding; its cos and sin "
-    "have the full head dimension, so repeat those of flash_attn",
+    "have the full head dimension, so repeat flash_attn's",
     "flash_attn.ops.rms_norm": "torch_npu.npu_rms_norm(x, gamma, epsilon=…)[0] is the fused RMSNorm",
     "flash_attn.ops.triton.layer_norm": "torch.nn.LayerNorm is fused on the NPU, and torch_npu.npu_rms_norm is RMSNorm",
     "flash_attn.ops.layer_norm": "torch.nn.LayerNorm is fused on the NPU",
     "flash_attn.ops.activations": "torch_npu.npu_swiglu(x) takes the gate and the rest as the halves of one tensor",
-    "flash_attn.losses": "torch.nn.CrossEntropyLoss stands for flash_attn's",
+    "flash_attn.losses": "torch.nn.CrossEntropyLoss replaces flash_attn's",
     "xformers.ops.swiglu": "torch_npu.npu_swiglu(x) takes the gate and the rest as the halves of one tensor",
     "xformers.ops.SwiGLU": "torch_npu.npu_swiglu(x) takes the gate and the rest as the halves of one tensor",
 }
-_KEPT = "import it only where it can be found, and take torch's scaled_dot_product_attention elsewhere"
+_KEPT = "import it only where it is installed, and use torch's scaled_dot_product_attention elsewhere"
 
 
 @rule(
@@ -48,7 +48,7 @@ _KEPT = "import it only where it can be found, and take torch's scaled_dot_produ
 def flash_attention_import(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     """flash_attn and xformers cannot be installed on Ascend, so that importing them fails.
 
-    An import whose calls were all rewritten is removed. One in ``try`` or ``if`` stays.
+    An import whose calls were all rewritten is removed; one inside ``try`` or ``if`` stays.
 
     Before::
 
@@ -72,10 +72,10 @@ def flash_attention_import(node: ast.Import | ast.ImportFrom, file: PythonFile) 
         if not _for_types(node, file):
             yield file.report(
                 node,
-                f"{package} is not there on Ascend, so that what the code does without it is what runs",
+                f"{package} is not available on Ascend, so the code's fallback runs",
                 severity=Severity.INFO,
                 subject=subject,
-                advice=_way_out(names) or "see that this way computes the same, and fast enough",
+                advice=_way_out(names) or "check that the fallback computes the same, and is fast enough",
             )
         return
     whole = isinstance(node, ast.ImportFrom) or len(names) == len(node.names)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 _SOURCE = "torch_npu/_op_plugin_docs.py: npu_fusion_attention; flash_attn's docstrings"
-_LIMITS = "it needs an Atlas A2 or newer, and float16, bfloat16 or float32"
+_LIMITS = "needs an Atlas A2 or newer, and float16, bfloat16 or float32"
 
 
 @rule("NPU501", "flash-attention", Safety.SAFE, words=FLASH_WORDS, source=_SOURCE)
@@ -28,10 +28,11 @@ def flash_attention(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """flash_attn needs NVIDIA GPUs; the NPU's fused attention is ``torch_npu.npu_fusion_attention``.
 
     Tensors keep their layout. The scale, which is 1.0 unless given, is passed; causal attention is aligned to the lower
-    right corner, as flash_attn does since 2.1, by ``sparse_mode=3`` with a triangular mask of 2048 by 2048; a window is
-    ``sparse_mode=4``. The mask is made at each call: make it once where that counts. ``alibi_slopes`` become a bias for
-    ``npu_fusion_attention_v2``. Arguments without an equivalent (softcap, return_attn_probs) and those that are only
-    known at run time are refused. The operator is documented for training; a cache for generation is another's work.
+    right corner, as in flash_attn since 2.1, by ``sparse_mode=3`` with a triangular mask of 2048 by 2048; a window is
+    ``sparse_mode=4``. The mask is created at each call: create it once where that matters. ``alibi_slopes`` become a
+    bias for ``npu_fusion_attention_v2``. Calls with arguments that have no equivalent (softcap, return_attn_probs), or
+    that are only known at run time, are not rewritten. The operator is documented for training; generation with a cache
+    needs another one.
 
     Before::
 
@@ -67,9 +68,9 @@ def flash_attention(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
 def flash_attention_varlen(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """flash_attn's attention over packed sequences is ``npu_fusion_attention`` with the layout ``TND``.
 
-    It takes the cumulative lengths as integers of the host, without the leading 0. Fetching them waits for the NPU:
-    where that counts, fetch them once a batch. A sequence must not leave a query without keys, so a causal mask is
-    proven only where queries and keys have the same lengths.
+    It takes the cumulative lengths as integers on the host, without the leading 0. Fetching them waits for the NPU:
+    where that matters, fetch them once per batch. No query may be left without keys, so a causal mask is proven only
+    where queries and keys have the same lengths.
 
     Before::
 
@@ -112,8 +113,8 @@ def flash_attention_varlen(node: ast.Call, file: PythonFile) -> Iterator[Diagnos
 def memory_efficient_attention(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """xformers' attention needs NVIDIA GPUs; its tensors with 4 dimensions have the layout ``BSND``.
 
-    A tensor as ``attn_bias`` is added after scaling, by ``npu_fusion_attention_v2`` with ``pse_type=0``; a mask of
-    diagonal blocks that is made in the call becomes packed sequences, the layout ``TND``.
+    A tensor as ``attn_bias`` is added after scaling, by ``npu_fusion_attention_v2`` with ``pse_type=0``; a
+    block-diagonal mask created in the call becomes packed sequences, with the layout ``TND``.
 
     Before::
 
@@ -155,20 +156,20 @@ def _rewritten(node: ast.Call, name: str, file: PythonFile) -> Iterator[Diagnost
         yield file.report(node, f"{message}; not rewritten: {plan.refusal}", subject=name, advice=_BY_HAND)
 
 
-_BY_HAND = "change the call by hand; the operator's documentation is that of torch_npu.npu_fusion_attention"
+_BY_HAND = "change the call by hand; see the documentation of torch_npu.npu_fusion_attention"
 _CACHE = "torch_npu.npu_fused_infer_attention_score"
 _NO_FORM = {
     "flash_attn_with_kvcache": f"attention with a cache for inference: {_CACHE} reads a cache that your code fills",
     "flash_attn_unpadded_func": "the flash_attn 1 form of flash_attn_varlen_func, causal from the upper left corner",
     "flash_attn_unpadded_qkvpacked_func": "the flash_attn 1 form of flash_attn_varlen_qkvpacked_func",
     "flash_attn_unpadded_kvpacked_func": "the flash_attn 1 form of flash_attn_varlen_kvpacked_func",
-    "_flash_attn_forward": "an internal function that also gives the log-sum-exp",
-    "_flash_attn_backward": "an internal function; npu_fusion_attention has its own gradient",
-    "_flash_attn_varlen_forward": "an internal function that also gives the log-sum-exp",
-    "_flash_attn_varlen_backward": "an internal function; npu_fusion_attention has its own gradient",
+    "_flash_attn_forward": "an internal function that also returns the log-sum-exp",
+    "_flash_attn_backward": "an internal function; npu_fusion_attention computes its own gradient",
+    "_flash_attn_varlen_forward": "an internal function that also returns the log-sum-exp",
+    "_flash_attn_varlen_backward": "an internal function; npu_fusion_attention computes its own gradient",
     "memory_efficient_attention_forward": "xformers' attention without gradient",
-    "memory_efficient_attention_forward_requires_grad": "it also gives the log-sum-exp",
-    "memory_efficient_attention_partial": "it also gives the log-sum-exp",
+    "memory_efficient_attention_forward_requires_grad": "it also returns the log-sum-exp",
+    "memory_efficient_attention_partial": "it also returns the log-sum-exp",
 }
 
 
@@ -180,11 +181,11 @@ _NO_FORM = {
     source=_SOURCE,
 )
 def attention_without_equivalent(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A function of flash_attn or xformers that no single call on the NPU stands for."""
+    """A function of flash_attn or xformers without a single counterpart on the NPU."""
     name = file.qualname(node.func) or ""
     package, _, last = name.rpartition(".")
     if package in ("flash_attn_interface", "flash_attn_3.flash_attn_interface", "flash_attn.cute"):
-        reason = "its arguments are those of another generation of flash_attn"
+        reason = "its arguments belong to another generation of flash_attn"
     elif last in _NO_FORM and package.split(".")[0] in ("flash_attn", "xformers"):
         reason = _NO_FORM[last]
     else:
@@ -208,12 +209,12 @@ def attention_without_equivalent(node: ast.Call, file: PythonFile) -> Iterator[D
     source="op-plugin: FusedSdpChoiceKernelNpuOpApi.cpp",
 )
 def attention_kernel_choice(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """``sdpa_kernel`` chooses among CUDA's kernels; on an NPU scaled_dot_product_attention chooses its own."""
+    """``sdpa_kernel`` selects among CUDA kernels; on an NPU, scaled_dot_product_attention selects its own."""
     if file.qualname(node.func) != "torch.nn.attention.sdpa_kernel":
         return
     yield file.report(
         node,
-        "the NPU chooses the kernel of scaled_dot_product_attention by itself, whatever is asked for here",
+        "the NPU selects the kernel of scaled_dot_product_attention itself, whatever is requested here",
         subject="torch.nn.attention.sdpa_kernel",
         advice="keep it, or remove it; a mask that is not bool, or float16 on a first-generation 910, is computed "
         "operator by operator",
@@ -234,7 +235,7 @@ _ADDITIVE = ("-inf", "torch.finfo", "NEG_INF")
     source="op-plugin: ScaledDotProductAttentionKernelNpuOpApi.cpp",
 )
 def additive_attention_mask(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """The NPU's fused attention takes a bool mask; with an additive one the attention is computed step by step."""
+    """The NPU's fused attention takes a bool mask; with an additive mask, attention is computed step by step."""
     if file.qualname(node.func) != "torch.nn.functional.scaled_dot_product_attention":
         return
     mask = next((item.value for item in node.keywords if item.arg == "attn_mask"), None)
@@ -248,9 +249,10 @@ def additive_attention_mask(node: ast.Call, file: PythonFile) -> Iterator[Diagno
         return
     yield file.report(
         node,
-        f"{mask.id} is an additive mask, with which the NPU computes attention operator by operator",
+        f"{mask.id} is an additive mask, for which the NPU computes attention operator by operator",
         subject="torch.nn.functional.scaled_dot_product_attention",
-        advice="pass a bool mask that is True where a key may be seen: less memory, and the fused kernel",
+        advice="pass a bool mask that is True where a key may be attended to: it takes less memory and uses the fused "
+        "kernel",
     )
 
 
@@ -267,10 +269,10 @@ _ATTENTION_NAME = re.compile(r"attn|attention|flash", re.IGNORECASE)
     source="triton-ascend's README; torch_npu/_op_plugin_docs.py: npu_fusion_attention",
 )
 def attention_kernel_in_triton(node: ast.FunctionDef, file: PythonFile) -> Iterator[Diagnostic]:
-    """Attention is written as Triton kernels, which NVIDIA's Triton compiles for GPUs only.
+    """Attention is written as Triton kernels, which upstream Triton compiles for GPUs only.
 
-    triton-ascend compiles them for Atlas A2 and A3, where a tile has to fit 192 KB. The NPU's own attention is one
-    operator. Reported once a file, by the first kernel whose name speaks of attention.
+    triton-ascend compiles them for Atlas A2 and A3, where a tile must fit in 192 KB. The NPU has attention as a single
+    operator. Reported once per file, at the first kernel named after attention.
     """
     if not _ATTENTION_NAME.search(node.name) or file.recall("NPU510"):
         return
@@ -280,10 +282,11 @@ def attention_kernel_in_triton(node: ast.FunctionDef, file: PythonFile) -> Itera
     file.remember("NPU510", True)
     yield file.report(
         node.decorator_list[0],
-        f"{node.name} is attention as a Triton kernel",
+        f"{node.name} implements attention as a Triton kernel",
         subject="triton.jit",
-        advice=f"call {OPERATOR} or torch.nn.functional.scaled_dot_product_attention instead; else install "
-        "triton-ascend, and choose tiles that fit its 192 KB and a grid of about as many programs as AI cores",
+        advice=f"call {OPERATOR} or torch.nn.functional.scaled_dot_product_attention instead; otherwise install "
+        "triton-ascend, and choose tiles that fit in its 192 KB and a grid of about as many programs as there are "
+        "AI cores",
     )
 
 
@@ -306,9 +309,9 @@ _FLEX_RELEASES = frozenset(("2.7.1.post11", "2.13.0", "2.14.0"))
     source="torch/nn/attention/flex_attention.py, _validate_device; torch_npu/utils/patch_flexattention.py",
 )
 def flex_attention(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """torch's flex_attention refuses devices that it does not know; some releases of torch_npu make it take an NPU.
+    """torch's flex_attention rejects devices it does not know; some releases of torch_npu make it accept an NPU.
 
-    Reported once a file.
+    Reported once per file.
     """
     if file.recall("NPU511"):
         return
@@ -317,9 +320,9 @@ def flex_attention(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     there = release in _FLEX_RELEASES
     yield file.report(
         node,
-        f"torch_npu {release} takes flex_attention; uncompiled, it holds the whole matrix of scores"
+        f"torch_npu {release} supports flex_attention; uncompiled, it materializes the full score matrix"
         if there
-        else f"flex_attention refuses tensors on an NPU with torch_npu {release}",
+        else f"flex_attention rejects NPU tensors with torch_npu {release}",
         severity=Severity.INFO if there else Severity.ERROR,
         subject="torch.nn.attention.flex_attention",
         advice="compile it with triton-ascend there"

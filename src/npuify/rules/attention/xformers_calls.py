@@ -6,7 +6,6 @@ import ast
 
 from npuify.rules.attention.call import AttentionCall, Plan, Refused
 from npuify.rules.attention.text import is_off, primary, triangle
-from npuify.source.types import TENSOR, infer
 
 _BLOCK_DIAGONAL = {
     "BlockDiagonalMask": 0,
@@ -23,7 +22,7 @@ class XformersCall(AttentionCall):
         self.check_product()
         self.bind(("query", "key", "value", "attn_bias", "p", "scale"), {"op", "output_dtype"})
         if "output_dtype" in self.given and not is_off(self.given["output_dtype"]):
-            raise Refused("output_dtype: npu_fusion_attention gives the type of its inputs")
+            raise Refused("output_dtype: npu_fusion_attention returns the type of its inputs")
         self.conditions.append("the tensors must have 4 dimensions: batch, length, heads, head dimension")
         shaped, axes = self.shape_of(self.given["query"])
         blocks = self._blocks()
@@ -40,7 +39,7 @@ class XformersCall(AttentionCall):
     def _tensor_bias(self) -> list[str]:
         """The argument for ``attn_bias`` where that is a tensor: xformers adds it after scaling."""
         node = self.given.get("attn_bias")
-        if node is None or infer(node, self.file.source, self.file.scope(self.call)) != TENSOR:
+        if node is None or not self.file.is_tensor(node):
             return []
         self.conditions.append("the bias must have the shape (batch or 1, heads, queries, keys), and no gradient")
         return [f"pse={self.text('attn_bias')}", "pse_type=0"]
@@ -58,9 +57,11 @@ class XformersCall(AttentionCall):
         given |= {item.arg: item.value for item in node.keywords if item.arg in ("q_seqlen", "kv_seqlen")}
         starred = any(isinstance(item, ast.Starred) for item in node.args)
         if starred or len(given) != len(node.args) + len(node.keywords) or "q_seqlen" not in given:
-            raise Refused("attn_bias: the lengths of its blocks are passed otherwise than as two lists")
+            raise Refused("attn_bias: the lengths of its blocks are not passed as two lists")
         if self.file.source.name_target("torch", self.file.scope(self.call)) != "torch":
-            raise Refused("attn_bias: torch is not imported by its name, and the ends of the blocks are made with it")
+            raise Refused(
+                "attn_bias: torch is not imported under its own name, and is needed to compute the ends of the blocks"
+            )
         queries = self.file.code(given["q_seqlen"])
         keys = given.get("kv_seqlen")
         return mode, queries, queries if keys is None or is_off(keys) else self.file.code(keys)
@@ -91,6 +92,6 @@ class XformersCall(AttentionCall):
             ):
                 return 2 if last == "LowerTriangularMask" else 3
         raise Refused(
-            "attn_bias: a proven form have None, the two triangular masks, a tensor, and a block-diagonal mask that is "
-            "made in the call by from_seqlens"
+            "attn_bias: only None, the two triangular masks, a tensor, and a block-diagonal mask created in the call "
+            "by from_seqlens can be rewritten"
         )

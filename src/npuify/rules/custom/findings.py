@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def _documentation(node: object, file: object) -> Iterator[object]:
-    """A rule of the user's own, from the file that ``--rules`` names.
+    """A custom rule from the file given with ``--rules``.
 
-    The file is npuify's TOML, or the JSON of the vendor's migration tool. Its edits are made without asking, unless the
-    row says otherwise.
+    The file is npuify's TOML, or the JSON of the vendor's migration tool. Its edits are safe, unless the row says
+    otherwise.
     """
     raise NotImplementedError("rules of the user are applied by their own module")
 
@@ -34,7 +34,7 @@ RULE = list_rule(
         Safety.SAFE,
         Severity.WARNING,
         Evidence.ASSUMED,
-        "the user's own file of rules",
+        "the user's own rules file",
         (),
         (),
         _documentation,
@@ -57,8 +57,8 @@ def custom_findings(
         raw: its bytes.
         rules: the rows; those whose word the file does not hold cost nothing.
         project: follows names into the project's other modules.
-        later: not the first look at this file in this run. Taking out an argument by its place is done at the first
-            look only: the next one would then stand there.
+        is_later_round: edits of this run were applied to the file already. Taking out an argument by its place is done
+            in the first round only: the next one would then stand there.
 
     Raises:
         SyntaxError, UnreadableText: as for :class:`npuify.source.python.PythonSource`.

@@ -103,9 +103,9 @@ def check_together(file: str, rules: Sequence[CustomRule]) -> None:
     for rule in renamed.values():
         new = rule.replacement
         if new == rule.name:
-            raise _wrong(file, rule.origin, f"{new} is to become {new}, which changes nothing")
+            raise _wrong(file, rule.origin, f"{new} would become {new}, which changes nothing")
         if rule.meaning in ("name", "module") and new.startswith(f"{rule.name}."):
-            raise _wrong(file, rule.origin, f"{new} holds {rule.name} again, so that it would be replaced for ever")
+            raise _wrong(file, rule.origin, f"{new} contains {rule.name} again, so it would be replaced forever")
         passed = [rule]
         while new in renamed and renamed[new] not in passed:
             passed.append(renamed[new])
@@ -128,7 +128,7 @@ def _json(path: Path, text: str) -> tuple[CustomRule, ...]:
         raise NpuifyError(f"is not JSON: {error}", advice=_HELP, file=str(path), line=line) from None
     tables = content.get("rules") if isinstance(content, dict) else None
     if not isinstance(tables, dict):
-        raise NpuifyError('has no object "rules" at its top', advice=_HELP, file=str(path))
+        raise NpuifyError('has no top-level object "rules"', advice=_HELP, file=str(path))
     makers: dict[str, Callable[[str, Any, str], CustomRule]] = {
         "ArgsModifyRule": _from_argument,
         "FuncNameModifyRule": _from_function,
@@ -138,10 +138,10 @@ def _json(path: Path, text: str) -> tuple[CustomRule, ...]:
     for kind, rows in tables.items():
         if kind not in makers:
             raise NpuifyError(
-                f"{kind!r} is no kind of rule", advice=f"there are {', '.join(sorted(makers))}", file=str(path)
+                f"{kind!r} is not a kind of rule", advice=f"there are {', '.join(sorted(makers))}", file=str(path)
             )
         if not isinstance(rows, list):
-            raise NpuifyError(f"{kind} must hold a list of rows", advice=_HELP, file=str(path))
+            raise NpuifyError(f"{kind} must be a list of rows", advice=_HELP, file=str(path))
         for number, row in enumerate(rows, start=1):
             if isinstance(row, dict) and "normal" not in (row.get("feature_switch") or ["normal"]):
                 # The vendor's tool leaves out rows that are switched on by its other options only.
@@ -183,7 +183,7 @@ def _from_argument(file: str, row: Any, origin: str) -> CustomRule:
     made = _converted(file, row, _Argument, origin)
     _check_name(file, origin, "func_name", made.func_name)
     if made.arg_idx < 0 and not made.arg_keyword:
-        raise _wrong(file, origin, "says neither arg_idx nor arg_keyword: which argument is meant?")
+        raise _wrong(file, origin, "has neither arg_idx nor arg_keyword: which argument is meant?")
     return _argument(
         file,
         origin,
@@ -209,7 +209,7 @@ def _toml(path: Path, text: str) -> tuple[CustomRule, ...]:
     unknown = sorted(set(content) - {"fact"})
     rows = content.get("fact", [])
     if unknown or not isinstance(rows, list):
-        raise NpuifyError(f"has {', '.join(unknown) or 'fact'}; it may hold only [[fact]] rows", file=str(path))
+        raise NpuifyError(f"has {', '.join(unknown) or 'fact'}; it may contain only [[fact]] rows", file=str(path))
     return tuple(_from_fact(str(path), row, f"fact {number}") for number, row in enumerate(rows, start=1))
 
 
@@ -224,7 +224,7 @@ def _from_fact(file: str, row: Any, origin: str) -> CustomRule:
             raise _wrong(file, origin, 'the meaning "argument" takes a value, not a replacement')
         _check_name(file, origin, "replacement", made.replacement)
     elif made.meaning != "argument" and not (made.message or made.advice):
-        raise _wrong(file, origin, "says neither a replacement, nor a message or an advice")
+        raise _wrong(file, origin, "has neither a replacement, nor a message or advice")
     base = CustomRule(
         origin=origin,
         meaning=made.meaning,
@@ -241,9 +241,9 @@ def _from_fact(file: str, row: Any, origin: str) -> CustomRule:
     if made.meaning != "argument":
         return base
     if made.index < 0 and not made.keyword:
-        raise _wrong(file, origin, "says neither index nor keyword: which argument is meant?")
+        raise _wrong(file, origin, "has neither index nor keyword: which argument is meant?")
     if made.remove == bool(made.value):
-        raise _wrong(file, origin, "says either a value or remove = true")
+        raise _wrong(file, origin, "needs either a value or remove = true")
     return _argument(
         file, origin, made.name, made.index, made.keyword, made.value, tuple(made.unless), base, message=made.message
     )
@@ -274,7 +274,7 @@ def _argument(
         try:
             re.compile(pattern)
         except re.error as error:
-            raise _wrong(file, origin, f"the pattern {pattern!r} cannot be read: {error}") from None
+            raise _wrong(file, origin, f"the pattern {pattern!r} is invalid: {error}") from None
     which = f"argument {index}" if index >= 0 else f"the argument {keyword}"
     done = f"becomes {value}" if value else "goes"
     return msgspec.structs.replace(
@@ -296,7 +296,7 @@ def _converted(file: str, row: Any, kind: type[Any], origin: str) -> Any:
 
 def _check_name(file: str, origin: str, key: str, name: str) -> None:
     if not _DOTTED.fullmatch(name):
-        raise _wrong(file, origin, f"{key} {name!r} is no name, such as function or package.module.function")
+        raise _wrong(file, origin, f"{key} {name!r} is not a name such as function or package.module.function")
 
 
 def _wrong(file: str, origin: str, what: str) -> NpuifyError:

@@ -26,9 +26,10 @@ _ROOTS = ("torch.backends.cudnn", "torch.backends.cuda")
     names=("torch.backends",),
 )
 def cuda_backend_switch(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
-    """``torch.backends.cudnn`` and ``torch.backends.cuda`` do not steer an NPU.
+    """``torch.backends.cudnn`` and ``torch.backends.cuda`` have no effect on an NPU.
 
-    Setting them does no harm, so the code stays as it is; where the NPU has a switch of its own, the finding names it.
+    Setting them is harmless, so the code is left unchanged; where the NPU has an equivalent switch, the finding names
+    it.
     """
     name = file.qualname(node)
     if name is None or not name.startswith(_ROOTS):
@@ -42,7 +43,7 @@ def cuda_backend_switch(node: ast.Attribute, file: PythonFile) -> Iterator[Diagn
     meaning = counterpart.meaning
     if meaning is None:
         asked = isinstance(parent, ast.Call) and parent.func is node
-        said = "answers for CUDA, not for the NPU" if asked else "has no effect on an NPU"
+        said = "reports on CUDA, not on the NPU" if asked else "has no effect on an NPU"
         message, severity, advice = f"{name} {said}", Severity.INFO, ""
     else:
         message, severity, advice = f"{name}: {meaning.message}", meaning.severity, meaning.advice

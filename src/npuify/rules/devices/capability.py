@@ -6,9 +6,9 @@ import ast
 import operator
 from typing import TYPE_CHECKING, Any
 
+from npuify.analysis.values import Kind
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
-from npuify.source.types import assigned_to_self
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ _COMPARISONS: dict[type[ast.cmpop], Any] = {
     ast.NotEq: operator.ne,
 }
 _NO_CAPABILITY = (0, 0)
-_ADVICE = "ask for the feature itself (torch.npu.is_bf16_supported()), or choose the branch for the NPU by hand"
+_ADVICE = "query the feature itself (torch.npu.is_bf16_supported()), or choose the NPU's branch by hand"
 
 
 @rule(
@@ -39,8 +39,8 @@ _ADVICE = "ask for the feature itself (torch.npu.is_bf16_supported()), or choose
 def capability_gate(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """``get_device_capability()`` is None on an NPU, so comparing or unpacking it fails.
 
-    The call gets ``or (0, 0)``: the program takes the branch that it has for the oldest GPUs, which asks least of the
-    device. The finding says what each gate chooses then. Setting ``TORCH_NPU_DEVICE_CAPABILITY`` still works.
+    ``or (0, 0)`` is appended, so that the program takes its branch for the oldest GPUs, which requires the least of the
+    device. The finding says what each check then chooses. Setting ``TORCH_NPU_DEVICE_CAPABILITY`` still works.
 
     Before::
 
@@ -65,10 +65,10 @@ def capability_gate(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     parent = file.parent(node)
     if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.Or):
         chosen = _gate_value(parent, file)
-        tail = f"; this gate is {chosen}" if chosen is not None else ""
+        tail = f"; this check is {chosen}" if chosen is not None else ""
         yield file.report(
             node,
-            f"get_device_capability() is None on the NPU, so (0, 0) counts here{tail}",
+            f"get_device_capability() is None on the NPU, so (0, 0) is used here{tail}",
             severity=Severity.WARNING,
             subject="torch.cuda.get_device_capability",
             advice=_ADVICE,
@@ -79,7 +79,7 @@ def capability_gate(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     if isinstance(parent, ast.Call) and parent.func is not node and _word(parent.func) in _PRINTS:
         return
     chosen = _gate_value(node, file)
-    tail = f"; this gate is then {chosen}" if chosen is not None else ""
+    tail = f"; this check is then {chosen}" if chosen is not None else ""
     bare = isinstance(parent, (ast.Assign, ast.Return, ast.NamedExpr, ast.keyword))
     end = file.source.end(node)
     if bare:
@@ -124,9 +124,9 @@ _PROPERTY_DEFAULTS = {"major": "0", "minor": "0", "multi_processor_count": "1", 
 
 @rule("NPU131", "device-property", Safety.SAFE, Severity.ERROR, words=("get_device_properties",))
 def device_property(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
-    """``get_device_properties()`` of an NPU has no ``major``, ``minor`` and other properties of CUDA, or None for them.
+    """``get_device_properties()`` of an NPU lacks ``major``, ``minor`` and other CUDA properties, or has None for them.
 
-    Which of the two depends on the release. With 0 in their place the program takes the branch for the oldest GPUs.
+    Which of the two depends on the release. With 0 instead, the program takes its branch for the oldest GPUs.
 
     Before::
 
@@ -163,7 +163,7 @@ def device_property(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnosti
         ]
     yield file.report(
         node,
-        f"properties of an NPU have no {node.attr}, or None for it",
+        f"an NPU's properties lack {node.attr}, or have None for it",
         edits=edits,
         safety=safety,
         subject="torch.cuda.get_device_properties",
@@ -172,32 +172,20 @@ def device_property(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnosti
 
 
 def _is_properties(node: ast.expr, file: PythonFile) -> bool:
-    if isinstance(node, ast.Call):
-        return (file.qualname(node.func) or "") in (
-            "torch.cuda.get_device_properties",
-            "torch.npu.get_device_properties",
-            "torch_npu.npu.get_device_properties",
-        )
-    if isinstance(node, ast.Attribute):
-        return any(_is_properties(value, file) for value in assigned_to_self(node, file.source, file.scope(node)))
-    if isinstance(node, ast.Name):
-        found = file.scope(node).lookup(node.id)
-        return found is not None and any(
-            isinstance(binding.value, ast.Call) and _is_properties(binding.value, file) for binding in found[1]
-        )
-    return False
+    made = file.values(node).of_kind(Kind.TORCH_OBJECT)
+    return any(value.name.endswith(".get_device_properties") for value in made)
 
 
 @rule("NPU133", "device-property-unknown", Safety.MANUAL, Severity.WARNING, words=("get_device_properties",))
 def device_property_unknown(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """``getattr(properties, "major", None) or 0`` is 0 on an NPU: the program takes the branch for the oldest GPUs."""
+    """``getattr(properties, "major", None) or 0`` is 0 on an NPU: the program takes its branch for the oldest GPUs."""
     if not isinstance(node.func, ast.Name) or node.func.id != "getattr" or len(node.args) != 3:
         return
     word = node.args[1]
     if isinstance(word, ast.Constant) and word.value in ("major", "minor") and _is_properties(node.args[0], file):
         yield file.report(
             node,
-            f"properties of an NPU have no {word.value}, so the default counts here",
+            f"an NPU's properties have no {word.value}, so the default is used here",
             subject="torch.cuda.get_device_properties",
             advice=_ADVICE,
         )
@@ -213,9 +201,9 @@ def device_property_unknown(node: ast.Call, file: PythonFile) -> Iterator[Diagno
     evidence=Evidence.PACKAGE,
 )
 def cuda_version(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
-    """``torch.version.cuda`` is None in a torch built without CUDA, which is the torch that torch_npu extends.
+    """``torch.version.cuda`` is None in a torch built without CUDA, which is what torch_npu extends.
 
-    A gate on it takes the branch for machines without a GPU, and code that parses it as a version fails.
+    A check of it takes the branch for machines without a GPU, and code that parses it as a version fails.
     """
     if file.qualname(node) != "torch.version.cuda" or not isinstance(node.ctx, ast.Load):
         return
@@ -230,7 +218,7 @@ def cuda_version(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
         "torch.version.cuda is None on the NPU" + ("; parsing it fails" if parsed else ""),
         severity=Severity.ERROR if parsed else Severity.WARNING if _tested(node, file) else Severity.INFO,
         subject="torch.version.cuda",
-        advice="guard it with `is not None`; what the NPU can do is asked by torch.npu functions",
+        advice="guard it with `is not None`; use torch.npu functions to query what the NPU supports",
     )
 
 

@@ -6,9 +6,9 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.analysis.devices import device_table_entry
 from npuify.model import Safety, Severity
 from npuify.rules.cuda_builds import opens_cuda_build
-from npuify.rules.device_use import Use, device_table_entry, looked_up_by_device, use_of
 from npuify.rules.lightning import asked_of_lightning
 from npuify.rules.registry import rule
 from npuify.rules.renaming import replace_in_literal
@@ -49,10 +49,10 @@ def _edit(node: ast.expr, file: PythonFile) -> Edit | None:
 def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> Iterator[Diagnostic]:
     """A device string names a CUDA device.
 
-    It is edited where it reaches a device: an argument of a torch call, ``.to``, ``device=``, ``map_location``, a
+    It is edited where it is used as a device: an argument of a torch call, ``.to``, ``device=``, ``map_location``, a
     comparison with a device's type, the default or choices of an option that is used as a device, and where it is built
-    by f-string, ``%``, ``format`` or concatenation. It is never edited in paths, messages and keys. Where its use
-    cannot be told, the edit needs a look.
+    with an f-string, ``%``, ``format`` or concatenation. It is never edited in paths, messages and keys. Where its use
+    is unclear, the edit needs review.
 
     Before::
 
@@ -77,10 +77,12 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
         return
     if isinstance(parent, ast.Compare) and opens_cuda_build(parent, file):
         return
-    use = use_of(node, file)
-    if use is Use.OTHER or device_table_entry(node, file):
+    if device_table_entry(node, file.model):
         return
-    if use is Use.DEVICE_KEY and isinstance(parent, ast.Dict):
+    uses = file.uses(node)
+    if uses.is_no_device:
+        return
+    if isinstance(parent, ast.Dict) and node in parent.keys and not uses.reaches_device:
         yield from _keyed_table(node, parent, file)
         return
     edit = _edit(node, file)
@@ -92,7 +94,7 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
             subject="cuda",
             advice="write the NPU's name here",
         )
-    elif use is Use.DEVICE or shape == "indexed":
+    elif uses.reaches_device or shape == "indexed":
         yield file.report(
             node,
             f"{text} names a CUDA device",
@@ -103,12 +105,12 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
     else:
         yield file.report(
             node,
-            f"{text} may name a CUDA device; how it is used cannot be told here",
+            f"{text} may name a CUDA device; its use cannot be determined here",
             edits=[edit],
             safety=Safety.REVIEW,
             severity=Severity.WARNING,
             subject="cuda",
-            advice='change it to "npu" if it reaches a device',
+            advice='change it to "npu" if it is used as a device',
             needs_torch_npu=_is_used_here(node, file),
         )
 
@@ -129,7 +131,7 @@ def _keyed_table(node: ast.expr, table: ast.Dict, file: PythonFile) -> Iterator[
     """A dict whose keys are device types: its entry for cuda becomes one for npu, key and value together."""
     if "npu" in [key.value for key in table.keys if isinstance(key, ast.Constant)]:
         return
-    by_device = looked_up_by_device(table, file)
+    by_device = file.looked_up_by_device(table)
     edit = _edit(node, file)
     edits = [edit] if edit else []
     value = table.values[table.keys.index(node)]
@@ -145,9 +147,7 @@ def _keyed_table(node: ast.expr, table: ast.Dict, file: PythonFile) -> Iterator[
         safety=Safety.SAFE if by_device else Safety.REVIEW,
         severity=Severity.ERROR if by_device else Severity.WARNING,
         subject="cuda",
-        advice=""
-        if by_device
-        else "change the entry, or add one for npu, if the table is looked up with a device's type",
+        advice="" if by_device else "change the entry, or add one for npu, if the table is indexed by device type",
     )
 
 
@@ -157,10 +157,10 @@ def _keyed_table(node: ast.expr, table: ast.Dict, file: PythonFile) -> Iterator[
     Safety.MANUAL,
     Severity.INFO,
     words=("map_location={", "map_location = {"),
-    source="torch.serialization: storages are tagged with the device that they were saved on",
+    source="torch.serialization: storages are tagged with the device they were saved on",
 )
 def checkpoint_saved_on_cuda(node: ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
-    """A ``map_location`` table maps device tags, and checkpoints that were saved on CUDA carry tags of CUDA."""
+    """A ``map_location`` table maps device tags, and checkpoints saved on CUDA carry CUDA tags."""
     if node.arg != "map_location":
         return
     table = node.value
@@ -171,7 +171,7 @@ def checkpoint_saved_on_cuda(node: ast.keyword, file: PythonFile) -> Iterator[Di
     if isinstance(table, ast.Dict):
         yield file.report(
             node.value,
-            "this table maps the tags of checkpoints that are saved on NPUs; those saved on CUDA carry other tags",
+            "this table maps the tags of checkpoints saved on NPUs; those saved on CUDA carry other tags",
             subject="torch.load",
-            advice="load checkpoints that were saved on CUDA with map_location='cpu'",
+            advice="load checkpoints saved on CUDA with map_location='cpu'",
         )

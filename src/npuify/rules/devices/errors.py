@@ -33,7 +33,7 @@ def _is_tested(node: ast.Constant, file: PythonFile) -> bool:
 def oom_message(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     """The text of an out-of-memory error says "NPU out of memory" on an NPU.
 
-    A text that only asks for "out of memory" fits both, and stays. Only strings that are searched for are edited, not
+    A check for "out of memory" alone matches both, and stays. Only strings that are searched for are edited, not
     messages that the program prints itself.
 
     Before::
@@ -72,10 +72,10 @@ def oom_message(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     Severity.WARNING,
     words=("cuda error", "cublas", "cudnn error", "cudnn_status", "device-side assert", "nccl error"),
     evidence=Evidence.ASSUMED,
-    source="texts of torch's CUDA errors; an NPU's errors come from CANN with other texts",
+    source="torch's CUDA error messages; an NPU's errors come from CANN and read differently",
 )
 def cuda_error_message(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
-    """The program looks for the text of a CUDA error, which an NPU never raises."""
+    """The program checks for the text of a CUDA error, which an NPU never raises."""
     if not isinstance(node.value, str) or not _is_tested(node, file) or "out of memory" in node.value.lower():
         return
     lowered = node.value.lower()
@@ -83,7 +83,7 @@ def cuda_error_message(node: ast.Constant, file: PythonFile) -> Iterator[Diagnos
     if any(word in lowered for word in words):
         yield file.report(
             node,
-            f"no error of an NPU holds the text {node.value!r}, so this branch is never taken",
+            f"no NPU error contains the text {node.value!r}, so this branch is never taken",
             subject=node.value,
-            advice="look for the NPU's own error, or catch the exception by its type",
+            advice="check for the NPU's own error, or catch the exception by its type",
         )

@@ -76,7 +76,9 @@ def cuda_from_import(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnos
         subject=subjects[0],
         evidence=counterpart.evidence,
         source=counterpart.source,
-        advice="" if edits else "import these names from torch_npu.npu; the statement holds comments, so it was left",
+        advice=""
+        if edits
+        else "import these names from torch_npu.npu; the statement contains comments, so it was left unchanged",
     )
 
 
@@ -117,7 +119,7 @@ def _indentation(node: ast.stmt, file: PythonFile) -> str | None:
 
 @rule("NPU107", "cuda-import", Safety.SAFE, words=("cuda",))
 def cuda_import(node: ast.Import, file: PythonFile) -> Iterator[Diagnostic]:
-    """``import torch.cuda`` imports a module that is ``torch_npu.npu`` on Ascend.
+    """``import torch.cuda`` imports a module whose counterpart on Ascend is ``torch_npu.npu``.
 
     Before::
 
@@ -142,7 +144,7 @@ def cuda_import(node: ast.Import, file: PythonFile) -> Iterator[Diagnostic]:
                 alias,
                 f"torch_npu {file.release.torch_npu} has no counterpart of the module {alias.name}",
                 subject=alias.name,
-                advice="import it only where CUDA is there",
+                advice="import it only where CUDA is available",
             )
             continue
         if alias.asname:
@@ -182,8 +184,8 @@ def _binds_torch_otherwise(alias: ast.alias, file: PythonFile) -> bool:
 def torch_npu_not_imported(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """NPU names exist only after ``import torch_npu``.
 
-    It is added once, at module level, after the first import of torch, and only to files whose migrated code needs it.
-    From torch 2.5 on, torch loads torch_npu by itself; the import makes it explicit and works for all releases.
+    The import is added once, at module level, after the first import of torch, and only to files whose migrated code
+    needs it. From torch 2.5 on, torch loads torch_npu automatically; an explicit import works with all releases.
 
     Before::
 
@@ -206,7 +208,7 @@ def torch_npu_not_imported(node: ast.Module, file: PythonFile) -> Iterator[Diagn
             (0, 0),
             "NPU names are used here, but torch is only imported inside functions or conditions",
             severity=None if file.release.torch.startswith(_NO_AUTOLOAD) else Severity.INFO,
-            advice="import torch_npu once, before the first use; from torch 2.5 on torch does it by itself",
+            advice="import torch_npu once, before the first use; from torch 2.5 on, torch does so automatically",
         )
         return
     newline = file.source.text.newline

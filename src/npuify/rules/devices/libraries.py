@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     source="ONNX Runtime's documentation of its CANN execution provider",
 )
 def onnxruntime_cuda_provider(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
-    """ONNX Runtime reaches an NPU by its CANN provider, which needs a build of it that has one.
+    """ONNX Runtime uses an NPU through its CANN provider, which needs a build with CANN.
 
     Before::
 
@@ -44,7 +44,7 @@ def onnxruntime_cuda_provider(node: ast.Constant, file: PythonFile) -> Iterator[
         "ONNX Runtime's provider for an NPU is CANNExecutionProvider",
         edits=[edit] if edit else (),
         subject="CUDAExecutionProvider",
-        advice="install a build of onnxruntime with CANN; provider options of CUDA do not carry over",
+        advice="install a build of onnxruntime with CANN; CUDA provider options do not carry over",
     )
 
 
@@ -83,7 +83,7 @@ def cuda_dispatch_key(node: ast.Constant, file: PythonFile) -> Iterator[Diagnost
         "the NPU's dispatch key is PrivateUse1",
         edits=[edit] if edit else (),
         subject="torch.library.impl",
-        advice="the kernel itself must run on an NPU, too",
+        advice="the kernel itself must also run on an NPU",
     )
 
 
@@ -94,12 +94,12 @@ def cuda_dispatch_key(node: ast.Constant, file: PythonFile) -> Iterator[Diagnost
     Severity.WARNING,
     words=(),
     evidence=Evidence.ASSUMED,
-    source="the program asks whether it runs on an NPU",
+    source="the program checks whether it runs on an NPU",
 )
 def npu_supported_already(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
-    """The program supports the NPU beside CUDA by itself; turning its CUDA side into a second NPU side would break it.
+    """The program already supports the NPU alongside CUDA; turning its CUDA path into a second NPU path would break it.
 
-    Every edit is then one to look at first, and is made with ``--unsafe`` only.
+    Every edit then needs review, and is only made with ``--unsafe``.
     """
     supporting = file.project.supports_npu
     if not supporting or supporting[0] != file.source.relative:
@@ -109,7 +109,7 @@ def npu_supported_already(node: ast.Module, file: PythonFile) -> Iterator[Diagno
         more = f", in {len(supporting)} files" if len(supporting) > 1 else ""
         yield file.report(
             match.span(),
-            f"this program asks for an NPU itself{more}: it may support the NPU already",
+            f"this program checks for an NPU itself{more}: it may already support the NPU",
             subject="torch_npu",
-            advice="run it as it is on the NPU first; migrate what is missing with --unsafe, and look at each edit",
+            advice="run it unchanged on the NPU first; migrate what is missing with --unsafe, and review each edit",
         )

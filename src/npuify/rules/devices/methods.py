@@ -5,21 +5,26 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.analysis.engine import Reach
+from npuify.analysis.values import MODELS, STRINGS, Kind
 from npuify.model import Safety, Severity
 from npuify.rules.cuda_builds import opens_cuda_build
 from npuify.rules.registry import rule
-from npuify.source.types import MODULE, OTHER, TENSOR, infer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from npuify.analysis.values import Value
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
 _KNOWN = ("torch.Tensor.", "torch.nn.Module.", "torch.nn.modules.module.Module.")
 
 
-def _receiver(node: ast.Attribute, file: PythonFile) -> tuple[Safety | None, str]:
+Verdict = tuple[Safety | None, str]
+
+
+def _receiver(node: ast.Attribute, file: PythonFile) -> Verdict:
     """How sure it is that ``node.value`` is a torch object: a safety, or None where it is known not to be; and why."""
     name = file.qualname(node)
     if name is not None:
@@ -28,17 +33,13 @@ def _receiver(node: ast.Attribute, file: PythonFile) -> tuple[Safety | None, str
         base = file.qualname(node.value) or ""
         if not base.startswith("torch.") or base == "torch":
             if _project_object(base, file):
-                return _of_class(_class_of_object(base, file), node.attr, file)
+                return _of_module_level(node, file)
             return None, ""
-    kind = infer(node.value, file.source, file.scope(node))
-    if kind in (TENSOR, MODULE):
-        return Safety.SAFE, ""
-    if kind == OTHER:
-        return None, ""
-    if kind is not None:
-        return _of_class(kind, node.attr, file)
     if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name) and node.value.func.id == "super":
         return (None, "") if _inside_override(node, file) else (Safety.SAFE, "")
+    verdicts = {_of_value(value, node.attr, file) for value in file.values(node.value) if value.kind is not Kind.NONE}
+    if len(verdicts) == 1 and _UNTOLD not in verdicts:
+        return verdicts.pop()
     # Every torch module and tensor has the NPU's name as well, so a class of that kind does not make it uncertain.
     called = _is_called(node, file)
     own = [
@@ -49,7 +50,7 @@ def _receiver(node: ast.Attribute, file: PythonFile) -> tuple[Safety | None, str
     if not own:
         return Safety.SAFE, ""
     named = ", ".join(sorted({item.qualified.rpartition(".")[2] for item in own})[:3])
-    return Safety.REVIEW, f"; {named} of this project has a {node.attr} of its own, and the object's type is not known"
+    return Safety.REVIEW, f"; this project's {named} defines its own {node.attr}, and the object's type is unknown"
 
 
 def _is_called(node: ast.Attribute, file: PythonFile) -> bool:
@@ -68,25 +69,25 @@ def _project_object(name: str, file: PythonFile) -> bool:
     return bool(name) and file.project.file_of(name.rpartition(".")[0]) is not None
 
 
-def _class_of_object(name: str, file: PythonFile) -> str | None:
-    """The class of a module-level object of the project, where it is built by a plain call."""
-    found = file.project.binding(name)
-    if found is None:
-        return None
-    source, bindings = found
-    for binding in bindings:
-        if isinstance(binding.value, ast.expr):
-            return infer(binding.value, source, source.scope)
-    return None
+_UNTOLD: Verdict = Safety.REVIEW, "; the object's type is unknown"
+_NOTHING_OF_TORCH = frozenset((*STRINGS, Kind.NUMBER, Kind.CONTAINER, Kind.DEVICE, Kind.TORCH_MODULE, Kind.MODULE))
+_CLASSES = frozenset((Kind.INSTANCE, Kind.HEIR, *MODELS))
 
 
-def _of_class(kind: str | None, attribute: str, file: PythonFile) -> tuple[Safety | None, str]:
-    if kind in (TENSOR, MODULE):
+def _of_value(value: Value, attribute: str, file: PythonFile) -> Verdict:
+    """What is known of a member of one value."""
+    if value.kind in _CLASSES and value.name and (value.definition is not None or value.kind is Kind.HEIR):
+        own = {item.qualified for item in file.project.own_cuda if attribute in item.methods | item.attributes}
+        return (None, "") if own and _inherits(value.name, own, file) else (Safety.SAFE, "")
+    if value.kind is Kind.TENSOR or value.kind in MODELS:
         return Safety.SAFE, ""
-    if kind is None:
-        return Safety.REVIEW, "; the object's type is not known"
-    own = {item.qualified for item in file.project.own_cuda if attribute in item.methods | item.attributes}
-    return (None, "") if own and _inherits(kind, own, file) else (Safety.SAFE, "")
+    return (None, "") if value.kind in _NOTHING_OF_TORCH else _UNTOLD
+
+
+def _of_module_level(node: ast.Attribute, file: PythonFile) -> Verdict:
+    """What is known of a member of a module-level object of another file."""
+    verdicts = {_of_value(value, node.attr, file) for value in file.values(node.value, Reach.IMPORTS)}
+    return verdicts.pop() if len(verdicts) == 1 else _UNTOLD
 
 
 def _inherits(name: str, owners: set[str], file: PythonFile, depth: int = 6) -> bool:
@@ -110,8 +111,8 @@ def _inherits(name: str, owners: set[str], file: PythonFile, depth: int = 6) -> 
 def cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """``.cuda()`` moves a tensor or module to a CUDA device; ``.npu()`` moves it to an NPU.
 
-    Objects that are known to be something else, and those of a class of the project that defines ``cuda`` itself, are
-    left alone. Where the project has such a class and the object's type cannot be told, the edit needs a look.
+    Objects known to be something else, and those of a project class that defines ``cuda`` itself, are left alone. Where
+    the project has such a class and the object's type is unknown, the edit needs review.
 
     Before::
 
@@ -134,7 +135,8 @@ def cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     if name == "torch.cuda" or (not called and (_inside_override(node, file) or _is_replaced(node, file))):
         return
     if not called and not (name or "").startswith(_KNOWN):
-        if infer(node.value, file.source, file.scope(node)) not in (TENSOR, MODULE):
+        values = file.values(node.value)
+        if not values.only(Kind.TENSOR, *MODELS) or any(value.definition is not None for value in values):
             return
     if called and isinstance(parent, ast.Call):
         if len(parent.args) > 2 or any(
@@ -171,7 +173,7 @@ def _is_replaced(node: ast.Attribute, file: PythonFile) -> bool:
 
 @rule("NPU111", "is-cuda", Safety.SAFE, words=("is_cuda",), names=("is_cuda",))
 def is_cuda(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
-    """``.is_cuda`` is false for tensors on an NPU; ``.is_npu`` asks the same of the NPU.
+    """``.is_cuda`` is false for tensors on an NPU; ``.is_npu`` is its counterpart.
 
     Before::
 
@@ -188,7 +190,7 @@ def is_cuda(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """
     if node.attr != "is_cuda" or not isinstance(node.ctx, ast.Load) or opens_cuda_build(node, file):
         return
-    yield from _renamed(node, "is_npu", ".is_cuda is false on the NPU; ask .is_npu", file)
+    yield from _renamed(node, "is_npu", ".is_cuda is false on the NPU; use .is_npu", file)
 
 
 @rule(
@@ -201,7 +203,7 @@ def is_cuda(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
 def stream_handle(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """``.cuda_stream`` and ``.cuda_event`` are the raw handles of a stream and an event.
 
-    An NPU's stream has ``.npu_stream``; what takes the handle must take one of the NPU's runtime, too.
+    An NPU stream has ``.npu_stream``; the code that receives the handle must also work with the NPU's runtime.
 
     Before::
 
@@ -223,19 +225,19 @@ def stream_handle(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]
     edit = file.rename_attribute(node, new)
     yield file.report(
         node,
-        f".{node.attr} is .{new} on the NPU, a handle of another runtime",
+        f".{node.attr} is .{new} on the NPU, a handle of a different runtime",
         edits=[edit] if edit else [],
         subject=f"torch.cuda.Stream.{node.attr}",
-        advice="look at what takes the handle: it must be made for the NPU",
+        advice="check the code that receives the handle: it must be built for the NPU",
         needs_torch_npu=True,
     )
 
 
 @rule("NPU112", "own-cuda-method", Safety.MANUAL, Severity.WARNING, words=("cuda",))
 def own_cuda_method(node: ast.FunctionDef, file: PythonFile) -> Iterator[Diagnostic]:
-    """A torch module or tensor class overrides ``cuda``: ``.npu()`` does not go through the override.
+    """A torch module or tensor class overrides ``cuda``: ``.npu()`` bypasses the override.
 
-    The class and its users are left as they are.
+    The class and its users are left unchanged.
     """
     if node.name != "cuda" or not isinstance(file.parent(node), ast.ClassDef):
         return

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def cuda_name(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[Diagnostic]:
     """A name of ``torch.cuda`` has a counterpart in ``torch.npu``.
 
-    The release's own table says so, with its signature; a name that the release lacks is NPU102.
+    The table of the target release gives it, with its signature; a name that the release lacks is NPU102.
 
     Before::
 
@@ -69,13 +69,16 @@ def cuda_name(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[Diag
     builds = _leads_to_build(node, name, file)
     yield file.report(
         node,
-        describe(counterpart) + (f"; this file builds CUDA code ({builds}), so the question stays" if builds else ""),
+        describe(counterpart)
+        + (f"; this file builds CUDA code ({builds}), so the check is left unchanged" if builds else ""),
         edits=edits if builds is None else (),
         severity=Severity.WARNING if builds else None,
         subject=name,
         evidence=counterpart.evidence,
         source=counterpart.source,
-        advice="on an NPU machine the CUDA extension must not be built: set what switches it off" if builds else "",
+        advice="on an NPU machine the CUDA extension must not be built: use the option that disables it"
+        if builds
+        else "",
         needs_torch_npu=counterpart.npu.startswith("torch.npu"),
     )
 
@@ -111,9 +114,10 @@ def _leads_to_build(node: ast.AST, name: str, file: PythonFile) -> str | None:
 
 @rule("NPU102", "missing-on-npu", Safety.MANUAL, words=("cuda",), names=("torch.cuda",))
 def missing_on_npu(node: ast.Attribute | ast.Name | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
-    """A name of ``torch.cuda`` that the release aimed at does not have.
+    """A name of ``torch.cuda`` that the target release lacks.
 
-    The call is left as it is, and will fail on the NPU: remove it, guard it, or use what the finding says.
+    The call is left unchanged and will fail on the NPU: remove it, guard it, or use the alternative that the finding
+    gives.
     """
     if isinstance(node, ast.ImportFrom):
         for alias in node.names:
@@ -142,7 +146,7 @@ def _missing(node: ast.AST, name: str, file: PythonFile) -> Iterator[Diagnostic]
             severity=Severity.WARNING,
             subject=name,
             evidence=Evidence.PACKAGE,
-            advice="it may belong to another release, or be private; look where it comes from",
+            advice="it may belong to another release, or be private; check where it comes from",
         )
     elif counterpart.npu is None:
         meaning = counterpart.meaning
@@ -153,7 +157,7 @@ def _missing(node: ast.AST, name: str, file: PythonFile) -> Iterator[Diagnostic]
             subject=name,
             evidence=counterpart.evidence,
             source=counterpart.source,
-            advice=(meaning.advice if meaning else "") or "remove the call, or guard it so that it runs on CUDA only",
+            advice=(meaning.advice if meaning else "") or "remove the call, or guard it so that it only runs on CUDA",
         )
 
 
@@ -179,7 +183,7 @@ def _guarded_by_hasattr(node: ast.AST, name: str, file: PythonFile) -> bool:
 
 @rule("NPU104", "different-on-npu", Safety.MANUAL, Severity.WARNING, words=("cuda",), names=("torch.cuda",))
 def different_on_npu(node: ast.Attribute | ast.Name | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
-    """A name exists on the NPU and does something else there: returns None, has no effect, or raises."""
+    """A name exists on the NPU but behaves differently there: it returns None, has no effect, or raises."""
     if isinstance(node, ast.ImportFrom):
         return
     name = file.qualname(node) if isinstance(node, ast.Name) else cuda_chain(node, file)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @rule("NPU105", "hasattr-cuda", Safety.SAFE, words=("cuda",))
 def hasattr_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """``hasattr`` and ``getattr`` name a part of ``torch.cuda`` in a string.
+    """``hasattr`` or ``getattr`` names a member of ``torch.cuda`` in a string.
 
     Before::
 
@@ -63,9 +63,10 @@ _DOTTED = re.compile(r"torch\.cuda(?:\.\w+)+")
 
 @rule("NPU115", "cuda-name-in-string", Safety.SAFE, words=("torch.cuda.",))
 def cuda_name_in_string(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
-    """A name of ``torch.cuda`` is given as a string to what looks names up: ``mock.patch``, ``monkeypatch.setattr``.
+    """A name of ``torch.cuda`` is passed as a string to a function that resolves it: ``mock.patch``,
+    ``monkeypatch.setattr``.
 
-    The program under test calls the NPU's name after the migration, so that is the one to patch.
+    After the migration, the program under test calls the NPU's name, so that is the one to patch.
 
     Before::
 
@@ -139,7 +140,7 @@ def _annotated(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
         if edit is not None:
             yield file.report(
                 node,
-                f"an annotation in quotes names {name}, which is {counterpart.npu} on the NPU",
+                f"a quoted annotation names {name}, which is {counterpart.npu} on the NPU",
                 edits=[edit],
                 severity=Severity.INFO,
                 subject=name,

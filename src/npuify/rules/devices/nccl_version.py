@@ -30,8 +30,9 @@ _CANN_VERSION = "torch_npu.npu.utils.get_cann_version"
 def nccl_version(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """``torch.cuda.nccl.version()`` calls ``torch._C._nccl_version``, which a torch without NCCL lacks.
 
-    Where a program only shows the version, that of HCCL takes its place; its parts are text, and it is empty where the
-    version is not known. What is compared with a version of NCCL is left: HCCL's numbers mean something else.
+    Where a program only displays the version, HCCL's version is used instead; its parts are strings, and it is empty
+    where the version is unknown. Comparisons with an NCCL version are left unchanged: HCCL's version numbers mean
+    something else.
 
     Before::
 
@@ -50,13 +51,13 @@ def nccl_version(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     there = file.release.has(_CANN_VERSION) and not compared
     yield file.report(
         node,
-        "a torch without NCCL cannot tell its version",
+        "a torch without NCCL has no NCCL version",
         edits=[file.replace(node, f'tuple({_CANN_VERSION}("HCCL").split("."))')] if there else [],
         subject=NAME,
         source="torch/cuda/nccl.py; torch_npu/npu/utils.py",
-        advice="HCCL's versions do not answer what is asked of NCCL's; choose the branch for the NPU by hand"
+        advice="HCCL versions are not comparable with NCCL versions; choose the NPU's branch by hand"
         if compared
-        else "the parts of HCCL's version are text"
+        else "the parts of HCCL's version are strings"
         if there
         else "remove it",
         needs_torch_npu=there,

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @rule("NPU103", "parameters-differ", Safety.SAFE, words=("cuda",), names=("torch.cuda",))
 def parameters_differ(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A call passes a parameter that the NPU form of the function does not take, or calls otherwise.
+    """A call passes a parameter that the NPU function lacks, or names differently.
 
-    Where the parameter at the same position has another name, the keyword is renamed.
+    Where the parameter at the same position has a different name, the keyword is renamed.
 
     Before::
 
@@ -51,7 +51,7 @@ def parameters_differ(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         yield file.report(
             keyword,
             f"{counterpart.npu} of torch_npu {file.release.torch_npu} "
-            + (f"calls the parameter {keyword.arg} {new}" if new else f"takes no parameter {keyword.arg}"),
+            + (f"names the parameter {keyword.arg} {new}" if new else f"has no parameter {keyword.arg}"),
             edits=[file.edit(start, end, str(new))] if editable else (),
             subject=name,
             evidence=counterpart.evidence,
@@ -72,7 +72,7 @@ def parameters_differ(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
             subject=name,
             evidence=counterpart.evidence,
             source=counterpart.source,
-            advice="call it with fewer",
+            advice="pass fewer arguments",
         )
 
 
@@ -91,7 +91,7 @@ def _moved_parameters(node: ast.Call, name: str, counterpart: Counterpart, file:
         edits.append(file.edit(start, start, f"{dict(counterpart.renamed_parameters).get(parameter, parameter)}="))
     yield file.report(
         node,
-        f"{taken[first]} stands at another place in {counterpart.npu} of torch_npu {file.release.torch_npu}",
+        f"{taken[first]} has a different position in {counterpart.npu} of torch_npu {file.release.torch_npu}",
         edits=edits,
         subject=name,
         evidence=counterpart.evidence,

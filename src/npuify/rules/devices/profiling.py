@@ -24,10 +24,10 @@ _ONLY_TORCH = ("key_averages", "export_stacks", "_ExperimentalConfig", "executio
 
 @rule("NPU160", "cuda-profiler-activity", Safety.SAFE, Severity.WARNING, words=("profileractivity",), names=("CUDA",))
 def cuda_profiler_activity(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
-    """``ProfilerActivity.CUDA`` records nothing on an NPU: torch_npu has a profiler of its own.
+    """``ProfilerActivity.CUDA`` records nothing on an NPU: torch_npu has its own profiler.
 
     All names of ``torch.profiler`` in the file that ``torch_npu.profiler`` has change together. Where the program uses
-    what torch_npu's profiler lacks, it is left, and the finding says so.
+    something that torch_npu's profiler lacks, it is left unchanged, and the finding says so.
 
     Before::
 
@@ -62,7 +62,7 @@ def cuda_profiler_activity(node: ast.Attribute, file: PythonFile) -> Iterator[Di
                 node,
                 f"{_NEW_MODULE} records the NPU, but has no {', '.join(lacking)}, which this file uses",
                 subject=f"{_MODULE}.ProfilerActivity.CUDA",
-                advice="use torch_npu.profiler with tensorboard_trace_handler and read the files that it writes",
+                advice="use torch_npu.profiler with tensorboard_trace_handler and read the files it writes",
             )
         return
     edits = _all_uses(file)
@@ -122,7 +122,7 @@ def _all_uses(file: PythonFile) -> list[Edit] | None:
     words=("cuda_time", "cuda_memory", "use_cuda"),
 )
 def cuda_profiler_column(node: ast.Constant | ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
-    """Columns and switches of torch's profiler are about CUDA: ``sort_by="cuda_time_total"``, ``use_cuda=True``."""
+    """Columns and switches of torch's profiler refer to CUDA: ``sort_by="cuda_time_total"``, ``use_cuda=True``."""
     if isinstance(node, ast.keyword):
         call = file.parent(node)
         if node.arg != "use_cuda" or not isinstance(call, ast.Call):
@@ -147,7 +147,7 @@ def cuda_profiler_column(node: ast.Constant | ast.keyword, file: PythonFile) -> 
             return
         yield file.report(
             node,
-            f"{node.value!r} is a column about CUDA; torch_npu's profiler writes files instead of tables",
+            f"{node.value!r} is a CUDA column; torch_npu's profiler writes files instead of tables",
             subject=node.value,
             advice="read op_statistic.csv or kernel_details.csv, which torch_npu.profiler writes",
         )

@@ -21,7 +21,7 @@ _TYPE = re.compile(r"torch\.cuda\.[A-Z]\w*(?:Tensor|Storage)")
 
 @rule("NPU113", "cuda-tensor-type", Safety.SAFE, words=("torch.cuda.",))
 def cuda_tensor_type(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
-    """A string names a legacy tensor type of CUDA, as ``x.type()`` returns and takes it.
+    """A string names a legacy CUDA tensor type, as ``x.type()`` returns and accepts it.
 
     Before::
 

@@ -6,9 +6,9 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.analysis.devices import device_table_entry
 from npuify.model import Safety, Severity
 from npuify.rules.backend_words import BACKEND_WORD
-from npuify.rules.device_use import Use, device_table_entry, use_of
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _HCCL_AVAILABLE = "torch_npu.distributed.is_hccl_available"
 
 @rule("NPU301", "nccl-backend", Safety.SAFE, words=("nccl",))
 def nccl_backend(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
-    """NCCL needs NVIDIA GPUs; on Ascend the collective library is HCCL.
+    """NCCL needs NVIDIA GPUs; Ascend's collective communication library is HCCL.
 
     Before::
 
@@ -52,16 +52,15 @@ def nccl_backend(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
             return
         yield file.report(
             node,
-            "a table keyed by backend has an entry for nccl; the backend on an NPU is called hccl",
+            "a table keyed by backend has an entry for nccl; the NPU's backend is hccl",
             severity=Severity.WARNING,
             subject="nccl",
-            advice="add an entry for hccl if the table is looked up with the backend's name",
+            advice="add an entry for hccl if the table is indexed by backend name",
         )
         return
-    if device_table_entry(node, file):
+    if device_table_entry(node, file.model):
         return
-    use = use_of(node, file)
-    if use is Use.OTHER and not isinstance(parent, ast.Subscript):
+    if not isinstance(parent, ast.Subscript) and file.uses(node).is_no_device:
         return
     sure = ":" in node.value or _reaches_backend(node, file)
     yield file.report(
@@ -204,14 +203,16 @@ def is_nccl_available(node: ast.Attribute | ast.ImportFrom, file: PythonFile) ->
         "is_nccl_available() is false on the NPU",
         edits=edits,
         subject="torch.distributed.is_nccl_available",
-        advice=f"ask {_HCCL_AVAILABLE}()" if there else "torch_npu of this release has no such question; HCCL is there",
+        advice=f"use {_HCCL_AVAILABLE}()"
+        if there
+        else "this release of torch_npu has no such function; HCCL is available",
         needs_torch_npu=not isinstance(node, ast.ImportFrom),
     )
 
 
 @rule("NPU304", "nccl-only-api", Safety.MANUAL, words=("processgroupnccl", "ncclerror", "nccl_abort", "ncclcomm"))
 def nccl_only_api(node: ast.Attribute | ast.ImportFrom | ast.Name, file: PythonFile) -> Iterator[Diagnostic]:
-    """A class or option that belongs to NCCL's process group, which a torch without CUDA does not have."""
+    """A class or option of NCCL's process group, which a torch without CUDA lacks."""
     if isinstance(node, ast.ImportFrom):
         names = [alias.name for alias in node.names if "NCCL" in alias.name]
         if not (node.module or "").startswith("torch") or not names:
@@ -231,5 +232,6 @@ def nccl_only_api(node: ast.Attribute | ast.ImportFrom | ast.Name, file: PythonF
         f"{names[0]} exists only where torch was built with NCCL",
         subject=f"torch.distributed.{names[0]}",
         advice="torch_npu has torch_npu._C._distributed_c10d.ProcessGroupHCCL, and its Options() for pg_options, with "
-        "settings of its own in hccl_config (hccl_buffer_size, group_name); guard this code by the backend's name",
+        "its own settings in hccl_config (hccl_buffer_size, group_name); guard this code with a check of the "
+        "backend's name",
     )

@@ -38,10 +38,10 @@ _OTHERS = {
     source="ProcessGroupHCCL's table of reductions; its message 'Cannot use ReduceOp … with HCCL' in the package",
 )
 def reduction_without_hccl(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
-    """HCCL reduces by sum, product, minimum and maximum only: bitwise reductions raise.
+    """HCCL supports sum, product, minimum and maximum only: bitwise reductions raise.
 
-    torch_npu makes an average of a sum, except in its releases for PyTorch 2.2.
-    A comparison with such a reduction, or a table of them, is not reported.
+    torch_npu computes AVG from a sum, except in its releases for PyTorch 2.2. Comparisons with such a reduction, and
+    tables of them, are not reported.
     """
     name = file.qualname(node) or ""
     if node.attr not in _OTHERS or not name.startswith("torch.distributed.") or "ReduceOp." not in name:
@@ -54,14 +54,14 @@ def reduction_without_hccl(node: ast.Attribute, file: PythonFile) -> Iterator[Di
         return  # one line of a translation between two sets of names
     yield file.report(
         node,
-        f"HCCL has no ReduceOp.{node.attr}: it reduces by SUM, PRODUCT, MIN and MAX",
+        f"HCCL has no ReduceOp.{node.attr}: it supports SUM, PRODUCT, MIN and MAX",
         subject=f"torch.distributed.ReduceOp.{node.attr}",
         advice=_OTHERS[node.attr],
     )
 
 
 _LIMITS = {
-    "all_to_all": "float32 only, and as torch does it only after torch_npu.npu.use_compatible_impl(True)",
+    "all_to_all": "float32 only, and with torch's behavior only after torch_npu.npu.use_compatible_impl(True)",
     "all_to_all_single": "float32 only",
     "all_gather_into_tensor": "not for 3, 5, 6 or 7 processes, and not for int64",
     "reduce_scatter_tensor": "not for 3, 5, 6 or 7 processes",
@@ -79,18 +79,23 @@ _LIMITS = {
     source=_API_LIST,
 )
 def collective_limits(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A collective for which torch_npu's documentation names limits that NCCL does not have.
+    """A collective that, according to torch_npu's documentation, has limits that NCCL does not have.
 
-    Reported once a file and function.
+    Reported once per file and function.
     """
     name = (file.qualname(node.func) or "").rpartition(".")[2]
     if name not in _LIMITS or file.recall(("NPU316", name)):
         return
     file.remember(("NPU316", name), True)
-    advice = "see that types and number of processes are among these; HCCL itself carries more types than the list says"
+    advice = (
+        "check that data types and number of processes are within these limits; HCCL itself supports more types than "
+        "the list says"
+    )
     if name.startswith("all_to_all"):
-        advice += ". On a first-generation 910 the processes of a machine must fill whole halves of it (0-3, 4-7), and "
-        advice += "HCCL_BUFFSIZE below the size of a message makes it slow"
+        advice += (
+            ". On a first-generation 910 the processes of a machine must fill whole halves of it (cards 0-3, 4-7), and "
+            "HCCL_BUFFSIZE smaller than a message makes it slow"
+        )
     yield file.report(
         node,
         f"{name} is documented for the NPU with limits: {_LIMITS[name]}",
@@ -110,7 +115,7 @@ def collective_limits(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     source="HCCL's documentation of HCCL_CONNECT_TIMEOUT and HCCL_EXEC_TIMEOUT",
 )
 def process_group_timeout(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A timeout is given to the process group, while HCCL waits by clocks of its own."""
+    """The process group gets a timeout, but HCCL has timeouts of its own."""
     if not any(keyword.arg == "timeout" for keyword in node.keywords):
         return
     backend = argument(node, 0 if file.code(node.func).endswith("init_process_group") else 2, "backend")
@@ -118,10 +123,10 @@ def process_group_timeout(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
         return
     yield file.report(
         node,
-        "HCCL has two clocks beside this timeout: 120 s to connect, and 1836 s for a collective",
+        "HCCL has two timeouts besides this one: 120 s to connect, and 1836 s for a collective",
         subject="HCCL_EXEC_TIMEOUT",
-        advice="for a longer wait raise HCCL_CONNECT_TIMEOUT and HCCL_EXEC_TIMEOUT (seconds) in the environment, too; "
-        "this timeout should exceed both, so that the first message is HCCL's own",
+        advice="to wait longer, also raise HCCL_CONNECT_TIMEOUT and HCCL_EXEC_TIMEOUT (seconds) in the environment; "
+        "this timeout should exceed both, so that HCCL reports first",
     )
 
 
@@ -139,7 +144,7 @@ _RPC_SETTERS = frozenset(("set_device_map", "set_devices"))
     source="torch_npu/distributed/rpc/options.py and backend_registry.py",
 )
 def rpc_device_map(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """RPC moves tensors between devices by TensorPipe, whose devices are CUDA's; torch_npu has a backend of its own.
+    """RPC moves tensors between devices with TensorPipe, which supports CUDA devices; torch_npu has its own backend.
 
     RPC that carries CPU tensors needs no change, and is not reported.
     """
@@ -152,8 +157,8 @@ def rpc_device_map(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         return
     yield file.report(
         node,
-        "the devices of TensorPipeRpcBackendOptions are CUDA's",
+        "the devices of TensorPipeRpcBackendOptions are CUDA devices",
         subject=_RPC_OPTIONS,
-        advice="take torch_npu.distributed.rpc.options.NPUTensorPipeRpcBackendOptions, which has the same arguments; "
+        advice="use torch_npu.distributed.rpc.options.NPUTensorPipeRpcBackendOptions, which takes the same arguments, "
         "and pass backend=rpc.backend_registry.BackendType.NPU_TENSORPIPE to init_rpc",
     )

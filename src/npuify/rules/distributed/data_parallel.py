@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 _STEPS = (
-    "npuify distribute does this where it can prove it; by hand: "
-    "make one process per card: start it with torchrun, take local_rank from the environment variable LOCAL_RANK, "
-    "call torch.npu.set_device(local_rank), then torch.distributed.init_process_group('hccl'), wrap the model in "
-    "DistributedDataParallel(model, device_ids=[local_rank]), give the DataLoader a DistributedSampler and call its "
-    "set_epoch(epoch), divide the batch size by the number of cards, and save and log on rank 0 only"
+    "npuify distribute does this where it can prove it correct. By hand, run one process per card: start with "
+    "torchrun, read local_rank from the environment variable LOCAL_RANK, call torch.npu.set_device(local_rank), "
+    "then torch.distributed.init_process_group('hccl'), wrap the model in DistributedDataParallel(model, "
+    "device_ids=[local_rank]), give the DataLoader a DistributedSampler and call its set_epoch(epoch), divide the "
+    "batch size by the number of cards, and save and log only on rank 0"
 )
 _DATA_PARALLEL = frozenset(
     ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel")
@@ -34,22 +34,22 @@ _DATA_PARALLEL = frozenset(
     Safety.MANUAL,
     Severity.WARNING,
     words=(".dataparallel", " dataparallel("),
-    source="torch_npu replaces DataParallel in Python up to 2.12; then libtorch_npu has its parts",
+    source="torch_npu replaces DataParallel in Python up to 2.12; later, libtorch_npu contains its parts",
 )
 def data_parallel(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """``nn.DataParallel`` drives all cards from one process, which torch_npu supports badly or not at all.
+    """``nn.DataParallel`` drives all cards from one process, which torch_npu supports poorly or not at all.
 
-    What it must become depends on the program: the finding names the steps.
+    What replaces it depends on the program: the finding lists the steps.
     """
     if file.qualname(node.func) not in _DATA_PARALLEL:
         return
     release = file.release
     if any(name.startswith("torch.nn.parallel.DataParallel") for name in release.patched):
-        message = f"torch_npu {release.torch_npu} patches DataParallel, and it is slow: one process feeds all cards"
+        message = f"torch_npu {release.torch_npu} patches DataParallel, but it is slow: one process feeds all cards"
     else:
         message = (
             f"torch_npu {release.torch_npu} has DataParallel's parts in its own library; whether they work with "
-            "several cards is not known, and it is slow: one process feeds all cards"
+            "several cards is unknown, and it is slow: one process feeds all cards"
         )
     yield file.report(node, message, subject="torch.nn.DataParallel", advice=_STEPS)
 
@@ -71,12 +71,12 @@ def _is_set_device(name: str | None, file: PythonFile) -> bool:
     Severity.WARNING,
     words=("init_process_group",),
     evidence=Evidence.DOCUMENTED,
-    source="Ascend's migration guide: set_device stands before init_process_group",
+    source="Ascend's migration guide: set_device comes before init_process_group",
 )
 def set_device_after_init(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """The process group is made before the process has chosen its card.
+    """The process group is created before the process has selected its card.
 
-    Until then every process is on card 0, so what HCCL sets up in between is set up there.
+    Until then every process uses card 0, so HCCL is set up there.
     """
     if file.qualname(node.func) not in (
         "torch.distributed.init_process_group",
@@ -153,12 +153,12 @@ _OWNERS = ("", "self.", "args.", "dist.get_")
         *(f"{before}{owner}.rank" for owner in ("self", "args") for before in (":{", ".type, ")),
     ),
     evidence=Evidence.REPORTED,
-    source="users' reports: error 107001, invalid device ID, on the second machine",
+    source="user reports: error 107001, invalid device ID, on the second machine",
 )
 def global_rank_as_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A process's rank among all machines is used as the number of its card.
+    """The global rank of a process is used as its card number.
 
-    That works on one machine. On the second one the ranks start at 8, and there is no card 8.
+    This works on one machine. On the second machine the ranks start at 8, and there is no card 8.
     """
     name = file.qualname(node.func) or dotted_text(node.func)
     if _is_set_device(name, file) or name in ("torch.cuda.device", "torch.npu.device"):
@@ -174,7 +174,7 @@ def global_rank_as_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
         return
     yield file.report(
         given,
-        f"{file.code(given)} is the rank among all machines; a card is numbered by the rank on its own machine",
+        f"{file.code(given)} is the global rank; cards are numbered by the local rank",
         subject="RANK",
         advice='use int(os.environ["LOCAL_RANK"])',
     )
@@ -237,10 +237,10 @@ def _asks_rank(value: ast.expr, file: PythonFile) -> bool:
     source="PyTorch 2.0: torch.distributed.launch passes --local-rank, with a dash",
 )
 def local_rank_option(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """``torch.distributed.launch`` passes ``--local-rank`` since PyTorch 2.0, and no NPU release is older than that.
+    """``torch.distributed.launch`` passes ``--local-rank`` since PyTorch 2.0, and no supported NPU release is older.
 
-    The edit accepts both spellings; the value keeps its name. With ``torchrun`` nothing is passed, and the value must
-    come from the environment variable ``LOCAL_RANK``.
+    The edit accepts both spellings; the value keeps its name. ``torchrun`` passes nothing; the value must come from the
+    environment variable ``LOCAL_RANK``.
 
     Before::
 
@@ -270,7 +270,7 @@ def local_rank_option(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     editable = quote in "\"'" and not file.code(last).startswith(('"""', "'''"))
     yield file.report(
         node,
-        "torch.distributed.launch of PyTorch 2 passes --local-rank, which this parser refuses",
+        "torch.distributed.launch of PyTorch 2 passes --local-rank, which this parser rejects",
         edits=[file.edit(end, end, f", {quote}--local-rank{quote}")] if editable else (),
         subject="--local_rank",
         advice='start with torchrun and read int(os.environ["LOCAL_RANK"])',
@@ -287,7 +287,7 @@ def local_rank_option(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     source="Horovod's documentation: its operations are built on MPI, NCCL, Gloo and oneCCL, not on HCCL",
 )
 def horovod(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
-    """Horovod has no back end for HCCL, so it cannot spread PyTorch over NPUs."""
+    """Horovod has no backend for HCCL, so it cannot distribute PyTorch over NPUs."""
     if isinstance(node, ast.Import):
         named = any(alias.name == "horovod.torch" for alias in node.names)
     else:
@@ -301,7 +301,7 @@ def horovod(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Dia
         return
     yield file.report(
         node,
-        "Horovod has no support for NPUs",
+        "Horovod does not support NPUs",
         subject="horovod.torch",
         advice="use torch.distributed with hccl: hvd.init() → init_process_group('hccl'), hvd.local_rank() → "
         "LOCAL_RANK, hvd.DistributedOptimizer → DistributedDataParallel around the model, "

@@ -51,9 +51,9 @@ def _words() -> tuple[str, ...]:
     source="table of arguments",
 )
 def framework_argument(node: ast.keyword | ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A library is asked, by an argument of its own, for what only CUDA has.
+    """An argument requests a CUDA-only feature of a library.
 
-    An edit is offered where the library has a name for the NPU's own.
+    An edit is offered where the library has a name for the NPU's counterpart.
 
     Before::
 

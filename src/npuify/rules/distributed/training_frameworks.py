@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 _LIGHTNING_STEPS = (
     "write a subclass of lightning's Accelerator whose setup_device calls torch.npu.set_device, whose "
-    "auto_device_count is torch.npu.device_count() and whose get_parallel_devices gives torch.device('npu', i); pass "
-    "it as accelerator=, with SingleDeviceStrategy(device=torch.device('npu', 0)) for one card or "
-    "DDPStrategy(process_group_backend='hccl') for several; precision '16-mixed' then needs a precision plugin made "
-    "with device='npu', 'bf16-mixed' runs without a scaler"
+    "auto_device_count is torch.npu.device_count() and whose get_parallel_devices returns torch.device('npu', i); "
+    "pass it as accelerator=, with SingleDeviceStrategy(device=torch.device('npu', 0)) for one card or "
+    "DDPStrategy(process_group_backend='hccl') for several; precision '16-mixed' then needs a precision plugin with "
+    "device='npu'; 'bf16-mixed' needs no scaler"
 )
 
 
@@ -35,9 +35,9 @@ _LIGHTNING_STEPS = (
     source="Lightning issue 19498 and pull request 19308, closed without an NPU accelerator",
 )
 def lightning_accelerator(node: ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
-    """Lightning's Trainer or Fabric is asked for a GPU, and has no accelerator for NPUs.
+    """Lightning's Trainer or Fabric requests a GPU; Lightning has no accelerator for NPUs.
 
-    With ``accelerator="auto"`` it takes the CPU and says nothing.
+    With ``accelerator="auto"`` it silently uses the CPU.
     """
     name = asked_of_lightning(node, file)
     if not name:
@@ -46,11 +46,11 @@ def lightning_accelerator(node: ast.keyword, file: PythonFile) -> Iterator[Diagn
     if node.arg == "gpus":
         if value in (0, None) and isinstance(node.value, ast.Constant):
             return
-        message = "gpus= asks for CUDA devices, and Lightning has no accelerator for NPUs"
+        message = "gpus= requests CUDA devices, and Lightning has no accelerator for NPUs"
     elif value in ("gpu", "cuda"):
-        message = f'accelerator="{value}" stops on an NPU machine: Lightning has no accelerator for NPUs'
+        message = f'accelerator="{value}" fails on an NPU machine: Lightning has no accelerator for NPUs'
     elif value == "auto":
-        message = 'accelerator="auto" takes the CPU on an NPU machine, and says nothing'
+        message = 'accelerator="auto" silently uses the CPU on an NPU machine'
     else:
         return
     yield file.report(
@@ -70,12 +70,12 @@ def lightning_accelerator(node: ast.keyword, file: PythonFile) -> Iterator[Diagn
     words=("num_gpus=", "use_gpu=", "get_gpu_ids", '"gpu"', "'gpu'"),
     also_in_file=("import ray", "from ray"),
     evidence=Evidence.DOCUMENTED,
-    source="Ray's page on accelerators: Huawei Ascend is the resource NPU",
+    source="Ray's documentation of accelerators: Huawei Ascend is the resource NPU",
 )
 def ray_gpu(node: ast.keyword | ast.Attribute | ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
-    """Ray counts NPUs as a resource named ``NPU``; what asks for GPUs is never scheduled there.
+    """Ray counts NPUs as a resource named ``NPU``; tasks that request GPUs are never scheduled there.
 
-    Wrong where the cluster gives its NPUs another resource name.
+    This does not hold where the cluster uses another resource name for its NPUs.
 
     Before::
 
@@ -104,7 +104,7 @@ def ray_gpu(node: ast.keyword | ast.Attribute | ast.Constant, file: PythonFile) 
                 node,
                 "ray.get_gpu_ids() is empty on an NPU machine",
                 subject="ray.get_gpu_ids",
-                advice='ask ray.get_runtime_context().get_accelerator_ids()["NPU"]',
+                advice='use ray.get_runtime_context().get_accelerator_ids()["NPU"]',
             )
         return
     if isinstance(node, ast.Constant):
@@ -116,9 +116,9 @@ def ray_gpu(node: ast.keyword | ast.Attribute | ast.Constant, file: PythonFile) 
     if node.arg == "use_gpu" and not (isinstance(node.value, ast.Constant) and not node.value.value):
         yield file.report(
             node.value,
-            "use_gpu= asks Ray Train for GPUs",
+            "use_gpu= requests GPUs from Ray Train",
             subject="ray.train.ScalingConfig",
-            advice='leave it out for resources_per_worker={"NPU": 1}, with TorchConfig(backend="hccl") as torch_config',
+            advice='replace it with resources_per_worker={"NPU": 1}, with TorchConfig(backend="hccl") as torch_config',
         )
     if node.arg != "num_gpus" or (isinstance(node.value, ast.Constant) and not node.value.value):
         return
@@ -126,10 +126,10 @@ def ray_gpu(node: ast.keyword | ast.Attribute | ast.Constant, file: PythonFile) 
     edit = file.edit(file.source.start(node), file.source.end(node), f'resources={{"NPU": {file.code(node.value)}}}')
     yield file.report(
         node.value,
-        "num_gpus counts NVIDIA and AMD GPUs; Ray knows NPUs as the resource NPU",
+        "num_gpus counts NVIDIA and AMD GPUs; in Ray, NPUs are the resource NPU",
         edits=() if taken else [edit],
         subject="ray.remote",
-        advice='add "NPU" to resources= in place of num_gpus',
+        advice='add "NPU" to resources= instead of num_gpus',
     )
 
 
@@ -155,13 +155,13 @@ def _ray_resource(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
         edits = [file.edit(file.source.start(node), file.source.end(node), f"{quote}NPU{quote}")]
     yield file.report(
         node,
-        f"{node.value!r} is Ray's name for NVIDIA and AMD GPUs; it knows NPUs as the resource NPU",
+        f"{node.value!r} is Ray's name for NVIDIA and AMD GPUs; NPUs are the resource NPU",
         edits=edits,
         subject=file.qualname(call.func) or "ray",
         advice=""
         if edits
-        else 'name the resource "NPU" here; where only "cpu" and "gpu" are taken, as in '
-        'resources_per_trial, give it as custom_resources={"NPU": 1}',
+        else 'name the resource "NPU" here; where only "cpu" and "gpu" are accepted, as in resources_per_trial, pass '
+        'custom_resources={"NPU": 1}',
     )
 
 
@@ -198,9 +198,9 @@ def _ray_around(node: ast.Constant, file: PythonFile) -> ast.Call | None:
     source="MindSpeed's README: import mindspeed.megatron_adaptor before megatron",
 )
 def megatron_without_mindspeed(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
-    """Megatron runs on NPUs through MindSpeed, whose adaptor has to be imported before Megatron in each script.
+    """Megatron runs on NPUs through MindSpeed, whose adaptor must be imported before Megatron in each script.
 
-    The branch of MindSpeed must be the one for the release of Megatron. The adaptor patches torch.cuda, too.
+    The MindSpeed branch must match the Megatron release. The adaptor also patches torch.cuda.
 
     Before::
 
@@ -234,22 +234,22 @@ def megatron_without_mindspeed(node: ast.Import | ast.ImportFrom, file: PythonFi
     newline = file.source.text.newline
     yield file.report(
         node,
-        "Megatron needs MindSpeed's adaptor, imported before it",
+        "Megatron needs MindSpeed's adaptor to be imported first",
         edits=[file.edit(start, start, f"import mindspeed.megatron_adaptor  # noqa: F401{newline}")] if top else (),
         subject="megatron",
-        advice="import mindspeed.megatron_adaptor before anything of megatron",
+        advice="import mindspeed.megatron_adaptor before anything from megatron",
     )
 
 
 _DEEPSPEED_OPERATORS = {
-    "deepspeed.ops.lamb": "take torch_npu.optim.NpuFusedLamb, or a LAMB written in PyTorch",
-    "deepspeed.ops.lion.FusedLion": "take deepspeed.ops.lion.DeepSpeedCPULion, or a Lion written in PyTorch",
-    "deepspeed.ops.sparse_attention": "take torch_npu.npu_fusion_attention with a mask",
-    "deepspeed.ops.transformer": "take the model's own layers",
-    "deepspeed.ops.deepspeed4science": "take scaled_dot_product_attention with the biases added to a mask",
-    "deepspeed.ops.quantizer": "leave the quantisation off",
-    "deepspeed.ops.fp_quantizer": "leave the quantisation off",
-    "deepspeed.ops.random_ltd": "leave random layer-token dropping off",
+    "deepspeed.ops.lamb": "use torch_npu.optim.NpuFusedLamb, or a LAMB written in PyTorch",
+    "deepspeed.ops.lion.FusedLion": "use deepspeed.ops.lion.DeepSpeedCPULion, or a Lion written in PyTorch",
+    "deepspeed.ops.sparse_attention": "use torch_npu.npu_fusion_attention with a mask",
+    "deepspeed.ops.transformer": "use the model's own layers",
+    "deepspeed.ops.deepspeed4science": "use scaled_dot_product_attention with the biases added to a mask",
+    "deepspeed.ops.quantizer": "turn quantization off",
+    "deepspeed.ops.fp_quantizer": "turn quantization off",
+    "deepspeed.ops.random_ltd": "turn random layer-token dropping off",
 }
 _DEEPSPEED_BUILDERS = frozenset(
     f"{name}Builder"
@@ -268,7 +268,7 @@ _DEEPSPEED_BUILDERS = frozenset(
     source="DeepSpeed, op_builder/npu: async_io, fused_adam, inference, and the CPU's Adam, Adagrad and Lion",
 )
 def deepspeed_operator(node: ast.Import | ast.ImportFrom | ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """An operator of DeepSpeed for which it has no builder for the NPU, so that making it raises."""
+    """A DeepSpeed operator without a builder for the NPU, so that creating it raises."""
     if getattr(node, "level", 0) or _own(("deepspeed",), file):
         return
     if isinstance(node, ast.Call):
@@ -286,14 +286,14 @@ def deepspeed_operator(node: ast.Import | ast.ImportFrom | ast.Call, file: Pytho
             if last not in _DEEPSPEED_BUILDERS:
                 yield file.report(
                     node,
-                    f"{last} is not among DeepSpeed's builders for the NPU",
+                    f"DeepSpeed has no {last} for the NPU",
                     subject=name,
-                    advice="guard what it builds, or do without",
+                    advice="guard its use, or do without",
                 )
             continue
         for operator, advice in _DEEPSPEED_OPERATORS.items():
             if f"{name}.".startswith(f"{operator}.") and "CPU" not in last and not last.endswith("Config"):
-                yield file.report(node, f"{name} has no form for the NPU in DeepSpeed", subject=name, advice=advice)
+                yield file.report(node, f"DeepSpeed has no NPU version of {name}", subject=name, advice=advice)
                 break
 
 
@@ -310,7 +310,7 @@ _MMCV_PARALLEL = {"MMDataParallel": "NPUDataParallel", "MMDistributedDataParalle
     source="open-mmlab/mmcv 1.x, mmcv/parallel/_functions.py and mmcv/device/npu; its pull request 2262",
 )
 def mmcv_parallel(node: ast.ImportFrom | ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
-    """mmcv 1 copies a batch to its cards by streams of CUDA; for NPUs it has classes of its own, from 1.7 on.
+    """mmcv 1 copies a batch to its cards on CUDA streams; from 1.7 on, it has separate classes for NPUs.
 
     mmcv 2 has neither: MMEngine's models move the batch, to NPUs too.
     """
@@ -327,7 +327,7 @@ def mmcv_parallel(node: ast.ImportFrom | ast.Attribute, file: PythonFile) -> Ite
         if own is not None:
             yield file.report(
                 node,
-                f"mmcv's {name} copies each batch by streams of CUDA; the one for NPUs is mmcv.device.npu.{own}",
+                f"mmcv's {name} copies each batch on CUDA streams; its counterpart for NPUs is mmcv.device.npu.{own}",
                 subject=f"mmcv.parallel.{name}",
                 advice=f"with mmcv from 1.7 on, below 2: from mmcv.device.npu import {own}, "
                 + (

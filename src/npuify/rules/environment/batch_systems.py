@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     "gpus-asked-of-batch-system",
     Safety.MANUAL,
     evidence=Evidence.ASSUMED,
-    source="Slurm's documentation of generic resources: their names are those of the cluster's own gres.conf",
+    source="Slurm's documentation of generic resources: each cluster names them in its gres.conf",
 )
 def BATCH(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """A job asks the batch system, or Ray, for GPUs; what NPUs are called there, the cluster's configuration says."""
+    """A job requests GPUs from the batch system or Ray; the cluster's configuration determines what NPUs are called
+    there."""
     raise NotImplementedError
 
 
@@ -50,12 +51,12 @@ def judge_job(command: Command, file: TextFile) -> None:
                 file.report(
                     BATCH,
                     (word.start, word.end),
-                    "Ray counts NVIDIA's GPUs by --num-gpus; NPUs are its resource NPU",
+                    "--num-gpus is for NVIDIA GPUs; in Ray, NPUs are the resource NPU",
                     subject="--num-gpus",
                     evidence=Evidence.PACKAGE,
                     source="ray-project/ray#41256, python/ray/_private/accelerators/npu.py",
-                    advice="leave it out, and Ray finds the NPUs of the machine, or write --resources='{\"NPU\": 8}'; "
-                    "what asks for num_gpus in Python has to ask for resources={'NPU': 1}",
+                    advice="remove it, and Ray detects the machine's NPUs, or write --resources='{\"NPU\": 8}'; "
+                    "Python code that requests num_gpus must request resources={'NPU': 1}",
                 )
     if name in _SUBMITTING:
         _submitted(command, file)
@@ -95,7 +96,7 @@ def _asked(start: int, end: int, text: str, file: TextFile) -> None:
     file.report(
         BATCH,
         (start, end),
-        f"the batch system is asked for GPUs: {text}",
+        f"GPUs are requested from the batch system: {text}",
         subject=text.partition("=")[0].split()[0],
         advice="ask the cluster's administrators what NPUs are called there; often it is --gres=npu:8",
     )

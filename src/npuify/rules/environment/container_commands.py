@@ -6,7 +6,16 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety
-from npuify.rules.environment.containers import CONTAINER_NEEDS, DEVICES, MOUNTS, NVIDIA_PLACE, judge_image
+from npuify.rules.environment.containers import (
+    ASCEND_RUNTIME,
+    CONTAINER_NEEDS,
+    DEVICES,
+    MOUNTS,
+    NVIDIA_PLACE,
+    NVIDIA_RUNTIME,
+    given_to_container,
+    judge_image,
+)
 from npuify.rules.text_file import listed
 
 if TYPE_CHECKING:
@@ -25,7 +34,7 @@ if TYPE_CHECKING:
     source="vllm-ascend installation guide; Ascend mind-cluster documentation, Ascend Docker Runtime",
 )
 def CONTAINER(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """A container is started with GPUs; one for NPUs needs their device files and the host's driver.
+    """A container is started with GPUs; for NPUs it needs their device files and the host's driver.
 
     Before::
 
@@ -71,10 +80,10 @@ def _container(words: tuple[Word, ...], file: TextFile) -> None:
             file.report(
                 CONTAINER,
                 (word.start, word.end),
-                "the container runtime nvidia is NVIDIA's; that for NPUs is called ascend",
+                NVIDIA_RUNTIME,
                 edits=[(*span, "ascend") if span is not None else None],
                 subject="--runtime",
-                advice="it has to be installed on the host, and takes the devices from ASCEND_VISIBLE_DEVICES",
+                advice=ASCEND_RUNTIME,
             )
             continue
         else:
@@ -84,7 +93,7 @@ def _container(words: tuple[Word, ...], file: TextFile) -> None:
                 file.report(
                     CONTAINER,
                     (word.start, word.end),
-                    f"{shown} of the host, given to a container, is NVIDIA's",
+                    given_to_container(shown),
                     subject=shown,
                     advice=CONTAINER_NEEDS,
                 )
@@ -117,8 +126,8 @@ def _other_container(words: tuple[Word, ...], file: TextFile) -> None:
                 (word.start, word.end),
                 f"{word.value} gives a container NVIDIA's GPUs and driver",
                 subject=word.value,
-                advice="take it out; device files are there without it, and the driver is bound by "
-                "--bind /usr/local/Ascend/driver,/usr/local/dcmi,/usr/local/bin/npu-smi,/etc/ascend_install.info",
+                advice="remove it; device files are available without it; bind the driver with --bind "
+                "/usr/local/Ascend/driver,/usr/local/dcmi,/usr/local/bin/npu-smi,/etc/ascend_install.info",
             )
         elif word.value.startswith("docker://"):
             _image(word, file)

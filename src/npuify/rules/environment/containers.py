@@ -22,10 +22,12 @@ MOUNTS = (
 )
 """The driver of the host, as docker's options."""
 CONTAINER_NEEDS = (
-    "a container with NPUs needs /dev/davinciN for each, /dev/davinci_manager, /dev/devmm_svm, /dev/hisi_hdc, and of "
-    "the host /usr/local/Ascend/driver, /usr/local/dcmi, /usr/local/bin/npu-smi and /etc/ascend_install.info; with the "
-    "Ascend Docker Runtime, --runtime=ascend and ASCEND_VISIBLE_DEVICES=0-7 stand for all of them"
+    "a container with NPUs needs /dev/davinciN for each, /dev/davinci_manager, /dev/devmm_svm, /dev/hisi_hdc, and "
+    "from the host /usr/local/Ascend/driver, /usr/local/dcmi, /usr/local/bin/npu-smi and /etc/ascend_install.info; "
+    "with the Ascend Docker Runtime, --runtime=ascend and ASCEND_VISIBLE_DEVICES=0-7 replace all of them"
 )
+NVIDIA_RUNTIME = "the container runtime nvidia is for NVIDIA GPUs; the one for NPUs is called ascend"
+ASCEND_RUNTIME = "it must be installed on the host, and takes the devices from ASCEND_VISIBLE_DEVICES"
 NVIDIA_PLACE = re.compile(
     r"/dev/nvidia[\w*-]*|/usr/(?:local/|lib/|lib64/)(?:[\w-]+/)?nvidia\b[\w.-]*|/usr/local/cuda[\w.-]*|/(?:run|proc/driver)/nvidia\b"
     r"|/[\w./-]*/lib(?:cuda\.so|nvidia-)[\w.-]*"
@@ -42,16 +44,16 @@ _SOURCE = "vllm-ascend installation guide; Ascend mind-cluster documentation, As
     source="Ascend/cann-container-image, naming of tags: <CANN>-<chip>-<system>-<Python>",
 )
 def IMAGE(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 - the decorator makes it a rule
-    """An image that is made for CUDA; the ones for NPUs hold CANN, and are chosen by the chip.
+    """An image built for CUDA; images for NPUs contain CANN and depend on the chip.
 
-    The chip is not known here, so nothing is edited: ``910b`` stands for Atlas A2, ``a3`` for A3, ``310p`` for 310P.
+    The chip is unknown here, so nothing is edited: ``910b`` stands for Atlas A2, ``a3`` for A3, ``310p`` for 310P.
     """
     raise NotImplementedError
 
 
 @listed("NPU721", "gpus-asked-of-compose", Safety.REVIEW, example_file="compose.yaml", source=_SOURCE)
 def COMPOSE(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """A compose file or a job's container asks for NVIDIA's runtime or GPUs.
+    """A compose file or a job's container requests NVIDIA's runtime or GPUs.
 
     Before::
 
@@ -78,10 +80,10 @@ def COMPOSE(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
     source="Ascend mind-cluster samples, device plugin",
 )
 def CLUSTER(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """A Kubernetes manifest asks for ``nvidia.com/gpu``; the device plugin of Ascend offers ``huawei.com/Ascend910``.
+    """A Kubernetes manifest requests ``nvidia.com/gpu``; Ascend's device plugin provides ``huawei.com/Ascend910``.
 
-    So it is called for the training cards from the first 910 to A3; it is ``huawei.com/Ascend310P`` for the 310P, and
-    ``huawei.com/npu`` for the 950. A cluster that shares NPUs by HAMi has names of its own.
+    This is the resource name for the training cards from the first 910 to A3; it is ``huawei.com/Ascend310P`` for the
+    310P, and ``huawei.com/npu`` for the 950. A cluster that shares NPUs with HAMi uses other names.
 
     Before::
 
@@ -114,11 +116,16 @@ def CLUSTER(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
     Safety.MANUAL,
     Severity.WARNING,
     evidence=Evidence.ASSUMED,
-    source="labels of runners are those of their owner",
+    source="runner labels are chosen by their owner",
 )
 def RUNNER(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """A workflow runs on a machine with GPUs; one with NPUs has other labels, which its owner gives."""
+    """A workflow runs on a GPU machine; one with NPUs has other labels, which its owner chooses."""
     raise NotImplementedError
+
+
+def given_to_container(place: str) -> str:
+    """What is wrong with a file or folder of the host that a container is given."""
+    return f"the container is given {place} of the host, which belongs to NVIDIA"
 
 
 _MADE_FOR_CUDA = re.compile(
@@ -152,8 +159,8 @@ def judge_image(image: str, place: tuple[int, int], file: TextFile) -> None:
     file.report(
         IMAGE,
         place,
-        f"the image {image} is made for CUDA",
+        f"the image {image} is built for CUDA",
         subject=image.partition(":")[0],
-        advice=f"take one with CANN, such as quay.io/ascend/cann:{cann}-910b-ubuntu22.04-py{python} (910b: Atlas A2; "
-        f"a3, 310p for others; look up whether the tag is there){also}",
+        advice=f"use one with CANN, such as quay.io/ascend/cann:{cann}-910b-ubuntu22.04-py{python} (910b: Atlas A2; "
+        f"a3 and 310p for others; check that the tag exists){also}",
     )

@@ -25,12 +25,13 @@ NORMALIZED = frozenset(("python", "shell"))
     Safety.MANUAL,
     Severity.ERROR,
     evidence=Evidence.DOCUMENTED,
-    source="Linux, execve(2): the interpreter's name reaches to the end of the line",
+    source="Linux, execve(2): the interpreter's name extends to the end of the line",
 )
 def RULE(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 - the decorator makes it a rule
-    """A script has Windows line ends: the carriage return becomes part of the interpreter's name, or of each command.
+    """A script has Windows line endings: the carriage return becomes part of the interpreter's name, or of each
+    command.
 
-    ``npuify migrate --normalize-newlines`` gives all shell and Python files the line ends of Linux.
+    ``npuify migrate --normalize-newlines`` gives all shell and Python files Unix line endings.
     """
     raise NotImplementedError
 
@@ -64,17 +65,17 @@ class _LineEnds:
         if starts:
             program = data[2:end].decode("utf-8", "replace").strip()
             message = (
-                f"started by its own name, this asks for a program called {program!r} with a carriage return in it"
+                f"when executed directly, this looks up a program called {program!r} with a carriage return in its name"
             )
         else:
-            message = "a shell takes the carriage return at the end of each line for a part of the command"
+            message = "a shell treats the carriage return at the end of each line as part of the command"
         file.report(
             RULE,
             (0, end),
             message,
             severity=Severity.ERROR if kind == "shell" else Severity.WARNING,
             subject="line ends",
-            advice="npuify migrate --normalize-newlines writes it with the line ends of Linux",
+            advice="npuify migrate --normalize-newlines writes it with Unix line endings",
         )
         return Result(file.findings)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.analysis.device_names import DEVICE_NAME
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.backend_words import BACKEND_WORD
-from npuify.rules.device_use import DEVICE_NAME
 from npuify.rules.environment.overrides import override_use
 from npuify.rules.text_file import listed
 from npuify.source.shell import UNKNOWN
@@ -20,14 +20,15 @@ if TYPE_CHECKING:
     from npuify.rules.text_file import TextFile
     from npuify.source.shell import Word
 
+USE_UNKNOWN = "how the variable is used cannot be determined here"
 _IN_TORCH = "torch/distributed; torch_npu registers the backend hccl and the device npu"
 
 
 @listed("NPU704", "nccl-option", Safety.SAFE, evidence=Evidence.PACKAGE, source=_IN_TORCH)
 def NCCL(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 - the decorator makes it a rule
-    """A launcher asks for the backend NCCL; on Ascend the collective library is HCCL.
+    """A launcher selects the NCCL backend; Ascend's collective communication library is HCCL.
 
-    The declaration of the option in the project's Python and the comparisons with its value change with it.
+    The option's declaration in the project's Python code and comparisons with its value change with it.
 
     Before::
 
@@ -44,7 +45,7 @@ def NCCL(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 - the d
 def DEVICE(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
     """A launcher passes the name of a CUDA device to a program.
 
-    It is edited without a look only where the project's own program declares the option.
+    The edit is safe only where the project's own program declares the option.
 
     With train.py::
 
@@ -75,7 +76,7 @@ def DEVICE(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
     source="the program's own declaration of the option",
 )
 def NOT_TAKEN(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """A launcher and the program that it starts part: the program's choices lack the value for an NPU."""
+    """A launcher and the program that it starts disagree: the program's choices lack the NPU's value."""
     raise NotImplementedError
 
 
@@ -84,7 +85,7 @@ def NOT_TAKEN(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
     "gpus-counted-by-launcher",
     Safety.REVIEW,
     evidence=Evidence.PACKAGE,
-    source="torch/distributed/run.py: gpu asks torch.cuda, and the backend's own name asks the backend",
+    source="torch/distributed/run.py: gpu queries torch.cuda, and the backend's own name queries the backend",
 )
 def COUNTED(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
     """``--nproc_per_node=gpu`` makes torchrun count CUDA devices; the NPU's name makes it count NPUs.
@@ -181,7 +182,7 @@ def judge_pair(pair: Pair, program: str, options: ProgramOptions, file: TextFile
         file.report(
             NOT_TAKEN,
             (pair.value.start, pair.value.end),
-            f"{pair.option} takes {', '.join(use.choices)} by {use.place}, and {new.replace(UNKNOWN, '…')} is none",
+            f"{pair.option} accepts {', '.join(use.choices)} ({use.place}), but not {new.replace(UNKNOWN, '…')}",
             subject=pair.option,
             advice=f"add {new.replace(UNKNOWN, '…')} to the choices there, then pass it here",
         )
@@ -232,7 +233,7 @@ def judge_name(name: str, place: tuple[int, int], value: str, options: Iterable[
         safety=Safety.SAFE if proven else Safety.REVIEW,
         severity=Severity.ERROR if proven else Severity.WARNING,
         subject="nccl" if backend else "cuda",
-        advice="" if proven else "how the variable is used cannot be told here",
+        advice="" if proven else USE_UNKNOWN,
     )
 
 
@@ -251,7 +252,7 @@ def _migrated_already(pair: Pair, program: str, options: ProgramOptions, file: T
     file.report(
         NOT_TAKEN,
         (pair.value.start, pair.value.end),
-        f"{pair.option} takes {', '.join(use.choices)} by {use.place}, and {pair.value.value} is none",
+        f"{pair.option} accepts {', '.join(use.choices)} ({use.place}), but not {pair.value.value}",
         subject=pair.option,
         advice=f"add {pair.value.value} to the choices there",
     )
@@ -278,5 +279,5 @@ def _counted(pair: Pair, file: TextFile) -> None:
         f"{pair.option}=gpu counts CUDA devices",
         edits=[(*span, "npu")] if span is not None and knows else (),
         subject=pair.option,
-        advice="write the number of NPUs if torchrun does not know the name npu",
+        advice="write the number of NPUs if torchrun does not accept the name npu",
     )

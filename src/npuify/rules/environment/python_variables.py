@@ -33,10 +33,10 @@ _WORDS = ("cuda_", "nccl_", "nvidia_", "cublas_", "cudnn_", "_cuda", "nvte_", "t
 
 @rule("NPU701", "cuda-environment-variable", Safety.SAFE, Severity.WARNING, words=_WORDS)
 def cuda_environment_variable(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
-    """Code sets or reads an environment variable that CUDA or NCCL knows and Ascend does not.
+    """Code sets or reads an environment variable that CUDA or NCCL uses and Ascend does not.
 
-    A variable whose values mean the same is renamed. A value that has to be translated is translated where it is
-    written there, with ``--unsafe``; what has no counterpart is left for a person, with what to do.
+    A variable whose values mean the same is renamed. A value that must be translated is translated where it is a
+    literal there, with ``--unsafe``; variables without a counterpart are left unchanged, with advice.
 
     Before::
 
@@ -140,9 +140,9 @@ _NVIDIA_SMI = re.compile(r"(?:sudo\s+)?(?:\S*/)?nvidia-smi(?:\.exe)?(?=[\s|;&]|$
     source="Ascend documentation of npu-smi",
 )
 def nvidia_smi_in_python(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
-    """Code starts nvidia-smi, or looks for it; the tool for NPUs is npu-smi, with other options and another output.
+    """Code runs nvidia-smi or checks for it; the tool for NPUs is npu-smi, with different options and output.
 
-    What the code reads from the output has to be read from npu-smi's, or asked of torch.npu.
+    Code that parses its output must parse npu-smi's instead, or query torch.npu.
     """
     if not isinstance(node.value, str) or not _NVIDIA_SMI.match(node.value):
         return
@@ -153,10 +153,11 @@ def nvidia_smi_in_python(node: ast.Constant, file: PythonFile) -> Iterator[Diagn
     if looked_for or _runs_in_shell(node, file):
         yield file.report(
             node,
-            "nvidia-smi sees no NPU",
+            "nvidia-smi does not list NPUs",
             subject="nvidia-smi",
-            advice="torch.npu.mem_get_info() and torch.npu.get_device_name() answer without another program; "
-            "npu-smi info, npu-smi info -l and npu-smi info -t usages -i 0 print what nvidia-smi does, in another form",
+            advice="torch.npu.mem_get_info() and torch.npu.get_device_name() work without an external program; "
+            "npu-smi info, npu-smi info -l and npu-smi info -t usages -i 0 print what nvidia-smi does, in a "
+            "different format",
         )
 
 

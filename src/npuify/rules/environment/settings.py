@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from npuify.analysis.device_names import DEVICE_NAME
 from npuify.knowledge.settings import setting_fact
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.backend_words import BACKEND_WORD
-from npuify.rules.device_use import DEVICE_NAME
 from npuify.rules.environment.options import NEAR_BACKEND, counterpart, is_backend, last_name
 from npuify.rules.environment.variables import Mention, Setting, judge_variables
 from npuify.rules.package_rows import package_of
@@ -28,7 +28,7 @@ _TABLE = "the table of settings; npuify says the source with each finding"
 
 @listed("NPU730", "nccl-setting", Safety.SAFE, example_file="train.yaml", evidence=Evidence.PACKAGE, source=_IN_TORCH)
 def NCCL(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 - the decorator makes it a rule
-    """A setting asks for the backend NCCL; on Ascend the collective library is HCCL.
+    """A setting selects the NCCL backend; Ascend's collective communication library is HCCL.
 
     Before::
 
@@ -47,7 +47,7 @@ def NCCL(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 - the d
     "NPU731", "cuda-device-setting", Safety.SAFE, example_file="train.yaml", evidence=Evidence.PACKAGE, source=_IN_TORCH
 )
 def DEVICE(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """A setting whose key speaks of a device names a CUDA device. In texts, paths and names it stays.
+    """A setting whose key refers to a device names a CUDA device. In prose, paths and names it stays.
 
     Before::
 
@@ -70,7 +70,7 @@ def DEVICE(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
 
 @listed("NPU732", "gpu-setting", Safety.SAFE, example_file="config.yaml", evidence=Evidence.PACKAGE, source=_TABLE)
 def RENAMED(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """A framework's setting has another value for NPUs.
+    """A framework's setting has a different value for NPUs.
 
     Before::
 
@@ -89,7 +89,7 @@ def RENAMED(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
 
 @listed("NPU733", "cuda-only-setting", Safety.MANUAL, evidence=Evidence.PACKAGE, source=_TABLE)
 def CUDA_ONLY(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """A framework's setting asks for what an NPU does not have."""
+    """A framework's setting requests a feature that an NPU does not have."""
     raise NotImplementedError
 
 
@@ -164,7 +164,7 @@ def judge_unreadable(problem: str, line: int, file: TextFile) -> None:
             f"{key} seems to name {'NCCL' if backend else f'the CUDA device {value}'}; the file cannot be read: {told}",
             severity=Severity.WARNING,
             subject="nccl" if backend else "cuda",
-            advice=f"write {counterpart(value)} if a program reads this file all the same",
+            advice=f"write {counterpart(value)} if a program reads this file nevertheless",
         )
 
 
@@ -186,9 +186,9 @@ def _judge_name(value: Value, file: TextFile, *, is_data: bool) -> bool:
         return False
     edits: list[Replacement] = [(value.start, value.end, counterpart(value.text))]
     sure = named is not None and not is_data
-    advice = "" if sure else "this may be a record of what was, not a setting"
+    advice = "" if sure else "this may be a record of a past run, not a setting"
     if unusual:
-        edits, advice = [], f"write {counterpart(value.text)} if a program takes it for a device"
+        edits, advice = [], f"write {counterpart(value.text)} if a program uses it as a device"
     file.report(
         NCCL if backend else DEVICE,
         (value.start, value.end),

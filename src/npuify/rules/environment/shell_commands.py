@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     source="Ascend documentation of npu-smi",
 )
 def NVIDIA_SMI(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 - the decorator makes it a rule
-    """A script calls nvidia-smi; the tool for NPUs is npu-smi, with other options and another output.
+    """A script calls nvidia-smi; the tool for NPUs is npu-smi, with different options and output.
 
-    Edited where only its being there, a look at the devices, or their number is asked for. The number is that of the
-    device files, as a container has them.
+    Edited only where the script checks that it exists, lists the devices or counts them. The count is that of the
+    device files visible in a container.
 
     Before::
 
@@ -56,13 +56,13 @@ def NVIDIA_SMI(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 -
     source="the table of commands; npuify says the source with each finding",
 )
 def NVIDIA_COMMAND(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """A script calls another program of NVIDIA's (a compiler, a profiler, a monitor), or installs its packages."""
+    """A script calls another NVIDIA program (a compiler, profiler or monitor), or installs NVIDIA packages."""
     raise NotImplementedError
 
 
 @listed("NPU712", "cuda-folder-in-search-path", Safety.MANUAL, Severity.INFO, source="vendor installation guide")
 def FOLDER(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """A search path names a folder of CUDA, or a module of it is loaded; CANN's set_env.sh sets what an NPU needs."""
+    """A search path contains a CUDA folder, or a CUDA module is loaded; CANN's set_env.sh sets what an NPU needs."""
     raise NotImplementedError
 
 
@@ -97,7 +97,7 @@ def judge_command(command: Command, file: TextFile) -> None:
                 file.report(
                     FOLDER,
                     (word.start, word.end),
-                    f"the module {word.value} is CUDA's",
+                    f"the module {word.value} belongs to CUDA",
                     subject="CUDA",
                     advice=_SET_ENV,
                 )
@@ -107,7 +107,7 @@ def judge_command(command: Command, file: TextFile) -> None:
         file.report(
             NVIDIA_COMMAND,
             (program.start, program.end),
-            f"{fact.name} is NVIDIA's" + (f"; on an NPU: {fact.npu}" if fact.npu else " and has no counterpart"),
+            f"{fact.name} is an NVIDIA tool" + (f"; on an NPU: {fact.npu}" if fact.npu else " and has no counterpart"),
             subject=fact.name,
             evidence=fact.evidence,
             source=fact.source,
@@ -131,7 +131,7 @@ def _nvidia_smi(command: Command, at: int, file: TextFile) -> None:
     edits: list[Replacement | None] = []
     tool = word.value.rpartition("/")
     span = word.span(len(word.value) - len("nvidia-smi"), len(word.value))
-    message = "nvidia-smi sees no NPU"
+    message = "nvidia-smi does not list NPUs"
     if before in _LOOKUPS or (before.startswith("-") and words[0].value in _LOOKUPS):
         edits = [(*span, "npu-smi") if span is not None else None]
     elif at and not (command.name in _WRAPPERS and (at == 1 or all(w.value[:1] in "-0123456789" for w in words[1:at]))):
@@ -140,7 +140,7 @@ def _nvidia_smi(command: Command, at: int, file: TextFile) -> None:
         edits = [(word.start, word.end, "npu-smi info")]
     elif (rest in _LISTING or _counts(rest)) and command.pipe == (("wc", "-l"),) and not at:
         edits = [(command.start, command.pipe_end, "ls -d /dev/davinci[0-9]* | wc -l")]
-        message = "nvidia-smi counts no NPU; there is a device file for each"
+        message = "nvidia-smi does not count NPUs; each has a device file"
     elif rest in _LISTING and not command.pipe and not tool[0] and not at:
         edits = [(command.start, command.end, "npu-smi info -l")]
     file.report(
@@ -151,8 +151,8 @@ def _nvidia_smi(command: Command, at: int, file: TextFile) -> None:
         subject="nvidia-smi",
         advice=""
         if edits
-        else "npu-smi has other options and another output: npu-smi info, npu-smi info -l, npu-smi info -t usages -i 0;"
-        " the number of NPUs is that of /dev/davinci[0-9]*",
+        else "npu-smi has different options and output: npu-smi info, npu-smi info -l, npu-smi info -t usages -i 0; "
+        "count NPUs by /dev/davinci[0-9]*",
     )
 
 
@@ -172,12 +172,12 @@ def _installed(words: tuple[Word, ...], file: TextFile) -> None:
             file.report(
                 NVIDIA_COMMAND,
                 (found[0].start, found[0].end),
-                f"NVIDIA's packages are installed: {listed_names}",
+                f"NVIDIA packages are installed: {listed_names}",
                 subject=found[0].value.partition("=")[0],
                 evidence=Evidence.DOCUMENTED,
                 source="vendor installation guide",
-                advice="leave them out: the driver and the firmware of NPUs belong to the host, and CANN, which takes "
-                "the place of CUDA, cuDNN and NCCL, comes with an image of quay.io/ascend/cann or its own installer",
+                advice="remove them: the NPU driver and firmware belong to the host, and CANN, which replaces CUDA, "
+                "cuDNN and NCCL, comes with an image from quay.io/ascend/cann or its own installer",
             )
     elif name in ("wget", "curl", "aria2c"):
         for word in words[program + 1 :]:
@@ -185,11 +185,11 @@ def _installed(words: tuple[Word, ...], file: TextFile) -> None:
                 file.report(
                     NVIDIA_COMMAND,
                     (word.start, word.end),
-                    "software is fetched from NVIDIA",
+                    "software is downloaded from NVIDIA",
                     subject="nvidia.com",
                     evidence=Evidence.DOCUMENTED,
                     source="vendor installation guide",
-                    advice="leave it out where it is CUDA or what belongs to it; CANN comes with an image of "
+                    advice="remove it if it is CUDA or a part of it; CANN comes with an image from "
                     "quay.io/ascend/cann or its own installer",
                 )
 
@@ -204,7 +204,7 @@ def judge_search_path(name: str, value: str, place: tuple[int, int], file: TextF
         file.report(
             FOLDER,
             place,
-            f"{name} names a folder of CUDA, which is not there or holds nothing for an NPU",
+            f"{name} contains a CUDA folder, which is missing or has nothing for an NPU",
             subject=name,
             advice=_SET_ENV,
         )

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @listed("NPU702", "cuda-variable-outside-python", Safety.SAFE, Severity.WARNING)
 def VARIABLE(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 - the decorator makes it a rule
-    """A script or configuration sets or reads a variable that CUDA or NCCL knows and Ascend does not.
+    """A script or configuration file sets or reads a variable that CUDA or NCCL uses and Ascend does not.
 
-    Its name changes, and its value with it: order, units and limits. All places of a file that name the variable change
-    together, or none does.
+    Its name changes, and its value with it: order, units and limits. Either all uses of the variable in a file change,
+    or none.
 
     Before::
 
@@ -42,7 +42,7 @@ def VARIABLE(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 - t
 
 @listed("NPU703", "cuda-variable-without-effect", Safety.MANUAL, Severity.INFO)
 def WITHOUT_EFFECT(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """A script or configuration sets a variable that has no effect on Ascend, or whose place something else takes."""
+    """A script or configuration file sets a variable that has no effect on Ascend, or is replaced by something else."""
     raise NotImplementedError
 
 
@@ -153,7 +153,7 @@ def _judge(name: str, given: list[Setting], named: list[Mention], becoming: _Bec
             subject=name,
             evidence=fact.evidence,
             source=fact.source,
-            advice=f"{rival} is set here as well, and counts for the same: take this one out"
+            advice=f"{rival} is also set here, for the same purpose: remove this one"
             if rival
             else _advice(name, setting, one, fact.message, blocked=blocked),
         )
@@ -169,7 +169,7 @@ def _judge(name: str, given: list[Setting], named: list[Mention], becoming: _Bec
             subject=name,
             evidence=fact.evidence,
             source=fact.source,
-            advice=f"a value that this file gives {name} cannot be translated"
+            advice=f"a value of {name} in this file cannot be translated"
             + (f": {odd}" if odd is not None else "")
             + f"; {fact.message}"
             if blocked
@@ -180,7 +180,7 @@ def _judge(name: str, given: list[Setting], named: list[Mention], becoming: _Bec
 def _translated(fact: EnvironmentFact, setting: Setting) -> Translation:
     if setting.default is not None and not _stays(fact, setting.default):
         problem = translate(fact, setting.default).problem
-        return Translation("", problem=problem or f"its default {setting.default!r} has another form there")
+        return Translation("", problem=problem or f"its default {setting.default!r} has a different form there")
     return translate(fact, setting.value)
 
 
@@ -192,7 +192,7 @@ def _stays(fact: EnvironmentFact, value: str) -> bool:
 
 def _advice(name: str, setting: Setting, done: Translation, message: str, *, blocked: bool) -> str:
     if blocked:
-        return f"other places of this file read {name}, and not all can be changed"
+        return f"{name} is read elsewhere in this file, and not all uses can be changed"
     # Of a value that is known and fits, nothing has to be said.
     return message if done.problem or setting.value is None else ""
 

@@ -39,10 +39,10 @@ _QUESTIONS = frozenset(
     source=_GATES,
 )
 def overflow_saturates(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A loss or gradient is asked for Inf or NaN, which an overflow does not give on every chip.
+    """A loss or gradient is checked for Inf or NaN, which an overflow does not produce on every chip.
 
-    On the first-generation 910 and the 310P a number that is too large becomes the largest one. torch_npu's GradScaler
-    reads the chip's overflow flag instead. Reported once a file.
+    On the first-generation 910 and the 310P, numbers that overflow saturate at the largest value. torch_npu's
+    GradScaler reads the chip's overflow flag instead. Reported once per file.
     """
     product = file.product
     name = file.qualname(node.func) or ""
@@ -54,8 +54,8 @@ def overflow_saturates(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]
     who = product.title if product is not None else _OLDER
     yield file.report(
         node,
-        f"{name} does not see an overflow on {who}: numbers saturate there and become neither Inf nor NaN",
+        f"{name} does not see an overflow on {who}: numbers saturate there instead of becoming Inf or NaN",
         severity=Severity.WARNING if product is not None else Severity.INFO,
         subject=name,
-        advice="leave it to torch.npu.amp.GradScaler, or ask torch_npu.npu.utils.npu_check_overflow(tensor)",
+        advice="leave it to torch.npu.amp.GradScaler, or use torch_npu.npu.utils.npu_check_overflow(tensor)",
     )

@@ -24,12 +24,12 @@ _WRAPPER: Final = "on_cpu"
 
 
 def _documentation(node: object, file: object) -> Iterator[object]:
-    """A call that only the CPU can compute, made with ``--cpu-fallback``: the copies are put around it.
+    """A call without an NPU kernel runs on the CPU, with copies around it, if ``--cpu-fallback`` is given.
 
-    Such are calls of packages whose kernels know the CPU and CUDA only (torch_scatter, torch_sparse, …), and of the
-    project's own operators that have an implementation for the CPU. The wrapper is written into the project as
-    ``npuify_on_cpu.py``: tensors in the arguments go to the CPU, results and what was written into arguments come back,
-    and gradients flow. Every such call waits for the device and for two copies.
+    This covers calls of packages with kernels for the CPU and CUDA only (torch_scatter, torch_sparse, …), and of the
+    project's own operators that have a CPU implementation. The wrapper is written into the project as
+    ``npuify_on_cpu.py``: tensors in the arguments go to the CPU, results and modified arguments come back, and
+    gradients flow. Every such call waits for the device and two copies.
 
     Before::
 
@@ -147,7 +147,7 @@ def _finding(call: ast.Call, name: str, source: PythonSource) -> Finding:
         file=source.relative,
         start=Position(*source.text.position(start)),
         end=Position(*source.text.position(end)),
-        message=f"{name} has no kernel for an NPU: it is computed on the CPU, with the copies around it",
+        message=f"{name} has no NPU kernel: it is computed on the CPU, with copies around the call",
         evidence=RULE.evidence,
         source=RULE.source,
         subject=name,

@@ -12,7 +12,6 @@ from npuify.rules.operators.places import in_module_class
 from npuify.rules.registry import rule
 from npuify.rules.text_checks import outside_modules
 from npuify.source.python import dotted_text
-from npuify.source.types import TENSOR, infer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,13 +20,13 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 _DYNAMIC = {
-    "nonzero": "a mask and torch.where, where the places themselves are not needed",
-    "argwhere": "a mask and torch.where, where the places themselves are not needed",
-    "where": "torch.where with three arguments, where the places themselves are not needed",
-    "unique": "it before the step, on the CPU, where the values are known there",
-    "unique_consecutive": "it before the step, on the CPU, where the values are known there",
-    "masked_select": "a product with the mask, and divide by the mask's sum",
-    "repeat_interleave": "output_size=, so that the size need not be fetched",
+    "nonzero": "a mask and torch.where, if the indices themselves are not needed",
+    "argwhere": "a mask and torch.where, if the indices themselves are not needed",
+    "where": "torch.where with three arguments, if the indices themselves are not needed",
+    "unique": "it before the step, on the CPU, if the values are known there",
+    "unique_consecutive": "it before the step, on the CPU, if the values are known there",
+    "masked_select": "multiplication by the mask, and divide by the mask's sum",
+    "repeat_interleave": "output_size=, so that the size does not have to be fetched",
 }
 _TENSOR_ONLY = frozenset(("masked_select", "repeat_interleave", "unique_consecutive"))
 _BY_NUMBER = re.compile(rb"\s*\(\s*(?:repeats\s*=\s*)?\d+\s*[,)]")
@@ -77,13 +76,13 @@ def _has_choices(lower: bytes, end: int) -> bool:
     ),
     skip_if=_shape_known,
     evidence=Evidence.DOCUMENTED,
-    source="PyTorch documents that these wait for the device; msprof-analyze's rule for synchronising operators",
+    source="PyTorch documents that these wait for the device; msprof-analyze's rule for synchronizing operators",
 )
 def shape_from_data(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """In a model's step, the shape of a result depends on the data.
+    """The shape of a result depends on the data, in a model's forward pass.
 
-    The host waits for the device to learn the shape, and each new shape may need a kernel to be prepared anew, which
-    costs an NPU more than a GPU.
+    The host waits for the device to learn the shape, and each new shape may require preparing a kernel, which costs
+    more on an NPU than on a GPU.
     """
     function = node.func
     word = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
@@ -98,7 +97,7 @@ def shape_from_data(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         if not isinstance(function, ast.Attribute) or name.startswith(("numpy", "torch.")):
             return
         torch_only = word in _TENSOR_ONLY or keyword_of(node, "as_tuple") is not None
-        if not torch_only and infer(function.value, file.source, file.scope(node)) != TENSOR:
+        if not torch_only and not file.is_tensor(function.value):
             return
     if word == "repeat_interleave" and not _repeats_from_data(node, method, file):
         return
@@ -144,7 +143,7 @@ def _counts(node: ast.expr, file: PythonFile) -> bool:
         return isinstance(node.slice, ast.Slice) and _counts(node.value, file)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _OF_A_SHAPE:
         return False
-    return infer(node, file.source, file.scope(node)) == TENSOR
+    return file.is_tensor(node)
 
 
 @rule(
@@ -159,9 +158,10 @@ def _counts(node: ast.expr, file: PythonFile) -> bool:
     source="PyTorch indexes by a boolean tensor through nonzero, which waits for the device",
 )
 def boolean_mask_index(node: ast.Subscript, file: PythonFile) -> Iterator[Diagnostic]:
-    """In a model's step a tensor is indexed by a boolean mask, so that the result's shape depends on the data.
+    """A tensor is indexed with a boolean mask in a model's forward pass, so that the result's shape depends on the
+    data.
 
-    Reported only where the mask is made by a comparison beside it. Looked for in files that are of interest anyway.
+    Reported only where the mask is visibly the result of a comparison, and only in files that are examined anyway.
     """
     mask = node.slice
     if not isinstance(node.ctx, ast.Load) or not imports_torch(file) or not in_module_class(node, file):
@@ -177,17 +177,17 @@ def boolean_mask_index(node: ast.Subscript, file: PythonFile) -> Iterator[Diagno
         return
     # What is compared and indexed by the outcome is an array: no list can be.
     by_itself = isinstance(mask, ast.Compare) and dotted_text(mask.left) == (dotted_text(node.value) or "?")
-    if not by_itself and infer(node.value, file.source, file.scope(node)) != TENSOR:
+    if not by_itself and not file.is_tensor(node.value):
         return
     if isinstance(mask, ast.Compare) and not by_itself:
-        if infer(mask.left, file.source, file.scope(node)) != TENSOR:
+        if not file.is_tensor(mask.left):
             return
     yield file.report(
         node,
-        f"indexing by the mask {file.code(mask)}: the shape of the result depends on the data, so the host waits "
+        f"indexing with the mask {file.code(mask)}: the shape of the result depends on the data, so the host waits "
         "for the NPU",
         subject="torch.Tensor.__getitem__",
-        advice="if this runs in every step, keep the shape: torch.where, masked_fill, or a sum weighted by the mask",
+        advice="if this runs in every step, keep the shape: torch.where, masked_fill, or a mask-weighted sum",
     )
 
 

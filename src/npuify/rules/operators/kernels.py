@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
-from npuify.source.types import TENSOR, infer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,13 +130,13 @@ def _of_numbers(lower: bytes, start: int, end: int) -> bool:
     Severity.INFO,
     words=_WORDS_BEHIND,
     skip_if=_of_numbers,
-    source="the wheel's list of operators with a kernel, against the operator that the call leads to in torch",
+    source="the wheel's list of operators with a kernel, and the operator that the call maps to in torch",
 )
 def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
-    """A function for whose operator the release has no NPU kernel, so that it falls back to the CPU.
+    """The release has no NPU kernel for a function's operator, so that it falls back to the CPU.
 
-    torch_npu then copies the arguments to the host and the result back, with a warning. That is slow in a model's step
-    and harmless in a preparation. Functions that torch composes of other operators are not reported.
+    torch_npu then copies the arguments to the host and the result back, with a warning. This is slow in a model's step
+    and harmless in setup code. Functions that torch composes from other operators are not reported.
     """
     if isinstance(node, ast.ImportFrom):
         # Uses by a plain name stand on lines that hold no word of this rule, so they are reported here, together.
@@ -147,7 +146,7 @@ def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator
         return
     name = file.qualname(node.func)
     if isinstance(node.func, ast.Attribute) and name is None and node.func.attr in _METHODS:
-        if infer(node.func.value, file.source, file.scope(node)) == TENSOR:
+        if file.is_tensor(node.func.value):
             name = f"torch.{node.func.attr}"
     if isinstance(node.func, ast.Attribute) and name is not None:
         yield from _fallback(node, name, file)
@@ -177,13 +176,13 @@ def _fallback(node: ast.AST, name: str, file: PythonFile) -> Iterator[Diagnostic
     what = f"sampling from {name}" if name.startswith("torch.distributions") else name
     yield file.report(
         node,
-        f"torch_npu {file.release.torch_npu} has no kernel for {operator}: {what} runs on the CPU, "
-        "with copies there and back",
+        f"torch_npu {file.release.torch_npu} has no kernel for {operator}: {what} runs on the CPU, with copies to the "
+        "host and back",
         evidence=evidence,
-        source="the call, made with the imported torch_npu" if evidence is Evidence.LIVE else None,
+        source="the call, tried with the installed torch_npu" if evidence is Evidence.LIVE else None,
         subject=name,
-        advice="keep it out of the training step, or compose it of other operators; "
-        "TORCH_NPU_FALLBACK_CPU_DISABLE=1 makes such calls fail, and so shows them",
+        advice="keep it out of the training step, or compose it from other operators; "
+        "TORCH_NPU_FALLBACK_CPU_DISABLE=1 makes such calls fail, which exposes them",
     )
 
 
@@ -194,12 +193,12 @@ def _fallback(node: ast.AST, name: str, file: PythonFile) -> Iterator[Diagnostic
     Severity.INFO,
     words=("torch._foreach_",),
     names=("torch._foreach_",),
-    source="the wheel's list of operators with a kernel; torch has a form of each that goes tensor by tensor",
+    source="the wheel's list of operators with a kernel; torch has a tensor-by-tensor version of each",
 )
 def foreach_without_kernel(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A ``torch._foreach_*`` function for which the release lists no kernel, so that it goes tensor by tensor.
+    """The release lists no kernel for a ``torch._foreach_*`` function, so that it runs tensor by tensor.
 
-    It computes the same; only the gain of one launch for all tensors is lost.
+    The result is the same; only the benefit of a single launch for all tensors is lost.
     """
     operator = (file.qualname(node.func) or "").removeprefix("torch.")
     if not operator.startswith("_foreach_") or operator in file.release.operators:
@@ -208,5 +207,5 @@ def foreach_without_kernel(node: ast.Call, file: PythonFile) -> Iterator[Diagnos
         node,
         f"torch_npu {file.release.torch_npu} lists no kernel for {operator}: it runs tensor by tensor",
         subject=f"torch.{operator}",
-        advice="expect as many launches as there are tensors, or compose it of those _foreach_ functions that have one",
+        advice="expect one launch per tensor, or compose it from _foreach_ functions that have a kernel",
     )

@@ -27,13 +27,13 @@ _JIT = ("torch.jit.script", "torch.jit.script_method", "torch.jit.freeze", "torc
     source="torch_npu/contrib/transfer_to_npu.py replaces torch.jit.script by a function that returns its argument",
 )
 def jit_script(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
-    """TorchScript runs operator by operator on an NPU: CUDA's fusers do not apply, and some scripted code fails."""
+    """TorchScript runs operator by operator on an NPU: the CUDA fusers do not apply, and some scripted code fails."""
     name = file.qualname(node)
     if name not in _JIT:
         return
     yield file.report(
         node,
-        f"{name} is not accelerated on an NPU, and torch_npu's own converter turns it off",
+        f"{name} is not accelerated on an NPU, and torch_npu's transfer_to_npu disables it",
         subject=name,
         advice="if the scripted function fails on the NPU, use it unscripted there",
     )
@@ -49,19 +49,20 @@ def jit_script(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     source="torch_npu/_inductor in the package; its default code generator is triton-ascend",
 )
 def compile_backend(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """``torch.compile`` reaches an NPU by torch_npu's own backend, which needs more packages than torch_npu itself."""
+    """``torch.compile`` uses an NPU through torch_npu's own backend, which needs more packages than torch_npu
+    itself."""
     if file.qualname(node.func) != "torch.compile":
         return
     backend = next((keyword.value for keyword in node.keywords if keyword.arg == "backend"), None)
     cuda_graphs = isinstance(backend, ast.Constant) and backend.value == "cudagraphs"
     yield file.report(
         node,
-        "the backend cudagraphs records CUDA graphs; an NPU has none"
+        "the backend cudagraphs records CUDA graphs, which an NPU does not have"
         if cuda_graphs
         else "torch.compile needs a backend for the NPU",
         severity=Severity.ERROR if cuda_graphs else Severity.INFO,
         subject="torch.compile",
-        advice="install triton-ascend for the default backend, or use torchair's; else leave the model uncompiled",
+        advice="install triton-ascend for the default backend, or use torchair's; otherwise leave the model uncompiled",
     )
 
 
@@ -76,7 +77,7 @@ def compile_backend(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     source="Ascend's migration guide: operators convert to the NPU's own formats",
 )
 def channels_last(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
-    """``channels_last`` is a layout for CUDA's tensor cores; an NPU converts it to its own formats, at a cost."""
+    """``channels_last`` is a layout for CUDA tensor cores; an NPU converts it to its own formats, at a cost."""
     name = file.qualname(node)
     if name not in ("torch.channels_last", "torch.channels_last_3d"):
         return
@@ -84,5 +85,5 @@ def channels_last(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]
         node,
         f"{name} brings no gain on an NPU and may cost conversions",
         subject=name,
-        advice="leave the default layout on the NPU",
+        advice="keep the default layout on the NPU",
     )

@@ -10,7 +10,6 @@ from npuify.rules.calls import argument, imports_torch, keyword_of
 from npuify.rules.chip import without_fused_attention
 from npuify.rules.operators.places import in_module_class
 from npuify.rules.registry import rule
-from npuify.source.types import TENSOR, infer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,12 +42,12 @@ def _once(code: str, file: PythonFile) -> bool:
         "sparse_csr_tensor",
         "torch import sparse",
     ),
-    source="the wheel's list of operators: _to_sparse; its library's kernels for sparse tensors",
+    source="the wheel's list of operators: _to_sparse; sparse kernels in its library",
 )
 def sparse_tensor(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A sparse tensor is made or used: releases have no kernels for them, or some.
+    """A sparse tensor is created or used: releases have no kernels for them, or only some.
 
-    Reported once a file.
+    Reported once per file.
     """
     name = file.qualname(node.func) or ""
     method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
@@ -71,10 +70,10 @@ def sparse_tensor(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         message + (": the gradient of this embedding is sparse" if embedding else ""),
         severity=Severity.INFO if there else Severity.WARNING,
         subject="torch.nn.Embedding(sparse=True)" if embedding else name or f"torch.Tensor.{method}",
-        advice="take sparse=False"
+        advice="use sparse=False"
         if embedding
-        else "try this part alone; else keep it dense, write it with index_add_ "
-        "or scatter_add_, or leave it on the CPU",
+        else "test this part separately; otherwise keep it dense, use index_add_ or scatter_add_, or leave it on the "
+        "CPU",
     )
 
 
@@ -88,7 +87,7 @@ def sparse_tensor(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     source="torch_npu's list of supported APIs, torch.fft (torch 2.11)",
 )
 def fourier_transform_limits(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A Fourier transform, which runs on Atlas A2 and A3 within limits of type and length. Reported once a file."""
+    """A Fourier transform, which runs on Atlas A2 and A3 with limits on data type and length."""
     name = file.qualname(node.func) or ""
     if not name.startswith("torch.fft.") and name not in ("torch.stft", "torch.istft"):
         return
@@ -108,8 +107,8 @@ def fourier_transform_limits(node: ast.Call, file: PythonFile) -> Iterator[Diagn
         message,
         severity=severity,
         subject=name,
-        advice="source the set_env.sh of nnal's atb and asdsip first; float16, bfloat16 and float64 inputs "
-        "go to float32 first",
+        advice="source the set_env.sh of nnal's atb and asdsip first; convert float16, bfloat16 and float64 inputs to "
+        "float32 first",
     )
 
 
@@ -133,8 +132,8 @@ _IN_PLACE = tuple(
 def in_place_on_view(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """An in-place method works on an expanded or transposed view.
 
-    An NPU computes on a contiguous copy and writes it back. For an expanded tensor, several values then go to one
-    place; torch's own kernels refuse that, the NPU's need not.
+    An NPU computes on a contiguous copy and writes it back. For an expanded tensor, several values are then written to
+    the same memory; torch's own kernels reject that, the NPU's may not.
     """
     function = node.func
     if not isinstance(function, ast.Attribute) or not function.attr.endswith("_") or function.attr.endswith("__"):
@@ -144,13 +143,13 @@ def in_place_on_view(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         return
     kind = view.func.attr
     if kind in _OVERLAPPING:
-        message = f"{function.attr} writes into the result of {kind}, where several elements are one"
-        severity, advice = Severity.WARNING, "take clone() of the expanded tensor first, or compute out of place"
+        message = f"{function.attr} writes into the result of {kind}, whose elements share memory"
+        severity, advice = Severity.WARNING, "clone() the expanded tensor first, or compute out of place"
     elif kind in _STRIDED and in_module_class(node, file):
-        if kind == "t" and infer(view.func.value, file.source, file.scope(node)) != TENSOR:
+        if kind == "t" and not file.is_tensor(view.func.value):
             return
         message = f"{function.attr} on the result of {kind}: the NPU copies it, computes, and copies it back"
-        severity, advice = Severity.INFO, "compute out of place, or on the tensor as it lies in memory"
+        severity, advice = Severity.INFO, "compute out of place, or on the contiguous tensor"
     else:
         return
     yield file.report(node, message, severity=severity, subject=f"torch.Tensor.{function.attr}", advice=advice)
@@ -164,10 +163,10 @@ def in_place_on_view(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     words=("use_deterministic_algorithms",),
     names=("torch.use_deterministic_algorithms",),
     evidence=Evidence.DOCUMENTED,
-    source="torch_npu's page on deterministic computing: the first setting that an operator ran under stays",
+    source="torch_npu's documentation of deterministic computing: the setting under which the first operator ran stays",
 )
 def deterministic_set_again(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """Deterministic operators are switched on and off in one file; an NPU keeps the first setting of a thread."""
+    """Deterministic operators are switched on and off in one file; an NPU keeps a thread's first setting."""
     settings = {True: 0, False: 0}
     for item in file.nodes_on_lines_with("use_deterministic_algorithms"):
         if isinstance(item, ast.Call) and file.qualname(item.func) == "torch.use_deterministic_algorithms":
@@ -180,7 +179,7 @@ def deterministic_set_again(node: ast.Call, file: PythonFile) -> Iterator[Diagno
         node,
         "deterministic operators are switched on and off here; once an operator has run, a thread keeps its setting",
         subject="torch.use_deterministic_algorithms",
-        advice="decide once, before the first operator; run what needs the other setting in a process of its own",
+        advice="decide once, before the first operator; run code that needs the other setting in a separate process",
     )
 
 
@@ -192,18 +191,19 @@ def deterministic_set_again(node: ast.Call, file: PythonFile) -> Iterator[Diagno
     words=("set_float32_matmul_precision",),
     names=("torch.set_float32_matmul_precision",),
     evidence=Evidence.DOCUMENTED,
-    source="PyTorch: it chooses TF32 of CUDA and bfloat16 of oneDNN; torch_npu: torch_npu.npu.matmul.allow_hf32",
+    source="PyTorch: it selects TF32 for CUDA and bfloat16 for oneDNN; torch_npu: torch_npu.npu.matmul.allow_hf32",
 )
 def float32_precision_is_hf32(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """``set_float32_matmul_precision`` speaks to cuBLAS and oneDNN; the NPU's short float32 has its own switch."""
+    """``set_float32_matmul_precision`` configures cuBLAS and oneDNN; the NPU's HF32 has its own switch."""
     value = argument(node, 0, "precision")
     if isinstance(value, ast.Constant) and value.value == "highest":
         return
     yield file.report(
         node,
-        "this chooses TF32 for CUDA; an NPU has HF32, which is off for products of matrices and on for convolutions",
+        "this selects TF32 for CUDA; an NPU has HF32, which is off for matrix products and on for convolutions by "
+        "default",
         subject="torch.set_float32_matmul_precision",
-        advice="torch_npu.npu.matmul.allow_hf32 = True where the accuracy allows it",
+        advice="set torch_npu.npu.matmul.allow_hf32 = True if the accuracy allows it",
     )
 
 
@@ -219,9 +219,9 @@ def float32_precision_is_hf32(node: ast.Call, file: PythonFile) -> Iterator[Diag
     source="op-plugin: torch_npu.npu.set_compile_mode; on the first-generation 910 and the 310P jit_compile is on",
 )
 def shapes_vary_on_older_chip(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """On older chips each new shape is compiled anew, and the last batch of an epoch is smaller than the others.
+    """On older chips each new shape is compiled, and the last batch of an epoch is smaller than the others.
 
-    Reported once a file, with ``--soc`` only, where the training data is shuffled and nothing drops the last batch.
+    Reported once per file, with ``--soc`` only, where the training data is shuffled and nothing drops the last batch.
     """
     product = file.product
     if product is None or not (file.qualname(node.func) or "").startswith("torch.utils.data."):
@@ -235,8 +235,8 @@ def shapes_vary_on_older_chip(node: ast.Call, file: PythonFile) -> Iterator[Diag
         return
     yield file.report(
         node,
-        f"{product.title} compiles operators for each new shape, and the last batch has another one",
+        f"{product.title} compiles operators for each new shape, and the last batch has a different one",
         subject="torch.utils.data.DataLoader",
         advice="call torch_npu.npu.set_compile_mode(jit_compile=False) after the imports, in each process; or set "
-        "drop_last=True for training data (never for what is measured)",
+        "drop_last=True for training data (never for evaluation)",
     )

@@ -50,13 +50,13 @@ def _no_double_on_device(lower: bytes, start: int, end: int) -> bool:
     words=("torch.float64", "torch.double", ".double()"),
     skip_if=_no_double_on_device,
     evidence=Evidence.REPORTED,
-    source="users' reports: 'not implemented for DT_DOUBLE' from aclnn operators, and results computed in float32",
+    source="user reports: 'not implemented for DT_DOUBLE' from aclnn operators, and results computed in float32",
 )
 def float64_on_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A tensor of double precision is made on, or moved to, the device.
+    """A double-precision tensor is created on, or moved to, the device.
 
     Few NPU kernels take ``float64``: others raise, run on the CPU, or compute in ``float32``. Only calls that name both
-    the type and a device are reported; double precision on the CPU is no trouble.
+    the type and a device are reported; double precision on the CPU is fine.
     """
     name = file.qualname(node.func) or ""
     if name == "torch.set_default_dtype":
@@ -71,7 +71,7 @@ def float64_on_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         node,
         f"{what}; few NPU kernels take float64",
         subject="torch.float64",
-        advice="use float32 on the NPU, or do this part on the CPU and move the result",
+        advice="use float32 on the NPU, or compute this part on the CPU and move the result",
     )
 
 
@@ -114,21 +114,21 @@ _COMPLEX = ("torch.view_as_complex", "torch.polar")
     Severity.INFO,
     words=("view_as_complex", "torch.polar"),
     evidence=Evidence.REPORTED,
-    source="users' reports: 'not implemented for DT_COMPLEX64' from aclnn operators",
+    source="user reports: 'not implemented for DT_COMPLEX64' from aclnn operators",
 )
 def complex_in_forward(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A complex tensor is made in a model's step; few NPU kernels take complex numbers.
+    """A complex tensor is created in a model's step; few NPU kernels support complex numbers.
 
-    Rotary embeddings are the usual case, and can be written with sine and cosine of real tensors.
+    Rotary embeddings are the usual case, and can be written with cos and sin of real tensors.
     """
     name = file.qualname(node.func) or ""
     if name not in _COMPLEX:
         return
     yield file.report(
         node,
-        f"{name} makes a complex tensor; the NPU's operators for complex numbers are few, and differ by product",
+        f"{name} creates a complex tensor; the NPU has few operators for complex numbers, and they differ by product",
         subject=name,
-        advice="for rotary embeddings use the form with cos and sin of real tensors; it gives the same numbers",
+        advice="for rotary embeddings, use the form with cos and sin of real tensors, which gives the same numbers",
     )
 
 
@@ -142,7 +142,7 @@ def complex_in_forward(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]
     source="the environment variable HCCL_DETERMINISTIC of CANN's collective library",
 )
 def deterministic_needs_hccl(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """``use_deterministic_algorithms`` reaches the operators; the order of sums among cards has its own switch.
+    """``use_deterministic_algorithms`` only affects operators; the reduction order across cards has its own switch.
 
     Reported only in files that set up several processes.
     """
@@ -156,7 +156,7 @@ def deterministic_needs_hccl(node: ast.Call, file: PythonFile) -> Iterator[Diagn
         return
     yield file.report(
         node,
-        "deterministic operators on the NPU; collectives among cards are another matter",
+        "this makes operators on the NPU deterministic, but not collectives across cards",
         subject="torch.use_deterministic_algorithms",
         advice="with several cards also set HCCL_DETERMINISTIC=true in the environment; both cost time",
     )
@@ -177,10 +177,10 @@ _VISION = frozenset(
     Severity.INFO,
     words=("torchvision.ops",),
     evidence=Evidence.REPORTED,
-    source="users' reports of torchvision::nms and others that fall back to the CPU",
+    source="user reports of torchvision::nms and others that fall back to the CPU",
 )
 def torchvision_operator(node: ast.ImportFrom | ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
-    """Operators of torchvision are compiled for the CPU and CUDA; on an NPU they come with Ascend's own build."""
+    """torchvision's operators are compiled for the CPU and CUDA; for an NPU they come with Ascend's own build."""
     if isinstance(node, ast.ImportFrom):
         if node.level or not (node.module or "").startswith("torchvision.ops"):
             return
@@ -194,9 +194,9 @@ def torchvision_operator(node: ast.ImportFrom | ast.Attribute, file: PythonFile)
         return
     yield file.report(
         node,
-        f"torchvision's {', '.join(names)} has no NPU kernel of its own and runs on the CPU or fails",
+        f"torchvision's {', '.join(names)} has no NPU kernel, and runs on the CPU or fails",
         subject=f"torchvision.ops.{names[0]}",
-        advice="install Ascend's torchvision_npu and import it beside torchvision, or do this step on the CPU",
+        advice="install Ascend's torchvision_npu and import it alongside torchvision, or run this step on the CPU",
     )
 
 
@@ -207,12 +207,12 @@ def torchvision_operator(node: ast.ImportFrom | ast.Attribute, file: PythonFile)
     Severity.INFO,
     words=("mmcv.ops",),
     evidence=Evidence.REPORTED,
-    source="users' reports: 'implementation for device npu:0 not found' from a wheel of mmcv without NPU operators",
+    source="user reports: 'implementation for device npu:0 not found' from a wheel of mmcv without NPU operators",
 )
 def mmcv_operator(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
-    """mmcv's operators run on an NPU only in a build of mmcv made for it, and not all of them do.
+    """mmcv's operators only run on an NPU in a build of mmcv made for it, and not all of them do.
 
-    Reported once a file.
+    Reported once per file.
     """
     if node.level or not f"{node.module}.".startswith("mmcv.ops."):
         return
@@ -221,7 +221,7 @@ def mmcv_operator(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic
     file.remember("NPU418", True)
     yield file.report(
         node,
-        f"{', '.join(alias.name for alias in node.names)}: the published wheels of mmcv have no NPU operators",
+        f"{', '.join(alias.name for alias in node.names)}: mmcv's published wheels have no NPU operators",
         subject="mmcv.ops",
         advice="build mmcv from source on the NPU machine with MMCV_WITH_OPS=1 and FORCE_NPU=1",
     )

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 def _documentation(node: object, file: object) -> Iterator[object]:
-    """A function or layer for whose operator the release has no kernel is replaced by one composed of others.
+    """A function or layer whose operator has no kernel in the release is replaced with one composed of others.
 
-    It is done with ``--replace-unsupported``, and only where the release's own list of operators lacks the operator.
-    The stand-ins are written into the project as ``npuify_stand_ins.py``. Of what the vendor's tool replaces by its
-    option of this name, no release since 2.1 lacks anything, so nothing of that is replaced.
+    This is done with ``--replace-unsupported``, and only if the release's own list of operators lacks the operator. The
+    stand-ins are written into the project as ``npuify_stand_ins.py``. No release since 2.1 lacks any of the operators
+    that the vendor's tool replaces with its option of this name, so none of those are replaced.
 
     Before::
 
@@ -114,7 +114,7 @@ def _finding(node: ast.expr, row: StandIn, release: ReleaseTable, source: Python
         file=source.relative,
         start=Position(*source.text.position(start)),
         end=Position(*source.text.position(end)),
-        message=f"torch_npu {release.torch_npu} lists no kernel for {row.operators[0]}: a stand-in takes its place",
+        message=f"torch_npu {release.torch_npu} lists no kernel for {row.operators[0]}: a stand-in replaces it",
         evidence=RULE.evidence,
         source=RULE.source,
         subject=row.name,

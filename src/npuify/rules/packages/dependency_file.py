@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from npuify.source.requirements import Document
     from npuify.source.text import Text
 
-_HASHES = "its hashes hold for the old versions: compile the file anew from the migrated input"
+_HASHES = "its hashes belong to the old versions: regenerate the file from the migrated input"
 _FOR_OTHERS = frozenset(("amd", "ascend", "cpu", "hpu", "mac", "macos", "mps", "neuron", "npu", "rocm", "tpu", "xpu"))
 _FOR_PROSE = frozenset(("doc", "docs", "lint", "linting", "quality", "readthedocs", "style", "typing"))
 

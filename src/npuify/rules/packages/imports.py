@@ -49,10 +49,10 @@ def import_names() -> frozenset[str]:
     source="table of packages",
 )
 def package_without_npu(node: ast.Import | ast.ImportFrom | ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
-    """A package is imported that an NPU machine does not have, or has in another form.
+    """A package is imported that an NPU machine lacks, or has in a different form.
 
-    It is said once a file and package: as an error where the program stops at the import, as a warning where the import
-    stands in a function, and for information where the code goes on without the package.
+    Reported once per file and package: as an error where the program fails at the import, as a warning where the import
+    is inside a function, and as information where the code works without the package.
     """
     if isinstance(node, ast.Attribute):
         name = file.qualname(node) or ""
@@ -94,7 +94,7 @@ def _report(node: ast.stmt | ast.expr, name: str, row: PackageFact, file: Python
     if row.status == "native" or row.severity is Severity.INFO:
         severity = Severity.INFO
     elif has_fallback(node, file) or is_asked_for(node, top, file):
-        severity, message = Severity.INFO, f"{message} The code goes on without it."
+        severity, message = Severity.INFO, f"{message} The code works without it."
     elif in_function(node, file):
         severity = Severity.WARNING
     advice = row.advice if not row.since else f"{row.advice} First version with support: {row.since}."

@@ -33,8 +33,8 @@ _BY_VARIABLE = re.compile(r"(?P<head>[\w.-]+(?:\[[\w,.-]*\])?==)\$(?:\{(?P<brace
 """A version that is one variable, and perhaps a build for CUDA."""
 _NEW_VERSION = re.compile(r"[\w.-]+(?:\[[\w,.-]*\])?==(?P<version>[\w.]+)")
 _CUDA_BUILD = re.compile(rb"\+cu\d")
-_BY_HAND = "change it by hand: a shell puts this part of the command together"
-_NOTHING_ELSE = "take the whole command out: it installs nothing else"
+_BY_HAND = "change it by hand: the shell assembles this part of the command"
+_NOTHING_ELSE = "remove the whole command: it installs nothing else"
 _FROM_FILE = re.compile(rb"(?:^|\s)(?:-r|--requirement)[ \t=]")
 
 
@@ -119,7 +119,7 @@ def _for_workflow(finding: Finding, file: TextFile) -> Finding:
         edits=(),
         safety=Safety.MANUAL,
         severity=Severity.WARNING,
-        advice="change it where the job is to run with NPUs; torch-npu has packages for Linux only",
+        advice="change it if the job is to run on NPUs; torch-npu has packages for Linux only",
     )
 
 
@@ -172,10 +172,11 @@ def judge_conda_line(command: Command, data: bytes, file: TextFile) -> None:
         file.report(
             TORCH,
             (command.start + torch.start, command.start + torch.end),
-            f"conda has no torch-npu for {shown.value.replace(UNKNOWN, '…') if shown else torch.name}; "
-            f"torch-npu {file.release.torch_npu} is made for the torch {file.release.torch} that pip installs",
+            f"conda has no torch-npu for {shown.value.replace(UNKNOWN, '…') if shown else torch.name}; torch-npu "
+            f"{file.release.torch_npu} is built for the torch {file.release.torch} that pip installs",
             subject="torch",
-            advice=f"pip install torch=={file.release.torch} torch-npu=={file.release.torch_npu}, and nothing of CUDA",
+            advice=f"pip install torch=={file.release.torch} torch-npu=={file.release.torch_npu}, without any CUDA "
+            "packages",
         )
     others = [entry for entry in entries if not _OF_TORCH.fullmatch(entry.name)]
     if not others:

@@ -12,7 +12,7 @@ from npuify.project import find_files
 from npuify.rules.registry import Rule, list_rule
 from npuify.rules.topics import belongs_to
 from npuify.source.python import PythonSource
-from npuify.source.scopes import absolute_module
+from npuify.source.python.scopes import absolute_module
 from npuify.source.text import UnreadableText
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 def _documentation(node: object, file: object) -> Iterator[object]:
     """A call of another package's function that needs what an NPU lacks, as that package's own source shows.
 
-    Found where the source is given with ``--third-party``. A function counts that holds a finding which npuify cannot
-    mend, or that calls one that does; of a class its construction and its call count. So does an import of a module
-    that, when it is imported, imports what an NPU machine does not have.
+    Reported where the source is given with ``--third-party``, for functions that contain a finding npuify cannot fix,
+    or call such a function; for a class, its construction and its call count. Imports of modules that in turn import
+    something an NPU machine lacks are also reported.
     """
-    raise NotImplementedError("calls of other packages are found for the whole project")
+    raise NotImplementedError("calls of other packages are determined for the whole project")
 
 
 RULE = list_rule(
@@ -39,7 +39,7 @@ RULE = list_rule(
         Safety.MANUAL,
         Severity.ERROR,
         Evidence.ASSUMED,
-        "the package's source, read without running it",
+        "the package's source, read without running",
         (),
         (),
         _documentation,
@@ -204,7 +204,7 @@ def third_party_findings(files: Iterable[ProjectFile], packages: Sequence[Packag
                 continue
             reason = next((one for package in packages if (one := package.reason(name)) is not None), None)
             if reason is not None:
-                message = f"{name} does not run on an NPU as it is ({reason.place}): {reason.message}"
+                message = f"{name} does not run on an NPU unchanged ({reason.place}): {reason.message}"
                 found.append(_finding(call.func, name, message, source))
     return found
 
@@ -218,7 +218,7 @@ def _failing_imports(source: PythonSource, packages: Sequence[Package]) -> Itera
             reason = next((one for package in packages if (one := package.unimportable.get(name)) is not None), None)
             if reason is not None and top not in told:
                 told.add(top)
-                message = f"{name} cannot be imported on an NPU as it is ({reason.place}): {reason.message}"
+                message = f"{name} cannot be imported on an NPU unchanged ({reason.place}): {reason.message}"
                 yield _finding(statement, name, message, source)
 
 
@@ -262,7 +262,7 @@ def _finding(node: ast.AST, name: str, message: str, source: PythonSource) -> Fi
         evidence=RULE.evidence,
         source=RULE.source,
         subject=name,
-        advice="migrate the package as well, take a version made for NPUs, or compute this otherwise",
+        advice="migrate the package as well, use a version made for NPUs, or compute this in another way",
     )
 
 

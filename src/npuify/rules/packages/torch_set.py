@@ -29,10 +29,10 @@ _CUDA_PAGE = re.compile(r"(?<=/whl/torch-)\d[\d.]*(?:\+|%2[Bb])cu\d{2,3}(?=\.htm
 
 
 def _torch_without_torch_npu(node: object, file: object) -> Iterator[Finding]:
-    """torch-npu is asked for beside torch, in the one pair of versions that belong together.
+    """torch-npu is required alongside torch, as a matching pair of versions.
 
     Each torch-npu release is built for one torch release; its package requires exactly that. The pair is that of the
-    release aimed at, which ``--torch-npu`` chooses.
+    target release, which ``--torch-npu`` selects.
 
     Before::
 
@@ -65,7 +65,7 @@ TORCH = list_rule(
 
 
 def _torch_companion_version(node: object, file: object) -> Iterator[Finding]:
-    """torchvision and torchaudio get the version that belongs to the torch aimed at, where another is asked for.
+    """torchvision and torchaudio get the version that matches the target torch, where another is required.
 
     Before::
 
@@ -99,7 +99,7 @@ COMPANION = list_rule(
 
 
 def _cuda_wheel_index(node: object, file: object) -> Iterator[Finding]:
-    """An index of CUDA builds of torch: the same index has the builds for the CPU, which torch-npu is made for.
+    """An index of CUDA builds of torch; torch-npu needs the CPU builds, which the same site has.
 
     Before::
 
@@ -121,7 +121,7 @@ INDEX = list_rule(
         Safety.SAFE,
         Severity.ERROR,
         Evidence.DOCUMENTED,
-        "PyTorch's page on installing: the layout of its indexes; Ascend/pytorch README",
+        "PyTorch's installation page: the layout of its indexes; Ascend/pytorch README",
         (),
         (),
         _cuda_wheel_index,
@@ -160,7 +160,7 @@ def judge_indexes(file: DependencyFile) -> Iterator[Finding]:
             yield file.report(
                 INDEX,
                 match.span(),
-                f"{match.group()} {names} builds for CUDA; torch-npu goes with the builds for the CPU",
+                f"{match.group()} {names} CUDA builds; torch-npu needs the CPU builds",
                 spots=[Spot(*match.span(), after)],
                 safety=safety,
                 subject=match.group(),
@@ -171,7 +171,7 @@ def judge_indexes(file: DependencyFile) -> Iterator[Finding]:
                 yield file.report(
                     INDEX,
                     match.span(),
-                    f"{match.group()} hides every other index, and this one has no torch-npu",
+                    f"{match.group()} replaces all other indexes, and this one has no torch-npu",
                     spots=[Spot(*match.span(), "--extra-index-url")],
                     safety=Safety.SAFE,
                     subject=match.group(),
@@ -210,13 +210,13 @@ def _torch(file: DependencyFile) -> Iterator[Finding]:
             yield file.report(TORCH, entry, _reason(file, entry), spots=spots, subject="torch", advice=_ADVICE)
 
 
-_ADVICE = "ask for this torch and this torch-npu together"
+_ADVICE = "require this torch and this torch-npu together"
 
 
 def _reason(file: DependencyFile, entry: Entry) -> str:
-    pair = f"torch-npu {file.release.torch_npu} goes with torch {file.release.torch} only"
+    pair = f"torch-npu {file.release.torch_npu} requires torch {file.release.torch}"
     if entry.specifier and not admits(entry.specifier, file.release.torch):
-        return f"{pair}; the project asks for {file.written(entry)}, so look for what changed in between"
+        return f"{pair}; the project requires {file.written(entry)}, so check what changed in between"
     return pair
 
 
@@ -249,7 +249,7 @@ def _from_conda(file: DependencyFile, torch: list[Entry]) -> Finding:
     return file.report(
         TORCH,
         torch[0],
-        f"{_reason(file, torch[0])}, and is made for the torch that pip installs",
+        f"{_reason(file, torch[0])}, and is built for the torch that pip installs",
         spots=spots,
         subject="torch",
         advice=_ADVICE,
@@ -268,12 +268,12 @@ def _companions(file: DependencyFile) -> Iterator[Finding]:
             yield file.report(
                 COMPANION,
                 entry,
-                f"no {entry.name} is known that belongs to torch {file.release.torch}",
+                f"no {entry.name} release for torch {file.release.torch} is known",
                 severity=Severity.WARNING,
                 subject=entry.name,
-                advice="build it against this torch, or aim at a torch_npu release that has one"
+                advice="build it against this torch, or target a torch_npu release that has one"
                 if entry.name == "torchaudio"
-                else "look for the release that was made with this torch",
+                else "find the release that was built for this torch",
                 source=versions.source if versions else "",
             )
             continue

@@ -33,7 +33,7 @@ _DEFAULT_ARGUMENTS = {"torch.is_autocast_enabled": 0, "torch.set_autocast_enable
     "NPU201", "autocast-state-of-gpu", Safety.SAFE, words=("autocast_gpu_dtype", "autocast_enabled"), names=("torch.",)
 )
 def autocast_state_of_gpu(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """The state of autocast is asked for CUDA: by name, or because no device type is given.
+    """The autocast state is queried for CUDA: by name, or because no device type is given.
 
     Before::
 
@@ -61,7 +61,7 @@ def autocast_state_of_gpu(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
         edits = rename_chain(node.func, name, target, file)
     yield file.report(
         node,
-        f"{name}() asks for CUDA; the NPU's is {target}()",
+        f"{name}() queries CUDA; the NPU's counterpart is {target}()",
         edits=edits or (),
         subject=name,
         advice=f"call {target}()",
@@ -83,13 +83,13 @@ _DEFAULT_DEVICE = {
     Safety.SAFE,
     words=("gradscaler", "fork_rng"),
     evidence=Evidence.PACKAGE,
-    source="signatures in the torch package: the default of the parameter is 'cuda'",
+    source="signatures in the torch package: the parameter defaults to 'cuda'",
 )
 def default_device_is_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A call leaves out a device type whose default is ``"cuda"``.
+    """A call omits a device type that defaults to ``"cuda"``.
 
-    ``torch.amp.GradScaler()`` without a device is a scaler for CUDA: on an NPU machine it warns once, disables itself,
-    and gradients are no longer scaled. ``torch.random.fork_rng()`` keeps the random state of CUDA devices only.
+    Without a device, ``torch.amp.GradScaler()`` is a CUDA scaler: on an NPU machine it warns once, disables itself, and
+    gradients are no longer scaled. ``torch.random.fork_rng()`` only preserves the random state of CUDA devices.
 
     Before::
 
@@ -128,7 +128,7 @@ def default_device_is_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnos
             edits = [file.edit(end, end, f'{separator}{parameter}="npu"')] if "#" not in inside else []
     yield file.report(
         node,
-        f"{name}() without {parameter} is for CUDA",
+        f"{name}() without {parameter} uses CUDA",
         edits=edits,
         severity=Severity.ERROR if "GradScaler" in name else Severity.WARNING,
         subject=name,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from npuify.model import Evidence, Safety
 from npuify.rules.precision.apex_forms import FORMS, Conversion, Form, canonical, convert_call
 from npuify.rules.precision.apex_uses import (
+    NO_TORCH,
+    PERHAPS_IMPORTED,
     Bound,
     Use,
     bound_names,
@@ -38,7 +40,7 @@ _SOURCE = "signatures and code in apex and torch"
     source=_SOURCE,
 )
 def apex_parallel(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
-    """apex's DistributedDataParallel and SyncBatchNorm have become part of torch.
+    """apex's DistributedDataParallel and SyncBatchNorm are now part of torch.
 
     Before::
 
@@ -67,10 +69,10 @@ def apex_parallel(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     source=_SOURCE,
 )
 def apex_optimizer(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
-    """apex's fused optimizers need CUDA; torch has most of them, with other defaults.
+    """apex's fused optimizers need CUDA; torch has most of them, with different defaults.
 
-    FusedAdam decouples the weight decay unless told otherwise, so it is AdamW, and its decay is 0 where none is given.
-    torch_npu.optim has fused ones (NpuFusedAdamW, NpuFusedSGD), which are faster for many small parameters.
+    FusedAdam decouples the weight decay by default, so it becomes AdamW, and its decay is 0 unless given.
+    torch_npu.optim has fused optimizers (NpuFusedAdamW, NpuFusedSGD), which are faster for many small parameters.
 
     Before::
 
@@ -96,7 +98,7 @@ def apex_optimizer(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     source=_SOURCE,
 )
 def apex_normalization(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
-    """apex's fused layer norm computes what torch's computes.
+    """apex's fused layer norm computes the same as torch's.
 
     Before::
 
@@ -140,7 +142,7 @@ def _uses_of_module(bound: Bound, area: str, file: PythonFile) -> Iterator[Diagn
             continue
         converted = conversion_of(use, name, file)
         if isinstance(converted, Conversion) and file.source.name_target("torch", file.scope(use.node)) != "torch":
-            converted = "torch is not imported by its name here"
+            converted = NO_TORCH
         if isinstance(converted, Conversion) and not bound.sole:
             converted = f"{bound.name} is bound in more than one way"
         if isinstance(converted, str):
@@ -160,7 +162,7 @@ def _imported_name(bound: Bound, file: PythonFile) -> Diagnostic | None:
     if not bound.uses and not may_be_passed_on(file) and not is_mentioned(bound, file):
         return None
     if not bound.uses and not FORMS[name].as_value:
-        return _left(bound.alias, name, "it is not used here, and other files may take it from here", file)
+        return _left(bound.alias, name, PERHAPS_IMPORTED, file)
     if not bound.sole:
         return _left(bound.alias, name, f"{bound.name} is bound in more than one way", file)
     conversions: list[tuple[Use, Conversion]] = []
@@ -196,12 +198,12 @@ def conversion_of(use: Use, name: str, file: PythonFile) -> Conversion | str:
         return convert_call(name, use.call, file)
     parent = file.parent(use.node)
     if isinstance(parent, ast.ClassDef):
-        return "a class is derived from it"
+        return "a class inherits from it"
     asked = isinstance(parent, ast.Tuple) and isinstance(file.parent(parent), ast.Call)
     call = file.parent(parent) if asked and parent is not None else parent
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "isinstance":
-        return Conversion(form, ()) if name != "apex.optimizers.FusedAdam" else "its kind is asked for"
-    return Conversion(form, ()) if form.as_value else "it is used without being called, so its arguments are not known"
+        return Conversion(form, ()) if name != "apex.optimizers.FusedAdam" else "its type is checked"
+    return Conversion(form, ()) if form.as_value else "it is used without being called, so its arguments are unknown"
 
 
 def _too_old(form: Form, file: PythonFile) -> bool:
@@ -257,32 +259,33 @@ def _left(node: ast.AST, name: str, reason: str, file: PythonFile) -> Diagnostic
     form = FORMS[name]
     return file.report(
         node,
-        f"{name} needs CUDA, and was left: {reason}",
+        f"{name} needs CUDA, and was left unchanged: {reason}",
         subject=name,
         advice=f"use {form.target}{form.member}: {form.note}" + _fused(name),
     )
 
 
 def _fused(name: str) -> str:
-    return ". A fused one is in torch_npu.optim" if name.startswith("apex.optimizers.") else ""
+    return ". torch_npu.optim has a fused one" if name.startswith("apex.optimizers.") else ""
 
 
 _WITHOUT_FORM = {
-    "apex.optimizers.FusedLAMB": "torch has no LAMB. torch_npu.optim.NpuFusedLamb is near: it has no bias correction, "
-    "clips the weight norm to 10, and clips the gradient to a norm of 1 only with use_global_grad_norm=True; or take "
-    "LAMB from timm or pytorch-optimizer, with the same bias_correction, max_grad_norm and weight_decay=0.01",
+    "apex.optimizers.FusedLAMB": "torch has no LAMB. torch_npu.optim.NpuFusedLamb comes close: it has no bias "
+    "correction, clips the weight norm to 10, and clips the gradient to a norm of 1 only with "
+    "use_global_grad_norm=True; or use LAMB from timm or pytorch-optimizer, with the same bias_correction, "
+    "max_grad_norm and weight_decay=0.01",
     "apex.optimizers.FusedMixedPrecisionLamb": "torch has no LAMB; see FusedLAMB. It also keeps float32 copies of the "
     "weights: keep the model in float32 and use autocast instead",
-    "apex.optimizers.FusedNovoGrad": "torch has no NovoGrad; take one written in PyTorch (timm has one) with the same "
-    "betas, grad_averaging, norm_type and reg_inside_moment",
-    "apex.parallel.LARC": "torch has no LARC; its step is a few lines of PyTorch around the optimizer: scale each "
+    "apex.optimizers.FusedNovoGrad": "torch has no NovoGrad; use a PyTorch implementation (timm has one) with the "
+    "same betas, grad_averaging, norm_type and reg_inside_moment",
+    "apex.parallel.LARC": "torch has no LARC; it takes a few lines of PyTorch around the optimizer: scale each "
     "gradient by trust_coefficient * |w| / (|g| + weight_decay * |w| + eps), bounded by lr when clip=True",
     "apex.parallel.Reducer": "call torch.distributed.all_reduce on the gradients and divide by the world size",
-    "apex.parallel.create_syncbn_process_group": "make the groups with torch.distributed.new_group and hand one to "
+    "apex.parallel.create_syncbn_process_group": "create the groups with torch.distributed.new_group and pass one to "
     "torch.nn.SyncBatchNorm.convert_sync_batchnorm(model, process_group)",
 }
 
 
 def _without_form(node: ast.AST, name: str, file: PythonFile) -> Diagnostic:
-    advice = _WITHOUT_FORM.get(name, "write it with torch; the Ascend patch of apex may have it")
-    return file.report(node, f"{name} needs CUDA, and torch has no such thing", subject=name, advice=advice)
+    advice = _WITHOUT_FORM.get(name, "implement it with torch; Ascend's patch for apex may have it")
+    return file.report(node, f"{name} needs CUDA, and torch has no counterpart", subject=name, advice=advice)

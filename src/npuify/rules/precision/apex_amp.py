@@ -24,29 +24,30 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 _LEVELS = {
-    "O0": "O0 is plain float32: leave amp out altogether, loss.backward() without a scaler",
-    "O1": "O1 casts around each operator and keeps float32 weights, with a dynamic loss scale: that is autocast with a "
-    "GradScaler",
-    "O2": "O2 turns the model to float16 except for batch normalisation, keeps float32 copies of the weights in the "
-    "optimizer and scales the loss. Autocast with a GradScaler and a float32 model takes its place: the same copies, "
-    "only the casts are made anew in each step. Checkpoints then hold float32 weights",
-    "O3": "O3 is float16 throughout, without loss scale: model.half(); bfloat16 is safer on Ascend 910B and later",
+    "O0": "O0 is plain float32: drop amp altogether; loss.backward() without a scaler",
+    "O1": "O1 casts around each operator and keeps float32 weights, with dynamic loss scaling: that is autocast with "
+    "a GradScaler",
+    "O2": "O2 converts the model to float16 except for batch normalization, keeps float32 copies of the weights in "
+    "the optimizer and scales the loss. Autocast with a GradScaler and a float32 model replaces it: the same "
+    "copies, but with the casts repeated in each step. Checkpoints then contain float32 weights",
+    "O3": "O3 is float16 throughout, without loss scaling: model.half(); bfloat16 is safer on Ascend 910B and later",
 }
 _STEPS = (
-    "1. scaler = torch.npu.amp.GradScaler() in place of amp.initialize; 2. the model's call and the loss inside "
-    "`with torch.npu.amp.autocast():`, also in evaluation; 3. scaler.scale(loss).backward() in place of the scale_loss "
-    "block; 4. scaler.unscale_(optimizer) before gradients are clipped or looked at; 5. scaler.step(optimizer) and "
+    "1. scaler = torch.npu.amp.GradScaler() in place of amp.initialize; 2. the model's call and the loss inside `with "
+    "torch.npu.amp.autocast():`, also in evaluation; 3. scaler.scale(loss).backward() in place of the scale_loss "
+    "block; 4. scaler.unscale_(optimizer) before gradients are clipped or inspected; 5. scaler.step(optimizer) and "
     "scaler.update() in place of optimizer.step(); 6. scaler.state_dict() in checkpoints. On Ascend 910B and later "
     "dtype=torch.bfloat16 needs no scaler"
 )
 _ADVICE = {
     "initialize": _STEPS,
     "scale_loss": "write scaler.scale(loss).backward(), and scaler.step(optimizer) with scaler.update() for the step; "
-    "with delay_unscale=True, for accumulated gradients, only the last backward pass is followed by them. apex has "
-    "unscaled the gradients at the end of the block: scaler.unscale_(optimizer) does it",
+    "with delay_unscale=True, for accumulated gradients, only the last backward pass is followed by them. apex "
+    "unscales the gradients at the end of the block: scaler.unscale_(optimizer) does the same",
     "master_params": "pass model.parameters(), after scaler.unscale_(optimizer)",
-    "state_dict": "save scaler.state_dict(); what apex saved does not load into it",
-    "load_state_dict": "load with scaler.load_state_dict(); what apex saved does not fit: start with a new scaler then",
+    "state_dict": "save scaler.state_dict(); a state saved by apex does not load into it",
+    "load_state_dict": "load with scaler.load_state_dict(); a state saved by apex does not fit: start with a new "
+    "scaler",
     "disable_casts": "write `with torch.npu.amp.autocast(enabled=False):`",
     "half_function": "use torch.amp.custom_fwd(cast_inputs=torch.float16, device_type='npu'), or cast by hand",
     "float_function": "use torch.amp.custom_fwd(cast_inputs=torch.float32, device_type='npu'), or cast by hand",
@@ -89,11 +90,11 @@ class _Incomplete(Exception):
     source="apex's documentation of apex.amp; torch's notes on automatic mixed precision",
 )
 def apex_amp(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
-    """``apex.amp`` needs CUDA; torch has mixed precision of its own.
+    """``apex.amp`` needs CUDA; torch has its own mixed precision.
 
-    O0 is float32, O1 is autocast with a GradScaler, O2 keeps the model in float16 and float32 copies of its weights,
-    O3 is float16 throughout. Edits are offered for O0 and O1, where one loop holds forward pass, backward pass and
-    step; elsewhere each call is named with what to write.
+    O0 is float32, O1 is autocast with a GradScaler, O2 keeps the model in float16 and float32 copies of its weights, O3
+    is float16 throughout. Edits are offered for O0 and O1, where one loop contains the forward pass, the backward pass
+    and the step; elsewhere each call is reported with its replacement.
 
     Before::
 
@@ -147,7 +148,7 @@ def apex_amp(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
             if what == "initialize":
                 yield file.report(
                     use.node,
-                    f"apex.amp needs CUDA. {_LEVELS[plan.level]}. Look whether the model is called elsewhere, too: "
+                    f"apex.amp needs CUDA. {_LEVELS[plan.level]}. Check whether the model is also called elsewhere: "
                     "apex casts there as well, autocast only in its block",
                     edits=edits,
                     subject="apex.amp.initialize",
@@ -177,7 +178,7 @@ def _understood(uses: list[Use], file: PythonFile) -> AmpUse:
     for use in uses:
         by_name.setdefault(use.name[len("apex.amp.") :], []).append(use)
         if use.call is None:
-            raise _Incomplete(f"{use.name} is handed on")
+            raise _Incomplete(f"{use.name} is passed on")
     odd = sorted(set(by_name) - {"initialize", "scale_loss", "master_params", "state_dict", "load_state_dict"})
     if odd:
         raise _Incomplete(f"the file also uses apex.amp.{odd[0]}")
@@ -192,7 +193,7 @@ def _understood(uses: list[Use], file: PythonFile) -> AmpUse:
     master: list[ast.Call] = []
     for use in by_name.get("master_params", ()):
         if use.call is None or [file.code(arg) for arg in use.call.args] != [optimizer] or use.call.keywords:
-            raise _Incomplete("master_params is called otherwise")
+            raise _Incomplete("master_params is called in another way")
         if not any(use.node in ast.walk(statement) for statement in block_body[place + 1 : step_place]):
             raise _Incomplete("master_params is called elsewhere")
         master.append(use.call)
@@ -207,7 +208,7 @@ def _understood(uses: list[Use], file: PythonFile) -> AmpUse:
             if file.scope(use.node) is not file.scope(start) or file.source.start(use.node) < file.source.end(start):
                 raise _Incomplete(f"{name} is called elsewhere")
             if not isinstance(use.node, ast.Attribute):
-                raise _Incomplete(f"{name} is imported by its own name")
+                raise _Incomplete(f"{name} is imported by name")
             states.append(use.node)
     return AmpUse(
         level=level,
@@ -254,16 +255,16 @@ def _initialization(use: Use, file: PythonFile) -> tuple[ast.Assign, str, str, s
     call = use.call
     statement = file.parent(call) if call is not None else None
     if call is None or not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-        raise _Incomplete("the result of initialize is not assigned at once")
+        raise _Incomplete("the result of initialize is not assigned directly")
     target = statement.targets[0]
     if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or len(call.args) != 2:
         raise _Incomplete("initialize is not called with one model and one optimizer")
     model, optimizer = (file.code(item) for item in target.elts)
     if [file.code(arg) for arg in call.args] != [model, optimizer]:
-        raise _Incomplete("initialize gives its results other names")
+        raise _Incomplete("the results of initialize get other names")
     level = _level(call)
     if level not in ("O0", "O1"):
-        raise _Incomplete(f"{level} has no direct form" if level in _LEVELS else "opt_level is no literal")
+        raise _Incomplete(f"{level} has no direct form" if level in _LEVELS else "opt_level is not a literal")
     for item in call.keywords:
         value = item.value.value if isinstance(item.value, ast.Constant) else None
         if item.arg not in ("opt_level", "verbosity") and not (item.arg == "loss_scale" and value == "dynamic"):
@@ -276,7 +277,7 @@ def _initialization(use: Use, file: PythonFile) -> tuple[ast.Assign, str, str, s
         if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
             break
     if file.source.name_target("torch", file.scope(statement)) != "torch":
-        raise _Incomplete("torch is not imported by its name")
+        raise _Incomplete("torch is not imported under its own name")
     if not all(file.release.has(f"torch.npu.amp.{name}") for name in ("autocast", "GradScaler")):
         raise _Incomplete(f"torch_npu {file.release.torch_npu} has no autocast")
     return statement, model, optimizer, level
@@ -288,11 +289,11 @@ def _scaled(use: Use, optimizer: str, file: PythonFile) -> tuple[ast.With, list[
     item = file.parent(call) if call is not None else None
     block = file.parent(item) if isinstance(item, ast.withitem) else None
     if call is None or not isinstance(item, ast.withitem) or not isinstance(block, ast.With) or len(block.items) != 1:
-        raise _Incomplete("scale_loss is no with statement of its own")
+        raise _Incomplete("scale_loss has no with statement of its own")
     if len(call.args) != 2 or call.keywords or file.code(call.args[1]) != optimizer:
-        raise _Incomplete("scale_loss is called otherwise than with the loss and the optimizer")
+        raise _Incomplete("scale_loss is not called with just the loss and the optimizer")
     if not isinstance(call.args[0], ast.Name):
-        raise _Incomplete("the loss is no plain name")
+        raise _Incomplete("the loss is not a plain name")
     only = block.body[0]
     called = only.value if isinstance(only, ast.Expr) else None
     if (
@@ -302,13 +303,13 @@ def _scaled(use: Use, optimizer: str, file: PythonFile) -> tuple[ast.With, list[
         or file.code(called.func) != f"{item.optional_vars.id}.backward"
         or only.lineno == block.lineno
     ):
-        raise _Incomplete("the scale_loss block holds more than the backward pass")
+        raise _Incomplete("the scale_loss block contains more than the backward pass")
     parent = file.parent(block)
     for name in ("body", "orelse", "finalbody"):
         body = getattr(parent, name, None)
         if isinstance(body, list) and block in body:
             return block, body, call.args[0].id
-    raise _Incomplete("the scale_loss block stands in no ordinary block")
+    raise _Incomplete("the scale_loss block is not in an ordinary block")
 
 
 def _scaler(start: ast.Assign, block: ast.With, optimizer: str, file: PythonFile) -> str:
@@ -319,11 +320,11 @@ def _scaler(start: ast.Assign, block: ast.With, optimizer: str, file: PythonFile
             next((up for up in file.ancestors(node) if isinstance(up, ast.ClassDef)), None) for node in (start, block)
         ]
         if classes[0] is None or classes[0] is not classes[1]:
-            raise _Incomplete("initialize and scale_loss stand in different classes")
+            raise _Incomplete("initialize and scale_loss are in different classes")
         name, attribute = "self.scaler", True
     else:
         if scope is not other and scope.parent is not None:
-            raise _Incomplete("initialize and scale_loss stand in different functions")
+            raise _Incomplete("initialize and scale_loss are in different functions")
         name, attribute = "scaler", False
         if scope is not other and any(part.partition(".")[0] in other.names for part in (optimizer, name)):
             raise _Incomplete("the function that trains gets the optimizer as an argument")
@@ -358,7 +359,7 @@ def _forward(body: list[ast.stmt], place: int, model: str, loss: str, file: Pyth
     first = next((index for index in range(place) if calls_model(body[index])), None)
     last = next((index for index in range(place - 1, -1, -1) if makes_loss(body[index])), None)
     if first is None or last is None or last < first:
-        raise _Incomplete("the forward pass does not stand in the block of the backward pass")
+        raise _Incomplete("the forward pass is not in the same block as the backward pass")
     statements = body[first : last + 1]
     indent = indentation(statements[0], file)
     if indent is None or not ends_its_line(statements[-1], file):
@@ -366,7 +367,7 @@ def _forward(body: list[ast.stmt], place: int, model: str, loss: str, file: Pyth
     for statement in statements:
         for node in ast.walk(statement):
             if isinstance(node, (ast.Constant, ast.JoinedStr)) and node.lineno != node.end_lineno:
-                raise _Incomplete("the forward pass holds a text of several lines")
+                raise _Incomplete("the forward pass contains a multi-line string")
     return tuple(statements)
 
 

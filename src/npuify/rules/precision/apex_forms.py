@@ -45,15 +45,15 @@ _ADAM = Form(
     {"bias_correction": (True,), "adam_w_mode": (True,), "amsgrad": (False,), "set_grad_none": (True,),
      "capturable": (False,), "master_weights": (False,)},
     {"weight_decay": "0.0"},
-    "apex decouples the weight decay by default, as AdamW does, with 0.0 instead of 0.01 where none is given. "
-    "Optimizer states saved by apex do not load: it keeps the step in the parameter group",
+    "apex decouples the weight decay by default, as AdamW does, and defaults to 0.0 instead of 0.01. Optimizer states "
+    "saved by apex do not load: apex keeps the step in the parameter group",
 )  # fmt: skip
 _ADAM_L2 = _ADAM._replace(
     target="torch.optim.Adam",
     neutral={**_ADAM.neutral, "adam_w_mode": (False,)},
     added={},
-    note="with adam_w_mode=False apex adds the weight decay to the gradient, as Adam does. "
-    "Optimizer states saved by apex do not load: it keeps the step in the parameter group",
+    note="with adam_w_mode=False apex adds the weight decay to the gradient, as Adam does. Optimizer states saved by "
+    "apex do not load: apex keeps the step in the parameter group",
 )
 
 FORMS: dict[str, Form] = {
@@ -65,8 +65,8 @@ FORMS: dict[str, Form] = {
         ("params", "lr", "momentum", "dampening", "weight_decay", "nesterov"),
         {"wd_after_momentum": (False,), "materialize_master_grads": (True,), "set_grad_none": (True, False)},
         {},
-        "apex's zero_grad() fills gradients with zeros, torch's drops them: a parameter that takes no part in a step "
-        "is then left as it is, without momentum and decay",
+        "apex's zero_grad() sets gradients to zero, torch's to None: a parameter that takes no part in a step is then "
+        "not updated, not even by momentum and decay",
     ),
     "apex.optimizers.FusedAdagrad": Form(
         "torch.optim.Adagrad",
@@ -91,8 +91,8 @@ FORMS: dict[str, Form] = {
         ("normalized_shape", "eps"),
         {"memory_efficient": (True, False), "elementwise_affine": (True,)},
         {},
-        "apex takes float32 weights with a half-precision input and answers in the type of the weights; in torch both "
-        "have one type, which autocast sees to",
+        "apex accepts float32 weights with a half-precision input and returns the type of the weights; in torch both "
+        "must have the same type, which autocast ensures",
         as_value=True,
     ),
     "apex.normalization.FusedRMSNorm": Form(
@@ -101,7 +101,7 @@ FORMS: dict[str, Form] = {
         ("normalized_shape", "eps", "elementwise_affine"),
         {"memory_efficient": (True, False)},
         {"eps": "1e-5"},
-        "weights have the same names, and checkpoints load; torch's own default of eps is another",
+        "weights have the same names, and checkpoints load; torch's default for eps differs",
         since=(2, 4),
     ),
     "apex.normalization.MixedFusedRMSNorm": Form(
@@ -110,8 +110,8 @@ FORMS: dict[str, Form] = {
         ("normalized_shape", "eps"),
         {"memory_efficient": (True, False), "elementwise_affine": (True,)},
         {"eps": "1e-5"},
-        "apex takes float32 weights with a half-precision input and answers in the type of the weights; in torch both "
-        "have one type, which autocast sees to",
+        "apex accepts float32 weights with a half-precision input and returns the type of the weights; in torch both "
+        "must have the same type, which autocast ensures",
         since=(2, 4),
     ),
     "apex.parallel.DistributedDataParallel": Form(
@@ -125,9 +125,9 @@ FORMS: dict[str, Form] = {
          "num_allreduce_streams": (_ANY,), "gradient_average": (True,), "gradient_predivide_factor": (1, 1.0),
          "gradient_average_split_factor": (None,), "prof": (False,)},
         {},
-        "torch broadcasts buffers from rank 0 before each forward pass (broadcast_buffers=False keeps apex's way), and "
-        "wants find_unused_parameters=True where some parameter takes no part in the loss. Neither moves the inputs, "
-        "so device_ids is not needed",
+        "torch broadcasts buffers from rank 0 before each forward pass (broadcast_buffers=False keeps apex's "
+        "behavior), and needs find_unused_parameters=True where a parameter takes no part in the loss. Neither "
+        "moves the inputs, so device_ids is not needed",
     ),
     "apex.parallel.convert_syncbn_model": Form(
         "torch.nn.SyncBatchNorm",
@@ -135,7 +135,7 @@ FORMS: dict[str, Form] = {
         ("module", "process_group"),
         {"channel_last": (False,)},
         {},
-        "every batch normalisation becomes a synchronised one, in both",
+        "both convert every batch normalization layer to a synchronized one",
         member=".convert_sync_batchnorm",
     ),
     "apex.parallel.SyncBatchNorm": Form(
@@ -145,7 +145,7 @@ FORMS: dict[str, Form] = {
         ("num_features", "eps", "momentum", "affine", "track_running_stats", "process_group"),
         {"channel_last": (False,), "fuse_relu": (False,)},
         {},
-        "torch's runs in a process group only, and on a device",
+        "torch's needs a process group and a device",
         as_value=True,
     ),
 }  # fmt: skip
@@ -172,11 +172,11 @@ def convert_call(name: str, call: ast.Call, file: PythonFile) -> Conversion | st
     """The conversion of a call of ``name``, a key of FORMS, or the reason why there is none."""
     form = FORMS[name]
     if any(isinstance(arg, ast.Starred) for arg in call.args) or any(item.arg is None for item in call.keywords):
-        return "its arguments are unpacked here, and cannot be told"
+        return "its arguments are unpacked here and cannot be determined"
     given: dict[str, ast.expr] = dict(zip(form.theirs, call.args, strict=False))
     given |= {item.arg: item.value for item in call.keywords if item.arg is not None}
     if len(call.args) > len(form.theirs) or len(given) != len(call.args) + len(call.keywords):
-        return "its arguments are not those of this apex"
+        return "its arguments do not match this apex"
     mode = given.get("adam_w_mode")
     if form is _ADAM and isinstance(mode, ast.Constant) and mode.value is False:
         form = _ADAM_L2
@@ -185,7 +185,7 @@ def convert_call(name: str, call: ast.Call, file: PythonFile) -> Conversion | st
             if not _is_neutral(value, form.neutral[parameter]):
                 return f"{parameter}={file.code(value)} has no counterpart in {form.target}"
         elif parameter not in form.theirs:
-            return f"{parameter} is no argument of this apex"
+            return f"{parameter} is not an argument of this apex"
     edits = _argument_edits(call, given, form, file)
     return Conversion(form, tuple(edits)) if edits is not None else "its arguments cannot be edited in place"
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 _PARTS = {
-    "apex.multi_tensor_apply": "torch._foreach_mul_, torch._foreach_norm and their like work on lists of tensors",
-    "apex.fp16_utils": "autocast and GradScaler of torch.npu.amp take the place of network_to_half and FP16_Optimizer",
+    "apex.multi_tensor_apply": "torch._foreach_mul_, torch._foreach_norm and the like work on lists of tensors",
+    "apex.fp16_utils": "autocast and GradScaler of torch.npu.amp replace network_to_half and FP16_Optimizer",
     "apex.mlp": "write the layers as torch.nn.Linear and activations; the weights are lists there, so rename them in "
     "checkpoints",
     "apex.fused_dense": "write torch.nn.Linear and torch.nn.functional.gelu",
@@ -38,7 +38,7 @@ _PARTS = {
     "apex.contrib.focal_loss": "torchvision.ops.sigmoid_focal_loss does the same",
     "apex.contrib.multihead_attn": "torch.nn.MultiheadAttention or scaled_dot_product_attention",
     "apex.contrib.fmha": "torch_npu.npu_fusion_attention, or scaled_dot_product_attention",
-    "apex.contrib.sparsity": "structured sparsity has no counterpart on the NPU; leave it out",
+    "apex.contrib.sparsity": "structured sparsity has no counterpart on the NPU; remove it",
     "apex.contrib.groupbn": "torch.nn.SyncBatchNorm, with channels-first tensors",
     "apex.RNN": "use torch.nn.LSTM or torch.nn.GRU",
     "apex.reparameterization": "use torch.nn.utils.parametrizations.weight_norm",
@@ -58,9 +58,9 @@ _EXTENSIONS = re.compile(r"amp_C|apex_C|fused_layer_norm_cuda|fused_adam_cuda|fu
     source="apex's code and its setup.py",
 )
 def apex_without_counterpart(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
-    """A part of apex, or a CUDA extension that it builds, for which torch has no single name.
+    """A part of apex, or a CUDA extension that it builds, without a single counterpart in torch.
 
-    ``amp_C``, ``multi_tensor_apply``, ``apex.contrib`` and their like: the finding says what to write instead.
+    ``amp_C``, ``multi_tensor_apply``, ``apex.contrib`` and the like: the finding says what to use instead.
     """
     if has_fallback(node, file) or is_asked_for(node, "apex", file) or bound_nowhere(file):
         return
@@ -73,15 +73,15 @@ def apex_without_counterpart(node: ast.Import | ast.ImportFrom, file: PythonFile
         if part is None and name.startswith("apex.contrib."):
             part = name
         if part is not None:
-            advice = _PARTS.get(part, "there is no counterpart; write it with torch's operators")
+            advice = _PARTS.get(part, "there is no counterpart; implement it with torch operators")
             yield file.report(alias, f"{part} is CUDA code of apex", subject=part, advice=advice)
         elif _EXTENSIONS.fullmatch(name.partition(".")[0]) and name.partition(".")[0] not in file.project.modules:
             yield file.report(
                 alias,
                 f"{name.partition('.')[0]} is a CUDA extension that apex builds",
                 subject=name.partition(".")[0],
-                advice="remove the import, and do what it did with torch: torch._foreach_* for lists of tensors, "
-                "torch.nn.functional for layers; torch_npu has fused operators for many",
+                advice="remove the import, and replace its functions with torch's: torch._foreach_* for lists of "
+                "tensors, torch.nn.functional for layers; torch_npu has fused operators for many",
             )
 
 
@@ -99,9 +99,9 @@ def bound_nowhere(file: PythonFile) -> bool:
     source="apex's setup.py",
 )
 def apex_import_unused(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
-    """apex is imported and nothing of it is used, so the program stops for nothing.
+    """apex is imported but not used, so the program fails for no reason.
 
-    It is what is left when all uses have been rewritten. Another file may take the name from here; then it stays.
+    Such an import remains when all uses have been rewritten. It stays where another file may import the name from here.
 
     Before::
 
@@ -136,7 +136,7 @@ def apex_import_unused(node: ast.Module, file: PythonFile) -> Iterator[Diagnosti
             edit = file.replace(statement, f"{head} {', '.join(texts)}")
         yield file.report(
             bound.alias,
-            f"{bound.name} of apex is imported and not used; without CUDA the import fails",
+            f"{bound.name} of apex is imported but not used; without CUDA the import fails",
             edits=[edit] if edit else (),
             severity=Severity.ERROR,
             subject=bound.target,

@@ -11,7 +11,10 @@ from npuify.rules.statements import _rest_of_line, ends_its_line, indentation
 if TYPE_CHECKING:
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
-    from npuify.source.scopes import Scope
+    from npuify.source.python.scopes import Scope
+
+NO_TORCH = "torch is not imported under its own name here"
+PERHAPS_IMPORTED = "it is not used here, and other files may import it from here"
 
 
 class Use(NamedTuple):

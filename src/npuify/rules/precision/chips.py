@@ -55,9 +55,9 @@ def _no_bfloat16_chosen(lower: bytes, start: int, end: int) -> bool:
 def bfloat16_needs_newer_chip(
     node: ast.Attribute | ast.Constant | ast.keyword, file: PythonFile
 ) -> Iterator[Diagnostic]:
-    """The program computes in bfloat16, which the first-generation 910 and the 310P cannot.
+    """The program computes in bfloat16, which the first-generation 910 and the 310P do not support.
 
-    Reported once a file. Without ``--soc`` only where a precision is chosen: autocast, ``bf16=True``,
+    Reported once per file. Without ``--soc``, only where a precision is chosen: autocast, ``bf16=True``,
     ``mixed_precision="bf16"``.
     """
     product = file.product
@@ -67,7 +67,9 @@ def bfloat16_needs_newer_chip(
         return
     yield file.report(
         node.value if isinstance(node, ast.keyword) else node,
-        f"{product.title} has no bfloat16" if product is not None else f"{_OLDER} have no bfloat16; newer chips do",
+        f"{product.title} has no bfloat16"
+        if product is not None
+        else f"{_OLDER} have no bfloat16; newer chips have it",
         severity=Severity.ERROR if product is not None else Severity.INFO,
         subject="torch.bfloat16",
         advice="use float16 with a GradScaler there, or choose by torch.npu.is_bf16_supported()",
@@ -115,9 +117,9 @@ _MIXED = re.compile(
     source="Ascend's migration guide: training on the first-generation 910 needs mixed precision",
 )
 def float32_training_on_910(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A training loop in float32, while the matrix unit of the first-generation 910 computes in float16.
+    """The training loop runs in float32, but the matrix unit of the first-generation 910 computes in float16.
 
-    Reported once a file, where nothing in it speaks of mixed precision.
+    Reported once per file, if nothing in it mentions mixed precision.
     """
     product = file.product
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "backward" or node.args or not imports_torch(file):
@@ -129,9 +131,9 @@ def float32_training_on_910(node: ast.Call, file: PythonFile) -> Iterator[Diagno
         return
     yield file.report(
         node,
-        "the training computes in float32; the matrix unit of the first-generation 910 takes float16, so mixed "
-        "precision is needed there",
+        "training runs in float32; the matrix unit of the first-generation 910 takes float16, so mixed precision is "
+        "needed there",
         severity=Severity.WARNING if product is not None else Severity.INFO,
         subject="torch.npu.amp.autocast",
-        advice="put the forward pass under torch.npu.amp.autocast() and scale the loss with torch.npu.amp.GradScaler()",
+        advice="run the forward pass under torch.npu.amp.autocast() and scale the loss with torch.npu.amp.GradScaler()",
     )

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     words=("torch.load(",),
     common_words=True,
     evidence=Evidence.REPORTED,
-    source="users' reports: 'Attempting to deserialize object on a CUDA device'",
+    source="user reports: 'Attempting to deserialize object on a CUDA device'",
 )
 def load_without_map_location(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """``torch.load`` without ``map_location`` puts tensors back on the device that they were saved from.
 
-    A checkpoint saved on a GPU can then not be read on an NPU machine, and one saved on card 0 fills card 0 of each
-    process.
+    A checkpoint saved on a GPU then cannot be read on an NPU machine, and every process loads one saved on card 0 onto
+    card 0.
     """
     if file.qualname(node.func) != "torch.load" or argument(node, 1, "map_location") is not None:
         return
@@ -39,9 +39,9 @@ def load_without_map_location(node: ast.Call, file: PythonFile) -> Iterator[Diag
         return
     yield file.report(
         node,
-        "torch.load without map_location fails on an NPU machine where the file was saved from a GPU",
+        "torch.load without map_location fails on an NPU machine if the file was saved on a GPU",
         subject="torch.load",
-        advice='pass map_location="cpu", and move what was loaded',
+        advice='pass map_location="cpu", then move the result to the device',
     )
 
 
@@ -60,9 +60,9 @@ _GUARDS = ("rank", "main", "master", "primary", "chief", "zero", "leader", "save
     source=f"{DOCUMENTATION} of DistributedDataParallel: save in one process",
 )
 def saved_by_every_rank(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """All processes of a distributed program write one checkpoint file at once.
+    """All processes of a distributed program write the same checkpoint file at once.
 
-    Reported where the function that trains under DistributedDataParallel saves with nothing that asks for the rank.
+    Reported where a function that trains with DistributedDataParallel saves without checking the rank.
     """
     if len(node.args) < 2 or file.qualname(node.func) != "torch.save":
         return
@@ -86,13 +86,14 @@ def saved_by_every_rank(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic
         node,
         "every process writes this file",
         subject="torch.save",
-        advice="save where torch.distributed.get_rank() == 0 only; the others wait at a barrier if they read it",
+        advice="save only where torch.distributed.get_rank() == 0; let the others wait at a barrier if they read the "
+        "file",
     )
 
 
 _MODEL_KEYS = frozenset(("model", "state_dict", "model_state_dict", "model_state", "net", "network", "weights"))
 _RESUMED = {
-    "the optimiser": ((b"optimizer.step(", b"optim.step(", b"scaler.step("), ("optim", "opt_state")),
+    "the optimizer": ((b"optimizer.step(", b"optim.step(", b"scaler.step("), ("optim", "opt_state")),
     "the learning-rate scheduler": ((b"scheduler.step(",), ("sched", "lr_")),
     "the loss scaler": ((b"scaler.update(",), ("scaler", "amp", "scale")),
 }
@@ -110,10 +111,10 @@ _RESUMED = {
     source=f"{DOCUMENTATION} on saving a general checkpoint, and on automatic mixed precision",
 )
 def checkpoint_incomplete(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A checkpoint to go on from lacks the optimiser, the scheduler or the loss scaler, which the file steps.
+    """A checkpoint for resuming lacks the optimizer, the scheduler or the loss scaler that the file steps.
 
-    Reported for a table with the model and the epoch, whose other keys are all literal. A run that goes on from it
-    begins with an empty optimiser and the first loss scale, so that its curve jumps.
+    Reported for a dictionary with the model and the epoch whose keys are all literals. A run resumed from it starts
+    with an empty optimizer state and the initial loss scale, so that its loss curve jumps.
     """
     if file.qualname(node.func) != "torch.save" or not node.args:
         return
@@ -136,9 +137,9 @@ def checkpoint_incomplete(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
     file.remember(("NPU810", table), True)
     yield file.report(
         node,
-        f"the checkpoint has the epoch, and not {' nor '.join(missing)}",
+        f"the checkpoint has the epoch, but not {' nor '.join(missing)}",
         subject="torch.save",
-        advice="save their state_dict(), too; for the same random numbers also torch.get_rng_state() and "
+        advice="save their state_dict() too; for the same random numbers, also torch.get_rng_state() and "
         "torch.npu.get_rng_state()",
     )
 

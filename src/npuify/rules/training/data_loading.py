@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     Severity.INFO,
     words=("pin_memory=true",),
     evidence=Evidence.DOCUMENTED,
-    source="document on data loading: pinning pays when workers load ahead",
+    source="PyTorch's page on data loading: pinning pays off when workers load ahead",
 )
 def pin_memory_without_workers(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A DataLoader pins memory and has no workers, so that loading, pinning and computing take turns."""
+    """A DataLoader pins memory but has no workers, so that loading, pinning and computing take turns."""
     if not _is_loader(node, file) or any(keyword.arg is None for keyword in node.keywords):
         return
     pinned = keyword_of(node, "pin_memory")
@@ -39,9 +39,9 @@ def pin_memory_without_workers(node: ast.Call, file: PythonFile) -> Iterator[Dia
         return
     yield file.report(
         node,
-        "pin_memory=True with no workers: the host loads and pins while the NPU waits",
+        "pin_memory=True without workers: the host loads and pins while the NPU waits",
         subject="torch.utils.data.DataLoader",
-        advice="set num_workers to a few a card, with persistent_workers=True, and copy with non_blocking=True",
+        advice="set num_workers to a few per card, with persistent_workers=True, and copy with non_blocking=True",
     )
 
 
@@ -57,12 +57,12 @@ def _is_loader(node: ast.Call, file: PythonFile) -> bool:
     words=("collate_fn=",),
     common_words=True,
     evidence=Evidence.REPORTED,
-    source="users' reports: 'Cannot re-initialize NPU in forked subprocess'",
+    source="user reports: 'Cannot re-initialize NPU in forked subprocess'",
 )
 def collate_to_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A collate function puts tensors on the device, and runs in worker processes.
+    """A collate function moves tensors to the device, but runs in worker processes.
 
-    Workers are forked from a process that uses the NPU already, and cannot use it themselves.
+    Workers are forked from a process that already uses the NPU, and cannot use it themselves.
     """
     if not _is_loader(node, file):
         return
@@ -103,7 +103,7 @@ def collate_to_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
 def set_epoch_missing(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A shuffling DistributedSampler is used for several epochs, and ``set_epoch`` is never called.
 
-    Reported only where the loop over the epochs is in the same file.
+    Reported only where the epoch loop is in the same file.
     """
     name = file.qualname(node.func) or ""
     if not (name.startswith("torch.utils.data.") and name.endswith(".DistributedSampler")) or file.contains(
@@ -124,9 +124,9 @@ def set_epoch_missing(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         return
     yield file.report(
         node,
-        "the sampler's set_epoch is never called, so that each epoch has the same order",
+        "the sampler's set_epoch is never called, so every epoch has the same order",
         subject="torch.utils.data.distributed.DistributedSampler.set_epoch",
-        advice="call sampler.set_epoch(epoch) first in each epoch",
+        advice="call sampler.set_epoch(epoch) at the start of each epoch",
     )
 
 

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     source=f"{DOCUMENTATION}, automatic mixed precision examples: unscale before clipping",
 )
 def clip_before_unscale(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """Gradients are clipped while they still carry the loss scale, so that nearly all of them are cut to nothing.
+    """Gradients are clipped while they are still scaled, so that nearly all of them are clipped to almost nothing.
 
-    Reported where the same block steps by a scaler and nothing there unscales first.
+    Reported where the same block steps with a scaler and nothing unscales the gradients first.
     """
     word = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     if not word.startswith("clip_grad_norm") or not imports_torch(file):
@@ -61,7 +61,7 @@ def clip_before_unscale(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic
         return
     yield file.report(
         node,
-        "gradients are clipped before the scaler has unscaled them",
+        "gradients are clipped before the scaler unscales them",
         subject="torch.amp.GradScaler.unscale_",
         advice="call scaler.unscale_(optimizer) before clipping",
     )
@@ -97,10 +97,10 @@ def _scaled(statements: list[ast.stmt], own: ast.stmt | None) -> bool:
     words=("scheduler.step()", "sched.step()"),
     common_words=True,
     evidence=Evidence.DOCUMENTED,
-    source=f"{DOCUMENTATION} of torch.optim: since 1.1 the scheduler steps after the optimiser",
+    source=f"{DOCUMENTATION} of torch.optim: since 1.1 the scheduler steps after the optimizer",
 )
 def scheduler_before_optimizer(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A loop steps the learning-rate scheduler first and the optimiser later, so that the first rate is skipped."""
+    """A loop steps the learning-rate scheduler before the optimizer, so that the first learning rate is skipped."""
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "step" or node.args or node.keywords:
         return
     if "sched" not in (dotted_text(node.func.value) or "").lower() or not imports_torch(file):
@@ -116,9 +116,9 @@ def scheduler_before_optimizer(node: ast.Call, file: PythonFile) -> Iterator[Dia
         return
     yield file.report(
         node,
-        f"the scheduler steps before the optimiser (line {later.lineno}) in each round",
+        f"the scheduler steps before the optimizer (line {later.lineno}) in each iteration",
         subject="torch.optim.lr_scheduler",
-        advice="step the scheduler after the optimiser; the schedule then starts with the first rate",
+        advice="step the scheduler after the optimizer; the schedule then starts with the first learning rate",
     )
 
 
@@ -144,9 +144,9 @@ def _steps_optimizer(statement: ast.stmt) -> bool:
     source=f"{DOCUMENTATION} of Module.eval",
 )
 def train_mode_not_restored(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A training loop switches the model to evaluation, and back to training only before the loop.
+    """A training loop switches the model to evaluation mode, but it is set to training mode only before the loop.
 
-    From the second epoch on, dropout is off and batch statistics no longer move.
+    From the second epoch on, dropout is off and batch statistics are no longer updated.
     """
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "train" or node.args or not imports_torch(file):
         return
@@ -167,9 +167,9 @@ def train_mode_not_restored(node: ast.Call, file: PythonFile) -> Iterator[Diagno
         if evaluates and "backward" in names and not any(name.startswith("train") for name in names):
             yield file.report(
                 node,
-                f"{model} is put into training once, and into evaluation in the loop at line {loop.lineno}",
+                f"{model} is set to training mode once, and to evaluation mode in the loop at line {loop.lineno}",
                 subject="torch.nn.Module.train",
-                advice=f"call {model}.train() first in each epoch",
+                advice=f"call {model}.train() at the start of each epoch",
             )
             return
 
@@ -204,12 +204,12 @@ def _clears(call: ast.Call) -> bool:
     also_in_file=(".step(",),
     common_words=True,
     evidence=Evidence.DOCUMENTED,
-    source=f"{DOCUMENTATION}: gradients add up until zero_grad",
+    source=f"{DOCUMENTATION}: gradients accumulate until zero_grad",
 )
 def gradients_not_cleared(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A loop steps the optimiser and never clears the gradients, or clears them in rounds that do not step.
+    """A loop steps the optimizer but never clears the gradients, or clears them in iterations without a step.
 
-    The second undoes the accumulation: only the last small batch counts.
+    The latter defeats gradient accumulation: only the last micro-batch counts.
     """
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "backward" or not imports_torch(file):
         return
@@ -226,12 +226,12 @@ def gradients_not_cleared(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
     if not any(
         word in data for word in (b"zero_grad", b".grad = None", b".grad=None", b"grad.zero_", b"autograd.grad")
     ):
-        message = "the optimiser steps in this loop, and nothing clears the gradients"
+        message = "the optimizer steps in this loop, but nothing clears the gradients"
         yield file.report(
             steps[0],
             message,
             subject="torch.optim.Optimizer.zero_grad",
-            advice="call optimizer.zero_grad() in each round",
+            advice="call optimizer.zero_grad() in each iteration",
         )
         return
     periods = {_period(call, loop, file) for call in steps}
@@ -242,7 +242,7 @@ def gradients_not_cleared(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
         return
     yield file.report(
         clears[0],
-        f"gradients are cleared in every round, and the optimiser steps only if {periods.pop()}",
+        f"gradients are cleared in every iteration, but the optimizer steps only if {periods.pop()}",
         subject="torch.optim.Optimizer.zero_grad",
         advice="clear them right after the step, under the same condition",
     )

@@ -36,9 +36,9 @@ _KNOWN = _STEPS | {"criterion", "loss_fn", "loss", "loss_function"}
     source=f"{DOCUMENTATION} on asynchronous execution; torch_npu queues operators as CUDA does",
 )
 def timed_without_synchronize(node: ast.Assign, file: PythonFile) -> Iterator[Diagnostic]:
-    """A clock is read before and after work on the device, and nothing waits for the device.
+    """A clock is read before and after work on the device without waiting for the device.
 
-    What is measured is how fast the host queues operators. That differs between devices more than the work itself does.
+    This measures how fast the host queues operators, which differs between devices more than the work itself does.
     """
     if len(node.targets) != 1 or not imports_torch(file):
         return
@@ -63,9 +63,9 @@ def timed_without_synchronize(node: ast.Assign, file: PythonFile) -> Iterator[Di
             if worked:
                 yield file.report(
                     value,
-                    f"the time until line {statement.lineno} is taken without waiting for the device",
+                    f"the time up to line {statement.lineno} is measured without waiting for the device",
                     subject="torch.cuda.synchronize",
-                    advice="call torch.npu.synchronize() before each reading of the clock, or use torch.npu.Event",
+                    advice="call torch.npu.synchronize() before each clock reading, or use torch.npu.Event",
                 )
             return
         plain = {call.func.id for _, call in named_calls(statement) if isinstance(call.func, ast.Name)}
@@ -81,12 +81,12 @@ def timed_without_synchronize(node: ast.Assign, file: PythonFile) -> Iterator[Di
     Severity.INFO,
     words=("cuda.manual_seed", "npu.manual_seed"),
     evidence=Evidence.DOCUMENTED,
-    source=f"{DOCUMENTATION} on reproducibility: the same seed gives other numbers on another device",
+    source=f"{DOCUMENTATION} on reproducibility: the same seed gives different numbers on different devices",
 )
 def seeds_of_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """Seeds are fixed, which makes runs on one device alike, and not runs on a GPU and an NPU.
+    """Fixed seeds make runs reproducible on one device, but not between a GPU and an NPU.
 
-    Reported once a file.
+    Reported once per file.
     """
     name = file.qualname(node.func) or ""
     if not name.endswith((".manual_seed", ".manual_seed_all")) or is_test(file.source.relative):
@@ -95,8 +95,8 @@ def seeds_of_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         return
     yield file.report(
         node,
-        "the same seed gives other random numbers on an NPU than on a GPU",
+        "the same seed gives different random numbers on an NPU and on a GPU",
         subject="torch.cuda.manual_seed",
-        advice="to compare runs on both, make the initial weights and the order of data on the CPU, load the same "
-        "checkpoint, and leave dropout off",
+        advice="to compare runs on both, create the initial weights and the data order on the CPU, load the same "
+        "checkpoint, and turn dropout off",
     )

@@ -40,12 +40,12 @@ _MANY = 2
     also_in_file=(".step(",),
     common_words=True,
     evidence=Evidence.DOCUMENTED,
-    source="msprof-analyze's rule for synchronising calls; torch_npu queues operators as CUDA does",
+    source="msprof-analyze's rule for synchronizing calls; torch_npu queues operators as CUDA does",
 )
 def host_waits_in_each_step(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """Each round of a training loop fetches several numbers from the device, and waits for it each time.
+    """Each iteration of a training loop fetches several numbers from the device, and waits for it each time.
 
-    An NPU starts operators later than a GPU does, so that an empty queue costs it more. Reported once a file.
+    An NPU takes longer to launch operators than a GPU, so an empty queue costs more. Reported once per file.
     """
     if not is_backward(node) or not imports_torch(file) or is_test(file.source.relative):
         return
@@ -69,9 +69,10 @@ def host_waits_in_each_step(node: ast.Call, file: PythonFile) -> Iterator[Diagno
     lines = ", ".join(str(line) for line in sorted({call.lineno for call in fetches})[:4])
     yield file.report(
         fetches[0],
-        f"each round of the loop waits for the device {len(fetches)} times (lines {lines})",
+        f"each iteration waits for the device {len(fetches)} times (lines {lines})",
         subject="torch.Tensor.item",
-        advice="add up on the device, and fetch once in many rounds, where it is printed or logged",
+        advice="accumulate on the device, and fetch only every so many iterations, where the value is printed or "
+        "logged",
     )
 
 
@@ -96,9 +97,9 @@ _SHARDED = (b"deepspeed", b"FullyShardedDataParallel", b"fully_shard", b"ZeroRed
     source="op-plugin: torch_npu.optim.NpuFused*; the wheel's list of operators for fused=True",
 )
 def fused_optimizer(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """An optimiser that torch_npu also has in one piece, or one that is asked for ``fused=True``.
+    """An optimizer of which torch_npu has a fused version, or one created with ``fused=True``.
 
-    Reported once a file, and not where parameters are sharded.
+    Reported once per file, but not where parameters are sharded.
     """
     name = file.qualname(node.func) or ""
     ours, operator = _FUSED.get(name, ("", ""))
@@ -111,10 +112,10 @@ def fused_optimizer(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
             return
         yield file.report(
             node,
-            f"torch_npu {release.torch_npu} lists no kernel for {operator or 'the fused form of this optimiser'}",
+            f"torch_npu {release.torch_npu} lists no kernel for {operator or 'the fused form of this optimizer'}",
             severity=Severity.WARNING,
             subject=name,
-            advice=f"leave fused=True out, or take {ours}",
+            advice=f"drop fused=True, or use {ours}",
         )
         return
     if (
@@ -126,11 +127,11 @@ def fused_optimizer(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         return
     yield file.report(
         node,
-        f"{ours} steps all parameters at once",
+        f"{ours} updates all parameters at once",
         subject=name,
-        advice=f"where the step shows in a profile: {ours} with the same arguments, without foreach, fused, capturable "
-        "and maximize; parameters may not be replaced after it is made, and clip_grad_norm_ becomes "
-        "optimizer.clip_grad_norm_fused_",
+        advice=f"if the optimizer step shows up in a profile, use {ours} with the same arguments, without foreach, "
+        "fused, capturable and maximize; parameters must not be replaced after it is created, and clip_grad_norm_ "
+        "becomes optimizer.clip_grad_norm_fused_",
     )
 
 
@@ -144,7 +145,7 @@ def fused_optimizer(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     source=f"{DOCUMENTATION} of DistributedDataParallel",
 )
 def unused_parameters_searched(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """DistributedDataParallel walks the whole graph in each step to find parameters without a gradient."""
+    """DistributedDataParallel traverses the whole graph in each step to find parameters without a gradient."""
     found = keyword_of(node, "find_unused_parameters")
     if not (isinstance(found, ast.Constant) and found.value is True):
         return
@@ -152,10 +153,10 @@ def unused_parameters_searched(node: ast.Call, file: PythonFile) -> Iterator[Dia
         return
     yield file.report(
         found,
-        "the search for unused parameters costs host time in each step, and the host is what an NPU waits for first",
+        "the search for unused parameters costs host time in each step, and the host is usually what an NPU waits for",
         subject="torch.nn.parallel.DistributedDataParallel",
-        advice="leave it out where every parameter gets a gradient; gradient_as_bucket_view=True and static_graph=True "
-        "save more",
+        advice="remove it if every parameter gets a gradient; gradient_as_bucket_view=True and static_graph=True save "
+        "more",
     )
 
 
@@ -169,15 +170,15 @@ def unused_parameters_searched(node: ast.Call, file: PythonFile) -> Iterator[Dia
     source="Ascend's page on CPU_AFFINITY_CONF",
 )
 def own_cpu_binding(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """The program binds itself to processors, which torch_npu does as well where CPU_AFFINITY_CONF says so."""
+    """The program binds itself to CPU cores, as torch_npu does where CPU_AFFINITY_CONF is set."""
     name = file.qualname(node.func) or dotted_text(node.func) or ""
     method = isinstance(node.func, ast.Attribute) and node.func.attr == "cpu_affinity" and bool(node.args)
     if name != "os.sched_setaffinity" and not method:
         return
     yield file.report(
         node,
-        "the processors are chosen here; they should be those next to the card, which nothing of CUDA tells",
+        "CPU cores are chosen here; they should be those closest to the NPU",
         subject="CPU_AFFINITY_CONF",
-        advice="leave it to CPU_AFFINITY_CONF=1 (or 2, finer) in the environment, or take the ranges that "
-        "`npu-smi info -t topo` gives for each card; not both",
+        advice="set CPU_AFFINITY_CONF=1 (or 2, finer-grained) in the environment instead, or use the ranges that "
+        "`npu-smi info -t topo` shows for each card; not both",
     )

@@ -6,7 +6,6 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.model import Severity
-from npuify.rules.device_use import is_device_expression
 from npuify.styles.spelling import literal
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def _says_itself(node: ast.expr, other: str, file: PythonFile) -> bool:
         values = [binding.value for binding in found[1]] if found is not None else []
         return any(isinstance(value, ast.Attribute) and value.attr == "type" for value in values)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str" and node.args:
-        return is_device_expression(node.args[0], file)
+        return file.denotes_device(node.args[0])
     return False
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from npuify.analysis.devices import is_device_table
+from npuify.analysis.values import Kind
 from npuify.model import Severity
-from npuify.rules.device_use import is_device_table
-from npuify.source.types import assigned_with_scopes
 from npuify.styles.auto.comparisons import compared
 from npuify.styles.portable.strings import table_entry
 
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
-    from npuify.source.scopes import Scope
 
 _STRINGS: Final = (
     "Tensor.to Tensor.cuda Tensor.npu Tensor.new_empty Tensor.new_full Tensor.new_ones Tensor.new_tensor "
@@ -48,7 +47,7 @@ def _moved_to(diagnostic: Diagnostic, node: ast.Attribute, file: PythonFile) -> 
         return None
     named = next((keyword.value for keyword in call.keywords if keyword.arg == "device"), None)
     device = call.args[0] if call.args else named
-    if device is None or not _cuda_device(device, file, file.scope(node)):
+    if device is None or not _cuda_device(device, file):
         return None
     edit = file.rename_attribute(node, "to")
     if edit is None or len(call.args) > 2:
@@ -62,37 +61,19 @@ def _moved_to(diagnostic: Diagnostic, node: ast.Attribute, file: PythonFile) -> 
     return diagnostic._replace(edits=tuple(edits), message=_NOT_WRAPPED, needs_torch_npu=False)
 
 
-_NOT_WRAPPED: Final = "transfer_to_npu makes .cuda() .npu(), which takes no device of CUDA; .to() takes it"
+_NOT_WRAPPED: Final = "transfer_to_npu turns .cuda() into .npu(), which accepts no CUDA device; .to() does"
 
 
-def _cuda_device(node: ast.expr | None, file: PythonFile, scope: Scope, hops: int = 4) -> bool:
-    """Whether an expression surely is a ``torch.device``, or a text that names CUDA."""
-    if hops == 0 or node is None:
-        return False
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, str) and node.value.startswith("cuda")
-    if isinstance(node, ast.Call):
-        return file.source.qualname(node.func, scope) == "torch.device"
-    if isinstance(node, ast.IfExp):
-        return all(_cuda_device(branch, file, scope, hops - 1) for branch in (node.body, node.orelse))
-    if isinstance(node, ast.Attribute):
-        assigned = assigned_with_scopes(node, file.source, scope)
-        return bool(assigned) and all(_cuda_device(value, file, inner, hops - 1) for value, inner in assigned)
-    found = scope.lookup(node.id) if isinstance(node, ast.Name) else None
-    if found is None:
-        return False
-    owner, bindings = found
-    return all(
-        (binding.kind == "assign" and _cuda_device(binding.value, file, owner, hops - 1))
-        or (
-            binding.kind == "parameter"
-            and isinstance(binding.node, ast.arg)
-            and binding.node.annotation is not None
-            and file.source.qualname(binding.node.annotation, owner) == "torch.device"
-            # A default of None would mean the current device to .cuda(), and nothing to .to().
-            and (binding.value is None or _cuda_device(binding.value, file, owner, hops - 1))
-        )
-        for binding in bindings
+def _cuda_device(node: ast.expr, file: PythonFile) -> bool:
+    """Whether an expression surely is a ``torch.device`` that the program makes, or a text that names CUDA.
+
+    None would mean the current device to ``.cuda()``, and nothing to ``.to()``; what tensors say is no device of CUDA.
+    """
+    values = file.values(node)
+    return bool(values) and all(
+        (value.kind is Kind.DEVICE and value.name == "torch.device")
+        or (value.kind is Kind.DEVICE_STRING and value.name.lower().startswith("cuda"))
+        for value in values
     )
 
 

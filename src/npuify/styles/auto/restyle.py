@@ -48,7 +48,7 @@ def _reached(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnos
         and ".npu" not in (counterpart.npu or "")
     )
     if diagnostic.subject == "torch.cuda.DoubleTensor" and diagnostic.subject in file.release.transfer_patches:
-        message = "transfer_to_npu puts torch.npu.FloatTensor in place of torch.cuda.DoubleTensor: 32 bits for 64"
+        message = "transfer_to_npu replaces torch.cuda.DoubleTensor with torch.npu.FloatTensor: 32 bits instead of 64"
         return diagnostic._replace(message=message, edits=(), severity=Severity.WARNING, needs_torch_npu=False)
     return None if own or file.release.transfer_reaches(diagnostic.subject) else diagnostic
 
@@ -119,7 +119,7 @@ def _scripted(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagno
         message=f"transfer_to_npu turns {diagnostic.subject} off: "
         "it returns its argument, which has no save, graph or code",
         severity=Severity.WARNING,
-        advice="use the unscripted one, or keep torch.jit.script in a variable before transfer_to_npu is imported",
+        advice="use the unscripted version, or save torch.jit.script in a variable before transfer_to_npu is imported",
     )
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.model import Safety
 from npuify.rules.helper_branches import helper
-from npuify.source.types import MODULE, TENSOR, infer
 from npuify.styles.spelling import chain_span, in_formatted_string, needs_parentheses
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def _by_name_only(node: ast.Attribute, diagnostic: Diagnostic, file: PythonFile)
     value = node.value
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _STORAGE:
         return True
-    if not isinstance(value, ast.Name) or infer(value, file.source, file.scope(node)) in (TENSOR, MODULE):
+    if not isinstance(value, ast.Name) or file.is_torch_object(value):
         return False
     if value.id in _STORAGE:
         return True
@@ -98,12 +97,12 @@ def parameters(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[
         call = file.parent(node)
         if isinstance(call, ast.Call) and not call.args and call.keywords[0] is node:
             return [file.edit(file.source.start(node), file.source.start(node.value), "")]
-        return "the two functions call this parameter otherwise, and it cannot be passed by position here"
+        return "the two functions name this parameter differently, and it cannot be passed by position here"
     original = file.release.signature(diagnostic.subject)
     known = {parameter.name for parameter in (original.parameters or ())} if original is not None else set()
     if all(edit.after.rstrip("=") in known for edit in diagnostic.edits):
         return list(diagnostic.edits)
-    return "the two functions call these parameters otherwise"
+    return "the two functions name these parameters differently"
 
 
 def autocast_state(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
@@ -111,7 +110,7 @@ def autocast_state(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> l
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return _ODD
     if not at_least(file.plan.torch, (2, 4)):
-        return "torch before 2.4, which the project admits, can only be asked for CUDA"
+        return "torch before 2.4, which the project allows, only supports this for CUDA"
     span = chain_span(node.func, file)
     opening = file.source.data.find(b"(", file.source.end(node.func))
     if span is None or opening != file.source.end(node.func):
@@ -151,7 +150,7 @@ def is_nccl_available(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -
     if span is None or call.args or call.keywords or file.source.data[span[1] : file.source.end(call)] != b"()":
         return _ODD
     if not at_least(file.plan.torch, (2, 1)):
-        return "torch before 2.1, which the project admits, may not have is_backend_available"
+        return "torch before 2.1, which the project allows, may not have is_backend_available"
     text = f"is_backend_available({helper(file)}.dist_backend)"
     return [file.edit(span[0], file.source.end(call), text)]
 
@@ -163,5 +162,5 @@ def nccl_version(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> lis
         root = root.func if isinstance(root, ast.Call) else root.value
     text = file.code(node)
     if not isinstance(root, ast.Name) or file.qualname(root) != "torch" or "\n" in text:
-        return 'ask it only where hasattr(torch._C, "_nccl_version") is true'
+        return 'call it only where hasattr(torch._C, "_nccl_version") is true'
     return [file.replace(node, f'({text} if hasattr({root.id}._C, "_nccl_version") else (0, 0, 0))')]

@@ -23,7 +23,7 @@ def from_import(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list
     if not isinstance(node, ast.ImportFrom) or node.module is None:
         return None
     if b"#" in file.source.data[file.source.start(node) : file.source.end(node)]:
-        return "the statement holds comments"
+        return "the statement contains comments"
     indent = indentation(node, file)
     if indent is None:
         return "the statement shares its line with another"
@@ -34,7 +34,7 @@ def from_import(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list
         name = f"{node.module}.{alias.name}"
         bound = alias.asname or alias.name
         if alias.name == "*":
-            return "it takes everything; name what is imported"
+            return "it imports everything; list the names explicitly"
         counterpart = file.release.counterpart(name) if name.startswith("torch.cuda") else None
         npu = (counterpart.npu or "") if counterpart else ""
         if not npu or npu == name:
@@ -73,9 +73,9 @@ def plain_import(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> lis
         return None
     statement = file.parent(node)
     if not isinstance(statement, ast.Import) or len(statement.names) != 1:
-        return "the statement imports other modules, too"
+        return "the statement also imports other modules"
     if b"#" in file.source.data[file.source.start(statement) : file.source.end(statement)]:
-        return "the statement holds comments"
+        return "the statement contains comments"
     counterpart = file.release.counterpart(node.name)
     if counterpart is None or counterpart.npu != node.name.replace("torch.cuda", "torch.npu", 1):
         return f"it is {counterpart.npu if counterpart else 'not there'} on the NPU"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.rules.helper_branches import helper, never_on_npu, only_on_npu
 from npuify.rules.precision.apex_forms import canonical
-from npuify.rules.precision.apex_uses import bound_names
+from npuify.rules.precision.apex_uses import NO_TORCH, PERHAPS_IMPORTED, bound_names
 from npuify.rules.statements import ends_its_line, indentation
 from npuify.styles.branches import branch, choice, edited, has_own_way_without, in_several_lines_of_text
 from npuify.styles.spelling import in_formatted_string
@@ -31,7 +31,7 @@ def attention(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[E
     if not isinstance(node, ast.Call) or len(diagnostic.edits) != 1 or in_formatted_string(node, file):
         return _ODD
     if in_several_lines_of_text(node):
-        return "an argument is a text of several lines"
+        return "an argument is a multi-line string"
     if has_own_way_without(node.func, file):
         return None
     npu = diagnostic.edits[0].after.replace("torch_npu.", f"{helper(file)}.torch_npu.", 1)
@@ -49,7 +49,7 @@ def apex(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] 
     uses = list(bound.uses) if bound is not None else [use for use in _all_uses(file) if use.node is node]
     pending = [use for use in uses if not never_on_npu(use.node, file)]
     if not pending:
-        return None if uses else "it is not used here, and other files may take it from here"
+        return None if uses else PERHAPS_IMPORTED
     found: list[tuple[Use, Conversion]] = []
     for use in pending:
         converted = conversion_of(use, canonical(use.name), file)
@@ -68,7 +68,7 @@ def apex(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] 
     edits = []
     for use, conversion in found:
         if file.source.name_target("torch", file.scope(use.node)) != "torch":
-            return "torch is not imported by its name here"
+            return NO_TORCH
         if in_formatted_string(use.node, file) or in_several_lines_of_text(use.node):
             return _ODD
         whole = use.call if use.call is not None else use.node
@@ -92,7 +92,7 @@ def _chosen_at_import(bound: Bound, target: str, file: PythonFile) -> list[Edit]
     if indent is None or not isinstance(statement, ast.ImportFrom) or not ends_its_line(statement, file):
         return "the statement shares its line with another"
     if b"#" in whole:
-        return "the statement holds comments"
+        return "the statement contains comments"
     module, _, own = target.rpartition(".")
     taken = own if own == bound.name else f"{own} as {bound.name}"
     lines = []

@@ -29,7 +29,7 @@ as well, which the helper does not name, so these are asked of both or of neithe
 def name(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``torch.cuda.synchronize`` → ``torch.accelerator.synchronize`` or ``compute_device.api.synchronize``."""
     if not isinstance(node, ast.Attribute):
-        return "it comes with an `import *`; name what is imported"
+        return "it comes from an `import *`; list the names explicitly"
     module = cuda_module(node, file)
     if module is None:
         # An alias: the import changes instead, unless the last part has another name on the NPU.
@@ -85,7 +85,7 @@ def _renamed(node: ast.Attribute, diagnostic: Diagnostic, file: PythonFile) -> l
     if not new.startswith("torch.npu."):
         return None if new.startswith("torch.") else _UNFOUND
     if in_annotation(node, file):
-        return "a type cannot be chosen when the program runs; it may be named as a string, or left out"
+        return "a type annotation cannot be chosen at run time; write it as a string, or remove it"
     parent = file.parent(node)
     if isinstance(parent, (ast.ClassDef, ast.withitem)) or (isinstance(parent, ast.Tuple) and _is_caught(parent, file)):
         return f"it is {new} on the NPU; choose by {helper(file)}.type"

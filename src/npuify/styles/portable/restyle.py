@@ -56,14 +56,14 @@ FORMS: Final[dict[str, Form]] = {
 SAME: Final = frozenset("NPU118 NPU125 NPU126 NPU127 NPU130 NPU131 NPU215 NPU313 NPU505 NPU631 NPU650 NPU751".split())
 """Rules whose edits are right whatever the device is; 650 and 751 are made only where the user asks for them, and give
 CUDA the same numbers by another way."""
-_PACKAGE: Final = "CUDA machines need it as it is; ask for the NPU's set of packages in a file of its own"
+_PACKAGE: Final = "CUDA machines need it unchanged; put the NPU's packages in a separate file"
 REFUSED: Final[dict[str, str]] = {
-    "NPU100": "the helper module imports torch_npu where it is there",
-    "NPU114": "the handle belongs to one runtime; what takes it needs a branch for each",
-    "NPU117": "CUDA keeps its kernel; register one for PrivateUse1 beside it",
-    "NPU321": "Ray counts GPUs and NPUs as two resources; choose the argument when the program starts",
-    "NPU322": "the adaptor patches torch.cuda; import it where torch_npu is found only",
-    "NPU324": "the value is one for the NPU only; choose it by {helper}.type",
+    "NPU100": "the helper module imports torch_npu where it is available",
+    "NPU114": "the handle belongs to one runtime; the code that receives it needs a branch for each",
+    "NPU117": "CUDA keeps its kernel; register another for PrivateUse1",
+    "NPU321": "Ray counts GPUs and NPUs as separate resources; choose the argument at program start",
+    "NPU322": "the adaptor patches torch.cuda; import it only where torch_npu is found",
+    "NPU324": "the value is for the NPU only; choose it by {helper}.type",
     "NPU601": _PACKAGE,
     "NPU602": _PACKAGE,
     "NPU603": _PACKAGE,
@@ -72,7 +72,7 @@ REFUSED: Final[dict[str, str]] = {
     "NPU607": _PACKAGE,
     "NPU610": _PACKAGE,
 }
-_NO_FORM: Final = 'what stands for it on the NPU would break CUDA; put it under `if {helper}.type == "npu":`'
+_NO_FORM: Final = 'its NPU counterpart would break CUDA; put it under `if {helper}.type == "npu":`'
 
 
 def reason(code: str, helper: str) -> str:
@@ -103,7 +103,7 @@ def restyle(diagnostic: Diagnostic, node: ast.AST | tuple[int, int], file: Pytho
 
 _OF_SETTINGS: Final = ("_base_", "config", "configs", "local_configs")
 _SETTINGS: Final = (
-    "a library reads this file as settings, and it can import nothing; set the value where the program starts"
+    "a library reads this file as settings, and it cannot import anything; set the value where the program starts"
 )
 
 

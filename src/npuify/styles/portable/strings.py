@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final
 
-from npuify.rules.device_use import is_device_table
+from npuify.analysis.devices import is_device_table
 from npuify.rules.helper_branches import helper
 from npuify.rules.statements import indentation, line_after
 from npuify.styles.spelling import device_type, formatted, in_annotation, in_formatted_string, literal
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
-_ODD: Final = "the string is written in a way that cannot be edited in place"
+_ODD: Final = "this spelling of the string cannot be edited in place"
 _PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
 
 
@@ -36,7 +36,7 @@ def device(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit
 def _string(node: ast.expr, word: str, field: str, expression: str, file: PythonFile) -> list[Edit] | str:
     """Put an expression in place of a string, or a field in place of the word at its beginning."""
     if in_annotation(node, file):
-        return "a type cannot be chosen when the program runs"
+        return "a type annotation cannot be chosen at run time"
     match = literal(node, file)
     if match is None or "\\" in match["text"]:
         return _ODD
@@ -101,7 +101,7 @@ def attribute_name(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> l
     """``getattr(torch, "cuda")`` → ``getattr(torch, compute_device.type)``."""
     if isinstance(node, ast.Constant) and node.value == "cuda":
         return [file.replace(node, device_type(file))]
-    return f"the NPU's name is another one; choose by {helper(file)}.type"
+    return f"the NPU has a different name; choose by {helper(file)}.type"
 
 
 def dotted_name(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
@@ -110,7 +110,7 @@ def dotted_name(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list
         return None  # a name for type checkers, which never runs
     counterpart = file.release.counterpart(diagnostic.subject)
     if counterpart is None or counterpart.npu != diagnostic.subject.replace("torch.cuda", "torch.npu", 1):
-        return f"the NPU's name is another one; choose by {helper(file)}.type"
+        return f"the NPU has a different name; choose by {helper(file)}.type"
     match = literal(node, file) if isinstance(node, ast.Constant) else None
     if match is None or match["prefix"] or in_formatted_string(node, file):
         return _ODD
@@ -161,7 +161,7 @@ def backend(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edi
 
 def environment_variable(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """A variable that is set for CUDA is set for the NPU as well; each machine passes over the other's."""
-    read = "what an NPU reads is another variable; look at both"
+    read = "the NPU uses a different variable; check both"
     parent = file.parent(node)
     statement = file.parent(parent) if parent is not None else None
     if isinstance(parent, ast.Call) and _last(parent.func) in ("setdefault", "putenv") and parent.args[0] is node:

@@ -29,13 +29,13 @@ _MOST_TOLD = 6
     words=("cudaextension",),
     names=(_MODULE,),
     evidence=Evidence.PACKAGE,
-    source="torch/utils/cpp_extension.py: CUDAExtension asks for CUDA_HOME as soon as it is made",
+    source="torch/utils/cpp_extension.py: CUDAExtension needs CUDA_HOME as soon as it is created",
 )
 def cuda_extension_build(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """Making a CUDAExtension stops setup.py where CUDA is not installed: it is made only where it is.
+    """Creating a CUDAExtension makes setup.py fail where CUDA is not installed; it is then only created where CUDA is.
 
-    Nothing changes on a machine with CUDA. On others the package installs without the extension; what imports it then
-    is told of by the finding about each operator.
+    Nothing changes on a machine with CUDA. On others the package installs without the extension; the findings about
+    each operator say what imports it.
 
     Before::
 
@@ -65,10 +65,10 @@ def cuda_extension_build(node: ast.Call, file: PythonFile) -> Iterator[Diagnosti
     name = next((one.value for one in node.args[:1] if isinstance(one, ast.Constant)), "")
     yield file.report(
         node,
-        "making a CUDAExtension fails where CUDA is not installed, and with it the whole installation",
+        "creating a CUDAExtension fails where CUDA is not installed, and with it the whole installation",
         edits=edits or (),
         subject=str(name) or "CUDAExtension",
-        advice="build it only where torch.utils.cpp_extension.CUDA_HOME is set; for Ascend C there is NpuExtension",
+        advice="build it only where torch.utils.cpp_extension.CUDA_HOME is set; for Ascend C, use NpuExtension",
     )
 
 
@@ -200,10 +200,10 @@ def _cuda_home(function: ast.expr, file: PythonFile) -> tuple[str, list[Edit]] |
     source="torch/utils/cpp_extension.py",
 )
 def cuda_extension_at_run_time(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
-    """torch.utils.cpp_extension.load and load_inline compile CUDA code when the program runs, which needs nvcc.
+    """torch.utils.cpp_extension.load and load_inline compile CUDA code at run time, which needs nvcc.
 
-    Of code that stands in the file itself the finding says which operators it defines, what makes them hard, and which
-    lines call them. Code for the CPU alone compiles as before.
+    For code in the file itself, the finding says which operators it defines, what makes them hard to port, and which
+    lines call them. CPU-only code compiles as before.
     """
     calls = [node] if isinstance(node, ast.Call) else []
     if isinstance(node, ast.ImportFrom) and node.module == _MODULE and not node.level:
@@ -235,17 +235,17 @@ def _compiled(node: ast.Call, name: str, file: PythonFile) -> Iterator[Diagnosti
         told += f"; and {len(operators) - _MOST_TOLD} more" if len(operators) > _MOST_TOLD else ""
     yield file.report(
         node,
-        ("CUDA code is compiled when this runs, which needs nvcc" if literal else "this may compile CUDA code") + told,
+        ("CUDA code is compiled at run time, which needs nvcc" if literal else "this may compile CUDA code") + told,
         severity=Severity.INFO if guarded or not literal else None,
         subject=name,
-        advice="guard it by torch.utils.cpp_extension.CUDA_HOME and give what it computes another way: in PyTorch, as "
+        advice="guard it with torch.utils.cpp_extension.CUDA_HOME and provide another implementation: in PyTorch, as "
         "a Triton kernel for triton-ascend, or in Ascend C",
     )
 
 
 def _of_operator(one: NativeOperator) -> str:
     lines = ", ".join(place.rpartition(":")[2] for place in one.calls[:3])
-    called = f"called in line {lines}" if lines else "no call of it was seen in this file"
+    called = f"called in line {lines}" if lines else "no call was found in this file"
     uses = f" ({', '.join(one.uses)})" if one.uses else ""
-    equivalent = f"; {one.equivalent} does the like" if one.equivalent else ""
+    equivalent = f"; {one.equivalent} does something similar" if one.equivalent else ""
     return f"{one.name}: {DIFFICULTIES[one.difficulty]}{uses}, {called}{equivalent}"

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from npuify.source.native_file import Binding
+from npuify.source.native.file import Binding
 
 if TYPE_CHECKING:
     from npuify.model import NativeOperator
 
 DIFFICULTIES = {
-    "elementwise": "each thread computes for itself, so that PyTorch or Triton can say the same",
-    "cooperative": "threads work together through shared memory or warps",
-    "library": "it calls libraries of CUDA",
+    "elementwise": "each thread computes independently, so it can be written in PyTorch or Triton",
+    "cooperative": "threads cooperate through shared memory or warps",
+    "library": "it calls CUDA libraries",
     "tensor core": "it is written for tensor cores or in assembly",
-    "unknown": "what it runs on the device was not found in the project's files",
+    "unknown": "its device code was not found in the project's files",
 }
 """What the difficulty of an operator means."""
 
@@ -32,7 +32,7 @@ def inline_operators(relative: str, data: bytes, line: int) -> tuple[NativeOpera
     from npuify.rules.operator_calls import CallSearch
     from npuify.rules.packages.extensions.builds import builds_in
     from npuify.rules.packages.extensions.operators import Operators
-    from npuify.source.native import read_native
+    from npuify.source.native.reader import read_native
 
     build = next((one for one in builds_in(relative, data) if one.line == line and one.code), None)
     if build is None:

@@ -9,13 +9,13 @@ from npuify.knowledge.kernels import equivalent_of
 from npuify.model import NativeOperator
 from npuify.rules.packages.extensions.builds import AT_RUN_TIME
 from npuify.rules.packages.extensions.op_builders import FOR_NPU
-from npuify.source.native_file import NativeFile
+from npuify.source.native.file import NativeFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from npuify.rules.packages.extensions.build import Build
-    from npuify.source.native_file import Binding, Function
+    from npuify.source.native.file import Binding, Function
 
 LIBRARIES: Final = frozenset(
     ("CUDA runtime", "cuBLAS", "cuDNN", "cuSPARSE", "cuSOLVER", "cuFFT", "cuRAND", "NCCL", "CUB", "Thrust")
@@ -274,12 +274,12 @@ def _ways(difficulty: str, equivalent: str, *, has_cpu: bool, has_npu: bool, is_
     if equivalent:
         ways.append(f"call {equivalent}")
     if not is_called:
-        ways.append("skip the build: no Python of the project was seen to call it")
+        ways.append("skip the build: no Python code of the project was found to call it")
     if has_cpu:
-        ways.append("run the project's implementation for the CPU: --cpu-fallback puts the copies around the calls")
+        ways.append("run the project's CPU implementation: --cpu-fallback adds the copies around the calls")
     if difficulty in ("elementwise", "cooperative", "unknown"):
         ways.append("write it in PyTorch, or as a Triton kernel for triton-ascend")
-    ways.append("write it in Ascend C, built by torch_npu.utils.cpp_extension.NpuExtension")
+    ways.append("write it in Ascend C, built with torch_npu.utils.cpp_extension.NpuExtension")
     if not has_cpu:
-        ways.append("write it once for the CPU and let --cpu-fallback move the tensors, where speed does not matter")
+        ways.append("write a CPU version and let --cpu-fallback move the tensors, if speed does not matter")
     return tuple(ways)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
-_GRID = "a grid has at most 65535 programs, and a program 192 KB of tensors, or 96 KB with double buffers"
+_GRID = "a grid may have at most 65535 programs, and a program 192 KB of tensors, or 96 KB with double buffering"
 _SEVERITY = {
     "unsupported": Severity.ERROR,
     "limited": Severity.WARNING,
@@ -37,10 +37,10 @@ _FAMILIES = ("triton.language.float8", "triton.language.uint", "triton.language.
     source="triton-ascend, docs/en/migration_guide",
 )
 def triton_kernel(node: ast.FunctionDef, file: PythonFile) -> Iterator[Diagnostic]:
-    """A Triton kernel: triton-ascend compiles most of them for Ascend 910B and later.
+    """A Triton kernel; triton-ascend compiles most of them for Ascend 910B and later.
 
-    The finding says what of the kernel triton-ascend has not, or has otherwise; the device of its tensors is migrated
-    like any other. Whether it compiles and how fast it is, only triton-ascend itself tells.
+    The finding lists features of the kernel that triton-ascend lacks or implements differently; the device of its
+    tensors is migrated like any other. Only triton-ascend itself can tell whether it compiles and how fast it is.
     """
     if not any(_is_jit(decorator, file) for decorator in node.decorator_list):
         return
@@ -54,11 +54,11 @@ def triton_kernel(node: ast.FunctionDef, file: PythonFile) -> Iterator[Diagnosti
     hard = [fact for fact in found.values() if fact.level in ("unsupported", "runtime")]
     soft = [fact for fact in found.values() if fact not in hard]
     if hard:
-        message = f"the Triton kernel {node.name} uses what triton-ascend has not: {_names(hard)}"
+        message = f"the Triton kernel {node.name} uses features that triton-ascend lacks: {_names(hard)}"
     elif soft:
-        message = f"the Triton kernel {node.name} uses what triton-ascend limits: {_names(soft)}"
+        message = f"the Triton kernel {node.name} uses features that triton-ascend limits: {_names(soft)}"
     else:
-        message = f"the Triton kernel {node.name} uses nothing that triton-ascend is known to lack"
+        message = f"the Triton kernel {node.name} uses no feature that triton-ascend is known to lack"
     facts = [*hard, *soft]
     advice = " ".join(f"{_short(fact)}: {fact.message} {fact.advice}" for fact in facts[:4])
     yield file.report(
@@ -120,7 +120,8 @@ def _short(fact: TritonFact) -> str:
     source="triton-ascend, docs/en/migration_guide",
 )
 def triton_runtime_of_gpu(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
-    """The program asks Triton's driver for the GPU or its properties; an NPU's driver answers otherwise, or not."""
+    """The program queries Triton's driver for the GPU or its properties; the NPU's driver answers differently, or not
+    at all."""
     name = file.qualname(node) or ""
     fact = triton_facts().get(name)
     if fact is None:
@@ -148,7 +149,7 @@ def triton_runtime_of_gpu(node: ast.Attribute, file: PythonFile) -> Iterator[Dia
     source="triton-ascend, docs/en/autotune_guide.md",
 )
 def triton_warps(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """An NPU has no warps: configurations that differ in num_warps alone are tuned for nothing. Said once a file."""
+    """An NPU has no warps: tuning configurations that differ only in num_warps is wasted effort."""
     if not any(keyword.arg == "num_warps" for keyword in node.keywords) or file.recall("triton-warps"):
         return
     file.remember("triton-warps", True)

@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from npuify.source.native_file import Binding, Function, NativeFile
+from npuify.source.native.file import Binding, Function, NativeFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
