@@ -386,7 +386,7 @@ def test_a_model_that_comes_by_import_star(tmp_path: Path) -> None:
 def test_modules_that_import_a_name_from_each_other(tmp_path: Path) -> None:
     program = training(imports="from first import *", model="model = Net().cuda()")
     converted = convert(tmp_path, program, first="from second import Net\n", second="from first import *\n")
-    assert "NPU351" in converted.left
+    assert "model = npu_distributed.wrap(model)" in converted.text  # its parameters are what the optimizer gets
 
 
 def test_models_in_a_list_are_wrapped_each(tmp_path: Path) -> None:
@@ -745,3 +745,57 @@ def test_the_number_of_a_batch_is_alike_everywhere_behind_a_progress_bar(tmp_pat
     )
     converted = convert(tmp_path, program.replace("from torch import nn", f"from torch import nn\n{TQDM}"))
     assert converted.has("if step % 10 == 0:", "print(npu_distributed.mean(loss))")
+
+
+MADE = {
+    "by name of a module": "getattr(nets, args.net)()",
+    "by name of a package": "models.__dict__[args.net]()",
+    "by a package": "smp.Unet()",
+    "by a registry": "build(args).to('cuda')",
+}
+
+
+@pytest.mark.parametrize("made", MADE.values(), ids=MADE)
+@pytest.mark.parametrize("wanted", ["", "model"])
+def test_a_model_of_which_only_its_use_is_known(tmp_path: Path, made: str, wanted: str) -> None:
+    imports = "import nets\nimport models\nimport segmentation_models_pytorch as smp\nfrom registry import build\n"
+    program = training(imports=imports, model=f"model = {made}\n    model.train()")
+    options = ConversionOptions(entry="train.py", model=wanted)
+    modules = {"nets": "from torch import nn\nclass Net(nn.Module):\n    pass\n", "models": "from nets import Net\n"}
+    converted = convert(tmp_path, program, options, **modules)
+    assert converted.has("model = npu_distributed.wrap(model)"), converted.text
+    assert "NPU351" not in converted.left
+
+
+def test_a_model_of_which_only_its_use_is_known_through_functions_and_attributes(tmp_path: Path) -> None:
+    imports = """
+import segmentation_models_pytorch as smp
+
+class Trainer:
+    def __init__(self, network, criterion):
+        self.network = network
+        self.criterion = criterion
+
+    def step(self, x, y):
+        self.criterion(self.network(x), y).backward()
+"""
+    program = training(
+        imports=imports,
+        model="model = smp.Unet()\n    trainer = Trainer(model.cuda(), smp.losses.DiceLoss())",
+        step="trainer.step(x.cuda(), y.cuda())\noptimizer.step()",
+    )
+    converted = convert(tmp_path, program)
+    assert converted.has("self.network = network", "self.network = npu_distributed.wrap(self.network)")
+    assert converted.text.count("npu_distributed.wrap(") == 1
+
+
+def test_what_is_only_called_is_no_model(tmp_path: Path) -> None:
+    imports = "from somewhere import distort, args\n"
+    step = """\
+        loss = nn.functional.mse_loss(model(distort(x).cuda()), y.cuda()) + args.penalty(x)
+        loss.backward()
+        optimizer.step()"""
+    assert convert(tmp_path, training(imports=imports, step=step)).text.count("npu_distributed.wrap(") == 1
+    converted = convert(tmp_path / "alone", training(imports=imports, step=step.replace("model(", "args.net(")))
+    assert "npu_distributed.wrap(" not in converted.text
+    assert "NPU351" in converted.left

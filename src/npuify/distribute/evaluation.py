@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from npuify.analysis.values import Kind
 from npuify.distribute.edits import Unprovable
 from npuify.distribute.loops import LOOPS, inside
 from npuify.distribute.losses.steadiness import unsteady_condition
@@ -74,8 +73,8 @@ def _evaluates(one: Pass, program: Program, loops: Loops) -> bool:
     for region, unit in ((one.node, one.unit), *program.reached((one.node, one.unit)).items()):
         for node in ast.walk(region):
             if isinstance(node, ast.Call) and (
-                program.of_kind(node.func, unit, Kind.MODEL)
-                or (isinstance(node.func, ast.Attribute) and program.of_kind(node.func.value, unit, Kind.MODEL))
+                program.models(node.func, unit)
+                or (isinstance(node.func, ast.Attribute) and program.models(node.func.value, unit))
             ):
                 return True
     return False
@@ -91,7 +90,7 @@ def _results(loop: ast.For, one: Pass, program: Program, loops: Loops) -> tuple[
     for node in ast.walk(loop):
         if isinstance(node, (ast.Break, ast.Return, ast.Yield, ast.YieldFrom)):
             raise NotShared("the loop may end before its last batch")
-        if isinstance(node, ast.Call) and program.of_kind(node.func, unit, Kind.MODEL):
+        if isinstance(node, ast.Call) and program.models(node.func, unit):
             if not loops.without_gradient(node, unit):
                 raise NotShared("it is not under torch.no_grad()")
     sums: dict[str, None] = {}

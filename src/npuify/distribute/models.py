@@ -30,12 +30,14 @@ class Models:
         self.program = program
         self.loops = loops
         self.wanted = wanted
+        if wanted:
+            self._trust()
         self.uses = list(self._forward_calls())
         self.values = {value for call, unit in self.uses for value in self.known(call.func, unit)}
 
     def known(self, node: ast.expr, unit: Unit) -> list[Value]:
         """The models that an expression may stand for."""
-        return self.program.of_kind(node, unit, Kind.MODEL)
+        return self.program.models(node, unit)
 
     def _forward_calls(self) -> Iterator[tuple[ast.Call, Unit]]:
         """Calls of models, with gradients, while training; those inside of models themselves left out."""
@@ -50,12 +52,22 @@ class Models:
                 if not models or self._in_model(node, unit) or self.loops.without_gradient(node, unit):
                     continue
                 if self.wanted:
-                    text = unit.source.code(node.func)
-                    if self.wanted not in (text, text.rpartition(".")[2], text.partition("[")[0]):
+                    if not self._is_wanted(node, unit):
                         continue
                 elif optimized and not any(optimized & {model.place, model.definition} for model in models):
                     continue
                 yield node, unit
+
+    def _is_wanted(self, call: ast.Call, unit: Unit) -> bool:
+        text = unit.source.code(call.func)
+        return self.wanted in (text, text.rpartition(".")[2], text.partition("[")[0])
+
+    def _trust(self) -> None:
+        """Take for a model what is called by the name that is asked for, unless it is known to be something else."""
+        for region, unit in self.loops.training:
+            for node in ast.walk(region):
+                if isinstance(node, ast.Call) and self._is_wanted(node, unit):
+                    self.program.proofs.trust(node.func, unit)
 
     def _optimized(self) -> set[Place | None]:
         """Where the models are made whose parameters an optimizer gets, if that is known for every optimizer.

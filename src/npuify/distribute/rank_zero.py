@@ -109,7 +109,7 @@ def _whole_model(node: ast.Call, name: str, unit: Unit, program: Program, draft:
     """A model that is saved or exported whole goes without its wrapper."""
     if name in ("torch.save", "torch.onnx.export") and node.args:
         first = node.args[0]
-        if isinstance(first, (ast.Name, ast.Attribute)) and program.of_kind(first, unit, Kind.MODEL):
+        if isinstance(first, (ast.Name, ast.Attribute)) and program.models(first, unit):
             edits = draft.editor(unit).around(first, "npu_distributed.unwrap(")
             draft.done("NPU367", unit, first, "the model itself is saved, not its wrapper", edits)
 
@@ -141,10 +141,10 @@ def _needs_all(statement: ast.stmt, unit: Unit, program: Program, draft: Draft) 
         for node in ast.walk(region):
             if not isinstance(node, ast.Call):
                 continue
-            if program.of_kind(node.func, where, Kind.MODEL):
+            if program.models(node.func, where):
                 return True
             if isinstance(node.func, ast.Attribute) and node.func.attr in ("eval", "train"):
-                if program.of_kind(node.func.value, where, Kind.MODEL):
+                if program.models(node.func.value, where):
                     return True
     return False
 
@@ -278,7 +278,7 @@ def _is_checkpoint(node: ast.Call, unit: Unit, program: Program, hops: int) -> b
     statement, frame = unit.statement(node), unit.function_around(node)
     if isinstance(statement, ast.Assign):
         for target in statement.targets:
-            if program.of_kind(target, unit, Kind.MODEL):
+            if program.models(target, unit):
                 return True
             names = {item.id for item in ast.walk(target) if isinstance(item, ast.Name)}
             for item in ast.walk(frame):

@@ -6,7 +6,6 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final
 
-from npuify.analysis.values import Kind
 from npuify.model import Severity
 
 if TYPE_CHECKING:
@@ -180,7 +179,7 @@ def _refuse_node(node: ast.AST, unit: Unit, draft: Draft) -> None:
 def _refuse_shared_model(node: ast.AST, unit: Unit, program: Program, draft: Draft) -> None:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "share_memory":
         return
-    if program.of_kind(node.func.value, unit, Kind.MODEL):
+    if program.models(node.func.value, unit):
         draft.left(
             "NPU393",
             unit,
