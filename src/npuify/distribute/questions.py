@@ -37,7 +37,7 @@ class Questions:
 
     def __init__(self, root: Path, files: list[str], contents: Mapping[str, bytes], entry: str) -> None:
         if entry not in files:
-            raise NpuifyError("there is no such Python file in the project", advice="see --entry", file=entry)
+            raise NpuifyError("no such Python file in the project", advice="see --entry", file=entry)
         self.index = Files(root, files, contents, entry)
         self._units: dict[str, Unit] = {}
         pending = [entry]
