@@ -93,8 +93,8 @@ def _explain_conversion(what: str) -> Explanation | None:
 
 _SERVED = {
     "kernel": "NPU kernel",
-    "fallback": "runs on the CPU, with copies there and back",
-    "composite": "made of other operators",
+    "fallback": "runs on the CPU, with copies to the host and back",
+    "composite": "composed from other operators",
     "default": "leads to other operators",
     "none": "raises",
 }

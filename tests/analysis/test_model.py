@@ -121,6 +121,24 @@ def test_classes(model: ProgramModel) -> None:
     assert model.method(trainer, "nothing", lib) is None
 
 
+def test_assignments_to_an_attribute_of_an_object() -> None:
+    lib = "class Base:\n    def __init__(self, x):\n        self.x, self.y = x, 1\n\n\nclass Kept(Base):\n    def use(self):\n        ASK(self.x)\n"
+    main = "from lib import Base, Kept\nkept, other = Kept(2), unknown()\nkept.x = 3\nother.x = 4\nASK(kept.x)\nASK(other.x)\n"
+    model = ProgramModel(index_of({"main.py": main, "lib.py": lib}), Reach.PROGRAM)
+
+    def said_of(relative: str) -> list[list[str]]:
+        found = []
+        for node, file in marked(model, relative):
+            assert isinstance(node, ast.Attribute)
+            found.append(
+                [home.code(bound.source) for home, bound in model.assignments(node, file) if bound.source is not None]
+            )
+        return found
+
+    assert said_of("lib.py") == [["3", "x"]]
+    assert said_of("main.py") == [["3", "x"], []]
+
+
 def test_what_a_call_makes_may_count_once_for_each_call() -> None:
     text = "from torch import nn\ndef make():\n    return nn.Linear(1, 1)\na = make()\nb = make()\nASK(a)\nASK(b)\n"
     index = index_of({"main.py": text})
@@ -256,3 +274,13 @@ def test_how_deep_the_stack_is_changes_no_answer() -> None:
         return [[*model.values(node, file)] for node, file in marked(model, "main.py")]
 
     assert asked(0) == asked(700)
+
+
+def test_names_that_modules_import_from_each_other_stand_for_themselves() -> None:
+    index = index_of({"a.py": "from b import x\nfrom b import *\n", "b.py": "from a import x\nfrom a import *\n"})
+    for relative in ("a.py", "b.py"):
+        source = index.load(relative)
+        assert source is not None
+        source.reexport = index.reexport
+    assert index.reexport("a.x") in (None, "a.x", "b.x")
+    assert type(index.view()) is type(index)

@@ -33,7 +33,7 @@ def test_answers(file: str, line: str, column: str, expected: str) -> None:
 def test_every_module_is_on_the_page() -> None:
     folder = PAGE.parents[1] / "src" / "npuify" / "analysis"
     page = PAGE.read_text()
-    missing = [path.stem for path in folder.glob("*.py") if path.stem != "__init__" and f"`{path.stem}`" not in page]
+    missing = [path.stem for path in folder.rglob("*.py") if path.stem != "__init__" and f"`{path.stem}`" not in page]
     assert not [name for name in missing if name not in ("operators", "project")]
 
 

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
+from npuify.analysis.flow.uses import DEVICE_USES, Use, Uses
 from npuify.analysis.model import ProgramModel, Reach
-from npuify.analysis.uses import DEVICE_USES, Use, Uses
 
 from .harness import index_of
 

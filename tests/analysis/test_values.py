@@ -284,6 +284,15 @@ KNOWN = [
         "tensor",
     ),
     ("from dataclasses import dataclass\n@dataclass\nclass A:\n    x: torch.Tensor\nASK(A(1).x)", "tensor"),
+    ("from tqdm import tqdm\nwith tqdm(torch.ones(1)) as bar:\n    for x in bar:\n        ASK(x)", "tensor"),
+    (
+        "calls = {}\ndef f(x):\n    ASK(x)\ncalls['end'] = [f]\nfor call in calls.get('end', []):\n    call(torch.ones(1))",
+        "tensor",
+    ),
+    (
+        "class A:\n    calls = []\n    def add(self, call):\n        self.calls.append(call)\n    def run(self):\n        for call in self.calls:\n            call(torch.ones(1))\ndef f(x):\n    ASK(x)\nA().add(f)",
+        "tensor",
+    ),
 ]
 
 

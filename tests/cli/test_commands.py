@@ -174,12 +174,12 @@ def test_migrate_exits_with_what_is_left(calls: Calls, mode: str, result: Migrat
 )
 def test_wrong_use_exits_with_2_and_says_why(calls: Calls, arguments: list[str]) -> None:
     if "missing" in arguments:
-        calls.scan = NpuifyError("there is no such file or folder", file="missing")
+        calls.scan = NpuifyError("no such file or folder", file="missing")
     result = run(*arguments)
     assert result.exit_code == 2
     assert result.stderr.strip()
     assert "Traceback" not in result.stderr
-    assert "fault in npuify" not in result.stderr
+    assert "bug in npuify" not in result.stderr
     assert not result.stdout
 
 
@@ -200,7 +200,7 @@ def test_a_crash_is_short_and_says_how_to_see_more(calls: Calls) -> None:
     calls.scan = ValueError("oops")
     result = run("scan", NPUIFY_TRACEBACK="")
     assert result.exit_code == 2
-    assert "fault in npuify: ValueError: oops" in result.stderr
+    assert "bug in npuify: ValueError: oops" in result.stderr
     assert "NPUIFY_TRACEBACK=1" in result.stderr
     assert "Traceback" not in result.stderr
     assert "Traceback" in run("scan", NPUIFY_TRACEBACK="1").stderr

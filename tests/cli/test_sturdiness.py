@@ -173,7 +173,7 @@ def test_a_full_standard_output_is_no_fault_of_ours(
         )
     assert (done.returncode, done.stderr) == (
         2,
-        "npuify: the standard output: cannot be written: No space left on device\n",
+        "npuify: standard output: cannot be written: No space left on device\n",
     )
 
 

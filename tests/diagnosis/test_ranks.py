@@ -79,13 +79,13 @@ def test_the_rank_that_is_waited_for_and_says_nothing() -> None:
 def test_a_rank_whose_log_is_missing_is_named() -> None:
     waiting = WAIT.format(rank=7, second="00")
     found = diagnosed(f"[rank0]: {waiting}\n[rank1]: {waiting}\n")
-    assert any("Rank 7 was waited for, and its log is not among these" in note for note in found.notes)
+    assert any("Rank 7 was waited for, but its log is not included" in note for note in found.notes)
     assert found.question and found.confidence is Confidence.OPEN
 
 
 def test_one_rank_alone_asks_for_the_others() -> None:
     found = diagnosed(WAIT.format(rank=4294967295, second="00"))
-    assert found.waited_for == () and any("Give the logs of all ranks" in note for note in found.notes)
+    assert found.waited_for == () and any("Pass the logs of all ranks" in note for note in found.notes)
 
 
 def test_what_torchrun_says_decides_where_there_are_no_times() -> None:
@@ -159,7 +159,7 @@ def test_the_stack_of_a_crash_on_the_card_is_called_late() -> None:
     assert found.late_stack and found.cause == "kernel-exception"
     from npuify.diagnosis.text import render_text
 
-    assert "ASCEND_LAUNCH_BLOCKING=1 for its true place" in render_text(found)
+    assert "ASCEND_LAUNCH_BLOCKING=1 to find the actual place" in render_text(found)
 
 
 def test_a_good_run_is_called_good() -> None:

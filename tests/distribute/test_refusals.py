@@ -130,7 +130,7 @@ def test_a_refused_program_ends_with_1_and_writes_nothing(tmp_path: Path) -> Non
     target = tmp_path / "target"
     done = CliRunner().invoke(app, ["distribute", str(source), "-o", str(target), "--entry", "train.py"])
     assert done.exit_code == 1
-    assert "train.py:2" in done.output and "NPU392" in done.output and "distributed already" in done.output
+    assert "train.py:2" in done.output and "NPU392" in done.output and "already distributed" in done.output
     assert not target.exists()
     assert (source / "train.py").read_bytes() == before
 
@@ -160,7 +160,7 @@ def test_wishes_that_exclude_each_other(tmp_path: Path) -> None:
 
 
 def test_a_module_of_the_helpers_name_is_not_replaced(tmp_path: Path) -> None:
-    with pytest.raises(NpuifyError, match="module of this name"):
+    with pytest.raises(NpuifyError, match="module with this name"):
         convert(tmp_path, training(), ConversionOptions(entry="train.py"), npu_distributed="x = 1\n")
 
 
@@ -197,7 +197,11 @@ def test_a_distributed_program_is_completed_where_that_is_asked_for(tmp_path: Pa
     assert converted.has("if dist.get_rank() == 0:", 'torch.save(model.module.state_dict(), "last.pt")')
     assert "npu_distributed.setup()" not in converted.text
     messages = " ".join(finding.message for finding in converted.result.left)
-    for missing in ("which card is its own", "the group is never left", "is not told which card the model is on"):
+    for missing in (
+        "selects its card",
+        "the group is never destroyed",
+        "does not get the model's card",
+    ):
         assert missing in messages
 
 

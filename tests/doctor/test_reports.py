@@ -270,7 +270,7 @@ def test_a_check_that_fails_itself_does_not_end_the_others(monkeypatch: pytest.M
     monkeypatch.setitem(base._checks, "cards.health", base._checks["cards.health"]._replace(judge=raises))
     results, checks = judge(facts("a2"))
     assert [one.message for one in results if one.check == "cards.health"] == [
-        "this check failed itself: RuntimeError: strange machine"
+        "this check itself failed: RuntimeError: strange machine"
     ]
     assert len(checks) == len(all_checks())
 

@@ -291,7 +291,7 @@ class TestOverrides:
         text = "python train.py trainer.device=cuda\npython train.py model.device=cuda\n"
         assert self.launcher(tmp_path, text, files) == text.replace("trainer.device=cuda", "trainer.device=npu")
         assert [(one.code, one.start.line) for one in self.left] == [("NPU706", 2)]
-        assert "takes cuda, cpu" in self.left[0].message
+        assert "accepts cuda, cpu" in self.left[0].message
 
     def test_another_program_tells_nothing(self, tmp_path: Path) -> None:
         files = {"train.py": f"import hydra\n{self.MAIN}", "more/run.py": self.HEAD + self.MAIN}
@@ -617,7 +617,7 @@ class TestVariablesOfRecipes:
             "NPU709",
             "cuda-toolkit-12-1, libnccl",
         ),
-        ("wget -q https://developer.download.nvidia.com/compute/cuda/repos/a.deb", "NPU709", "fetched from NVIDIA"),
+        ("wget -q https://developer.download.nvidia.com/compute/cuda/repos/a.deb", "NPU709", "downloaded from NVIDIA"),
     ],
 )
 def test_what_of_nvidia_commands_ask_for(line: str, code: str, text: str) -> None:
@@ -760,7 +760,7 @@ class TestVariablesThatBecomeTheSame:
             assert after == before.replace("TORCH_NCCL_BLOCKING_WAIT", "HCCL_BLOCKING_WAIT")
             (left,) = findings(after, name=name)
             assert (left.subject, left.edits) == ("NCCL_BLOCKING_WAIT", ())
-            assert "HCCL_BLOCKING_WAIT is set here as well" in left.advice
+            assert "HCCL_BLOCKING_WAIT is also set here" in left.advice
 
     def test_what_is_there_already_stays(self) -> None:
         text = (

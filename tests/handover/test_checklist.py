@@ -155,10 +155,10 @@ def test_results_that_are_named_have_to_be_results(project: Path, tmp_path: Path
 
 def test_reports_that_are_broken_are_errors(project: Path, tmp_path: Path) -> None:
     (tmp_path / "doctor.json").write_text("{")
-    with pytest.raises(NpuifyError, match="report of the doctor"):
+    with pytest.raises(NpuifyError, match="doctor report"):
         read_record(project, OPTIONS, doctor=tmp_path / "doctor.json")
     write(project, "findings.json", {"command": "migrate"})
-    with pytest.raises(NpuifyError, match="report of a migration"):
+    with pytest.raises(NpuifyError, match="migration report"):
         read_record(project, OPTIONS)
 
 

@@ -37,21 +37,21 @@ def test_a_good_skill_has_no_fault(tmp_path: Path) -> None:
     [
         ("description: x", "name is missing"),
         ("name: good-skill", "description is missing"),
-        ("name: Good-Skill\ndescription: x", "small letters"),
-        ("name: good--skill\ndescription: x", "small letters"),
-        ("name: -good-skill\ndescription: x", "small letters"),
-        ("name: good_skill\ndescription: x", "small letters"),
+        ("name: Good-Skill\ndescription: x", "lowercase letters"),
+        ("name: good--skill\ndescription: x", "lowercase letters"),
+        ("name: -good-skill\ndescription: x", "lowercase letters"),
+        ("name: good_skill\ndescription: x", "lowercase letters"),
         ("name: 5\ndescription: x", "name is missing"),
         (f"name: {'a' * 65}\ndescription: x", "65 characters"),
         ("name: other-skill\ndescription: x", "not that of its folder"),
         ("name: good-skill\ndescription: ''", "description is empty"),
         (f"name: good-skill\ndescription: {'x' * 1025}", "1025 characters"),
         (f"{MATTER}\ncompatibility: {'x' * 501}", "501 characters"),
-        (f"{MATTER}\nversion: '1'", "'version' is no field"),
-        (f"{MATTER}\nmetadata:\n  version: 1.0", "metadata is not made of names with texts"),
-        (f"{MATTER}\nallowed-tools: [Bash]", "allowed-tools is no text"),
-        ("name: good-skill\ndescription: a: b", "is no YAML"),
-        ("- name", "no list of names"),
+        (f"{MATTER}\nversion: '1'", "'version' is not a field"),
+        (f"{MATTER}\nmetadata:\n  version: 1.0", "metadata is not a mapping of names to strings"),
+        (f"{MATTER}\nallowed-tools: [Bash]", "allowed-tools is not a string"),
+        ("name: good-skill\ndescription: a: b", "is not YAML"),
+        ("- name", "is not a mapping"),
     ],
 )
 def test_wrong_front_matter(matter: str, said: str, tmp_path: Path) -> None:
@@ -63,15 +63,15 @@ def test_wrong_front_matter(matter: str, said: str, tmp_path: Path) -> None:
     ("body", "severity", "said"),
     [
         ("", "error", "no instructions"),
-        ("[a](references/none.md)", "error", "is not there"),
+        ("[a](references/none.md)", "error", "does not exist"),
         ("[a](../other/SKILL.md)", "error", "leaves the skill's folder"),
         ("[a](/etc/passwd)", "error", "leaves the skill's folder"),
         ("```bash\necho one\n", "error", "not closed"),
-        ("```bash\nif true; then echo\n```\n", "error", "bash cannot read"),
+        ("```bash\nif true; then echo\n```\n", "error", "bash cannot parse"),
         ("line\n" * 501, "warning", "lines, more than 500"),
         ("word " * 5000, "warning", "tokens, more than 5000"),
         ("汉" * 5001, "warning", "tokens, more than 5000"),
-        ("cd /home/somebody/project", "warning", "one person's machine"),
+        ("cd /home/somebody/project", "warning", "a particular machine"),
     ],
 )
 def test_wrong_body(body: str, severity: str, said: str, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_the_command(tmp_path: Path) -> None:
     (root / "references" / "more.md").unlink()
     bad = CliRunner().invoke(app, ["skill", "--validate", str(root)])
     assert bad.exit_code == 1
-    assert "SKILL.md:8: references/more.md is not there" in bad.stdout
+    assert "SKILL.md:8: references/more.md does not exist" in bad.stdout
 
 
 def test_blocks_of_code() -> None:

@@ -61,7 +61,7 @@ def test_joining_may_happen_in_a_framework_or_another_file(tmp_path: Path, progr
 def test_a_single_card_program_is_told_so(tmp_path: Path) -> None:
     result = made(tmp_path, "import torch\nprint(torch.ones(1))\n")
     assert not result.complete
-    assert "joins a process group" in messages(result)[0]
+    assert "joins no process group" in messages(result)[0]
 
 
 def test_nccl_is_not_started(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_on_one_machine_they_are_no_mistakes(tmp_path: Path) -> None:
 def test_a_meeting_point_of_its_own(tmp_path: Path) -> None:
     program = RIGHT.replace('"hccl")', '"hccl", init_method="tcp://127.0.0.1:23456")')
     assert messages(made(tmp_path, program), "check") == [
-        "meets at tcp://127.0.0.1:23456, and not where the launcher says"
+        "uses the rendezvous address tcp://127.0.0.1:23456 instead of the launcher's"
     ]
     made(tmp_path, program, nodes=2, output=True)
     assert 'init_method="env://"' in mended(tmp_path)
@@ -197,7 +197,7 @@ def test_a_program_that_spawns_is_started_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("method", "nodes"), [("torchrun", 1), ("shell", 1), ("spawn", 2)])
 def test_a_program_that_spawns_is_refused_elsewhere(tmp_path: Path, method: str, nodes: int) -> None:
-    with pytest.raises(NpuifyError, match="by itself") as refused:
+    with pytest.raises(NpuifyError, match="for each card itself") as refused:
         made(tmp_path, SPAWNS, method=method, nodes=nodes, output=True)
     assert (refused.value.file, refused.value.line) == ("train.py", 6)
     assert not (tmp_path / "launch").exists()
@@ -205,13 +205,13 @@ def test_a_program_that_spawns_is_refused_elsewhere(tmp_path: Path, method: str,
 
 def test_spawning_on_request_is_to_be_looked_at(tmp_path: Path) -> None:
     program = RIGHT + "import torch.multiprocessing as mp\nif many:\n    mp.spawn(print, nprocs=2)\n"
-    assert "mp.spawn under a condition" in messages(made(tmp_path, program), "check")[0]
+    assert "mp.spawn conditionally" in messages(made(tmp_path, program), "check")[0]
 
 
 def test_a_file_that_cannot_be_parsed_is_named(tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("print os.environ['RANK']\n")
     result = made(tmp_path, RIGHT + "import helper\n")
-    assert result.program == (Change("check", "could not be parsed, and was not looked at", "helper.py"),)
+    assert result.program == (Change("check", "could not be parsed, and was not checked", "helper.py"),)
 
 
 def mended(folder: Path) -> str:

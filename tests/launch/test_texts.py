@@ -102,7 +102,7 @@ def test_every_way_is_known_with_its_source() -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"method": "mpirun"}, "no way to launch called 'mpirun'"),
+        ({"method": "mpirun"}, "unknown launch method 'mpirun'"),
         ({"cards": 0}, "--cards 0"),
         ({"cards": 65}, "--cards 65"),
         ({"cards": 3, "soc": "910A"}, "1, 2, 4, 8 cards"),
@@ -110,12 +110,12 @@ def test_every_way_is_known_with_its_source() -> None:
         ({"nodes": 0}, "--nodes 0"),
         ({"nodes": 2}, "need --master"),
         ({"nodes": 2, "master": "10.0.0.256"}, "is no address"),
-        ({"nodes": 2, "master": "a b"}, "neither a host's name nor an address"),
-        ({"nodes": 2, "master": "$(id)"}, "neither a host's name nor an address"),
+        ({"nodes": 2, "master": "a b"}, "neither a host name nor an address"),
+        ({"nodes": 2, "master": "$(id)"}, "neither a host name nor an address"),
         ({"port": 60010}, "HCCL itself listens"),
         ({"port": 80}, "1024 to 65535"),
         ({"folder": Path("/no/such/folder")}, "no such folder"),
-        ({"method": "torch_npu_run", "torch_npu": "2.2"}, "does not bring torch_npu_run"),
+        ({"method": "torch_npu_run", "torch_npu": "2.2"}, "does not include torch_npu_run"),
     ],
 )
 def test_jobs_that_cannot_be_are_refused(tmp_path: Path, values: dict[str, Any], said: str) -> None:
@@ -147,7 +147,7 @@ def test_the_command_writes_all_or_nothing(tmp_path: Path) -> None:
     (tmp_path / "out" / "run.sh").unlink()
     done = npuify(tmp_path, "train.py", "-o", "out")
     assert done.returncode == 2
-    assert "env.sh: is there already" in done.stderr
+    assert "env.sh: already exists" in done.stderr
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["env.sh"]
     assert npuify(tmp_path, "train.py", "-o", "out", "--force").returncode == 0
     assert (tmp_path / "out" / "env.sh").read_text() != "mine"
@@ -159,18 +159,18 @@ def test_the_command_without_a_folder_shows_the_scripts(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "==== run.sh" in done.stdout
     assert "==== spawn_ranks.py" in done.stdout
-    assert "to change: nothing in it joins" in done.stdout
+    assert "to change: it joins no process group" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "name the program to start"),
-        (["missing.py"], "missing.py: there is no such file"),
-        (["--env", "train.py"], "--env stands alone"),
+        ([], "specify the program to start"),
+        (["missing.py"], "missing.py: no such file"),
+        (["--env", "train.py"], "--env excludes other options"),
         (["--cluster", "hosts.yaml"], "hosts.yaml: cannot be read"),
-        (["--cluster", "hosts.yaml", "--cards", "2"], "come from the file of machines"),
+        (["--cluster", "hosts.yaml", "--cards", "2"], "come from its file"),
         (["train.py", "--nodes", "2"], "need --master"),
         (["train.py", "--method", "mpirun"], "'mpirun' is not one of"),
     ],

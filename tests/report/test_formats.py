@@ -85,32 +85,23 @@ def test_an_unknown_format(scan_result: ScanResult) -> None:
 
 def test_text_of_a_scan(scan_result: ScanResult) -> None:
     assert render_scan(scan_result) == (
-        "pkg/gate, 100%.py:7:1 NPU131 warning the gate now chooses: `False`, <always> | *maybe* [assumed]\n"
-        "    look at [it]\n"
-        "train.py:1:1 NPU140 info has no effect [edit to review]\n"
-        "train.py:3:5 NPU101 error torch.cuda.Event is torch.npu.Event on the NPU [safe edit]\n"
-        "broken.py:4 not treated: cannot be parsed: invalid syntax\n"
-        "    mend it\n"
-        "\n"
-        "Found 3 places in 2 of 12 files: 1 error, 1 warning, 1 note.\n"
-        "  NPU101  cuda-name                1  error    safe edit\n"
-        "  NPU131  device-property          1  warning  to review\n"
-        "  NPU140  cuda-backend-switch      1  info     to review\n"
-        "1 can be edited safely (npuify migrate); 2 are to be looked at.\n"
-        "For what is to be looked at, an edit is offered (--unsafe).\n"
-        "Not treated as it should have been: 1 file (see above).\n"
-        "Aimed at torch_npu 2.7.1 (torch 2.7.1, CANN 8.3.RC1): requirements.txt line 3 pins torch==2.7.1.\n"
-        "Verdict: needs review. 2 places to look at and 1 file that could not be treated; "
-        "none is known to stop the program.\n"
-        "  To review: 2 places in 2 files (NPU131, NPU140): pkg/gate, 100%.py:7, train.py:1\n"
-        "  Estimate 10 hours (4 to 25) for one person: a judgement, not a measurement; the sum of:\n"
-        "    Environment: 1.0 to 6.0 h (driver, CANN, torch and torch_npu of one matching set)\n"
-        "    First run on one card: 1.0 to 6.0 h (start it, mend what only a run shows)\n"
-        "    Acceptance: 2.0 to 12.0 h (compare losses and results with those of the GPU)\n"
-        "    Try each start: 0.1 to 0.5 h (1 entry point, 5 to 30 minutes each)\n"
-        "    Read the edits: 0.0 to 0.1 h (1 edited place, 2 minutes a rule)\n"
-        "    Devices and names: 0.3 to 1.2 h (what is left to a person in this area)\n"
-        "    Files not treated: 0.1 to 0.5 h (1 file, 5 to 30 minutes each)\n"
+        "pkg/gate, 100%.py:7:1 NPU131 warning the gate now chooses: `False`, <always> | *maybe* [assumed]\n    look "
+        "at [it]\ntrain.py:1:1 NPU140 info has no effect [edit to review]\ntrain.py:3:5 NPU101 error "
+        "torch.cuda.Event is torch.npu.Event on the NPU [safe edit]\nbroken.py:4 not treated: cannot be parsed: "
+        "invalid syntax\n    mend it\n\nFound 3 places in 2 of 12 files: 1 error, 1 warning, 1 note.\n  NPU101  "
+        "cuda-name                1  error    safe edit\n  NPU131  device-property          1  warning  to review\n "
+        " NPU140  cuda-backend-switch      1  info     to review\n1 can be edited safely (npuify migrate); 2 need "
+        "review.\nFor those that need review, an edit is offered (--unsafe).\nNot processed properly: 1 file (see "
+        "above).\nTarget: torch_npu 2.7.1 (torch 2.7.1, CANN 8.3.RC1): requirements.txt line 3 pins "
+        "torch==2.7.1.\nVerdict: needs review. 2 places to review and 1 file that could not be processed; none is "
+        "known to stop the program.\n  To review: 2 places in 2 files (NPU131, NPU140): pkg/gate, 100%.py:7, "
+        "train.py:1\n  Estimate 10 hours (4 to 25) for one person: a judgment, not a measurement; the sum of:\n    "
+        "Environment: 1.0 to 6.0 h (a matching set of driver, CANN, torch and torch_npu)\n    First run on one "
+        "card: 1.0 to 6.0 h (start it, fix what only a run shows)\n    Acceptance: 2.0 to 12.0 h (compare losses "
+        "and results with the GPU's)\n    Try each entry point: 0.1 to 0.5 h (1 entry point, 5 to 30 minutes "
+        "each)\n    Review the edits: 0.0 to 0.1 h (1 edited place, 2 minutes per rule)\n    Devices and names: 0.3 "
+        "to 1.2 h (what needs manual work in this area)\n    Files not processed: 0.1 to 0.5 h (1 file, 5 to 30 "
+        "minutes each)\n"
     )
 
 
@@ -118,13 +109,13 @@ def test_a_code_says_how_many_of_its_places_are_whose(scan_result: ScanResult, f
     missing = replace(finding, safety=Safety.MANUAL, edits=())
     result = replace(scan_result, findings=(finding, finding, missing))
     assert "  NPU101  cuda-name      3  error    2 safe edit, 1 by hand\n" in render_scan(result)
-    assert "| NPU101 | cuda-name | 3 | error | 2 npuify, 1 a person |" in render_scan(result, "markdown")
+    assert "| NPU101 | cuda-name | 3 | error | 2 npuify, 1 by hand |" in render_scan(result, "markdown")
 
 
 def test_text_of_a_scan_that_found_nothing(clean_result: ScanResult) -> None:
     first, _, verdict, _ = render_scan(clean_result).splitlines()
     assert first == "Found nothing to do in 12 files."
-    assert verdict.startswith("Verdict: nothing to move. ")
+    assert verdict.startswith("Verdict: nothing to migrate. ")
 
 
 def test_text_of_a_migration(migration_result: MigrationResult, tmp_path: Path) -> None:
@@ -132,7 +123,7 @@ def test_text_of_a_migration(migration_result: MigrationResult, tmp_path: Path) 
     assert "out/pkg/gate, 100%.py:7:1 NPU131 warning" in text
     assert "Changed 1 of 12 files, 2 edits:\n  train.py  2 edits\n" in text
     assert "Left to do: 2 places in 2 files: 1 warning, 1 note.\n" in text
-    assert f"Written to {tmp_path / 'out'}; the whole report is in npuify-report/.\n" in text
+    assert f"Written to {tmp_path / 'out'}; the full report is in npuify-report/.\n" in text
     assert "Nothing was run" in text
     done = replace(migration_result, left=(), scan=replace(migration_result.scan, errors=()))
     assert "Left to do: nothing that npuify knows of.\n" in render_migration(done)
@@ -355,7 +346,7 @@ def test_report_lists_everything_left_as_a_checklist_by_file(migration_result: M
 def test_markdown_of_a_scan(scan_result: ScanResult) -> None:
     page = render_scan(scan_result, "markdown")
     assert page.count("- [ ] ") == 3
-    todo, _, by_itself = page.partition("## What npuify changes by itself")
+    todo, _, by_itself = page.partition("## What npuify changes automatically")
     assert "NPU131" in todo
     assert "- line 3: NPU101 `cuda-name`: torch.cuda.Event is torch.npu.Event on the NPU: `cuda` → `npu`" in by_itself
 
@@ -364,7 +355,7 @@ def test_what_breaks_nothing_is_not_to_be_ticked_off(scan_result: ScanResult) ->
     note = replace(scan_result.findings[1], edits=(), safety=Safety.MANUAL)
     page = render_scan(replace(scan_result, findings=(note,), errors=()), "markdown")
     assert "- [ ] " not in page
-    assert "Nothing to do was found." in page.partition("## Worth knowing")[0]
+    assert "No work was found." in page.partition("## Worth knowing")[0]
     assert "- line 1: NPU140" in page.partition("## Worth knowing")[2]
 
 
@@ -433,7 +424,7 @@ def test_the_project_has_a_name_where_it_is_the_working_folder(scan_result: Scan
 
 
 def test_markdown_of_nothing(clean_result: ScanResult) -> None:
-    assert "Nothing to do was found." in render_scan(clean_result, "markdown")
+    assert "No work was found." in render_scan(clean_result, "markdown")
 
 
 def test_report_files(migration_result: MigrationResult) -> None:

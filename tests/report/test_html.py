@@ -237,7 +237,7 @@ def test_code_of_a_file_that_has_changed_is_not_shown_as_an_edit(scan_result: Sc
 
 def test_nothing_found(clean_result: ScanResult) -> None:
     page = Page(render_scan(clean_result, "html"))
-    assert page.texts["h1"] == ["Nothing to move"]
+    assert page.texts["h1"] == ["Nothing to migrate"]
     assert page.data()["rows"] == []
 
 

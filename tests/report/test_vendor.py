@@ -142,7 +142,7 @@ def test_a_long_log_is_several_files_the_newest_with_the_plain_name() -> None:
     assert len(logs) > 1
     assert all(len(files[name]) <= 1024 * 1024 for name in logs)
     assert b"files looked at" in files[LOG]
-    assert b"Aimed at" in files[logs[-1]]
+    assert b"Target" in files[logs[-1]]
 
 
 def test_of_a_real_migration(tmp_path: Path) -> None:

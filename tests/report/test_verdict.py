@@ -52,7 +52,7 @@ def test_warnings_edits_to_review_and_files_not_treated_need_review(clean_result
     for one in (by_hand(finding, severity=Severity.WARNING), replace(finding, safety=Safety.REVIEW)):
         verdict = judge(with_findings(clean_result, one))
         assert (verdict.level, verdict.review.count, verdict.manual.count) == (Level.REVIEW, 1, 0)
-        assert verdict.summary == "1 place to look at; none is known to stop the program."
+        assert verdict.summary == "1 place to review; none is known to stop the program."
     assert judge(replace(clean_result, errors=(FileError("x.py", "m"),))).level is Level.REVIEW
 
 
@@ -61,7 +61,7 @@ def test_errors_without_an_edit_need_work(clean_result: ScanResult, finding: Fin
     assert (verdict.level, verdict.manual.count, verdict.manual.files) == (Level.WORK, 2, 1)
     assert [(place.file, place.line) for place in verdict.manual.places] == [("train.py", 3), ("train.py", 9)]
     assert verdict.manual.by_code == {"NPU101": 2}
-    assert "2 places will not run before a person has changed them." == verdict.summary  # noqa: SIM300
+    assert "2 places will not run until you change them." == verdict.summary  # noqa: SIM300
 
 
 def test_a_safe_finding_without_an_edit_is_not_migrated(clean_result: ScanResult, finding: Finding) -> None:
@@ -87,7 +87,7 @@ def test_one_package_is_one_blocker_wherever_it_is_met(clean_result: ScanResult,
     verdict = judge(with_findings(clean_result, asked, imported))
     assert [[place.file for place in one.places] for one in verdict.blockers] == [["requirements.txt", "train.py"]]
     assert verdict.blockers[0].what == "flash_attn (NPU607 dropped)"
-    assert verdict.summary.startswith("1 thing has no form for Ascend")
+    assert verdict.summary.startswith("1 dependency has no Ascend version")
 
 
 def test_versions_to_ask_for_do_not_block(clean_result: ScanResult, finding: Finding) -> None:
@@ -102,7 +102,7 @@ def test_what_the_program_does_not_need_neither_blocks_nor_stops(
     package = by_hand(finding, code="NPU620", name="no-form", subject="pycuda", file=f"{folder}/x.py")
     verdict = judge(with_findings(clean_result, package))
     assert (verdict.level, verdict.manual.count, verdict.blockers) == (Level.REVIEW, 1, ())
-    assert verdict.summary.startswith("1 place to change beside the program (tests, documentation, builds, notebooks)")
+    assert verdict.summary.startswith("1 place to change outside the program (tests, documentation, builds, notebooks)")
     assert [one.what for one in verdict.deciding] == ["pycuda (NPU620 no-form)"]
     both = judge(with_findings(clean_result, package, replace(package, file="pkg/x.py")))
     assert (both.level, len(both.blockers), both.deciding) == (Level.BLOCKED, 1, ())
@@ -112,7 +112,7 @@ def test_operators_that_nothing_calls_are_to_be_looked_at(clean_result: ScanResu
     operator = NativeOperator("a.cpp", 3, "op", "ext", "elementwise", ("kernel",))
     verdict = judge(replace(clean_result, survey=Survey(kernels=("a.cu",), operators=(operator,))))
     assert (verdict.level, verdict.blockers) == (Level.REVIEW, ())
-    assert verdict.summary.startswith("CUDA code of its own that no Python was seen to call")
+    assert verdict.summary.startswith("CUDA code that no Python code was found to call")
     called = msgspec.structs.replace(operator, calls=("ext.py:4",))
     verdict = judge(replace(clean_result, survey=Survey(kernels=("a.cu",), operators=(called,))))
     assert (verdict.level, verdict.blockers[0].places[0].line) == (Level.BLOCKED, 4)
@@ -126,7 +126,7 @@ def test_operators_that_nothing_calls_are_to_be_looked_at(clean_result: ScanResu
 def test_a_project_that_asks_for_an_npu_is_to_be_run_first(clean_result: ScanResult, finding: Finding) -> None:
     said = by_hand(finding, code="NPU108", name="npu-supported-already", severity=Severity.WARNING)
     assert judge(with_findings(clean_result, said)).summary.endswith(
-        "The project asks for an NPU itself (train.py:3): first run it as it is."
+        "The project already checks for an NPU (train.py:3): run it unchanged first."
     )
 
 
@@ -137,21 +137,21 @@ def test_a_project_on_another_framework_is_not_called_fine(clean_result: ScanRes
 
     verdict = judge(on(Framework(name, 12, "a.py:3"), Framework("torch", 2, "b.py:1"), Framework("ray", 40, "c.py:1")))
     assert verdict.level is level
-    assert verdict.summary.startswith(f"The project stands on {name} (12 files import it).")
+    assert verdict.summary.startswith(f"The project is based on {name} (12 files import it).")
     named = verdict.blockers if level is Level.BLOCKED else verdict.deciding
     assert (named[0].what, named[0].places[0].file, named[0].places[0].line) == (name, "a.py", 3)
     assert any(part.name == f"Port from {name}" for part in verdict.estimate.parts)
     beside = judge(on(Framework(name, 2, "a.py:3"), Framework("torch", 12, "b.py:1")))
-    assert (beside.level, beside.estimate.parts[-1].name) == (Level.RUNS, "Try each start")
+    assert (beside.level, beside.estimate.parts[-1].name) == (Level.RUNS, "Try each entry point")
 
 
 def test_where_nothing_is_to_move_nothing_is_estimated(clean_result: ScanResult) -> None:
     verdict = judge(clean_result)
     assert (verdict.level, verdict.estimate.high, verdict.estimate.parts) == (Level.RUNS, 0, ())
-    assert verdict.summary.startswith("Nothing to move was found")
+    assert verdict.summary.startswith("Nothing to migrate was found")
     assert hours(verdict.estimate) == "0 hours"
     for name in ("text", "markdown", "html", "json"):
-        assert "Nothing to move was found" in render_scan(clean_result, name)
+        assert "Nothing to migrate was found" in render_scan(clean_result, name)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_what_stands_beside_the_program_does_not_block_it(
     verdict = judge(scan)
     assert (verdict.level, verdict.blockers, verdict.manual.count) == (Level.REVIEW, (), 1)
     assert [one.what for one in verdict.deciding] == ["pycuda (NPU620 no-form)"]
-    assert verdict.summary.startswith("1 place to change beside the program")
+    assert verdict.summary.startswith("1 place to change outside the program")
     assert judge(replace(scan, findings=(beside, package))).level is Level.BLOCKED
 
 
@@ -228,7 +228,7 @@ def test_a_program_that_names_no_device_is_told_that_it_computes_on_the_cpu(
     plain = replace(clean_result, survey=Survey(frameworks=(torch,)))
     verdict = judge(plain)
     assert verdict.level is Level.RUNS
-    assert verdict.summary.startswith("No place names a GPU") and "--place-on-npu" in verdict.summary
+    assert verdict.summary.startswith("No code names a GPU") and "--place-on-npu" in verdict.summary
     lightning = Survey(frameworks=(torch, Framework("lightning", 1, "train.py:2")))
     for other in (with_findings(plain, finding), replace(plain, survey=lightning), replace(plain, survey=SURVEY)):
         assert "--place-on-npu" not in judge(other).summary
@@ -242,7 +242,7 @@ def test_operators_are_listed_whatever_they_break(clean_result: ScanResult, find
     assert [(one.what, len(one.places)) for one in verdict.operators] == [("torch.det", 2), ("torchvision.ops.nms", 1)]
     for name in ("text", "markdown", "html", "json"):
         assert "torch.det" in render_scan(result, name)
-    assert "Operators that decide: torch.det, torchvision.ops.nms" in render_scan(result, "text")
+    assert "Critical operators: torch.det, torchvision.ops.nms" in render_scan(result, "text")
 
 
 def test_a_migration_is_judged_by_what_it_left(migration_result: MigrationResult) -> None:
@@ -261,7 +261,7 @@ def test_even_a_project_without_findings_costs_the_fixed_parts(clean_result: Sca
         "Environment",
         "First run on one card",
         "Acceptance",
-        "Try each start",
+        "Try each entry point",
     ]
     assert 0 < value.low < value.likely < value.high
     assert value.how
@@ -299,7 +299,7 @@ def test_worse_findings_and_work_by_hand_cost_more(finding: Finding) -> None:
 def test_parts_add_up_to_the_ends(scan_result: ScanResult, finding: Finding) -> None:
     scan = replace(scan_result, survey=Survey(kernels=("a.cu",)))
     value = estimate(scan, [by_hand(finding)], [finding])
-    assert {"CUDA kernels", "Files not treated", "Read the edits", "Devices and names"} <= {
+    assert {"CUDA kernels", "Files not processed", "Review the edits", "Devices and names"} <= {
         one.name for one in value.parts
     }
     assert value.low == pytest.approx(sum(part.low for part in value.parts), rel=0.3)
@@ -310,8 +310,8 @@ def test_parts_add_up_to_the_ends(scan_result: ScanResult, finding: Finding) -> 
 def test_what_is_not_counted_in_full_is_said(clean_result: ScanResult) -> None:
     points = tuple(EntryPoint(f"{number}.py", ()) for number in range(30))
     survey = replace(SURVEY, entry_points=points)
-    (part,) = (one for one in estimate(replace(clean_result, survey=survey), (), ()).parts if "start" in one.name)
-    assert part.basis == "30 entry points, 5 to 30 minutes each; no more than 12 are counted"
+    (part,) = (one for one in estimate(replace(clean_result, survey=survey), (), ()).parts if "entry" in one.name)
+    assert part.basis == "30 entry points, 5 to 30 minutes each; at most 12 are counted"
     assert (part.low, part.high) == (1, 6)
 
 
@@ -337,15 +337,13 @@ def test_it_is_told_in_every_format_that_a_person_reads(
     scan = replace(clean_result, survey=replace(SURVEY, kernels=("csrc/a.cu",)))
     text = render_scan(scan)
     assert "Verdict: blocked. " in text
-    assert (
-        "  Blocked by 1 CUDA source file of the project (csrc/a.cu)\n    Find out which of them your use needs." in text
-    )
-    assert "  Starts with train.py\n" in text
-    assert "  Stands on torch >=2.0, triton\n" in text
+    assert "  Blocked by 1 CUDA source file of the project (csrc/a.cu)\n    Find out which of them you need." in text
+    assert "  Entry points: train.py\n" in text
+    assert "  Depends on torch >=2.0, triton\n" in text
     page = render_scan(scan, "markdown")
     assert "- [ ] **1 CUDA source file of the project**" in page
     assert "| `train.py` | launcher, `run.sh:3`, `torchrun train.py \\| tee log` |" in page
-    assert "| triton (published for CUDA) | not said | 1 |" in page
+    assert "| triton (published for CUDA) | not specified | 1 |" in page
     assert "Verdict: needs review" in render_migration(migration_result)
 
 

@@ -9,7 +9,7 @@ import pytest
 from npuify.engine.scan import scan
 from npuify.model import Safety
 from npuify.options import Options
-from npuify.rules.npu_support import SUPPORT
+from npuify.rules.common.npu_support import SUPPORT
 
 if TYPE_CHECKING:
     from pathlib import Path

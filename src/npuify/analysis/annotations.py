@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from npuify.analysis.libraries import kind_of_base
+from npuify.analysis.library.lookup import kind_of_base
 from npuify.analysis.values import NONE, NOTHING, UNKNOWN, Kind, Value, Values, made, one, union
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.annotations import refined, values_of_annotation
 from npuify.analysis.engine import Reach
-from npuify.analysis.libraries import named
+from npuify.analysis.library.lookup import named
 from npuify.analysis.operators import combined
 from npuify.analysis.targets import bound_by
 from npuify.analysis.values import NONE, NOTHING, UNKNOWN, Kind, Value, made, one, union, unknown

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from npuify.analysis.annotations import refined
 from npuify.analysis.classes import constructed, decorators, kind_of_class
 from npuify.analysis.files import DEFINITIONS, FUNCTIONS, inside
-from npuify.analysis.libraries import kind_of_base, named, result_of, result_of_method
-from npuify.analysis.library_table import GENERIC_PASSING, Gives
-from npuify.analysis.tensor_methods import TENSORS_ALONE
+from npuify.analysis.library.lookup import kind_of_base, named, result_of, result_of_method
+from npuify.analysis.library.table import GENERIC_PASSING, Gives
+from npuify.analysis.library.tensor_methods import TENSORS_ALONE
 from npuify.analysis.values import (
     MODELS,
     NONE,
@@ -165,6 +165,8 @@ def entered(values: Values, file: FileModel, model: Engine) -> Values:
             methods = model.attribute(one(value), "__enter__", file).where(lambda one_: one_.definition is not None)
             if methods:
                 return methods.each(lambda method: called(method, file, model))
+        if value.kind is Kind.CONTAINER and value.name in GENERIC_PASSING:
+            return value  # a progress bar
         return value if value.kind in (Kind.STREAM, Kind.TORCH_OBJECT, Kind.LIBRARY_OBJECT) else UNKNOWN
 
     return values.each(given)

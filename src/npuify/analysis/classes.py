@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.analysis.bindings import defined, imported, of_module
 from npuify.analysis.engine import Reach
 from npuify.analysis.files import DEFINITIONS
-from npuify.analysis.libraries import attribute_of, kind_of_base, named
+from npuify.analysis.library.lookup import attribute_of, kind_of_base, named
 from npuify.analysis.stores import stored_on
 from npuify.analysis.values import NOTHING, OBJECTS, UNKNOWN, Kind, Value, made, one, union, unknown
 

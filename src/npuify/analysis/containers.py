@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.engine import Reach
 from npuify.analysis.files import DEFINITIONS, inside
-from npuify.analysis.libraries import named
-from npuify.analysis.library_table import LAYERS
+from npuify.analysis.library.lookup import named
+from npuify.analysis.library.table import LAYERS
 from npuify.analysis.targets import bound_to
 from npuify.analysis.values import NOTHING, OBJECTS, STRINGS, UNKNOWN, Kind, Value, made, one, union, unknown
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from npuify.analysis.bindings import values_of_name
 from npuify.analysis.calls import values_of_call
 from npuify.analysis.containers import key_of
-from npuify.analysis.libraries import text
+from npuify.analysis.library.lookup import text
 from npuify.analysis.operators import combined
 from npuify.analysis.values import NONE, NOTHING, UNKNOWN, Kind, Value, made, one, union, unknown
 

@@ -6,15 +6,15 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.analysis.files import DEFINITIONS
-from npuify.analysis.uses import uses_of
+from npuify.analysis.flow.uses import uses_of
 from npuify.analysis.values import STRINGS, UNKNOWN, Kind, describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from npuify.analysis.files import FileModel
+    from npuify.analysis.flow.uses import Destination
     from npuify.analysis.model import ProgramModel
-    from npuify.analysis.uses import Destination
     from npuify.analysis.values import Step
 
 _MOST_ROWS = 12

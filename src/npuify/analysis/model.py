@@ -6,12 +6,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.analysis import bindings, calls, classes, containers, sites, stores
-from npuify.analysis.devices import denotes_device
 from npuify.analysis.engine import Engine, Key, Project, Reach
 from npuify.analysis.evaluate import evaluate
 from npuify.analysis.files import FUNCTIONS, FileModel, Function
-from npuify.analysis.flows import Flow, callees, flow_of
-from npuify.analysis.uses import Uses, looked_up_by_device, uses_of
+from npuify.analysis.flow.devices import denotes_device
+from npuify.analysis.flow.flows import Flow, callees, flow_of
+from npuify.analysis.flow.uses import Uses, looked_up_by_device, uses_of
+from npuify.analysis.targets import bound_to
 from npuify.analysis.values import STRINGS, Kind, Value, Values
 
 if TYPE_CHECKING:
@@ -133,6 +134,19 @@ class ProgramModel(Engine):
                 if item.name == name:
                     return home, item
         return None
+
+    def assignments(self, node: ast.Attribute, file: FileModel) -> list[tuple[FileModel, Bound]]:
+        """What assignments bind to an attribute of objects of the project's classes."""
+        found: dict[ast.Attribute, FileModel] = {}
+        for value in self.values(node.value, file):
+            home = self.definition(value, file)
+            if home is None or not isinstance(home[1], ast.ClassDef):
+                continue
+            for other, definition in self.lineage(home[1], home[0]):
+                place = other.place(definition)
+                owner = Value(Kind.CLASS, definition.name, place, place)
+                found |= {target: at for at, target in stores.assignments(owner, node.attr, other, self)}
+        return [(other, bound_to(target, other)) for target, other in found.items()]
 
     # --- loops and flows ---
 

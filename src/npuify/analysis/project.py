@@ -132,7 +132,7 @@ class ProjectIndex:
 
     def view(self) -> ProjectIndex:
         """The same index, with ``dependencies`` of its own."""
-        view = object.__new__(ProjectIndex)
+        view = object.__new__(type(self))
         view.__dict__.update(self.__dict__)
         view.dependencies = set()
         return view
@@ -212,6 +212,7 @@ class ProjectIndex:
         known = self._reexports.get(qualified)
         if known is None:
             view = self.view()
+            self._reexports[qualified] = (None, ())  # modules may import a name from each other
             known = self._reexports[qualified] = (view._reexport(qualified), tuple(view.dependencies))
         target, files = known
         self.dependencies.update(files)

@@ -10,8 +10,8 @@ from npuify.analysis.arguments import Missing, argument_for, parameters_of
 from npuify.analysis.classes import decorators, derived, instance
 from npuify.analysis.engine import Reach
 from npuify.analysis.files import DEFINITIONS
-from npuify.analysis.flows import callees, flow_of
-from npuify.analysis.library_table import HANDED_OVER
+from npuify.analysis.flow.flows import callees, flow_of
+from npuify.analysis.library.table import HANDED_OVER
 from npuify.analysis.values import NOTHING, UNKNOWN, Kind, Value, made, one, union, unknown
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from npuify.analysis.targets import bound_to
 from npuify.analysis.values import NOTHING, OBJECTS, Kind, Value, union
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from npuify.analysis.engine import Engine
     from npuify.analysis.files import FileModel
@@ -50,11 +50,25 @@ def stored_on(owner: Value, name: str, file: FileModel, model: Engine) -> Values
     return model.ask(file, ("stored", definition, name), _stored, is_it, name, definition, file, model)
 
 
+def assignments(owner: Value, name: str, file: FileModel, model: Engine) -> Iterator[tuple[FileModel, ast.Attribute]]:
+    """The targets of assignments to an attribute of a function, a class or its objects; arguments as above."""
+    definition = owner.definition
+    for other in _files(name, file, model):
+        for target, receiver in _assigned(name, other):
+            if isinstance(target, ast.Attribute) and definition is not None:
+                if _is_of(receiver, lambda value: value.definition == definition, definition, other, model):
+                    yield other, target
+
+
+def _files(name: str, file: FileModel, model: Engine) -> Iterable[FileModel]:
+    """The files that may assign to an attribute."""
+    return {file.relative: file, **{other.relative: other for other in model.files_with(f".{name}")}}.values()
+
+
 def _stored(is_it: Callable[[Value], bool], name: str, holder: Place | None, file: FileModel, model: Engine) -> Values:
-    files = {file.relative: file, **{other.relative: other for other in model.files_with(f".{name}")}}
     found: list[Values] = []
     added: list[Values] = []
-    for other in files.values():
+    for other in _files(name, file, model):
         for target, receiver in _assigned(name, other):
             if _is_of(receiver, is_it, holder, other, model):
                 bound = bound_to(target, other) if isinstance(target, ast.Attribute) else None

@@ -32,17 +32,19 @@ from npuify.cli.verify.steps import verify_steps
 # Without markup typer does not load rich, which would cost more than all the rest of --help.
 app = typer.Typer(
     name="npuify",
-    help="Move a CUDA project to Huawei's Ascend NPU: scan it, migrate it, and know what is left to do.",
+    help="Migrate a CUDA project to Huawei's Ascend NPU: scan it, migrate it, and see what is left to do.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-knowledge = typer.Typer(help="What is known of torch_npu releases.", no_args_is_help=True, rich_markup_mode=None)
+knowledge = typer.Typer(help="What is known about torch_npu releases.", no_args_is_help=True, rich_markup_mode=None)
 verify = typer.Typer(
-    help="Prove that a migrated program computes what the original did.", no_args_is_help=True, rich_markup_mode=None
+    help="Verify that a migrated program computes the same as the original.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
-scaffold = typer.Typer(help="Write a new project.", no_args_is_help=True, rich_markup_mode=None)
+scaffold = typer.Typer(help="Create a new project.", no_args_is_help=True, rich_markup_mode=None)
 
 app.command()(guarded(scan))
 app.command()(guarded(migrate))

@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 def diagnose(
     logs: Annotated[
         list[Path],
-        typer.Argument(metavar="LOG...", help="Files, .gz among them, and folders; - is the standard input."),
+        typer.Argument(metavar="LOG...", help="Files (also .gz) and folders; - is standard input."),
     ],
     project: Annotated[
         Path | None,
-        typer.Option("--project", metavar="DIR", help="Also name the project's findings that belong to it."),
+        typer.Option("--project", metavar="DIR", help="Also list the related findings in this project."),
     ] = None,
     format: PageFormatOption = PageFormat.TEXT,
     output: OutputOption = None,
 ) -> int:
-    """Say why a run failed, from its logs, and what to do.
+    """Explain from its logs why a run failed, and what to do.
 
-    Give the logs of all ranks: the first cause is often not on the rank that complains. From the standard input
-    (tail -f LOG | npuify diagnose -) it tells what it knows as soon as it knows it. Exit code: 1 where an error was
-    found, and 0 where there is none.
+    Pass the logs of all ranks: the root cause is often not on the rank that reports the error. From standard input
+    (tail -f LOG | npuify diagnose -), results appear as soon as they are known. Exit code: 1 if an error was found,
+    otherwise 0.
     """
     from npuify.cli.output import put, put_judgement
     from npuify.diagnosis import page, text

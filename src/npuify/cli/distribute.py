@@ -41,29 +41,32 @@ def distribute(
     source: Annotated[Path, typer.Argument(metavar="SRC", help="The project: a folder, or one file.")],
     entry: Annotated[
         str,
-        typer.Option("--entry", metavar="FILE", help="The file that is started to train; default for a single file."),
+        typer.Option(
+            "--entry", metavar="FILE", help="The training entry point; by default SRC, if that is a single file."
+        ),
     ] = "",
     destination: Annotated[
         Path | None, typer.Option("-o", "--destination", metavar="DEST", help="Write a converted copy to this folder.")
     ] = None,
     diff: Annotated[bool, typer.Option("--diff", help="Write nothing; show the edits as a patch.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; say what would be done.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a DEST that is not empty.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; report what would be done.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace DEST if it is not empty.")] = False,
     model: Annotated[
-        str, typer.Option("--model", metavar="NAME", help="The model that trains, as the training loop calls it.")
+        str, typer.Option("--model", metavar="NAME", help="The trained model's name in the training loop.")
     ] = "",
     sync_batchnorm: Annotated[
-        bool, typer.Option("--sync-batchnorm", help="BatchNorm over the samples of all cards.")
+        bool, typer.Option("--sync-batchnorm", help="Synchronize BatchNorm across all cards.")
     ] = False,
     scale_lr: Annotated[
-        Scaling | None, typer.Option("--scale-lr", help="Multiply the learning rate by the cards, or their root.")
+        Scaling | None,
+        typer.Option("--scale-lr", help="Scale the learning rate by the number of cards, or its square root."),
     ] = None,
     global_batch: Annotated[
         GlobalBatch,
-        typer.Option("--global-batch", help="Keep: all cards share the batch size, instead of each having it."),
+        typer.Option("--global-batch", help="keep: the batch size is split across cards, instead of used on each."),
     ] = GlobalBatch.GROW,
     complete: Annotated[
-        bool, typer.Option("--complete", help="Add what a program that is distributed already lacks, where provable.")
+        bool, typer.Option("--complete", help="Complete a program that is already distributed, where provable.")
     ] = False,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
@@ -72,15 +75,14 @@ def distribute(
     unsafe: UnsafeOption = None,
     jobs: JobsOption = None,
 ) -> int:
-    """Convert a training program for one card into one for many: one process for each card.
+    """Convert a single-card training program to many cards, with one process per card.
 
-    CUDA code is migrated to the NPU first. The converted program also runs on one card, without torchrun. What cannot
-    be proven is not edited: the report says which statements to add, and where. Programs that are distributed already,
-    start processes by themselves, learn from an environment, or use a framework that distributes are refused with the
-    reason, and nothing is written.
+    CUDA code is migrated to the NPU first. The converted program also runs on one card, without torchrun. Only provable
+    edits are made; for the rest, the report says which statements to add, and where. Programs that are already
+    distributed, start processes themselves, train by reinforcement learning, or use a distributing framework are
+    refused with a reason, and nothing is written.
 
-    Exits with 0 where nothing is left to do, 1 where something is left or the program is refused, 2 where something
-    went wrong.
+    Exits with 0 if nothing is left to do, 1 if something is left or the program is refused, 2 on failure.
     """
     from npuify.cli.output import put_migration
     from npuify.cli.progress import progress
@@ -95,7 +97,7 @@ def distribute(
     if not entry:
         if not source.is_file():
             raise NpuifyError(
-                "say which file is started to train", advice="npuify distribute SRC -o DEST --entry train.py"
+                "specify the training entry point", advice="npuify distribute SRC -o DEST --entry train.py"
             )
         entry = source.name
     options = settings([source], torch_npu=torch_npu, exclude=exclude, unsafe=unsafe, style="npu", jobs=jobs)

@@ -16,7 +16,7 @@ NOT_READY = 3
 
 def doctor(
     project: Annotated[
-        Path | None, typer.Option("--project", metavar="DIR", help="Also check what this project asks for.")
+        Path | None, typer.Option("--project", metavar="DIR", help="Also check this project's requirements.")
     ] = None,
     format: PageFormatOption = PageFormat.TEXT,
     output: OutputOption = None,
@@ -25,33 +25,35 @@ def doctor(
         typer.Option(
             "--capture",
             metavar="FILE",
-            help="Write all that was read into FILE, to be judged elsewhere; secrets and user names are removed.",
+            help="Write everything collected to FILE, for judging elsewhere; secrets and user names are removed.",
         ),
     ] = None,
     captured: Annotated[
-        Path | None, typer.Option("--from", metavar="FILE", help="Judge the machine in this capture.")
+        Path | None, typer.Option("--from", metavar="FILE", help="Check the machine recorded in this file.")
     ] = None,
     root: Annotated[
         Path | None,
-        typer.Option("--root", metavar="DIR", help="Judge the files below DIR, such as an image; no command is run."),
+        typer.Option(
+            "--root", metavar="DIR", help="Check the files under DIR, such as a container image; no command is run."
+        ),
     ] = None,
     python: Annotated[
-        str | None, typer.Option("--python", metavar="PROGRAM", help="The Python that programs will run with.")
+        str | None, typer.Option("--python", metavar="PROGRAM", help="The Python interpreter for running programs.")
     ] = None,
     fix_script: Annotated[
         Path | None,
-        typer.Option("--fix-script", metavar="FILE", help="Write the mending commands into FILE; nothing is run."),
+        typer.Option("--fix-script", metavar="FILE", help="Write repair commands to FILE; nothing is run."),
     ] = None,
     mirror: Annotated[
-        str, typer.Option("--mirror", metavar="URL", help="Let the script install from this package index.")
+        str, typer.Option("--mirror", metavar="URL", help="The package index that the script installs from.")
     ] = "",
     no_smoke: Annotated[
-        bool, typer.Option("--no-smoke", help="Do not run the small programs that try the cards.")
+        bool, typer.Option("--no-smoke", help="Do not run the small test programs on the cards.")
     ] = False,
 ) -> int:
-    """Say whether this machine can run programs on its NPUs, and what to do where it cannot.
+    """Check whether this machine can run programs on its NPUs, and what to fix if not.
 
-    Nothing is changed on the machine. Exit code: 0 where all is well, 1 for warnings, 3 for errors, 2 for wrong use.
+    Changes nothing on the machine. Exit code: 0 if all is well, 1 for warnings, 3 for errors, 2 for wrong usage.
     """
     from npuify.cli.output import put, put_judgement
     from npuify.doctor import page, text
@@ -62,7 +64,7 @@ def doctor(
     if captured is not None and root is not None:
         raise NpuifyError("--from and --root exclude each other")
     if mirror and fix_script is None:
-        raise NpuifyError("--mirror belongs to --fix-script")
+        raise NpuifyError("--mirror needs --fix-script")
     report = check_environment(
         project=project, capture=capture, captured=captured, root=root, python=python, smoke=not no_smoke
     )

@@ -26,9 +26,9 @@ def explain(
 ) -> int:
     """Explain a code, a name, a variable, or a place in your code.
 
-    WHAT is a code (NPU301), a CUDA or NPU name (torch.cuda.Event), an environment variable (NCCL_DEBUG), or the code of
-    an error in a log (EI0006, 507015, ERR00100): what holds in which torch_npu release, the source, and how it is
-    known. Or it is FILE:LINE or FILE:LINE:COLUMN: what the expressions there may be, and why; nothing is run.
+    WHAT is a code (NPU301), a CUDA or NPU name (torch.cuda.Event), an environment variable (NCCL_DEBUG), or an error
+    code from a log (EI0006, 507015, ERR00100): shows what applies to which torch_npu release, the source, and the
+    evidence. Or it is FILE:LINE or FILE:LINE:COLUMN: shows what the expressions there may be, and why; nothing is run.
     """
     import npuify
     from npuify.cli.output import put

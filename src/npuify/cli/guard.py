@@ -80,8 +80,10 @@ def _code(command: Callable[P, int], *args: P.args, **kwargs: P.kwargs) -> int:
             _say(traceback.format_exc().rstrip("\n"))
         else:
             text = " ".join(str(error).split())
-            _say(f"npuify: this is a fault in npuify: {type(error).__name__}{f': {text}' if text else ''}")
-            _say("  Run it again with NPUIFY_TRACEBACK=1 in the environment to see where, and please report that.")
+            _say(f"npuify: this is a bug in npuify: {type(error).__name__}{f': {text}' if text else ''}")
+            _say(
+                "  Run it again with NPUIFY_TRACEBACK=1 in the environment to see the traceback, and please report it."
+            )
         return WRONG_USE
 
 

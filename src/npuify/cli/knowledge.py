@@ -14,7 +14,7 @@ from npuify.cli.options import OutputOption, ShortFormat, ShortFormatOption
 def list_releases(format: ShortFormatOption = ShortFormat.TEXT, output: OutputOption = None) -> int:
     """List the torch_npu releases.
 
-    Says which torch, CANN and Python go with each, and whether its names are known to npuify.
+    Shows the torch, CANN and Python versions for each, and whether npuify knows its names.
     """
     import npuify.knowledge as knowledge
     from npuify.cli.output import put
@@ -31,7 +31,7 @@ def show(
     format: ShortFormatOption = ShortFormat.TEXT,
     output: OutputOption = None,
 ) -> int:
-    """Show what is known of one release."""
+    """Show what is known about one release."""
     import npuify.knowledge as knowledge
     from npuify.cli.output import put
     from npuify.report.answers import render_release
@@ -46,7 +46,7 @@ def generate(
     torch_npu: Annotated[str, typer.Option("--torch-npu", metavar="VERSION", help="The exact release.")],
     wheels: Annotated[
         Path | None,
-        typer.Option("--wheels", metavar="FOLDER", help="Take the packages from here instead of downloading them."),
+        typer.Option("--wheels", metavar="FOLDER", help="Use packages from this folder instead of downloading them."),
     ] = None,
     output: Annotated[
         Path, typer.Option("--output", metavar="FOLDER", help="Where to write VERSION.json; default: here.")
@@ -55,14 +55,14 @@ def generate(
         bool,
         typer.Option(
             "--live",
-            help="Make live/VERSION.json: import the real package with stand-ins for CANN, and ask it. "
-            "For developing npuify: needs its checkout, Linux, and g++.",
+            help="Create live/VERSION.json by importing the real package with stubs for CANN. For npuify development: "
+            "needs its checkout, Linux and g++.",
         ),
     ] = False,
 ) -> int:
-    """Make the table of one release.
+    """Generate the table of one release.
 
-    Reads the files of its packages; imports and runs nothing of them, unless --live asks for that.
+    Reads the files in its packages; imports and runs nothing from them, unless --live is given.
     """
     from npuify.cli.output import put
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Method(str, Enum):
-    """Who starts the processes."""
+    """What starts the processes."""
 
     TORCHRUN = "torchrun"
     SHELL = "shell"
@@ -33,32 +33,33 @@ def launch(
     arguments: Annotated[
         list[str] | None, typer.Argument(metavar="[-- ARGS]...", help="The program's own arguments.")
     ] = None,
-    module: Annotated[bool, typer.Option("-m", help="ENTRY is a module, as for python -m.")] = False,
-    method: Annotated[Method, typer.Option("--method", help="Who starts the processes.")] = Method.TORCHRUN,
+    module: Annotated[bool, typer.Option("-m", help="Run ENTRY as a module, like python -m.")] = False,
+    method: Annotated[Method, typer.Option("--method", help="What starts the processes.")] = Method.TORCHRUN,
     cards: Annotated[
         int | None,
-        typer.Option("--cards", metavar="N", help="Cards of each machine; default: those it has when the script runs."),
+        typer.Option("--cards", metavar="N", help="Cards per machine; default: all present when the script runs."),
     ] = None,
-    nodes: Annotated[
-        int | None, typer.Option("--nodes", metavar="N", help="How many machines; 1 unless given.")
-    ] = None,
-    master: Annotated[str, typer.Option("--master", metavar="ADDR", help="Name or address of the first machine.")] = "",
-    port: Annotated[int, typer.Option("--port", metavar="P", help="A free port of the first machine.")] = 29500,
+    nodes: Annotated[int | None, typer.Option("--nodes", metavar="N", help="Number of machines; default: 1.")] = None,
+    master: Annotated[
+        str, typer.Option("--master", metavar="ADDR", help="Host name or address of the first machine.")
+    ] = "",
+    port: Annotated[int, typer.Option("--port", metavar="P", help="A free port on the first machine.")] = 29500,
     interface: Annotated[
-        str, typer.Option("--interface", metavar="NAME", help="The hosts' network interface to meet through, as eth0.")
+        str,
+        typer.Option("--interface", metavar="NAME", help="The hosts' network interface for rendezvous, such as eth0."),
     ] = "",
     workdir: Annotated[
-        Path | None, typer.Option("--workdir", metavar="DIR", help="Where the program runs; default: here.")
+        Path | None, typer.Option("--workdir", metavar="DIR", help="The working directory; default: the current one.")
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Write the scripts into DIR, not to the screen."),
+        typer.Option("--output", "-o", metavar="DIR", help="Write the scripts to DIR instead of the screen."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
     vendor_script: Annotated[
         bool, typer.Option("--vendor-script", help="Also write run_distributed_npu.sh, as the vendor's converter does.")
     ] = False,
-    env: Annotated[bool, typer.Option("--env", help="Write the environment script only.")] = False,
+    env: Annotated[bool, typer.Option("--env", help="Only write the environment script.")] = False,
     cluster: Annotated[
         Path | None,
         typer.Option("--cluster", metavar="HOSTS", help="A YAML file of machines: addresses, checks, rank table."),
@@ -67,17 +68,17 @@ def launch(
     soc: SocOption = None,
     format: ShortFormatOption = ShortFormat.TEXT,
 ) -> int:
-    """Write the scripts that start a program on many cards, of one machine or several.
+    """Write the scripts that start a program on many cards, on one or several machines.
 
-    Every script gives each process its card, its rank and the number of ranks, keeps a log of each, and ends all when
-    one fails. The program is not changed; what it needs is said, and written as a patch where that is sure. With
-    --cluster the machines' network is planned and checked.
+    Every script sets each process's card, rank and world size, keeps a log for each, and stops all if one fails. The
+    program is not changed; what it needs is reported, and written as a patch where that is certain. With --cluster, the
+    machines' network is planned and checked.
 
     Examples: npuify launch train.py --cards 8 -o launch -- --epochs 90;
     npuify launch train.py --cards 8 --nodes 2 --master 10.0.0.1 --method shell -o launch;
     npuify launch --env -o launch; npuify launch --cluster hosts.yaml -o cluster
 
-    Exit code: 0 where the program can be started, 1 where it has to be changed first, 2 for wrong use.
+    Exit code: 0 if the program can be started, 1 if it must be changed first, 2 for wrong usage.
     """
     from npuify.knowledge import choose_release
     from npuify.model import NpuifyError
@@ -85,14 +86,14 @@ def launch(
     release = choose_release(torch_npu, None)
     if env:
         if entry is not None or cluster is not None:
-            raise NpuifyError("--env stands alone: it writes the environment script and nothing else")
+            raise NpuifyError("--env excludes other options: it only writes the environment script")
         return _environment(release, nodes or 1, interface, output, force, format)
     asked = _Asked(arguments or [], module, method, cards, nodes, master, port, interface, workdir, vendor_script)
     if cluster is not None:
         return _cluster(cluster, entry, asked, output, force, release, soc or "", format)
     if entry is None:
         raise NpuifyError(
-            "name the program to start",
+            "specify the program to start",
             advice="npuify launch train.py --cards 8 -o launch, or --env, or --cluster HOSTS",
         )
     return _job(entry, asked, output, force, release, soc or "", format)
@@ -164,7 +165,7 @@ def _cluster(
     from npuify.model import NpuifyError
 
     if asked.cards is not None or asked.nodes is not None or asked.master:
-        raise NpuifyError("--cards, --nodes and --master come from the file of machines", file=str(hosts))
+        raise NpuifyError("with --cluster, --cards, --nodes and --master come from its file", file=str(hosts))
     if entry is not None:
         plan, files = cluster(hosts)
         first = plan.machines[0]
@@ -197,5 +198,5 @@ def _environment(
     elif output is None:
         put(script)
     else:
-        put(f"written: {output}/env.sh\nread it into a shell: source {output}/env.sh\n", exact=False)
+        put(f"written: {output}/env.sh\nload it in a shell: source {output}/env.sh\n", exact=False)
     return NOTHING_LEFT

@@ -44,8 +44,8 @@ def migrate(
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; exit with 1 if anything would change.")
     ] = False,
-    in_place: Annotated[bool, typer.Option("--in-place", help="Change the files of SRC themselves.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a DEST that is not empty.")] = False,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Change the files in SRC.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace DEST if it is not empty.")] = False,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     torch_npu: TorchNpuOption = None,
@@ -65,16 +65,18 @@ def migrate(
     normalize_newlines: NewlinesOption = None,
     from_trace: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="What npuify run --trace wrote: make the changes that the program needed."),
+        typer.Option(
+            metavar="FILE", help="The output of npuify run --trace: make the changes that the program needed."
+        ),
     ] = None,
     jobs: JobsOption = None,
     no_cache: NoCacheOption = False,
 ) -> int:
-    """Write the project as one for the NPU.
+    """Migrate the project to the NPU.
 
-    The migrated copy (-o DEST) holds npuify-report/ with every change and everything that is left to do.
+    The migrated copy (-o DEST) contains npuify-report/ with every change and everything left to do.
 
-    Exits with 0 where nothing is left to do, 1 where errors or warnings remain, 2 where something went wrong.
+    Exits with 0 if nothing is left to do, 1 if errors or warnings remain, 2 on failure.
     """
     import msgspec
 
@@ -88,7 +90,7 @@ def migrate(
     flags = "-o DEST, --diff, --check, --in-place"
     mode = chosen_mode(modes, what="migrated project", flags=flags, example="npuify migrate SRC -o DEST")
     if force and mode != "copy":
-        raise NpuifyError("--force is about DEST, and needs -o DEST")
+        raise NpuifyError("--force needs -o DEST")
     options = settings(
         [source],
         torch_npu=torch_npu,

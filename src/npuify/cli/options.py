@@ -41,45 +41,47 @@ class PageFormat(str, Enum):
     HTML = "html"
 
 
-FormatOption = Annotated[Format, typer.Option("--format", help="How to write the result.")]
-ShortFormatOption = Annotated[ShortFormat, typer.Option("--format", help="How to write the result.")]
-PageFormatOption = Annotated[PageFormat, typer.Option("--format", help="How to write the result.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="The output format.")]
+ShortFormatOption = Annotated[ShortFormat, typer.Option("--format", help="The output format.")]
+PageFormatOption = Annotated[PageFormat, typer.Option("--format", help="The output format.")]
 OutputOption = Annotated[
     Path | None,
-    typer.Option("--output", metavar="FILE", help="Write the result to FILE instead of the standard output."),
+    typer.Option("--output", metavar="FILE", help="Write the result to FILE instead of standard output."),
 ]
 TorchNpuOption = Annotated[
     str | None,
-    typer.Option("--torch-npu", metavar="VERSION", help="The torch_npu release to aim at, for example 2.7.1."),
+    typer.Option("--torch-npu", metavar="VERSION", help="The target torch_npu release, for example 2.7.1."),
 ]
 SocOption = Annotated[
     str | None,
-    typer.Option("--soc", metavar="NAME", help="The chip to aim at, for example 910A, 310P, A2 or 910B3, A3."),
+    typer.Option("--soc", metavar="NAME", help="The target chip, for example 910A, 310P, A2 or 910B3, A3."),
 ]
 SelectOption = Annotated[
     list[str] | None,
-    typer.Option("--select", metavar="CODES", help="Only these codes; NPU3 means all that begin so. Commas join."),
+    typer.Option(
+        "--select", metavar="CODES", help="Only these codes, comma-separated; NPU3 selects all that start with it."
+    ),
 ]
-IgnoreOption = Annotated[list[str] | None, typer.Option("--ignore", metavar="CODES", help="Leave these codes alone.")]
+IgnoreOption = Annotated[list[str] | None, typer.Option("--ignore", metavar="CODES", help="Ignore these codes.")]
 ExcludeOption = Annotated[
     list[str] | None,
-    typer.Option("--exclude", metavar="PATTERN", help="Files to leave alone, as in .gitignore. May be repeated."),
+    typer.Option("--exclude", metavar="PATTERN", help="Files to skip, as in .gitignore. Can be repeated."),
 ]
 UnsafeOption = Annotated[
     bool | None,
     typer.Option(
-        "--unsafe/--no-unsafe", help="Also make edits that are right in the usual case only.", show_default=False
+        "--unsafe/--no-unsafe", help="Also apply edits that are usually correct but need review.", show_default=False
     ),
 ]
 RulesOption = Annotated[
     list[str] | None,
-    typer.Option("--rules", metavar="FILE", help="Rules of your own, TOML or the vendor tool's JSON. May be repeated."),
+    typer.Option("--rules", metavar="FILE", help="Custom rules, TOML or the vendor tool's JSON. Can be repeated."),
 ]
 CpuFallbackOption = Annotated[
     bool | None,
     typer.Option(
         "--cpu-fallback/--no-cpu-fallback",
-        help="Compute on the CPU what has no kernel for an NPU.",
+        help="Run calls without an NPU kernel on the CPU.",
         show_default=False,
     ),
 ]
@@ -87,20 +89,20 @@ ReplaceOption = Annotated[
     bool | None,
     typer.Option(
         "--replace-unsupported/--no-replace-unsupported",
-        help="Take stand-ins for operators that the release aimed at lacks.",
+        help="Replace operators that the target release lacks with stand-ins.",
         show_default=False,
     ),
 ]
 ThirdPartyOption = Annotated[
     list[Path] | None,
-    typer.Option("--third-party", metavar="DIR", help="Source of a package to follow calls into. May be repeated."),
+    typer.Option("--third-party", metavar="DIR", help="Source of a package whose calls are followed. Can be repeated."),
 ]
 AboutOption = Annotated[
     list[str] | None,
     typer.Option(
         "--about",
         metavar="QUESTIONS",
-        help="Only what answers: unsupported, doubtful, affinity, shapes, precision, performance, kernels.",
+        help="Only findings about: unsupported, doubtful, affinity, shapes, precision, performance, kernels.",
     ),
 ]
 VendorReportsOption = Annotated[
@@ -109,13 +111,13 @@ VendorReportsOption = Annotated[
 ]
 StyleOption = Annotated[
     str | None,
-    typer.Option("--style", metavar="STYLE", help="How migrated code reads: npu, portable (CUDA, NPU, CPU) or auto."),
+    typer.Option("--style", metavar="STYLE", help="The migration style: npu, portable (CUDA, NPU, CPU) or auto."),
 ]
 PlaceOption = Annotated[
     bool | None,
     typer.Option(
         "--place-on-npu/--no-place-on-npu",
-        help="Put model, data and loss of programs that name no device on the NPU.",
+        help="Move model, data and loss to the NPU in programs that name no device.",
         show_default=False,
     ),
 ]
@@ -123,7 +125,7 @@ NewlinesOption = Annotated[
     bool | None,
     typer.Option(
         "--normalize-newlines/--no-normalize-newlines",
-        help="Give shell and Python files the line ends of Linux.",
+        help="Convert shell and Python files to Unix line endings.",
         show_default=False,
     ),
 ]
@@ -131,12 +133,12 @@ ProgramArgument = Annotated[
     list[str] | None,
     typer.Argument(metavar="PROGRAM [ARGS]...", help="A Python file, torchrun, or a command, with its arguments."),
 ]
-PythonOption = Annotated[str, typer.Option(metavar="PATH", help="The Python to run the program with.")]
-ModuleOption = Annotated[str | None, typer.Option("-m", metavar="MODULE", help="Run a module, as python -m does.")]
+PythonOption = Annotated[str, typer.Option(metavar="PATH", help="The Python interpreter to run the program with.")]
+ModuleOption = Annotated[str | None, typer.Option("-m", metavar="MODULE", help="Run a module, like python -m.")]
 JobsOption = Annotated[
-    int | None, typer.Option("--jobs", min=0, metavar="N", help="Processes to use; 0 means one a processor.")
+    int | None, typer.Option("--jobs", min=0, metavar="N", help="Number of processes; 0 means one per CPU core.")
 ]
-NoCacheOption = Annotated[bool, typer.Option("--no-cache", help="Do not keep or use results of earlier runs.")]
+NoCacheOption = Annotated[bool, typer.Option("--no-cache", help="Do not use or store cached results.")]
 
 
 def settings(
@@ -221,7 +223,7 @@ def chosen_mode(modes: dict[str, bool], *, what: str, flags: str, example: str) 
 
     chosen = [mode for mode, wanted in modes.items() if wanted]
     if len(chosen) != 1:
-        wrong = f"say where the {what} goes" if not chosen else "these exclude each other"
+        wrong = f"specify where to write the {what}" if not chosen else "these options exclude each other"
         raise NpuifyError(f"{wrong}: one of {flags}", advice=example)
     return chosen[0]
 
@@ -238,6 +240,6 @@ def size_in_bytes(text: str) -> int:
 
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?B)?\s*", text, re.IGNORECASE)
     if match is None or float(match[1]) <= 0:
-        raise NpuifyError(f"not a size of memory: {text}", advice="write it like 64GiB or 512MiB")
+        raise NpuifyError(f"not a memory size: {text}", advice="write it like 64GiB or 512MiB")
     power = " KMGT".index(match[2].upper() or " ")
     return int(float(match[1]) * 1024**power)

@@ -1,4 +1,4 @@
-"""Where results go: the standard output, a terminal with colours, or a file."""
+"""Where results go: standard output, a terminal with colours, or a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Judgement = TypeVar("Judgement")
 
 
 def put(text: str, output: Path | None = None, *, exact: bool = True) -> None:
-    """Write ``text`` to ``output`` (whole or not at all), else to the standard output.
+    """Write ``text`` to ``output`` (whole or not at all), else to standard output.
 
     Args:
         exact: for programs: UTF-8 with the line ends of ``text``, wherever it goes. Otherwise the standard output's own
@@ -104,7 +104,7 @@ def put_vendor_files(result: ScanResult | MigrationResult, reports: str | None) 
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NpuifyError(f"cannot be made: {error.strerror or error}", file=str(folder)) from None
+        raise NpuifyError(f"cannot be created: {error.strerror or error}", file=str(folder)) from None
     replace_files(folder, vendor_files(result))
 
 
@@ -139,11 +139,11 @@ def _to_stdout(data: bytes) -> None:
 
 
 def _unwritable(error: OSError) -> NpuifyError:
-    """What to say where the standard output takes no more, as on a full disk."""
+    """What to say where standard output takes no more, as on a full disk."""
     from npuify.model import NpuifyError
 
     _close_stdout()
-    return NpuifyError(f"cannot be written: {error.strerror or error}", file="the standard output")
+    return NpuifyError(f"cannot be written: {error.strerror or error}", file="standard output")
 
 
 def _close_stdout() -> None:
@@ -165,7 +165,7 @@ def _to_file(data: bytes, output: Path) -> None:
             raise NpuifyError(error.strerror or str(error), file=str(output)) from error
         return
     if target.is_dir():
-        raise NpuifyError("is a folder", advice="name a file for --output", file=str(output))
+        raise NpuifyError("is a folder", advice="specify a file for --output", file=str(output))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

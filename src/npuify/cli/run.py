@@ -22,30 +22,30 @@ class RunDevice(str, Enum):
 def run(
     program: ProgramArgument = None,
     module: ModuleOption = None,
-    device: Annotated[
-        RunDevice, typer.Option(help="The NPU of this machine, or a simulated one computed by the CPU.")
-    ] = RunDevice.NPU,
+    device: Annotated[RunDevice, typer.Option(help="This machine's NPU, or one simulated on the CPU.")] = RunDevice.NPU,
     trace: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write a line of JSON for each place that was changed, for migrate --from-trace."
+            metavar="FILE", help="Write a JSON line for each place that was patched, for migrate --from-trace."
         ),
     ] = None,
     disable: Annotated[
-        list[str] | None, typer.Option(metavar="PATCHES", help="Leave these patches out. Commas join; see --list.")
+        list[str] | None, typer.Option(metavar="PATCHES", help="Skip these patches, comma-separated; see --list.")
     ] = None,
-    show: Annotated[bool, typer.Option("--list", help="List the patches, and run nothing.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="List the patches without running anything.")] = False,
     print_environment: Annotated[
         bool,
-        typer.Option("--print-environment", help="Print shell lines that do the same for programs started otherwise."),
+        typer.Option(
+            "--print-environment", help="Print shell commands that do the same for programs started in other ways."
+        ),
     ] = False,
-    log: Annotated[bool, typer.Option("--log", help="Say in each process which patches were put in place.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="Report in each process which patches were applied.")] = False,
     python: PythonOption = "",
 ) -> int:
-    """Run an unchanged CUDA program on the NPU; its children, too.
+    """Run an unchanged CUDA program on the NPU, including its child processes.
 
-    The release's own transfer_to_npu is put in place when torch is imported, and patches for what that lacks or does
-    wrong. Nothing of it is left when the program has ended. Its exit code is given back.
+    Importing torch applies the release's own transfer_to_npu, and patches for what that lacks or gets wrong. Nothing
+    remains after the program ends. Returns the program's exit code.
 
     Examples: npuify run train.py; npuify run --trace trace.jsonl torchrun --nproc_per_node 8 train.py;
     npuify run --device simulated -m package.train; eval "$(npuify run --print-environment)"

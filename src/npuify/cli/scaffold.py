@@ -21,18 +21,21 @@ class NewStyle(str, Enum):
 
 def training(
     destination: Annotated[
-        Path, typer.Option("-o", "--destination", metavar="DIR", help="Write the project into this folder.")
+        Path, typer.Option("-o", "--destination", metavar="DIR", help="Write the project to this folder.")
     ],
     style: Annotated[
         NewStyle, typer.Option("--style", help="npu: for NPUs and the CPU; portable: for NPUs, GPUs and the CPU.")
     ] = NewStyle.NPU,
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The project's name; else the folder's.")] = "",
+    name: Annotated[
+        str, typer.Option("--name", metavar="NAME", help="The project's name; default: the folder's.")
+    ] = "",
     torch_npu: TorchNpuOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a DIR that is not empty.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace DIR if it is not empty.")] = False,
 ) -> int:
-    """Write a training project that runs on NPUs, in simulation and on the CPU as it is.
+    """Create a training project that runs unchanged on NPUs, in simulation and on the CPU.
 
-    Mixed precision, DDP, accumulation, clipping, schedules, exact resume, validation, profiling, and tests of all that.
+    Mixed precision, DDP, accumulation, clipping, schedules, exact resume, validation, profiling, and tests for all of
+    these.
     """
     from npuify.scaffold import scaffold_training
 

@@ -34,7 +34,9 @@ from npuify.cli.options import (
 
 @cleaning_up()
 def scan(
-    paths: Annotated[list[Path] | None, typer.Argument(metavar="PATH", help="Folders or files; default: here.")] = None,
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="PATH", help="Folders or files; default: the current folder.")
+    ] = None,
     format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     torch_npu: TorchNpuOption = None,
@@ -54,9 +56,9 @@ def scan(
     jobs: JobsOption = None,
     no_cache: NoCacheOption = False,
 ) -> int:
-    """Find what stands in the way. Changes nothing.
+    """Find what needs to change. Changes nothing.
 
-    Exits with 0 where nothing is left to do, 1 where errors or warnings remain, 2 where something went wrong.
+    Exits with 0 if nothing is left to do, 1 if errors or warnings remain, 2 on failure.
     """
     import npuify
     from npuify.cli.output import put_report, put_vendor_files

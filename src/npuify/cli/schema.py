@@ -28,7 +28,7 @@ def schema(
     of: Annotated[str, typer.Argument(metavar="[COMMAND]", help=_HELP)] = "scan",
     output: OutputOption = None,
 ) -> int:
-    """Print the JSON Schema of what --format json writes."""
+    """Print the JSON Schema of the --format json output."""
     import importlib
 
     from npuify.cli.output import put

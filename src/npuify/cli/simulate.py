@@ -32,34 +32,36 @@ CONTEXT = {"allow_interspersed_args": False, "ignore_unknown_options": True, "al
 def simulate(
     program: ProgramArgument = None,
     module: ModuleOption = None,
-    devices: Annotated[int, typer.Option(min=1, max=64, help="How many NPUs the machine has.")] = 8,
+    devices: Annotated[int, typer.Option(min=1, max=64, help="Number of NPUs.")] = 8,
     memory: Annotated[str, typer.Option(help="Memory of each NPU, such as 32GiB.")] = "64GiB",
     soc: Annotated[str, typer.Option(help="The chip, such as Ascend910B1 or Ascend910A.")] = "Ascend910B1",
     torch_npu: Annotated[
         str,
         typer.Option(
-            metavar="VERSION", help="The torch_npu release to stand for; default: the one of the installed torch."
+            metavar="VERSION", help="The torch_npu release to simulate; default: the one for the installed torch."
         ),
     ] = "",
     policy: Annotated[
-        Policy, typer.Option(help="At an operator without an NPU kernel in that release: warn, error, or off.")
+        Policy,
+        typer.Option(help="What to do at an operator without an NPU kernel in that release: warn, error, or off."),
     ] = Policy.WARN,
     cpu_random: Annotated[
         bool,
-        typer.Option("--cpu-random", help="Draw the NPU's random numbers from the CPU's generator, to compare runs."),
+        typer.Option("--cpu-random", help="Use the CPU's generator for the NPU's random numbers, to compare runs."),
     ] = False,
     engine: Annotated[
         Engine,
         typer.Option(
-            help="The device: compiled (native), or without a compiler, with gaps (python); auto takes what there is."
+            help="The device implementation: compiled (native), or in Python, with gaps (python); auto uses what is "
+            "available."
         ),
     ] = Engine.AUTO,
     python: PythonOption = "",
 ) -> int:
-    """Run a program on simulated NPUs, on any machine with PyTorch for the CPU.
+    """Run a program on simulated NPUs, on any machine with CPU PyTorch.
 
     The program sees torch_npu, torch.device("npu"), torch.npu, and the backend hccl; the CPU computes. This shows that
-    a migrated program runs. It does not show an NPU's numbers, speed or limits. The program's exit code is given back.
+    a migrated program runs. It does not show an NPU's results, speed or limits. Returns the program's exit code.
 
     Examples: npuify simulate train.py --epochs 1; npuify simulate --devices 2 torchrun --nproc_per_node 2 train.py
     """

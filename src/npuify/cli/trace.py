@@ -23,24 +23,18 @@ def trace(
         list[str] | None,
         typer.Argument(metavar="PROGRAM [ARGS]...", help="A Python file with its arguments."),
     ] = None,
-    module: Annotated[
-        str | None, typer.Option("-m", metavar="MODULE", help="Trace a module, as python -m does.")
-    ] = None,
-    steps: Annotated[
-        int, typer.Option(min=0, help="Stop after so many steps of the optimizer; 0: run to the end.")
-    ] = 1,
+    module: Annotated[str | None, typer.Option("-m", metavar="MODULE", help="Trace a module, like python -m.")] = None,
+    steps: Annotated[int, typer.Option(min=0, help="Stop after this many optimizer steps; 0: run to the end.")] = 1,
     fail_on: Annotated[
         FailOn | None,
-        typer.Option(
-            "--fail-on", help="Exit with 1 at operators that run on the CPU (or worse), or are not supported."
-        ),
+        typer.Option("--fail-on", help="Exit with 1 if operators run on the CPU (or worse), or are not supported."),
     ] = None,
     format: PageFormatOption = PageFormat.TEXT,
     output: OutputOption = None,
     torch_npu: Annotated[
         str,
         typer.Option(
-            metavar="VERSION", help="The torch_npu release to compare with; default: that of the installed torch."
+            metavar="VERSION", help="The torch_npu release to compare with; default: the one for the installed torch."
         ),
     ] = "",
     soc: Annotated[str, typer.Option(help="The chip, such as Ascend910B1 or Ascend910A.")] = "Ascend910B1",
@@ -48,20 +42,19 @@ def trace(
         bool | None,
         typer.Option(
             "--transfer/--no-transfer",
-            help="Let CUDA names mean the NPU, by transfer_to_npu; default: in files that name CUDA and not torch_npu.",
+            help="Map CUDA names to the NPU, like transfer_to_npu; default: in files that name CUDA but not torch_npu.",
             show_default=False,
         ),
     ] = None,
     compute_limit: Annotated[
-        str, typer.Option(metavar="SIZE", help="Memory to fill at most to compute a value that the program reads.")
+        str, typer.Option(metavar="SIZE", help="Maximum memory for computing a value that the program reads.")
     ] = "512MiB",
     python: PythonOption = "",
 ) -> int:
-    """List the operators of a program's step, without computing it, and what the NPU has for each.
+    """List the operators of a program's step, without computing it, and the NPU's support for each.
 
-    The program runs on fake tensors, which have types and shapes but no memory. What it prints goes to the error
-    stream. Exits with 0, with 1 where --fail-on finds something or the program failed, with 2 where something else
-    went wrong.
+    The program runs on fake tensors, which have types and shapes but no memory. Its output goes to standard error.
+    Exits with 0, with 1 if --fail-on finds something or the program failed, with 2 on other failures.
 
     Examples: npuify trace train.py --epochs 1; npuify trace --fail-on fallback --format html --output o.html train.py
     """

@@ -25,10 +25,10 @@ _SAME_MOMENT: Final = 0.5
 """Seconds within which nothing is said about who was first: parts of one failure are logged one after another."""
 
 COLLECT: Final = (
-    "the whole output of every rank, not only of rank 0: torchrun --log-dir DIR --redirects 3",
+    "the full output of every rank, not only rank 0: torchrun --log-dir DIR --redirects 3",
     "CANN's own logs: the newest files in ~/ascend/log/debug/plog, or where ASCEND_PROCESS_LOG_PATH points",
-    "the same run with ASCEND_LAUNCH_BLOCKING=1 and, if that says nothing, ASCEND_GLOBAL_LOG_LEVEL=1",
-    "what the machine is: npuify doctor --capture machine.json",
+    "the same run with ASCEND_LAUNCH_BLOCKING=1 and, if that shows nothing, ASCEND_GLOBAL_LOG_LEVEL=1",
+    "a description of the machine: npuify doctor --capture machine.json",
 )
 
 
@@ -209,14 +209,14 @@ def _notes(
         missing = [one for one in waited if one not in given]
         if silent:
             notes.append(
-                f"Rank {', '.join(silent)} was waited for and shows no error: it hangs or was ended. Look there."
+                f"Rank {', '.join(silent)} was waited for and shows no error: it hangs or was killed. Look there."
             )
         elif missing and given:
-            notes.append(f"Rank {', '.join(missing)} was waited for, and its log is not among these: look there.")
+            notes.append(f"Rank {', '.join(missing)} was waited for, but its log is not included: look there.")
         elif not given or len(given) == 1:
-            notes.append("This is the view of one rank; the cause is usually on another. Give the logs of all ranks.")
+            notes.append("This is one rank's view; the cause is usually on another rank. Pass the logs of all ranks.")
         if collector.first_failed:
-            notes.append(f"The launcher says that rank {collector.first_failed} failed first.")
+            notes.append(f"The launcher reports that rank {collector.first_failed} failed first.")
     return tuple(notes)
 
 
@@ -229,7 +229,7 @@ def _without_event(collector: Collector, ranks: list[Rank]) -> Diagnosis:
     return _empty(
         collector,
         Confidence.UNKNOWN if suspects else Confidence.NOTHING,
-        "Nothing in these logs is known to npuify" if suspects else "The logs hold no error",
+        "npuify recognizes nothing in these logs" if suspects else "The logs contain no error",
         excerpt=suspects,
         collect=COLLECT,
     )

@@ -25,7 +25,7 @@ class Confidence(str, Enum):
     UNKNOWN = "unknown"
     """Nothing that is known; see the excerpt."""
     NOTHING = "nothing"
-    """The logs hold no error."""
+    """The logs contain no error."""
 
 
 class Place(msgspec.Struct, frozen=True):

@@ -34,7 +34,7 @@ def render_html(diagnosis: Diagnosis) -> str:
         source=size_of(d),
         title=d.cause or d.confidence.value,
         worst=_CLASS[d.confidence],
-        heading=d.title if d.confidence is not Confidence.NOTHING else "The logs hold no error that npuify knows",
+        heading=d.title if d.confidence is not Confidence.NOTHING else "The logs contain no error that npuify knows",
         body="\n".join(_parts(d)),
         foot=f"Known from: {d.source} ({d.evidence.value})" if d.source else "",
     )
@@ -77,10 +77,10 @@ def _parts(d: Diagnosis) -> Iterator[str]:
         yield "<h2>In the project</h2>"
         yield _table((f"{one.file}:{one.line}", f"{one.code} {one.message}") for one in d.findings)
     if d.excerpt:
-        yield "<h2>The lines that say most</h2>"
+        yield "<h2>The most informative lines</h2>"
         yield _table((f"{place.file}:{place.line}", place.text) for place in d.excerpt)
     if d.collect:
-        yield "<h2>To find out more, collect</h2>"
+        yield "<h2>For further diagnosis, collect</h2>"
         yield "".join(f"<p>{escaped(item)}</p>" for item in d.collect)
 
 

@@ -36,7 +36,7 @@ def find_logs(paths: list[Path]) -> list[Path]:
                 if file.is_file() and not file.is_symlink() and _LOGS.search(file.name)
             ]
             if not below:
-                raise NpuifyError("no file below it looks like a log", file=str(path))
+                raise NpuifyError("no file in it looks like a log", file=str(path))
             found.update(dict.fromkeys(below))
         else:
             raise NpuifyError("does not exist", file=str(path))
@@ -72,7 +72,7 @@ def _unpacked(file: RawIOBase) -> Iterator[bytes]:
     """A gz file, of one part or several, as far as it can be unpacked.
 
     Raises:
-        EOFError, zlib.error: it ends too early, or is damaged, after what was given.
+        EOFError, zlib.error: it is truncated, or is damaged, after what was given.
     """
     unpack = zlib.decompressobj(31)
     while raw := file.read(PIECE >> 2):
@@ -87,7 +87,7 @@ def _unpacked(file: RawIOBase) -> Iterator[bytes]:
                 raw = unpack.unconsumed_tail
     if not unpack.eof:
         yield unpack.flush()
-        raise EOFError("it ends too early")
+        raise EOFError("it is truncated")
 
 
 def _standard_input() -> Iterator[bytes]:

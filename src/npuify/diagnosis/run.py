@@ -57,7 +57,7 @@ def diagnose(
         except NpuifyError as error:
             if "damaged" not in error.message:
                 raise
-            notes.append(f"{error.file}: {error.message}; what stands before that was read")
+            notes.append(f"{error.file}: {error.message}; everything before that was read")
     collector.end_file()
     found = judge(collector)
     if notes:

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 SURE: Final = {
     Confidence.CLEAR: "the log names it",
     Confidence.LIKELY: "the usual cause of what the log says",
-    Confidence.OPEN: "several reasons fit; the question below tells them apart",
+    Confidence.OPEN: "several causes fit; the question below distinguishes them",
     Confidence.UNKNOWN: "not known to npuify",
 }
 LATE: Final = (
-    "This is where the program waited: launches are asynchronous, so the operator was called before.",
-    "Run again with ASCEND_LAUNCH_BLOCKING=1 for its true place.",
+    "This is where the program waited: launches are asynchronous, so the operator was called earlier.",
+    "Rerun with ASCEND_LAUNCH_BLOCKING=1 to find the actual place.",
 )
 _RANKS_SHOWN: Final = 12
 
@@ -61,7 +61,7 @@ def render_text(diagnosis: Diagnosis) -> str:
 def _lines(d: Diagnosis) -> Iterator[str]:
     size = size_of(d)
     if d.confidence is Confidence.NOTHING:
-        yield f"The logs hold no error that npuify knows ({size})."
+        yield f"The logs contain no error that npuify knows ({size})."
         return
     yield f"{d.title}."
     yield f"  {d.cause or 'unknown'}: {SURE[d.confidence]}"
@@ -114,12 +114,12 @@ def _lines(d: Diagnosis) -> Iterator[str]:
             yield f"  {finding.file}:{finding.line}: {finding.code} {finding.message}"
     if d.excerpt:
         yield ""
-        yield "The lines that say most"
+        yield "The most informative lines"
         for place in d.excerpt:
             yield f"  {place.file}:{place.line}: {place.text}"
     if d.collect:
         yield ""
-        yield "To find out more, collect"
+        yield "For further diagnosis, collect"
         for item in d.collect:
             yield f"  - {item}"
     yield ""

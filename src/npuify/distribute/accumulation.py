@@ -5,51 +5,51 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.analysis.values import Kind
 from npuify.distribute.edits import Unprovable
 from npuify.distribute.loops import inside
 
 if TYPE_CHECKING:
     from npuify.distribute.edits import Draft
-    from npuify.distribute.flow import Flow
     from npuify.distribute.loops import Loops, Pass
     from npuify.distribute.models import Models
-    from npuify.distribute.program import Unit
+    from npuify.distribute.program import Program, Unit
     from npuify.model import Edit
 
 
-def gather_once(flow: Flow, loops: Loops, models: Models, draft: Draft) -> None:
+def gather_once(program: Program, loops: Loops, models: Models, draft: Draft) -> None:
     """Put forward and backward of steps that only accumulate under ``no_sync``."""
     for one in loops.passes:
         if not one.trains:
             continue
-        test = _last_of_group(one, flow, loops)
+        test = _last_of_group(one, program, loops)
         if test is None:
             continue
-        message = "accumulated gradients are gathered once, in the step that the optimizer takes"
+        message = "accumulated gradients are reduced once, when the optimizer steps"
         try:
             edits = _edits(one, test, models, draft)
             draft.done("NPU359", one.unit, test, message, edits)
         except Unprovable as problem:
             advice = (
-                f"{problem.message}: put forward and backward under `with npu_distributed.no_sync(model, until=…):`"
+                f"{problem.message}: run forward and backward under `with npu_distributed.no_sync(model, until=…):`"
             )
-            draft.left("NPU359", one.unit, test, "gradients are gathered in every step, which costs time only", advice)
+            draft.left("NPU359", one.unit, test, "gradients are reduced in every step, which only costs time", advice)
 
 
-def _steps(node: ast.AST, unit: Unit, flow: Flow) -> bool:
+def _steps(node: ast.AST, unit: Unit, program: Program) -> bool:
     """Whether a node is ``optimizer.step()`` or ``scaler.step(optimizer)``."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "step":
         return False
     held = (node.func.value, *node.args)
-    return any(flow.of_kind(item, unit, "optimizer") for item in held)
+    return any(program.of_kind(item, unit, Kind.OPTIMIZER) for item in held)
 
 
-def _last_of_group(one: Pass, flow: Flow, loops: Loops) -> ast.expr | None:
+def _last_of_group(one: Pass, program: Program, loops: Loops) -> ast.expr | None:
     """The condition under which the optimizer steps, where gradients are accumulated between."""
     unit, loop = one.unit, one.node
     backwards = [node for node, where in loops.backwards if where is unit and inside(node, loop)]
     for node in ast.walk(loop):
-        if not _steps(node, unit, flow):
+        if not _steps(node, unit, program):
             continue
         for up in unit.ancestors(node):
             if up is loop:
@@ -58,7 +58,7 @@ def _last_of_group(one: Pass, flow: Flow, loops: Loops) -> ast.expr | None:
                 continue
             if any(inside(node, item) for item in up.orelse) or not backwards:
                 continue
-            other = any(_steps(item, unit, flow) for part in up.orelse for item in ast.walk(part))
+            other = any(_steps(item, unit, program) for part in up.orelse for item in ast.walk(part))
             if not other and any(isinstance(item, ast.Mod) for item in ast.walk(up.test)):
                 return up.test
     return None
@@ -68,7 +68,7 @@ def _edits(one: Pass, test: ast.expr, models: Models, draft: Draft) -> list[Edit
     loop, unit = one.node, one.unit
     names = {unit.source.code(call.func) for call, where in models.uses if where is unit and inside(call, loop)}
     if len(names) != 1:
-        raise Unprovable(test, "which model it is cannot be told")
+        raise Unprovable(test, "it is unclear which model this is")
     bound = {
         item.id
         for statement in loop.body
@@ -86,10 +86,10 @@ def _edits(one: Pass, test: ast.expr, models: Models, draft: Draft) -> list[Edit
         if any(isinstance(node, ast.Attribute) and node.attr == "backward" for node in ast.walk(item))
     ]
     if not first or not last or first[0] > last[-1]:
-        raise Unprovable(test, "forward and backward do not stand in the loop itself")
+        raise Unprovable(test, "forward and backward are not in the loop itself")
     if any(inside(test, item) for item in loop.body[first[0] : last[-1] + 1]):
-        raise Unprovable(test, "the optimizer's step stands between them")
+        raise Unprovable(test, "the optimizer's step is between them")
     head = f"with npu_distributed.no_sync({names.pop()}, until={unit.source.code(test)}):"
     if "\n" in head:
-        raise Unprovable(test, "the condition goes over several lines")
+        raise Unprovable(test, "the condition spans several lines")
     return list(draft.editor(unit).under(loop.body[first[0]], loop.body[last[-1]], head))

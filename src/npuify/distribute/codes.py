@@ -28,72 +28,58 @@ CODES = {
     "NPU350": Code(
         "no-process-group",
         Severity.ERROR,
-        "The process takes its card and joins the others.",
-        "One process runs on each card. Before anything touches a device it has to take its own card (LOCAL_RANK) and "
-        "to "
-        "join the group of all processes, with HCCL for tensors on cards and Gloo for those on the CPU.\n"
-        "Written: npu_distributed.setup() first in the program, and the module npu_distributed.py beside it. Without "
-        "torchrun setup() does nothing, and the program runs on one card. The group is left when the program ends.\n"
-        "By hand: import npu_distributed, and call npu_distributed.setup() first.",
+        "The process selects its card and joins the others.",
+        "One process runs on each card. Before using a device, it must select its own card (LOCAL_RANK) and join the "
+        "process group, with HCCL for tensors on cards and Gloo for those on the CPU.\nWritten: "
+        "npu_distributed.setup() first in the program, and the module npu_distributed.py beside it. Without "
+        "torchrun setup() does nothing, and the program runs on one card. The group is left when the program "
+        "ends.\nBy hand: import npu_distributed, and call npu_distributed.setup() first.",
     ),
     "NPU351": Code(
         "model-not-wrapped",
         Severity.ERROR,
         "Gradients are averaged over the processes.",
-        "Each process computes gradients of its own samples. Wrapped in DistributedDataParallel, a model has the mean "
-        "of "
-        "all of them after backward(), so that its parameters stay equal everywhere.\n"
-        "Written: model = npu_distributed.wrap(model), after the model is on its device and its checkpoint is loaded, "
-        "before "
-        "it trains. The wrapper hands attributes, methods and state_dict() of the model on, so that the rest of the "
-        "program "
-        "stays as it is, and checkpoints have the same names as on one card.\n"
-        "By hand, where the model cannot be followed from the training loop to where it is made: the same statement at "
-        "that "
-        "place, for each model that trains. --model NAME says which one it is.",
+        "Each process computes gradients for its own samples. Wrapped in DistributedDataParallel, a model has their "
+        "mean after backward(), so that its parameters stay equal everywhere.\nWritten: model = "
+        "npu_distributed.wrap(model), after the model is on its device and its checkpoint is loaded, before it "
+        "trains. The wrapper hands attributes, methods and state_dict() of the model on, so that the rest of the "
+        "program stays as it is, and checkpoints have the same names as on one card.\nBy hand, where the model "
+        "cannot be followed from the training loop to where it is made: the same statement at that place, for each "
+        "model that trains. --model NAME says which one it is.",
     ),
     "NPU352": Code(
         "unused-parameters",
         Severity.INFO,
         "Some parameters may get no gradient in a step.",
-        "DistributedDataParallel waits for the gradients of all parameters. Where forward() leaves layers out in some "
-        "steps "
-        "the next step fails, unless it is told to look for them.\n"
-        "Written: find_unused_parameters=True, with the condition in forward() that asks for it. It costs a walk "
-        "through the "
-        "graph in each step: leave it out where all layers are used in every step.",
+        "DistributedDataParallel waits for the gradients of all parameters. Where forward() skips layers in some "
+        "steps, the next step fails, unless find_unused_parameters is set.\nWritten: find_unused_parameters=True, "
+        "with the condition in forward() that asks for it. It costs a walk through the graph in each step: leave it "
+        "out where all layers are used in every step.",
     ),
     "NPU353": Code(
         "training-data-not-shared-out",
         Severity.ERROR,
         "Each process trains on its own samples.",
-        "Without a sampler every process trains on the same samples in another order, and an epoch is as long as on "
-        "one "
-        "card.\n"
-        "Written: sampler=npu_distributed.sampler(dataset, shuffle=…) with the loader's own shuffle and drop_last, or, "
-        "where "
-        "its arguments are not all written there, or it has a sampler or batch sampler already, "
-        "npu_distributed.shard(DataLoader(…)).\n"
-        "By hand: an IterableDataset gives every world_size()-th sample, beginning with rank(); a batch that the "
-        "program "
-        "makes itself is cut by npu_distributed.own_part(x, y).",
+        "Without a sampler, every process trains on the same samples in a different order, and an epoch takes as long "
+        "as on one card.\nWritten: sampler=npu_distributed.sampler(dataset, shuffle=…) with the loader's own "
+        "shuffle and drop_last, or, where its arguments are not all written there, or it has a sampler or batch "
+        "sampler already, npu_distributed.shard(DataLoader(…)).\nBy hand: an IterableDataset gives every "
+        "world_size()-th sample, beginning with rank(); a batch that the program makes itself is cut by "
+        "npu_distributed.own_part(x, y).",
     ),
     "NPU354": Code(
         "epoch-not-set",
         Severity.WARNING,
         "The order of the samples changes from epoch to epoch.",
-        "A DistributedSampler draws its order from the seed and the number of the epoch: without it every epoch has "
-        "the same "
-        "order.\n"
-        "Written: npu_distributed.set_epoch(loader, epoch) in the loop around the loop over the loader, found by where "
-        "the "
-        "loader goes, not by what the variable is called. Without a number in reach, epochs are counted.\n"
-        "By hand: that call before each epoch.",
+        "A DistributedSampler derives its order from the seed and the epoch number: without set_epoch every epoch has "
+        "the same order.\nWritten: npu_distributed.set_epoch(loader, epoch) in the loop around the loop over the "
+        "loader, found by where the loader goes, not by what the variable is called. Without a number in reach, "
+        "epochs are counted.\nBy hand: that call before each epoch.",
     ),
     "NPU355": Code(
         "evaluation-on-many-cards",
         Severity.INFO,
-        "How the evaluation is done by several processes.",
+        "How several processes evaluate.",
         "Written, where the loop adds up numbers or collects a list under torch.no_grad(): each process evaluates "
         "every "
         "world_size()-th batch (my_batches), none twice, and the sums are added up (total) or the lists put together "
@@ -107,19 +93,16 @@ CODES = {
         "done-by-every-process",
         Severity.WARNING,
         "One process writes, the others do not.",
-        "Files that all processes write at once are spoilt.\n"
-        "Written: `if npu_distributed.is_main():` around what saves and writes; disable= for progress bars; mode= for "
-        "W&B; a "
-        "silent writer in place of TensorBoard's on the other ranks; exist_ok=True for folders. Printing and "
-        "logging.info() of the other ranks are silent after setup().\n"
-        "By hand: the same condition. Nothing that all processes have to take part in may stand under it: no forward "
-        "pass "
-        "with gradients, no npu_distributed.mean().",
+        "Files that all processes write at once get corrupted.\nWritten: `if npu_distributed.is_main():` around what "
+        "saves and writes; disable= for progress bars; mode= for W&B; a silent writer in place of TensorBoard's on "
+        "the other ranks; exist_ok=True for folders. Printing and logging.info() of the other ranks are silent "
+        "after setup().\nBy hand: the same condition. Nothing that all processes have to take part in may stand "
+        "under it: no forward pass with gradients, no npu_distributed.mean().",
     ),
     "NPU357": Code(
         "downloaded-by-every-process",
         Severity.WARNING,
-        "One process of a machine downloads.",
+        "One process per machine downloads.",
         "Written: `with npu_distributed.main_first():` around what downloads. One process of each machine goes first, "
         "the "
         "others follow and find the files.\n"
@@ -128,35 +111,31 @@ CODES = {
     "NPU358": Code(
         "value-of-one-process",
         Severity.WARNING,
-        "What is printed is about all processes.",
-        "A loss or a number of right answers is that of the samples of one process.\n"
-        "Written: npu_distributed.mean(loss) in place of loss.item(), npu_distributed.total(…) for what is added up, "
-        "npu_distributed.agreed(loss) in conditions, so that all processes take the same branch. All have to come by.\n"
-        "Left alone under conditions that may differ from process to process (the batch, the clock, random numbers): "
-        "there a "
-        "process would wait for ever. Take the mean before the condition.",
+        "Printed values cover all processes.",
+        "A loss or a number of correct answers covers only one process's samples.\nWritten: "
+        "npu_distributed.mean(loss) in place of loss.item(), npu_distributed.total(…) for what is added up, "
+        "npu_distributed.agreed(loss) in conditions, so that all processes take the same branch. All have to come "
+        "by.\nLeft alone under conditions that may differ from process to process (the batch, the clock, random "
+        "numbers): there a process would wait for ever. Take the mean before the condition.",
     ),
     "NPU359": Code(
         "gradients-gathered-too-often",
         Severity.INFO,
-        "Accumulated gradients are gathered once.",
-        "Where several batches are accumulated before the optimizer's step, only the last backward() has to exchange "
-        "gradients.\n"
-        "Written: `with npu_distributed.no_sync(model, until=…):` around forward and backward, with the condition of "
-        "the "
-        "optimizer's step. Without it the result is the same, and the others are waited for more often.",
+        "Accumulated gradients are reduced once.",
+        "Where several batches are accumulated before the optimizer's step, only the last backward() needs to "
+        "exchange gradients.\nWritten: `with npu_distributed.no_sync(model, until=…):` around forward and backward, "
+        "with the condition of the optimizer's step. Without it the result is the same, and the others are waited "
+        "for more often.",
     ),
     "NPU360": Code(
         "global-batch",
         Severity.INFO,
-        "How many samples a step takes in all.",
-        "By default the program's batch size is that of each card, so that N cards take N times as many samples in a "
-        "step, "
-        "and an epoch has a N-th of the steps. The learning rate was chosen for the smaller batch: --scale-lr linear "
-        "multiplies it by N (SGD; with a warm-up), --scale-lr sqrt by the root of N (Adam).\n"
-        "--global-batch keep divides the batch size by the number of cards: steps and learning rate stay as they were. "
-        "A "
-        "program with DataParallel had a batch for all cards: keep is what it did.",
+        "How many samples a step processes in total.",
+        "By default the program's batch size applies to each card, so that N cards process N times as many samples "
+        "per step, and an epoch has 1/N of the steps. The learning rate was chosen for the smaller batch: "
+        "--scale-lr linear multiplies it by N (SGD; with a warm-up), --scale-lr sqrt by the square root of N "
+        "(Adam).\n--global-batch keep divides the batch size by the number of cards: steps and learning rate stay "
+        "as they were. A program with DataParallel had a batch for all cards: keep is what it did.",
     ),
     "NPU361": Code(
         "learning-rate",
@@ -173,48 +152,46 @@ CODES = {
         "card-chosen-by-number",
         Severity.ERROR,
         "Each process uses its own card.",
-        "npu:0 in every process is the same card for all of them.\n"
-        "Written: npu, which is the current card of the process; npu_distributed.card(…) around numbers, "
-        "npu_distributed.device(…) around devices that are put together when the program runs.",
+        "npu:0 is the same card in every process.\nWritten: npu, which is the current card of the process; "
+        "npu_distributed.card(…) around numbers, npu_distributed.device(…) around devices that are put together "
+        "when the program runs.",
     ),
     "NPU363": Code(
         "cards-hidden",
         Severity.ERROR,
-        "The processes have to see their cards.",
+        "The processes must see their cards.",
         "A program that sets ASCEND_RT_VISIBLE_DEVICES hides the cards of the other processes.\n"
         "Written: the statement holds without torchrun only.",
     ),
     "NPU364": Code(
         "data-parallel-replaced",
         Severity.WARNING,
-        "DataParallel gives way to one process for each card.",
-        "DataParallel drives all cards from one process; torch_npu does not support it.\n"
-        "Written: it is taken from around the model, and model.module is the model. Checkpoints of such a program that "
-        "were "
-        "saved with the wrapper have names that begin with `module.`: take that off when they are loaded.",
+        "DataParallel is replaced by one process per card.",
+        "DataParallel drives all cards from one process; torch_npu does not support it.\nWritten: it is taken from "
+        "around the model, and model.module is the model. Checkpoints of such a program that were saved with the "
+        "wrapper have names that begin with `module.`: remove that when loading.",
     ),
     "NPU365": Code(
         "checkpoint-on-one-card",
         Severity.WARNING,
-        "A checkpoint is not loaded to the card that wrote it.",
-        "A tensor that was saved on npu:0 comes back to npu:0, from every process.\n"
-        "Written: map_location=npu_distributed.device() where a model or its state is loaded; a barrier before, where "
-        "the "
-        "same program writes the file. Data that torch.load reads stays where it is.",
+        "A checkpoint is not loaded onto the card that saved it.",
+        "A tensor saved on npu:0 is loaded to npu:0 by every process.\nWritten: map_location=npu_distributed.device() "
+        "where a model or its state is loaded; a barrier before, where the same program writes the file. Data that "
+        "torch.load reads stays where it is.",
     ),
     "NPU366": Code(
         "forward-passed-by",
         Severity.ERROR,
-        "Gradients of a method other than forward are averaged, too.",
+        "Gradients of methods other than forward are also averaged.",
         "DistributedDataParallel sees forward() only. A method of the model that computes (model.encode(x)) would "
         "leave its "
         "gradients alone.\n"
-        'Written: npu_distributed.call(model, "encode", x), which leads it through the wrapper.',
+        'Written: npu_distributed.call(model, "encode", x), which goes through the wrapper.',
     ),
     "NPU367": Code(
         "wrapper-saved",
         Severity.WARNING,
-        "The model is saved without what is wrapped around it.",
+        "The model is saved without its wrapper.",
         "A whole model that is saved or exported would be loaded as DistributedDataParallel, which needs a process "
         "group.\n"
         "Written: npu_distributed.unwrap(model).",
@@ -222,74 +199,62 @@ CODES = {
     "NPU368": Code(
         "summed-loss",
         Severity.INFO,
-        "A loss that is a sum over the batch, and averaged gradients.",
-        "Gradients are averaged over the processes. Of a loss that is a sum, the mean over N cards is a N-th of the "
-        "sum over "
-        "the whole batch.\n"
-        "Written with --global-batch keep: the loss is multiplied by npu_distributed.world_size(), so that the step is "
-        "that of "
-        "one card. Otherwise nothing, since the step then fits the learning rate as it is.",
+        "A loss that is a sum over the batch, with averaged gradients.",
+        "Gradients are averaged over the processes. If the loss is a sum, the mean over N cards is 1/N of the sum "
+        "over the whole batch.\nWritten with --global-batch keep: the loss is multiplied by "
+        "npu_distributed.world_size(), so that the step is that of one card. Otherwise nothing, since the step then "
+        "fits the learning rate as it is.",
     ),
     "NPU380": Code(
         "framework-distributes",
         Severity.INFO,
-        "The framework runs on many cards by itself.",
-        "Lightning, the Trainer of transformers, Accelerate, MMEngine and others take cards, wrap models and share out "
-        "data by "
-        "themselves. The program is not rewritten; the finding says which of their settings to use.",
+        "The framework itself runs on many cards.",
+        "Lightning, the Trainer of transformers, Accelerate, MMEngine and others select cards, wrap models and "
+        "distribute data themselves. The program is not rewritten; the finding says which of their settings to use.",
     ),
     "NPU390": Code(
         "refused-reinforcement-learning",
         Severity.ERROR,
-        "Not converted: it learns from an environment.",
-        "How experience is collected and shared by several processes is a question of the algorithm, not of the "
-        "program's "
-        "form. Nothing is changed.\n"
-        "By hand: environments with other seeds in each process, npu_distributed.setup(), wrap(model) where gradients "
-        "may be "
-        "averaged, and rank 0 for logs and checkpoints.",
+        "Not converted: it uses reinforcement learning.",
+        "How several processes collect and share experience depends on the algorithm, not on the program's structure. "
+        "Nothing is changed.\nBy hand: environments with a different seed in each process, npu_distributed.setup(), "
+        "wrap(model) where gradients may be averaged, and rank 0 for logs and checkpoints.",
     ),
     "NPU391": Code(
         "refused-own-communication",
         Severity.ERROR,
         "Not converted: it communicates in its gradients.",
-        "An autograd function of the program's own exchanges tensors between processes. Averaging gradients besides "
-        "could "
-        "count some of them several times. Nothing is changed.",
+        "A custom autograd function exchanges tensors between processes. Also averaging gradients could count some of "
+        "them several times. Nothing is changed.",
     ),
     "NPU392": Code(
         "refused-already-distributed",
         Severity.ERROR,
-        "Not converted: it runs in many processes already.",
-        "Migrate it with `npuify migrate`, and start it with `npuify launch`. `--complete` adds what a program lacks "
-        "that joins "
-        "a process group by itself: samplers, set_epoch(), rank 0 for files, the card of each process.",
+        "Not converted: it already runs in many processes.",
+        "Migrate it with `npuify migrate`, and start it with `npuify launch`. `--complete` adds what is missing in a "
+        "program that joins a process group itself: samplers, set_epoch(), rank 0 for files, the card of each "
+        "process.",
     ),
     "NPU393": Code(
         "refused-own-processes",
         Severity.ERROR,
-        "Not converted: it starts processes by itself.",
-        "torchrun starts one process for each card. A program that starts processes by itself would do so once more in "
-        "each. "
-        "Nothing is changed.\n"
-        "By hand: call the function that trains once, and convert again. Programs with mp.spawn that join a process "
-        "group are "
-        "taken with --complete.",
+        "Not converted: it starts processes itself.",
+        "torchrun starts one process per card. A program that starts processes itself would do so again in each. "
+        "Nothing is changed.\nBy hand: call the training function once, and convert again. Programs with mp.spawn "
+        "that join a process group can be converted with --complete.",
     ),
     "NPU394": Code(
         "refused-several-devices",
         Severity.ERROR,
         "Not converted: one process uses several cards.",
-        "Parts of a model on several cards are pipeline or tensor parallelism, which one process for each card is not. "
-        "Nothing "
+        "Splitting a model across cards is pipeline or tensor parallelism, which one process per card is not. Nothing "
         "is changed.",
     ),
     "NPU395": Code(
         "no-training-found",
         Severity.ERROR,
         "Not converted: nothing calls backward().",
-        "Neither the entry point nor a file of the project that it imports calls backward(). Name the file that is "
-        "started to "
-        "train with --entry.",
+        "Neither the entry point nor a project file that it imports calls backward(). Specify the training entry "
+        "point with --entry.",
     ),
 }

@@ -10,6 +10,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.analysis.values import Kind
 from npuify.distribute.data import set_epoch_of, share_out_one
 from npuify.distribute.edits import Unprovable
 from npuify.distribute.rank_zero import only_once
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.distribute.edits import Draft
-    from npuify.distribute.flow import Flow
     from npuify.distribute.loops import Loops, Pass
     from npuify.distribute.program import Program, Unit
 
@@ -42,27 +42,27 @@ def can_complete(program: Program) -> bool:
     return bool(names & _GROUP) and bool(names & _WRAPPER)
 
 
-def complete(program: Program, flow: Flow, loops: Loops, draft: Draft) -> None:
+def complete(program: Program, loops: Loops, draft: Draft) -> None:
     """Add what a distributed program lacks, as far as that can be proven; say the rest."""
     calls = [(node, unit) for unit in program.units for node in unit.nodes if isinstance(node, ast.Call)]
     names = {unit.qualname(node.func) for node, unit in calls}
     for node, unit in calls:
         name = unit.qualname(node.func)
         if name in _GROUP and not names & _SET_DEVICE and not any(one.arg == "device_id" for one in node.keywords):
-            if not _take_card_of_spawn(node, unit, flow, draft):
+            if not _take_card_of_spawn(node, unit, program, draft):
                 draft.left(
                     "NPU350",
                     unit,
                     node,
-                    "no process says which card is its own before it joins the group",
-                    'put above it: torch.npu.set_device(int(os.environ["LOCAL_RANK"]))',
+                    "no process selects its card before joining the group",
+                    'add before it: torch.npu.set_device(int(os.environ["LOCAL_RANK"]))',
                 )
         if name in _GROUP and "torch.distributed.destroy_process_group" not in names:
             draft.left(
                 "NPU350",
                 unit,
                 node,
-                "the group is never left, so that HCCL's resources stay until the process dies",
+                "the group is never destroyed, so HCCL's resources stay allocated until the process exits",
                 "call torch.distributed.destroy_process_group() at the end, in a finally block",
                 Severity.WARNING,
             )
@@ -71,52 +71,53 @@ def complete(program: Program, flow: Flow, loops: Loops, draft: Draft) -> None:
                 "NPU351",
                 unit,
                 node,
-                "DistributedDataParallel is not told which card the model is on",
-                "add device_ids=[local_rank] where the model is on a card",
+                "DistributedDataParallel does not get the model's card",
+                "add device_ids=[local_rank] if the model is on a card",
                 Severity.WARNING,
             )
         _read_local_rank(node, unit, draft)
     sets_epoch = any(isinstance(node.func, ast.Attribute) and node.func.attr == "set_epoch" for node, _ in calls)
     for one in loops.passes:
         if one.trains and one.loaders:
-            _complete_data(one, flow, loops, draft, sets_epoch=sets_epoch)
+            _complete_data(one, program, loops, draft, sets_epoch=sets_epoch)
         elif not one.trains and one.loaders:
             draft.left(
                 "NPU355",
                 one.unit,
                 one.node,
-                "whether the numbers of this evaluation are those of all processes is not known",
-                "the processes together must evaluate each sample once, or each of them all; sums have to be added up",
+                "it is unknown whether this evaluation's results cover all processes",
+                "either the processes together evaluate each sample once, or each evaluates all; sums must be reduced",
                 Severity.INFO,
             )
-    only_once(flow, draft, unless=lambda node, unit: _on_rank_0(node, unit, flow), waits=False)
+    only_once(program, draft, unless=lambda node, unit: _on_rank_0(node, unit, program), waits=False)
 
 
-def _complete_data(one: Pass, flow: Flow, loops: Loops, draft: Draft, *, sets_epoch: bool) -> None:
+def _complete_data(one: Pass, program: Program, loops: Loops, draft: Draft, *, sets_epoch: bool) -> None:
     has_sampler = True
-    for thing in one.loaders:
-        call = thing.node
+    for loader in one.loaders:
+        maker = program.maker(loader)
+        call = maker[0] if maker is not None else None
         given = [word.arg for word in call.keywords] if isinstance(call, ast.Call) else ["sampler"]
         if not {"sampler", "batch_sampler", None}.intersection(given):
             has_sampler = False
-            share_out_one(thing, flow, draft, keep=False)
+            share_out_one(loader, one, program, draft, keep=False)
     if not sets_epoch or not has_sampler:
-        set_epoch_of(one, flow, loops, draft)
+        set_epoch_of(one, program, loops, draft)
 
 
-def _take_card_of_spawn(node: ast.Call, unit: Unit, flow: Flow, draft: Draft) -> bool:
+def _take_card_of_spawn(node: ast.Call, unit: Unit, program: Program, draft: Draft) -> bool:
     """Take the card before the group is joined, where ``mp.spawn`` gives the function its number."""
-    function = unit.frame(node)
+    function = unit.function_around(node)
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or not function.args.args:
         return False
-    number = function.args.args[0].arg
+    number, place = function.args.args[0].arg, unit.place(function)
     given = next((one.value for one in node.keywords if one.arg == "rank"), None)
     spawned = any(
         isinstance(call, ast.Call)
         and where.qualname(call.func) in _SPAWN
         and call.args
-        and any(thing.node is function for thing in flow.of_kind(call.args[0], where, "function"))
-        for where in flow.program.units
+        and any(one.definition == place for one in program.of_kind(call.args[0], where, Kind.FUNCTION))
+        for where in program.units
         for call in where.nodes
     )
     if not spawned or not isinstance(given, ast.Name) or given.id != number:
@@ -128,7 +129,7 @@ def _take_card_of_spawn(node: ast.Call, unit: Unit, flow: Flow, draft: Draft) ->
         edit = draft.editor(unit).directly_before(unit.statement(node), text)
     except Unprovable:
         return False
-    draft.done("NPU350", unit, node, "each process takes its card before it joins the group", [edit], helper=False)
+    draft.done("NPU350", unit, node, "each process selects its card before joining the group", [edit], helper=False)
     return True
 
 
@@ -149,23 +150,23 @@ def _read_local_rank(node: ast.Call, unit: Unit, draft: Draft) -> None:
             imports = [one for one in unit.source.tree.body if isinstance(one, (ast.Import, ast.ImportFrom))]
             plain = [one for one in imports if getattr(one, "module", "") != "__future__"]
             if not plain:
-                raise Unprovable(node, f"import os, and take default={text}")
+                raise Unprovable(node, f"import os, and use default={text}")
             edits.append(editor.before(plain[0], "import os"))
         draft.done("NPU350", unit, node, message, edits, helper=False)
     except Unprovable as problem:
         draft.left("NPU350", unit, node, message, problem.message)
 
 
-def _on_rank_0(node: ast.AST, unit: Unit, flow: Flow, hops: int = 5) -> bool:
+def _on_rank_0(node: ast.AST, unit: Unit, program: Program, hops: int = 5) -> bool:
     """Whether code stands under a condition about the rank, there or where its function is called."""
     for test in _conditions(node, unit):
         if _RANK.search(unit.source.code(test)):
             return True
-    function = unit.frame(node)
-    calls = flow.callers.get(function, set())
+    function = unit.function_around(node)
+    calls = program.callers(function)
     if isinstance(function, ast.Module) or not calls or not hops:
         return False
-    return all(_on_rank_0(call, flow.call_unit[call], flow, hops - 1) for call in calls)
+    return all(_on_rank_0(call, where, program, hops - 1) for call, where in calls)
 
 
 def _conditions(node: ast.AST, unit: Unit) -> Iterator[ast.expr]:

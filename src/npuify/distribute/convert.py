@@ -13,13 +13,14 @@ import msgspec
 from npuify.distribute.accumulation import gather_once
 from npuify.distribute.complete import can_complete, complete
 from npuify.distribute.data import share_out
+from npuify.distribute.data_parallel import replace_data_parallel
 from npuify.distribute.edits import Draft
 from npuify.distribute.evaluation import share_evaluation
-from npuify.distribute.flow import Flow
 from npuify.distribute.loops import Loops
+from npuify.distribute.losses.gradients import Gradients
 from npuify.distribute.losses.metrics import reduce_losses
 from npuify.distribute.losses.summed import add_up
-from npuify.distribute.models import Models, replace_data_parallel
+from npuify.distribute.models import Models
 from npuify.distribute.program import Program
 from npuify.distribute.rank_zero import load_to_own_card, only_once
 from npuify.distribute.refusals import HELPER, refuse, refuse_at_sight
@@ -110,11 +111,11 @@ def distribute(
     if conversion.scale_lr and conversion.keep_global_batch:
         raise NpuifyError(
             "--scale-lr and --global-batch keep exclude each other",
-            advice="where the global batch stays as it is, so does the learning rate",
+            advice="if the global batch stays the same, so does the learning rate",
         )
     if mode == "copy":
         if destination is None:
-            raise NpuifyError("no destination is given", advice="name one with -o, or use --diff or --check")
+            raise NpuifyError("no destination is given", advice="specify one with -o, or use --diff or --check")
         check_destination(source, destination, force=force)
     result, contents = plan(source, conversion, options, progress)
     if mode != "copy" or is_refused(result):
@@ -158,19 +159,18 @@ def plan(
     completes = conversion.complete and can_complete(program)
     if refuse_at_sight(program, draft) and not (completes and _is_completable(draft)):
         return _refused(result, draft, contents), {}
-    flow = Flow(program)
-    loops = Loops(flow)
-    if refuse(program, flow, loops, draft) and not (completes and _is_completable(draft)):
+    loops = Loops(program)
+    if refuse(program, loops, draft) and not (completes and _is_completable(draft)):
         return _refused(result, draft, contents), {}
     home, line = _home(entry, program)
     helper = f"{home}{HELPER}.py"
     if (root / helper).exists():
-        raise NpuifyError("the project has a module of this name, which is that of the helper module", file=helper)
+        raise NpuifyError("the project has a module with this name, which the helper module uses", file=helper)
     if draft.findings:
         draft.forget()
-        complete(program, flow, loops, draft)
+        complete(program, loops, draft)
     else:
-        _convert(program, flow, loops, conversion, draft)
+        _convert(program, loops, conversion, draft)
     for unit in sorted(draft.uses_helper, key=lambda one: one.relative):
         put_import(unit, draft, line)
     texts: dict[str, bytes] = {}
@@ -190,26 +190,27 @@ def _is_completable(draft: Draft) -> bool:
     return own and not any("Horovod" in one.message or "converted by npuify" in one.message for one in draft.findings)
 
 
-def _convert(program: Program, flow: Flow, loops: Loops, conversion: ConversionOptions, draft: Draft) -> None:
-    models = Models(flow, loops, conversion.model)
+def _convert(program: Program, loops: Loops, conversion: ConversionOptions, draft: Draft) -> None:
+    models = Models(program, loops, conversion.model)
     if conversion.model and not models.uses:
         raise NpuifyError(
-            f"no model of the name {conversion.model} is called while training",
-            advice="give the name by which the training loop calls it, or leave --model out",
+            f"no model named {conversion.model} is called in training",
+            advice="use the model's name in the training loop, or omit --model",
         )
     set_up(program.entry, draft, by_hand=any(one.trains and one.data is None for one in loops.passes))
-    free_devices(flow, draft)
-    parallel = replace_data_parallel(flow, draft)
-    wrap_models(flow, loops, models, draft, sync_batchnorm=conversion.sync_batchnorm)
-    share_out(flow, loops, models, draft, keep_global_batch=conversion.keep_global_batch, data_parallel=parallel)
-    share_evaluation(flow, loops, draft)
-    reduce_losses(flow, loops, draft)
-    add_up(flow, loops, draft, keep_global_batch=conversion.keep_global_batch)
-    gather_once(flow, loops, models, draft)
+    free_devices(program, draft)
+    parallel = replace_data_parallel(program, draft)
+    wrap_models(program, loops, models, draft, sync_batchnorm=conversion.sync_batchnorm)
+    share_out(program, loops, models, draft, keep_global_batch=conversion.keep_global_batch, data_parallel=parallel)
+    gradients = Gradients(program, loops)
+    share_evaluation(program, loops, gradients, draft)
+    reduce_losses(program, loops, gradients, draft)
+    add_up(program, loops, draft, keep_global_batch=conversion.keep_global_batch)
+    gather_once(program, loops, models, draft)
     if conversion.scale_lr:
-        scale_learning_rate(flow, draft, conversion.scale_lr)
-    only_once(flow, draft)
-    load_to_own_card(flow, draft)
+        scale_learning_rate(program, draft, conversion.scale_lr)
+    only_once(program, draft)
+    load_to_own_card(program, draft)
 
 
 def _entry(given: str, root: Path) -> str:
@@ -218,7 +219,7 @@ def _entry(given: str, root: Path) -> str:
         try:
             path = path.resolve().relative_to(root.resolve())
         except ValueError:
-            raise NpuifyError("does not lie in the project", file=given) from None
+            raise NpuifyError("is not in the project", file=given) from None
     return path.as_posix()
 
 
@@ -230,7 +231,7 @@ def _python_files(source: Path, root: Path) -> list[str]:
 
 def _home(entry: str, program: Program) -> tuple[str, str]:
     """The folder of the helper module, and the line that imports it."""
-    from npuify.rules.helper_modules import home_of, import_of
+    from npuify.rules.common.helper_modules import home_of, import_of
 
     home = home_of(entry, program.index)
     folder = entry.rpartition("/")[0]
@@ -258,7 +259,7 @@ def _check(relative: str, text: bytes) -> None:
     except SyntaxError as error:
         raise NpuifyError(
             f"the converted file would not parse: {error.msg}",
-            advice="nothing was written; please report this as a defect of npuify",
+            advice="nothing was written; please report this as a bug in npuify",
             file=relative,
             line=error.lineno or 0,
         ) from None

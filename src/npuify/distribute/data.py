@@ -3,57 +3,67 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from npuify.analysis.arguments import argument_for
+from npuify.analysis.values import Kind
 from npuify.distribute.edits import Unprovable
 from npuify.distribute.loops import inside
 from npuify.model import Severity
 
 if TYPE_CHECKING:
+    from npuify.analysis.values import Value
     from npuify.distribute.edits import Draft
-    from npuify.distribute.flow import Flow, Thing
-    from npuify.distribute.loops import Loop, Loops, Pass
+    from npuify.distribute.loops import Data, Loop, Loops, Pass
     from npuify.distribute.models import Models
-    from npuify.distribute.program import Unit
+    from npuify.distribute.program import Program, Unit
     from npuify.model import Edit
 
+_OF_PYTORCH = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 _COUNTING = frozenset(("range", "trange", "tqdm", "count", "track"))
 _BY_HAND = (
-    "each process has to take its own part: of the indices of a batch keep indices[npu_distributed.rank()::"
-    "npu_distributed.world_size()], or draw them with the seed seed + npu_distributed.rank()"
+    "each process must use its own part: of a batch's indices keep "
+    "indices[npu_distributed.rank()::npu_distributed.world_size()], or draw them with the seed seed + "
+    "npu_distributed.rank()"
 )
 
 
 def share_out(
-    flow: Flow, loops: Loops, models: Models, draft: Draft, *, keep_global_batch: bool, data_parallel: bool = False
+    program: Program,
+    loops: Loops,
+    models: Models,
+    draft: Draft,
+    *,
+    keep_global_batch: bool,
+    data_parallel: bool = False,
 ) -> None:
     """Give the training loaders samplers, and set their epoch.
 
     Args:
         data_parallel: the program used DataParallel, so that its batches were those of several cards.
     """
-    loaders: dict[ast.AST, Thing] = {}
+    loaders: dict[Value, Pass] = {}
     for one in loops.passes:
         if one.trains and one.data is None:
-            _made_by_hand(one, flow, models, draft)
-        for thing in one.loaders if one.trains else ():
-            loaders[thing.node] = thing
-    for thing in sorted(loaders.values(), key=lambda item: (item.unit.relative, item.node.lineno)):  # type: ignore[attr-defined]
-        share_out_one(thing, flow, draft, keep=keep_global_batch, data_parallel=data_parallel)
+            _made_by_hand(one, program, models, draft)
+        for loader in one.loaders if one.trains else ():
+            loaders[loader] = one
+    for loader, one in sorted(loaders.items(), key=lambda item: item[0].place or item[1].unit.place(item[1].node)):
+        share_out_one(loader, one, program, draft, keep=keep_global_batch, data_parallel=data_parallel)
     for one in loops.passes:
-        if one.trains and one.data is not None and not all(_is_stream(thing, flow) for thing in one.loaders):
-            set_epoch_of(one, flow, loops, draft)
+        if one.trains and one.data is not None and not all(_is_stream(loader, program) for loader in one.loaders):
+            set_epoch_of(one, program, loops, draft)
 
 
-def _made_by_hand(one: Pass, flow: Flow, models: Models, draft: Draft) -> None:
+def _made_by_hand(one: Pass, program: Program, models: Models, draft: Draft) -> None:
     """Batches that come from no DataLoader: say where the program makes them, and what to add there."""
-    message = "batches do not come from a DataLoader here, so that every process would train on the same ones"
-    regions = [(one.node, one.unit), *((item, flow.unit_with(item)) for item in flow.reached([one.node]))]
+    message = "batches do not come from a DataLoader here, so every process would train on the same ones"
+    regions = [(one.node, one.unit), *program.reached((one.node, one.unit)).items()]
     for call, unit in models.uses:
         if not any(where is unit and inside(call, region) for region, where in regions):
             continue
         given = {item.id for argument in call.args for item in ast.walk(argument) if isinstance(item, ast.Name)}
-        frame = unit.frame(call)
+        frame = unit.function_around(call)
         for node in ast.walk(frame):
             if not isinstance(node, ast.Assign) or node.lineno > call.lineno or inside(call, node):
                 continue
@@ -61,7 +71,7 @@ def _made_by_hand(one: Pass, flow: Flow, models: Models, draft: Draft) -> None:
             if given.intersection(names) and isinstance(node.value, (ast.Call, ast.Tuple, ast.Subscript)):
                 text = ", ".join(names)
                 advice = (
-                    f"where the first dimension is the batch, add below it: {text} = npu_distributed.own_part({text}); "
+                    f"if the first dimension is the batch, add after it: {text} = npu_distributed.own_part({text}); "
                     f"then all cards share the batch. Or {_BY_HAND}"
                 )
                 draft.left("NPU353", unit, node, message, advice)
@@ -69,36 +79,51 @@ def _made_by_hand(one: Pass, flow: Flow, models: Models, draft: Draft) -> None:
     draft.left("NPU353", one.unit, one.node, message, _BY_HAND)
 
 
-def _is_stream(thing: Thing, flow: Flow) -> bool:
+def _is_stream(loader: Value, program: Program) -> bool:
     """Whether a loader goes over an IterableDataset, which has no sampler whose epoch could be set."""
-    dataset = _argument(thing.node, 0, "dataset") if isinstance(thing.node, ast.Call) else None
-    return dataset is not None and bool(flow.of_kind(dataset, thing.unit, "iterable"))
+    call, unit = program.maker(loader) or (None, None)
+    dataset = _argument(call, 0, "dataset") if isinstance(call, ast.Call) else None
+    return unit is not None and bool(program.of_kind(dataset, unit, Kind.ITERABLE_DATASET))
 
 
-def share_out_one(thing: Thing, flow: Flow, draft: Draft, *, keep: bool, data_parallel: bool = False) -> None:
+def share_out_one(
+    loader: Value, one: Pass, program: Program, draft: Draft, *, keep: bool, data_parallel: bool = False
+) -> None:
     """Give one training loader a sampler, or say what has to be done."""
-    call, unit = thing.node, thing.unit
-    assert isinstance(call, ast.Call)
-    if thing.definition is not None and flow.kind_of_class(thing.definition, unit) == "loader":  # type: ignore[arg-type]
+    call, unit = program.maker(loader) or (one.node, one.unit)
+    if not isinstance(call, ast.Call):
         draft.left(
             "NPU353",
             unit,
             call,
-            "this loader is a class of the program, whose order of samples is not known",
-            "give its __init__ a sampler made by npu_distributed.sampler(dataset, shuffle=…), and pass it on to "
+            "where the loader of this loop is made is not known",
+            "where it is made, give it a sampler: npu_distributed.shard(DataLoader(…))",
+        )
+        return
+    if loader.definition is not None:
+        draft.left(
+            "NPU353",
+            unit,
+            call,
+            "this loader is one of the program's classes, whose sample order is unknown",
+            "give its __init__ a sampler created by npu_distributed.sampler(dataset, shuffle=…), and pass it on to "
             "DataLoader.__init__ with shuffle=False",
         )
         return
     editor = draft.editor(unit)
     dataset = _argument(call, 0, "dataset")
-    if dataset is not None and flow.of_kind(dataset, unit, "iterable"):
-        _stream(call, dataset, flow, unit, draft)
+    if dataset is not None and program.of_kind(dataset, unit, Kind.ITERABLE_DATASET):
+        _stream(call, dataset, program, unit, draft)
         return
     global_batch(call, unit, draft, keep, data_parallel)
-    explicit = _explicit_sampler(call, dataset, flow, unit, draft, keep)
+    explicit = _explicit_sampler(call, dataset, program, unit, draft, keep)
     if explicit is not None:
         edits, order = explicit
         message = f"each process trains on its own part of the samples; {order}"
+    elif loader.name not in _OF_PYTORCH:
+        message = f"{loader.name}() makes this loader, whose order of samples is not known"
+        draft.left("NPU353", unit, call, message, "let it give each process its own part of the samples")
+        return
     else:
         tail = ", keep_global_batch=True)" if keep else ")"
         edits = editor.around(call, "npu_distributed.shard(", tail)
@@ -106,21 +131,22 @@ def share_out_one(thing: Thing, flow: Flow, draft: Draft, *, keep: bool, data_pa
     draft.done("NPU353", unit, call, message, edits, subject="torch.utils.data.DataLoader")
 
 
-def _stream(call: ast.Call, dataset: ast.expr, flow: Flow, unit: Unit, draft: Draft) -> None:
+def _stream(call: ast.Call, dataset: ast.expr, program: Program, unit: Unit, draft: Draft) -> None:
     """Say where an IterableDataset gives its samples, and what to write there."""
-    message = "the data set is an IterableDataset, which no sampler can share out"
+    message = "the data set is an IterableDataset, which no sampler can split"
     part = "npu_distributed.rank(), None, npu_distributed.world_size())"
-    tail = "; every process must give equally many, so leave out what is too much for some"
-    for thing in flow.of_kind(dataset, unit, "iterable"):
-        method = flow.method(thing.definition, "__iter__") if isinstance(thing.definition, ast.ClassDef) else None
-        loops = [one for one in method.body if isinstance(one, ast.For)] if method is not None else []
-        if method is not None and len(loops) == 1:
-            where = flow.unit_with(method)
+    tail = "; every process must yield the same number, so drop the surplus"
+    for value in program.of_kind(dataset, unit, Kind.ITERABLE_DATASET):
+        definition = program.class_of(value)
+        found = program.method(*definition, "__iter__") if definition is not None else None
+        loops = [one for one in found[0].body if isinstance(one, ast.For)] if found is not None else []
+        if found is not None and len(loops) == 1:
+            where = found[1]
             code = where.source.code
             text = f"for {code(loops[0].target)} in itertools.islice({code(loops[0].iter)}, {part}:"
             draft.left("NPU353", where, loops[0], message, f"every world_size()-th sample only: {text}{tail}")
             return
-    advice = f"in its __iter__ give only every world_size()-th sample: itertools.islice(samples, {part}{tail}"
+    advice = f"in its __iter__ yield only every world_size()-th sample: itertools.islice(samples, {part}{tail}"
     draft.left("NPU353", unit, call, message, advice)
 
 
@@ -128,17 +154,17 @@ def global_batch(call: ast.Call, unit: Unit, draft: Draft, keep: bool, data_para
     given = _argument(call, 1, "batch_size")
     size = unit.source.code(given) if given is not None else "the loader's batch size"
     if keep:
-        message = f"{size} is the batch of all cards together: each takes {size} divided by their number"
-        advice = "the learning rate stays as it is"
+        message = f"{size} is the total batch of all cards: each takes {size} divided by their number"
+        advice = "the learning rate is unchanged"
     else:
-        message = f"{size} is the batch of each card: N cards take {size} × N samples in a step"
+        message = f"{size} is the batch per card: N cards process {size} × N samples per step"
         advice = (
-            "a learning rate made for one card then fits no longer: multiply it by N (SGD, with a warm-up) "
-            "or by the square root of N (Adam), see --scale-lr; or keep the batch with --global-batch keep"
+            "a learning rate tuned for one card no longer fits: multiply it by N (SGD, with a warm-up) or by the "
+            "square root of N (Adam), see --scale-lr; or keep the batch with --global-batch keep"
         )
         if data_parallel:
-            message += "; under DataParallel it was the batch of all cards together"
-            advice = "to have the batch that DataParallel had: --global-batch keep"
+            message += "; under DataParallel it was the total batch of all cards"
+            advice = "to keep DataParallel's batch: --global-batch keep"
     draft.left("NPU360", unit, call, message, advice, Severity.INFO)
 
 
@@ -149,7 +175,7 @@ def _argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
 
 
 def _explicit_sampler(
-    call: ast.Call, dataset: ast.expr | None, flow: Flow, unit: Unit, draft: Draft, keep: bool
+    call: ast.Call, dataset: ast.expr | None, program: Program, unit: Unit, draft: Draft, keep: bool
 ) -> tuple[list[Edit], str] | None:
     """The edits that give a plain loader a sampler of its own; None where its arguments are not all written there."""
     if unit.qualname(call.func).rpartition(".")[2] != "DataLoader" or len(call.args) > 3:
@@ -194,34 +220,41 @@ def _is_plain(node: ast.expr) -> bool:
 # --- the epoch ------------------------------------------------------------------------------------------------------
 
 
-def set_epoch_of(one: Pass, flow: Flow, loops: Loops, draft: Draft) -> None:
-    """Set the epoch of a loader that trains."""
-    assert one.data is not None
+def set_epoch_of(one: Pass, program: Program, loops: Loops, draft: Draft) -> None:
+    """Set the epoch of the loaders that a loop goes through."""
+    for data in (one.data, *one.others):
+        assert data is not None
+        try:
+            _set_epoch(data, one, program, loops, draft)
+        except Unprovable as problem:
+            advice = f"{problem.message}; call npu_distributed.set_epoch(loader, epoch) before each epoch"
+            draft.left("NPU354", one.unit, one.node, "the loader's epoch is not set", advice)
+
+
+def _set_epoch(data: Data, one: Pass, program: Program, loops: Loops, draft: Draft) -> None:
     unit, editor = one.unit, draft.editor(one.unit)
-    message = "the samples come in another order in each epoch"
+    code = data.unit.source.code(data.node)
+    message = f"the samples{f' of {code}' if data in one.others else ''} come in a different order in each epoch"
     around = _epoch_loop(one, loops)
-    try:
-        if one.iterator is not None:
-            text = f"npu_distributed.set_epoch({unit.source.code(one.data)})"
-            draft.done("NPU354", unit, one.iterator, message, [editor.directly_before(one.iterator, text)])
-            return
-        if around is None:
-            return
-        epochs, where = around
-        loader = _name_there(one, epochs, where, flow, loops)
-        number = _number(epochs)
-        if loader is not None and number is not None:
-            text = f"npu_distributed.set_epoch({loader}, {number})"
-            edit = draft.editor(where).first_in(epochs.body, text)
-            draft.done("NPU354", where, epochs, f"{message} ({number})", [edit])
-        else:
-            if not _is_plain(one.data):
-                raise Unprovable(one.data, "give the loader a name before the loop")
-            text = f"npu_distributed.set_epoch({unit.source.code(one.data)})"
-            draft.done("NPU354", unit, one.node, message, [editor.directly_before(one.node, text)])
-    except Unprovable as problem:
-        advice = f"{problem.message}; call npu_distributed.set_epoch(loader, epoch) before each epoch"
-        draft.left("NPU354", unit, one.node, "the epoch of the loader is not set", advice)
+    text = f"npu_distributed.set_epoch({code})"
+    if one.iterator is not None:
+        draft.done("NPU354", unit, one.iterator, message, [editor.directly_before(one.iterator, text)])
+        return
+    if around is None:
+        return
+    epochs, where = around
+    loader = _name_there(data, epochs, where, program, loops)
+    number = _number(epochs)
+    if loader is not None and number is not None:
+        text = f"npu_distributed.set_epoch({loader}, {number})"
+        edit = draft.editor(where).first_in(epochs.body, text)
+        draft.done("NPU354", where, epochs, f"{message} ({number})", [edit])
+        return
+    if not _is_plain(data.node):
+        raise Unprovable(data.node, "assign the loader to a name before the loop")
+    if data.unit is not unit or unit.function_around(data.node) is not one.frame:
+        raise Unprovable(data.node, "the loop goes through it in another function")
+    draft.done("NPU354", unit, one.node, message, [editor.directly_before(one.node, text)])
 
 
 def _epoch_loop(one: Pass, loops: Loops) -> tuple[Loop, Unit] | None:
@@ -247,15 +280,15 @@ def _is_range(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
 
 
-def _name_there(one: Pass, epochs: Loop, where: Unit, flow: Flow, loops: Loops) -> str | None:
+def _name_there(start: Data, epochs: Loop, where: Unit, program: Program, loops: Loops) -> str | None:
     """How the loader of a pass is called in the function of the loop over the epochs."""
-    data, unit = one.data, one.unit
-    use: ast.AST = one.node
+    data: ast.expr | None = start.node
+    unit, use = start.unit, cast("ast.AST", start.node)
     rest = ""
     for _ in range(6):
         if data is None:
             return None
-        if unit is where and unit.frame(use) is where.frame(epochs):
+        if unit is where and unit.function_around(use) is where.function_around(epochs):
             known = _is_plain(data) and _bound_outside(data, epochs, where)
             return unit.source.code(data) + rest if known else None
         root = data
@@ -272,18 +305,19 @@ def _name_there(one: Pass, epochs: Loop, where: Unit, flow: Flow, loops: Loops) 
             seen = where.source.scope_of(epochs).lookup(root.id)
             outside = seen is not None and seen[0].node is owner and _bound_outside(data, epochs, where)
             return unit.source.code(data) + rest if outside else None
-        calls = flow.callers.get(owner, set())
+        calls = program.callers(owner)
         if len(calls) != 1 or not isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return None
-        call = next(iter(calls))
+        call, caller = calls[0]
         bound = isinstance(unit.source.parent(owner), ast.ClassDef)
         given: ast.expr | None
         if bound and isinstance(call.func, ast.Attribute) and owner.args.args and owner.args.args[0].arg == root.id:
             given = call.func.value
         else:
-            given = dict(flow.parameters(call, owner, bound)).get(root.id)
+            found_there = argument_for(root.id, owner, call.args, call.keywords, int(bound))
+            given = found_there if isinstance(found_there, ast.expr) else None
         rest = unit.source.code(data)[len(root.id) :] + rest
-        data, unit, use = given, flow.call_unit[call], call
+        data, unit, use = given, caller, call
     return None
 
 

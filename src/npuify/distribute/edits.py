@@ -164,7 +164,7 @@ class Editor:
         last = statement.end_lineno or statement.lineno
         rest = self._line(last).encode()[statement.end_col_offset or 0 :].strip()
         if before.strip() or (rest and not rest.startswith(b"#")):
-            raise Unprovable(statement, "put each statement on a line of its own here, and convert again")
+            raise Unprovable(statement, "put each statement on its own line here, and convert again")
 
     def _lines_inside_strings(self, first: ast.stmt, last: ast.stmt) -> set[int]:
         inside: set[int] = set()
@@ -194,7 +194,7 @@ class Draft:
     def meet(self, unit: Unit, node: ast.AST) -> None:
         """Note something that all processes have to come by."""
         self.together.append(node)
-        self.meeting.add(unit.frame(node))
+        self.meeting.add(unit.function_around(node))
 
     def forget(self) -> None:
         """Drop all findings."""

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.distribute.edits import Draft
-    from npuify.distribute.flow import Flow
     from npuify.distribute.loops import Loops, Pass
+    from npuify.distribute.losses.gradients import Gradients
+    from npuify.distribute.program import Program
 
 _ZEROS = frozenset(("torch.zeros", "numpy.zeros", "torch.tensor"))
 _TALKING = frozenset(
@@ -28,56 +29,58 @@ class NotShared(Exception):
     """Why an evaluation cannot be shared out."""
 
 
-def share_evaluation(flow: Flow, loops: Loops, draft: Draft) -> None:
+def share_evaluation(program: Program, loops: Loops, gradients: Gradients, draft: Draft) -> None:
     """Edit the evaluations that can be shared out, and say of the others why they are not."""
-    training = {thing.node for one in loops.passes if one.trains for thing in one.loaders}
+    training = {loader.place for one in loops.passes if one.trains for loader in one.loaders}
     for one in loops.passes:
-        if one.trains or one.data is None or not _evaluates(one, flow, loops):
+        if one.trains or one.data is None or not _evaluates(one, program, loops):
             continue
         unit, editor = one.unit, draft.editor(one.unit)
         try:
             if not isinstance(one.node, ast.For) or one.iterator is not None:
-                raise NotShared("its batches are taken by next()")
+                raise NotShared("its batches are fetched with next()")
+            if one.others or not one.data.is_all:
+                raise NotShared("its batches do not come straight from one loader")
             condition = unsteady_condition(one.node, unit, loops)
             if condition is not None:
-                raise NotShared(f"not every process may come by, since {condition} may differ")
-            if training & {thing.node for thing in one.loaders}:
-                raise NotShared("its loader is that of the training")
-            if any(thing.definition is not None for thing in one.loaders):
-                raise NotShared("its loader is a class of the program")
-            sums, lists = _results(one.node, one, flow, loops)
+                raise NotShared(f"not every process may get here, since {condition} may differ")
+            if training & {loader.place for loader in one.loaders}:
+                raise NotShared("its loader is the training loader")
+            if any(loader.definition is not None for loader in one.loaders):
+                raise NotShared("its loader is one of the program's classes")
+            sums, lists = _results(one.node, one, program, loops)
+            _check_gradients(one, gradients, {*sums, *lists})
             counter = _enumerate(one)
             if counter is not None:
                 edits = [editor.replace(counter.func, "npu_distributed.numbered")]
             else:
-                edits = editor.around(one.data, "npu_distributed.my_batches(")
+                edits = editor.around(one.data.node, "npu_distributed.my_batches(")
             lines = [f"{', '.join(sums)} = npu_distributed.total({', '.join(sums)})"] if sums else []
             lines += [f"{name} = npu_distributed.gathered({name})" for name in lists]
             edits.append(editor.after(one.node, *lines))
             what = ", ".join([*sums, *lists])
-            message = f"each process evaluates its own batches, every batch once; {what} are those of all processes"
+            message = f"each process evaluates its own batches, every batch once; {what} cover all processes"
             draft.done("NPU355", unit, one.node, message, edits)
             draft.meet(unit, one.node)
         except (NotShared, Unprovable) as problem:
-            message = f"every process evaluates everything, and gets the same numbers: {problem}"
-            advice = "nothing has to be done; it takes as long as on one card"
+            message = f"every process evaluates everything, and gets the same results: {problem}"
+            advice = "no action needed; it takes as long as on one card"
             draft.left("NPU355", unit, one.node, message, advice, Severity.INFO)
 
 
-def _evaluates(one: Pass, flow: Flow, loops: Loops) -> bool:
+def _evaluates(one: Pass, program: Program, loops: Loops) -> bool:
     """Whether a loop calls a model."""
-    for region in (one.node, *flow.reached([one.node])):
-        unit = one.unit if region is one.node else flow.unit_with(region)
+    for region, unit in ((one.node, one.unit), *program.reached((one.node, one.unit)).items()):
         for node in ast.walk(region):
             if isinstance(node, ast.Call) and (
-                flow.of_kind(node.func, unit, "model")
-                or (isinstance(node.func, ast.Attribute) and flow.of_kind(node.func.value, unit, "model"))
+                program.models(node.func, unit)
+                or (isinstance(node.func, ast.Attribute) and program.models(node.func.value, unit))
             ):
                 return True
     return False
 
 
-def _results(loop: ast.For, one: Pass, flow: Flow, loops: Loops) -> tuple[list[str], list[str]]:
+def _results(loop: ast.For, one: Pass, program: Program, loops: Loops) -> tuple[list[str], list[str]]:
     """The names that the loop adds up, and the lists that it appends to.
 
     Raises:
@@ -87,7 +90,7 @@ def _results(loop: ast.For, one: Pass, flow: Flow, loops: Loops) -> tuple[list[s
     for node in ast.walk(loop):
         if isinstance(node, (ast.Break, ast.Return, ast.Yield, ast.YieldFrom)):
             raise NotShared("the loop may end before its last batch")
-        if isinstance(node, ast.Call) and flow.of_kind(node.func, unit, "model"):
+        if isinstance(node, ast.Call) and program.models(node.func, unit):
             if not loops.without_gradient(node, unit):
                 raise NotShared("it is not under torch.no_grad()")
     sums: dict[str, None] = {}
@@ -97,7 +100,9 @@ def _results(loop: ast.For, one: Pass, flow: Flow, loops: Loops) -> tuple[list[s
         if isinstance(statement, ast.AugAssign):
             target = statement.target.value if isinstance(statement.target, ast.Subscript) else statement.target
             if not isinstance(target, ast.Name) or not isinstance(statement.op, ast.Add):
-                raise NotShared(f"{unit.source.code(statement.target)} is not added up in a way that can be followed")
+                raise NotShared(
+                    f"{unit.source.code(statement.target)} is not accumulated in a way that can be analyzed"
+                )
             if target.id not in own:
                 sums[target.id] = None
         elif isinstance(statement, ast.Assign):
@@ -106,20 +111,27 @@ def _results(loop: ast.For, one: Pass, flow: Flow, loops: Loops) -> tuple[list[s
             name = _appended(statement, loop, own, unit.source.code(statement.value.func))
             if name is not None:
                 if name in lists:
-                    raise NotShared(f"{name} gets more than one item for each batch")
+                    raise NotShared(f"{name} gets more than one item per batch")
                 lists[name] = None
         elif isinstance(statement, (ast.For, ast.AnnAssign)):
             own |= {node.id for node in ast.walk(statement.target) if isinstance(node, ast.Name)}
         elif isinstance(statement, (ast.While, ast.Delete, ast.Global, ast.Nonlocal, ast.Try)):
-            raise NotShared("what the loop does cannot be followed")
+            raise NotShared("the loop cannot be analyzed")
     if not sums and not lists:
-        raise NotShared("nothing is added up that could be put together again")
+        raise NotShared("nothing is accumulated that could be combined again")
     _check_index(loop, one)
     for name in (*sums, *lists):
         _check_beginning(name, loop, one, is_list=name in lists, parts=_has_parts(name, loop))
         _check_reads(name, loop)
     _check_carried(loop, own - set(sums) - set(lists), one)
     return list(sums), list(lists)
+
+
+def _check_gradients(one: Pass, gradients: Gradients, names: set[str]) -> None:
+    """What is put together from all processes has no gradients any more."""
+    for node in ast.walk(one.node):
+        if isinstance(node, ast.Name) and node.id in names and gradients.reach(node, one.unit):
+            raise NotShared(f"{node.id} is what backward() is called of")
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -151,11 +163,11 @@ def _appended(statement: ast.Expr, loop: ast.For, own: set[str], text: str) -> s
     if word not in _TALKING or (isinstance(base, ast.Name) and base.id in own and word == "append"):
         if isinstance(base, ast.Name) and base.id in own:
             return None
-        raise NotShared(f"what {text}() keeps cannot be put together again")
+        raise NotShared(f"what {text}() keeps cannot be combined again")
     if word != "append":
         return None
     if not isinstance(base, ast.Name) or statement not in loop.body:
-        raise NotShared(f"{text}() is not called once for each batch")
+        raise NotShared(f"{text}() is not called once per batch")
     return base.id
 
 
@@ -178,7 +190,7 @@ def _check_beginning(name: str, loop: ast.For, one: Pass, *, is_list: bool, part
     ]
     before = [item for item in stores if item.lineno < loop.lineno and not inside(item, loop)]
     if len(before) != 1 or not isinstance(before[0], (ast.Assign, ast.AnnAssign)):
-        raise NotShared(f"{name} does not begin anew right before the loop")
+        raise NotShared(f"{name} is not reset right before the loop")
     value = _value_of(name, before[0])
     if is_list:
         good = isinstance(value, ast.List) and not value.elts
@@ -189,11 +201,11 @@ def _check_beginning(name: str, loop: ast.For, one: Pass, *, is_list: bool, part
     else:
         good = isinstance(value, ast.Constant) and value.value == 0 and not parts
     if not good:
-        raise NotShared(f"{name} does not begin with {'an empty list' if is_list else 'zero'}")
+        raise NotShared(f"{name} does not start as {'an empty list' if is_list else 'zero'}")
     for up in unit.ancestors(loop):
         if isinstance(up, LOOPS):
             if not inside(before[0], up):
-                raise NotShared(f"{name} goes on from one run of the loop to the next")
+                raise NotShared(f"{name} carries over from one run of the loop to the next")
             break
         if up is one.frame:
             break
@@ -217,7 +229,7 @@ def _check_reads(name: str, loop: ast.For) -> None:
         if isinstance(statement, (ast.If, ast.For, ast.With)):
             tests = [getattr(statement, "test", None), getattr(statement, "iter", None)]
             if any(test is not None and _reads(test, name) for test in tests):
-                raise NotShared(f"{name} decides something inside the loop")
+                raise NotShared(f"{name} affects control flow inside the loop")
             continue
         if isinstance(statement, ast.AugAssign):
             if _reads(statement.value, name):
@@ -236,7 +248,7 @@ def _enumerate(one: Pass) -> ast.Call | None:
     """The call of ``enumerate`` right around the loader; its numbers stay those of one process alone."""
     for node in ast.walk(one.node.iter) if isinstance(one.node, ast.For) else ():
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "enumerate" and node.args:
-            return node if node.args[0] is one.data else None
+            return node if one.data is not None and node.args[0] is one.data.node else None
     return None
 
 
@@ -248,7 +260,7 @@ def _check_index(loop: ast.For, one: Pass) -> None:
         return
     number = loop.target.elts[0]
     if isinstance(number, ast.Name) and any(_reads(statement, number.id) for statement in loop.body):
-        raise NotShared(f"the number of the batch, {number.id}, would be another one")
+        raise NotShared(f"the batch number, {number.id}, would differ")
 
 
 def _check_carried(loop: ast.For, names: set[str], one: Pass) -> None:
@@ -259,7 +271,7 @@ def _check_carried(loop: ast.For, names: set[str], one: Pass) -> None:
         places = [node for node in ast.walk(loop) if isinstance(node, ast.Name) and node.id == name]
         statements = [(one.unit.statement(node).lineno, isinstance(node.ctx, ast.Store)) for node in places]
         if min(statements)[1] is False:
-            raise NotShared(f"{name} goes from one batch to the next")
+            raise NotShared(f"{name} carries over from one batch to the next")
     for node in ast.walk(one.frame):
         if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load) and node.lineno > end:
             first = min(
@@ -274,4 +286,4 @@ def _check_carried(loop: ast.For, names: set[str], one: Pass) -> None:
                 default=node.lineno + 1,
             )
             if first >= node.lineno:
-                raise NotShared(f"{node.id} of the last batch is used after the loop")
+                raise NotShared(f"{node.id} from the last batch is used after the loop")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.analysis.values import Kind
 from npuify.distribute.edits import Unprovable
 from npuify.distribute.loops import inside
 
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from npuify.distribute.edits import Draft, Editor
-    from npuify.distribute.flow import Flow
-    from npuify.distribute.program import Unit
+    from npuify.distribute.program import Program, Unit
 
 _WRITERS = frozenset(
     "torch.save numpy.save numpy.savez numpy.savez_compressed numpy.savetxt torchvision.utils.save_image json.dump "
@@ -28,7 +28,7 @@ _IS_MAIN = "if npu_distributed.is_main():"
 
 
 def only_once(
-    flow: Flow, draft: Draft, *, unless: Callable[[ast.AST, Unit], bool] | None = None, waits: bool = True
+    program: Program, draft: Draft, *, unless: Callable[[ast.AST, Unit], bool] | None = None, waits: bool = True
 ) -> None:
     """Let rank 0 alone do what must be done once.
 
@@ -37,46 +37,46 @@ def only_once(
         waits: processes may wait for each other; else downloads are left alone.
     """
     if waits:
-        _downloading_functions(flow, draft)
-    for unit in flow.program.units:
+        _downloading_functions(program, draft)
+    for unit in program.units:
         for node in unit.nodes:
             if isinstance(node, ast.With) and not (unless is not None and unless(node, unit)):
-                _opened_by_with(node, unit, flow, draft)
+                _opened_by_with(node, unit, program, draft)
         for node in unit.nodes:
             if isinstance(node, ast.Call) and not (unless is not None and unless(node, unit)):
                 try:
-                    _once(node, unit, flow, draft, waits=waits)
+                    _once(node, unit, program, draft, waits=waits)
                 except Unprovable as problem:
-                    message = f"{unit.source.code(node.func)} is done by every process"
-                    draft.left("NPU356", unit, node, message, f"put it under {_IS_MAIN} ({problem.message})")
+                    message = f"{unit.source.code(node.func)} is run by every process"
+                    draft.left("NPU356", unit, node, message, f"run it under {_IS_MAIN} ({problem.message})")
 
 
-def _once(node: ast.Call, unit: Unit, flow: Flow, draft: Draft, *, waits: bool) -> None:
+def _once(node: ast.Call, unit: Unit, program: Program, draft: Draft, *, waits: bool) -> None:
     editor, name = draft.editor(unit), unit.qualname(node.func)
     attribute = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     last = name.rpartition(".")[2]
-    if name in _WRITERS or (attribute in _WRITING and not flow.callees.get(node)):
-        _whole_model(node, name, unit, flow, draft)
-        _guard(node, unit, flow, draft)
+    if name in _WRITERS or (attribute in _WRITING and not program.callees(node, unit)):
+        _whole_model(node, name, unit, program, draft)
+        _guard(node, unit, program, draft)
     elif last == "SummaryWriter" or name in ("tensorboardX.SummaryWriter",):
-        message = "rank 0 alone writes for TensorBoard"
+        message = "only rank 0 writes for TensorBoard"
         tail = " if npu_distributed.is_main() else npu_distributed.Silent())"
         draft.done("NPU356", unit, node, message, editor.around(node, "(", tail))
     elif name == "wandb.init" and not any(keyword.arg in ("mode", None) for keyword in node.keywords):
         text = 'mode=None if npu_distributed.is_main() else "disabled"'
-        draft.done("NPU356", unit, node, "rank 0 alone reports to W&B", [editor.argument(node, text)])
+        draft.done("NPU356", unit, node, "only rank 0 reports to W&B", [editor.argument(node, text)])
     elif name.partition(".")[0] == "tqdm" and last in ("tqdm", "trange"):
         if not any(keyword.arg in ("disable", None) for keyword in node.keywords):
             text = "disable=not npu_distributed.is_main()"
-            draft.done("NPU356", unit, node, "rank 0 alone shows a progress bar", [editor.argument(node, text)])
+            draft.done("NPU356", unit, node, "only rank 0 shows a progress bar", [editor.argument(node, text)])
     elif name in ("os.makedirs", "os.mkdir") or (attribute == "mkdir" and name != "os.mkdir" and not name):
         _folder(node, name, unit, draft)
     elif name in ("open", "io.open", "builtins.open") or (isinstance(node.func, ast.Name) and node.func.id == "open"):
         _opened(node, unit, draft)
     elif name in ("logging.FileHandler", "logging.handlers.RotatingFileHandler") and node.args:
-        message = "rank 0 alone writes the log file"
+        message = "only rank 0 writes the log file"
         draft.done("NPU356", unit, node, message, editor.around(node.args[0], "npu_distributed.only_main("))
-    elif waits and _downloads(node, name) and not flow.callees.get(node):
+    elif waits and _downloads(node, name) and not program.callees(node, unit):
         _first_alone(node, unit, draft)
 
 
@@ -89,62 +89,62 @@ _FETCHING = (
 )
 
 
-def _downloading_functions(flow: Flow, draft: Draft) -> None:
+def _downloading_functions(program: Program, draft: Draft) -> None:
     """A function that fetches files by itself is called by one process first; inside it nothing is edited."""
-    for unit in flow.program.units:
+    for unit in program.units:
         for node in unit.nodes:
             if not isinstance(node, ast.Call) or not unit.qualname(node.func).endswith(_FETCHING):
                 continue
-            function = unit.frame(node)
+            function = unit.function_around(node)
             if isinstance(function, ast.Module) or unit.class_around(function) is not None:
                 continue
-            calls = flow.callers.get(function, set())
+            calls = program.callers(function)
             if calls:
                 draft.editor(unit).guarded += [item for item in ast.walk(function) if isinstance(item, ast.stmt)]
-            for call in sorted(calls, key=lambda one: one.lineno):
-                _first_alone(call, flow.call_unit[call], draft)
+            for call, where in calls:
+                _first_alone(call, where, draft)
 
 
-def _whole_model(node: ast.Call, name: str, unit: Unit, flow: Flow, draft: Draft) -> None:
+def _whole_model(node: ast.Call, name: str, unit: Unit, program: Program, draft: Draft) -> None:
     """A model that is saved or exported whole goes without its wrapper."""
     if name in ("torch.save", "torch.onnx.export") and node.args:
         first = node.args[0]
-        if isinstance(first, (ast.Name, ast.Attribute)) and flow.of_kind(first, unit, "model"):
+        if isinstance(first, (ast.Name, ast.Attribute)) and program.models(first, unit):
             edits = draft.editor(unit).around(first, "npu_distributed.unwrap(")
-            draft.done("NPU367", unit, first, "the model itself is saved, not what is wrapped around it", edits)
+            draft.done("NPU367", unit, first, "the model itself is saved, not its wrapper", edits)
 
 
-def _guard(node: ast.Call, unit: Unit, flow: Flow, draft: Draft) -> None:
+def _guard(node: ast.Call, unit: Unit, program: Program, draft: Draft) -> None:
     statement = unit.statement(node)
     editor = draft.editor(unit)
     if any(inside(statement, one) for one in editor.guarded):
         return
     holder = unit.class_around(node)
-    if holder is not None and flow.kind_of_class(holder, unit) in ("dataset", "iterable"):
+    if holder is not None and program.kind_of_class(holder, unit) in (Kind.DATASET, Kind.ITERABLE_DATASET):
         raise Unprovable(
-            node, "a data set writes it; the others must wait until it is there: npu_distributed.main_first()"
+            node, "a data set writes it; the others must wait until it exists: npu_distributed.main_first()"
         )
     if not isinstance(statement, ast.Expr) or statement.value is not node:
         raise Unprovable(node, "its value is used")
-    if any(inside(one, statement) for one in draft.together) or _needs_all(statement, unit, flow, draft):
-        raise Unprovable(node, "compute what it writes before, in all processes, into a variable")
-    draft.done("NPU356", unit, node, "rank 0 alone writes it", editor.under(statement, statement, _IS_MAIN))
+    if any(inside(one, statement) for one in draft.together) or _needs_all(statement, unit, program, draft):
+        raise Unprovable(node, "compute its input beforehand, in all processes, into a variable")
+    draft.done("NPU356", unit, node, "only rank 0 writes it", editor.under(statement, statement, _IS_MAIN))
     editor.guarded.append(statement)
 
 
-def _needs_all(statement: ast.stmt, unit: Unit, flow: Flow, draft: Draft) -> bool:
+def _needs_all(statement: ast.stmt, unit: Unit, program: Program, draft: Draft) -> bool:
     """Whether a statement runs a model, or functions that all processes have to come by: never on rank 0 alone."""
-    reached = flow.reached([statement])
-    if reached & draft.meeting:
+    reached = program.reached((statement, unit))
+    if not draft.meeting.isdisjoint(reached):
         return True
-    for region, where in ((statement, unit), *((function, flow.unit_with(function)) for function in reached)):
+    for region, where in ((statement, unit), *reached.items()):
         for node in ast.walk(region):
             if not isinstance(node, ast.Call):
                 continue
-            if flow.of_kind(node.func, where, "model"):
+            if program.models(node.func, where):
                 return True
             if isinstance(node.func, ast.Attribute) and node.func.attr in ("eval", "train"):
-                if flow.of_kind(node.func.value, where, "model"):
+                if program.models(node.func.value, where):
                     return True
     return False
 
@@ -155,7 +155,7 @@ def _is_written(node: ast.Call) -> bool:
     return isinstance(mode, ast.Constant) and isinstance(mode.value, str) and any(one in mode.value for one in _MODES)
 
 
-def _opened_by_with(node: ast.With, unit: Unit, flow: Flow, draft: Draft) -> None:
+def _opened_by_with(node: ast.With, unit: Unit, program: Program, draft: Draft) -> None:
     """``with open(…, "w")`` whose block does nothing but write is done by rank 0 alone."""
     calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
     opens = [one for one in calls if getattr(one.func, "id", "") == "open" and _is_written(one)]
@@ -164,12 +164,12 @@ def _opened_by_with(node: ast.With, unit: Unit, flow: Flow, draft: Draft) -> Non
         return
     if any(inside(node, one) for one in editor.guarded):
         return
-    if any(inside(one, node) for one in draft.together) or _needs_all(node, unit, flow, draft):
+    if any(inside(one, node) for one in draft.together) or _needs_all(node, unit, program, draft):
         # All processes come by here, and all but rank 0 write into nothing: see _opened.
         editor.guarded += node.body
         return
     try:
-        draft.done("NPU356", unit, node, "rank 0 alone writes it", editor.under(node, node, _IS_MAIN))
+        draft.done("NPU356", unit, node, "only rank 0 writes it", editor.under(node, node, _IS_MAIN))
         editor.guarded.append(node)
     except Unprovable:
         return
@@ -180,7 +180,7 @@ def _opened(node: ast.Call, unit: Unit, draft: Draft) -> None:
     if not node.args or not _is_written(node) or any(inside(node, one) for one in editor.guarded):
         return
     edits = editor.around(node.args[0], "npu_distributed.only_main(")
-    draft.done("NPU356", unit, node, "rank 0 alone writes this file", edits)
+    draft.done("NPU356", unit, node, "only rank 0 writes this file", edits)
 
 
 def _folder(node: ast.Call, name: str, unit: Unit, draft: Draft) -> None:
@@ -199,7 +199,7 @@ def _folder(node: ast.Call, name: str, unit: Unit, draft: Draft) -> None:
     edits = [editor.argument(node, "exist_ok=True")]
     if name == "os.mkdir":
         edits.append(editor.replace(node.func, "os.makedirs"))
-    draft.done("NPU356", unit, node, "another process may have made the folder a moment ago", edits)
+    draft.done("NPU356", unit, node, "another process may have just created the folder", edits)
 
 
 def _downloads(node: ast.Call, name: str) -> bool:
@@ -222,9 +222,9 @@ def _first_alone(node: ast.Call, unit: Unit, draft: Draft) -> None:
     statement, editor = unit.statement(node), draft.editor(unit)
     if any(inside(statement, one) for one in editor.guarded):
         return
-    message = "one process of the machine downloads, the others wait for it"
+    message = "one process per machine downloads, the others wait for it"
     if not isinstance(statement, (ast.Assign, ast.Expr, ast.AnnAssign, ast.Return)):
-        text = "put the download under `with npu_distributed.main_first():`"
+        text = "run the download under `with npu_distributed.main_first():`"
         draft.left("NPU357", unit, node, "every process downloads", text)
         return
     try:
@@ -232,29 +232,29 @@ def _first_alone(node: ast.Call, unit: Unit, draft: Draft) -> None:
         draft.done("NPU357", unit, node, message, edits)
         editor.guarded.append(statement)
     except Unprovable as problem:
-        text = f"put the download under `with npu_distributed.main_first():` ({problem.message})"
+        text = f"run the download under `with npu_distributed.main_first():` ({problem.message})"
         draft.left("NPU357", unit, node, "every process downloads", text)
 
 
-def load_to_own_card(flow: Flow, draft: Draft) -> None:
+def load_to_own_card(program: Program, draft: Draft) -> None:
     """Checkpoints are loaded to the process's own device, and after rank 0 has written them."""
     saved = {
         text
-        for unit in flow.program.units
+        for unit in program.units
         for node in unit.nodes
         if isinstance(node, ast.Call) and unit.qualname(node.func) == "torch.save" and len(node.args) > 1
         for text in _paths(node.args[1], unit)
     }
-    for unit in flow.program.units:
+    for unit in program.units:
         editor = draft.editor(unit)
         for node in unit.nodes:
             if not isinstance(node, ast.Call) or unit.qualname(node.func) != "torch.load" or not node.args:
                 continue
             placed = any(keyword.arg in ("map_location", None) for keyword in node.keywords) or len(node.args) > 1
             own = bool(saved & set(_paths(node.args[0], unit)))
-            if not placed and (own or _is_checkpoint(node, unit, flow, 2)):
+            if not placed and (own or _is_checkpoint(node, unit, program, 2)):
                 text = "map_location=npu_distributed.device()"
-                message = "a checkpoint comes back to the card that wrote it, unless it is told where to go"
+                message = "without map_location, a checkpoint is loaded to the card that saved it"
                 try:
                     draft.done("NPU365", unit, node, message, [editor.argument(node, text)])
                 except Unprovable as problem:
@@ -266,32 +266,32 @@ def load_to_own_card(flow: Flow, draft: Draft) -> None:
                     around = statement
                 try:
                     edit = editor.directly_before(around, "npu_distributed.barrier()")
-                    draft.done("NPU365", unit, node, "the file is read when rank 0 has written it", [edit])
+                    draft.done("NPU365", unit, node, "the file is read after rank 0 has written it", [edit])
                 except Unprovable as problem:
                     draft.left("NPU365", unit, node, "rank 0 may still be writing the file", problem.message)
 
 
-def _is_checkpoint(node: ast.Call, unit: Unit, flow: Flow, hops: int) -> bool:
+def _is_checkpoint(node: ast.Call, unit: Unit, program: Program, hops: int) -> bool:
     """Whether what is loaded is a model or its state; what is data stays on the CPU, as it was saved."""
     if any(_takes_state(up) for up in unit.ancestors(node) if isinstance(up, ast.Call)):
         return True
-    statement, frame = unit.statement(node), unit.frame(node)
+    statement, frame = unit.statement(node), unit.function_around(node)
     if isinstance(statement, ast.Assign):
         for target in statement.targets:
-            if flow.of_kind(target, unit, "model"):
+            if program.models(target, unit):
                 return True
             names = {item.id for item in ast.walk(target) if isinstance(item, ast.Name)}
             for item in ast.walk(frame):
                 if isinstance(item, ast.Call) and _takes_state(item) and _mentions(item.args, names):
                     return True
                 if isinstance(item, ast.Return) and item.value is not None and _mentions([item.value], names):
-                    if hops and _checkpoint_of_callers(frame, flow, hops):
+                    if hops and _checkpoint_of_callers(frame, program, hops):
                         return True
-    return isinstance(statement, ast.Return) and hops > 0 and _checkpoint_of_callers(frame, flow, hops)
+    return isinstance(statement, ast.Return) and hops > 0 and _checkpoint_of_callers(frame, program, hops)
 
 
-def _checkpoint_of_callers(frame: ast.AST, flow: Flow, hops: int) -> bool:
-    return any(_is_checkpoint(call, flow.call_unit[call], flow, hops - 1) for call in flow.callers.get(frame, ()))
+def _checkpoint_of_callers(frame: ast.AST, program: Program, hops: int) -> bool:
+    return any(_is_checkpoint(call, where, program, hops - 1) for call, where in program.callers(frame))
 
 
 def _takes_state(call: ast.Call) -> bool:

@@ -10,7 +10,6 @@ from npuify.model import Severity
 
 if TYPE_CHECKING:
     from npuify.distribute.edits import Draft
-    from npuify.distribute.flow import Flow
     from npuify.distribute.loops import Loops
     from npuify.distribute.program import Program, Unit
 
@@ -44,11 +43,11 @@ _TRAINERS = {
     "lightning.pytorch.Trainer": 'Trainer(accelerator="npu", devices=8, strategy="ddp")',
     "lightning.fabric.Fabric": "Fabric(devices=8), then fabric.setup() and fabric.setup_dataloaders()",
     "lightning.Fabric": "Fabric(devices=8), then fabric.setup() and fabric.setup_dataloaders()",
-    "transformers.Trainer": "start it with `torchrun --nproc_per_node 8`: the Trainer does the rest by itself",
-    "transformers.Seq2SeqTrainer": "start it with `torchrun --nproc_per_node 8`: the Trainer does the rest by itself",
+    "transformers.Trainer": "start it with `torchrun --nproc_per_node 8`: the Trainer does the rest",
+    "transformers.Seq2SeqTrainer": "start it with `torchrun --nproc_per_node 8`: the Trainer does the rest",
     "pytorch_lightning.cli.LightningCLI": "start it with --trainer.accelerator npu --trainer.devices 8",
     "lightning.pytorch.cli.LightningCLI": "start it with --trainer.accelerator npu --trainer.devices 8",
-    "trl.SFTTrainer": "start it with `torchrun --nproc_per_node 8`: the Trainer does the rest by itself",
+    "trl.SFTTrainer": "start it with `torchrun --nproc_per_node 8`: the Trainer does the rest",
     "accelerate.Accelerator": "start it with `accelerate launch --num_processes 8`: the Accelerator does the rest",
     "mmengine.runner.Runner": 'give the Runner launcher="pytorch", and start it with torchrun',
     "mmengine.runner.Runner.from_cfg": 'set cfg.launcher = "pytorch", and start it with torchrun',
@@ -69,19 +68,19 @@ def refuse_at_sight(program: Program, draft: Draft) -> bool:
     return bool(draft.findings)
 
 
-def refuse(program: Program, flow: Flow, loops: Loops, draft: Draft) -> bool:
+def refuse(program: Program, loops: Loops, draft: Draft) -> bool:
     """Say what else speaks against a conversion; False where nothing does."""
     for unit in program.units:
         for node in unit.nodes:
-            _refuse_shared_model(node, unit, flow, draft)
+            _refuse_shared_model(node, unit, program, draft)
     _refuse_steps_of_environments(loops, draft)
     if not draft.findings and not loops.backwards:
         draft.left(
             "NPU395",
             program.entry,
             program.entry.source.tree,
-            "no training is found: neither this file nor one of the project that it imports calls backward()",
-            "name the file that is started to train with --entry",
+            "no training was found: neither this file nor a project file that it imports calls backward()",
+            "specify the training entry point with --entry",
         )
     return bool(draft.findings)
 
@@ -95,11 +94,11 @@ def _refuse_node(node: ast.AST, unit: Unit, draft: Draft) -> None:
                 "NPU392",
                 unit,
                 node,
-                "the program was converted by npuify already",
+                "the program was already converted by npuify",
                 "convert the original again, with other options",
             )
         elif any(one.split(".")[0] == "horovod" for one in (*names, module)):
-            advice = "Horovod has no support for NPUs: take its calls out, and convert the single-card program"
+            advice = "Horovod does not support NPUs: remove its calls, and convert the single-card program"
             draft.left("NPU392", unit, node, "the program is distributed by Horovod", advice)
         return
     if isinstance(node, (ast.For, ast.While)):
@@ -110,7 +109,7 @@ def _refuse_node(node: ast.AST, unit: Unit, draft: Draft) -> None:
             "NPU380",
             unit,
             node,
-            f"{trainer} runs on many cards by itself, and is not rewritten",
+            f"{trainer} itself runs on many cards, and is not rewritten",
             _TRAINERS[trainer],
             Severity.WARNING,
         )
@@ -121,9 +120,9 @@ def _refuse_node(node: ast.AST, unit: Unit, draft: Draft) -> None:
                     "NPU391",
                     unit,
                     call,
-                    f"{node.name} exchanges tensors between processes in its own forward or backward: averaging "
-                    "gradients besides would count some of them several times",
-                    "decide which gradients are averaged already, and leave their parameters out of "
+                    f"{node.name} exchanges tensors between processes in its own forward or backward: also averaging "
+                    "gradients would count some of them several times",
+                    "decide which gradients are already averaged, and exclude their parameters from "
                     "DistributedDataParallel",
                 )
                 return
@@ -137,7 +136,7 @@ def _refuse_node(node: ast.AST, unit: Unit, draft: Draft) -> None:
             "NPU392",
             unit,
             node,
-            f"the program is distributed already: it calls {name.rpartition('.')[2]}()",
+            f"the program is already distributed: it calls {name.rpartition('.')[2]}()",
             "migrate it with `npuify migrate`, and start it with `npuify launch`; `npuify distribute --complete` adds "
             "what it lacks",
         )
@@ -146,7 +145,7 @@ def _refuse_node(node: ast.AST, unit: Unit, draft: Draft) -> None:
             "NPU392",
             unit,
             node,
-            f"the program is distributed already: it calls {name}()",
+            f"the program is already distributed: it calls {name}()",
             "migrate it with `npuify migrate`, and start it with `npuify launch`",
         )
     elif name in _PROCESSES or (name.endswith(".Process") and "multiprocessing" in name):
@@ -154,8 +153,8 @@ def _refuse_node(node: ast.AST, unit: Unit, draft: Draft) -> None:
             "NPU393",
             unit,
             node,
-            f"the program starts processes by itself, with {name.rpartition('.')[2]}",
-            "let torchrun start the processes: call the function that trains once, and convert again (--complete adds "
+            f"the program starts processes itself, with {name.rpartition('.')[2]}",
+            "let torchrun start the processes: call the training function once, and convert again (--complete adds "
             "what a program that joins a process group lacks)",
         )
     elif name in _TRAINERS:
@@ -163,7 +162,7 @@ def _refuse_node(node: ast.AST, unit: Unit, draft: Draft) -> None:
             "NPU380",
             unit,
             node,
-            f"{name} runs on many cards by itself, and is not rewritten",
+            f"{name} itself runs on many cards, and is not rewritten",
             _TRAINERS[name],
             Severity.WARNING,
         )
@@ -172,21 +171,21 @@ def _refuse_node(node: ast.AST, unit: Unit, draft: Draft) -> None:
             "NPU394",
             unit,
             node,
-            "device_map spreads one model over several cards",
-            "load the model without device_map; each process then has it whole",
+            "device_map splits one model across several cards",
+            "load the model without device_map; each process then has the whole model",
         )
 
 
-def _refuse_shared_model(node: ast.AST, unit: Unit, flow: Flow, draft: Draft) -> None:
+def _refuse_shared_model(node: ast.AST, unit: Unit, program: Program, draft: Draft) -> None:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "share_memory":
         return
-    if flow.of_kind(node.func.value, unit, "model"):
+    if program.models(node.func.value, unit):
         draft.left(
             "NPU393",
             unit,
             node,
-            "processes of the program share one model in memory, which cards cannot",
-            "take the program's single-process form",
+            "the program's processes share one model in memory, which cards cannot",
+            "use the program's single-process version",
         )
 
 
@@ -202,9 +201,9 @@ def _refuse_process_for_each_card(loop: ast.For | ast.While, unit: Unit, draft: 
                 "NPU393",
                 unit,
                 node,
-                "the program starts a process for each card by itself, and shows it that card alone",
-                "take the loop out and call the function that trains; torchrun then starts a process for each card, "
-                "and convert again",
+                "the program starts a process for each card itself, and only shows it that card",
+                "remove the loop and call the training function, then convert again; torchrun starts a process for "
+                "each card",
             )
 
 
@@ -234,7 +233,7 @@ def _refuse_several_cards(program: Program, draft: Draft) -> None:
             unit,
             node,
             f"one process uses several cards ({', '.join(sorted(seen))})",
-            "bring the whole model onto one card, or use pipeline parallelism made for that",
+            "put the whole model on one card, or use pipeline parallelism",
         )
 
 
@@ -249,9 +248,8 @@ def _refuse_environments(program: Program, draft: Draft) -> None:
                     "NPU390",
                     unit,
                     node,
-                    "it learns from an environment that it acts on: how that is spread over cards is a question of "
-                    "the algorithm",
-                    "let each process have environments of its own, with other seeds, and average gradients where the "
+                    "it uses reinforcement learning: how that is distributed over cards depends on the algorithm",
+                    "give each process its own environments, with different seeds, and average gradients if the "
                     "algorithm allows it",
                 )
                 return
@@ -270,7 +268,7 @@ def _refuse_steps_of_environments(loops: Loops, draft: Draft) -> None:
                         "NPU390",
                         one.unit,
                         node,
-                        "it learns from an environment that it acts on",
-                        "let each process have environments of its own, with other seeds",
+                        "it uses reinforcement learning",
+                        "give each process its own environments, with different seeds",
                     )
                     return

@@ -5,21 +5,23 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.analysis.values import Kind
+
 if TYPE_CHECKING:
     from npuify.distribute.edits import Draft
-    from npuify.distribute.flow import Flow
+    from npuify.distribute.program import Program
 
 _OWN_RATE = {"OneCycleLR": (1, "max_lr"), "CyclicLR": (2, "max_lr")}
 
 
-def scale_learning_rate(flow: Flow, draft: Draft, rule: str) -> None:
+def scale_learning_rate(program: Program, draft: Draft, rule: str) -> None:
     """Multiply the learning rate of each optimizer by the number of processes (``linear``) or its root (``sqrt``)."""
-    for unit in flow.program.units:
+    for unit in program.units:
         for node in unit.nodes:
             if not isinstance(node, ast.Call):
                 continue
             last = unit.qualname(node.func).rpartition(".")[2]
-            if any(thing.node is node for thing in flow.of_kind(node, unit, "optimizer")):
+            if program.makes(node, unit, Kind.OPTIMIZER):
                 place, word = 1, "lr"
             elif last in _OWN_RATE and "lr_scheduler" in unit.qualname(node.func):
                 place, word = _OWN_RATE[last]
@@ -33,8 +35,8 @@ def scale_learning_rate(flow: Flow, draft: Draft, rule: str) -> None:
                     "NPU361",
                     unit,
                     node,
-                    "the learning rate is not given here, so it is not scaled",
-                    f'give it: {word}=npu_distributed.scaled_lr(…, "{rule}")',
+                    "the learning rate is not specified here, so it is not scaled",
+                    f'specify it: {word}=npu_distributed.scaled_lr(…, "{rule}")',
                 )
                 continue
             edits = draft.editor(unit).around(given, "npu_distributed.scaled_lr(", f', "{rule}")')

@@ -10,8 +10,7 @@ from npuify.distribute.edits import Unprovable
 
 if TYPE_CHECKING:
     from npuify.distribute.edits import Draft
-    from npuify.distribute.flow import Flow
-    from npuify.distribute.program import Unit
+    from npuify.distribute.program import Program, Unit
 
 _NUMBERED: Final = re.compile(r"(npu|cuda):\d+")
 _SET_DEVICE = frozenset(("torch.npu.set_device", "torch.cuda.set_device", "torch_npu.npu.set_device"))
@@ -26,7 +25,7 @@ def set_up(entry: Unit, draft: Draft, *, by_hand: bool) -> None:
         by_hand: the program makes batches itself: all processes have to draw the same, until each takes its part.
     """
     editor = draft.editor(entry)
-    message = "each process takes its card and joins the others before anything touches a device"
+    message = "each process selects its card and joins the others before using a device"
     guard = main_guard(entry)
     text = f"npu_distributed.setup({'same_random_numbers=True' if by_hand else ''})"
     try:
@@ -36,7 +35,7 @@ def set_up(entry: Unit, draft: Draft, *, by_hand: bool) -> None:
         elif guard is not None:
             edit = editor.first_in(guard.body, text)
         else:
-            raise Unprovable(entry.source.tree, f"call {text} first in the program")
+            raise Unprovable(entry.source.tree, f"call {text} at the start of the program")
         draft.done("NPU350", entry, work or guard or entry.source.tree, message, [edit])
     except Unprovable as problem:
         draft.left("NPU350", entry, problem.node, "the process does not join the group", problem.message)
@@ -78,7 +77,7 @@ def put_import(unit: Unit, draft: Draft, line: str) -> None:
         elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)) or (last is not None and not _quiet(statement)):
             break
     editor = draft.editor(unit)
-    message = "npu_distributed.py, which is written beside the entry point, holds what many cards need"
+    message = "npu_distributed.py, written next to the entry point, contains the multi-card functions"
     node = last or unit.source.tree
     if last is not None:
         draft.done("NPU350", unit, node, message, [editor.after(last, line)])
@@ -93,9 +92,9 @@ def _quiet(statement: ast.stmt) -> bool:
     )
 
 
-def free_devices(flow: Flow, draft: Draft) -> None:
+def free_devices(program: Program, draft: Draft) -> None:
     """Let every process use its own card where the program says which one by number, and see all cards."""
-    for unit in flow.program.units:
+    for unit in program.units:
         editor = draft.editor(unit)
         for node in unit.nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and _NUMBERED.fullmatch(node.value):
@@ -105,7 +104,7 @@ def free_devices(flow: Flow, draft: Draft) -> None:
                 quote = unit.source.code(node)
                 word = node.value.partition(":")[0]
                 if quote[:1] in "\"'" and quote[1:-1] == node.value:
-                    message = f"{node.value} is one card; {word} is the card of the process"
+                    message = f"{node.value} is one card; {word} is the process's card"
                     draft.done("NPU362", unit, node, message, [editor.replace(node, f"{quote[0]}{word}{quote[0]}")])
             elif isinstance(node, ast.Call):
                 _free_call(node, unit, draft)
@@ -115,7 +114,7 @@ def free_devices(flow: Flow, draft: Draft) -> None:
 
 def _free_call(node: ast.Call, unit: Unit, draft: Draft) -> None:
     editor, name = draft.editor(unit), unit.qualname(node.func)
-    message = "the number of the card is that of the process"
+    message = "the card number is the process's"
     first = node.args[0] if node.args else None
     if name in _SET_DEVICE and len(node.args) == 1 and first is not None:
         draft.done("NPU362", unit, node, message, editor.around(first, "npu_distributed.card("))
@@ -146,7 +145,7 @@ def _show_cards(node: ast.Expr | ast.Assign, unit: Unit, draft: Draft) -> None:
     if not hides:
         return
     editor = draft.editor(unit)
-    message = "cards are hidden; under torchrun every process has to see its own"
+    message = "cards are hidden; under torchrun every process must see its own"
     environ = unit.source.code(node.targets[0].value) if isinstance(node, ast.Assign) else "os.environ"  # type: ignore[attr-defined]
     try:
         draft.done("NPU363", unit, node, message, editor.under(node, node, f'if "LOCAL_RANK" not in {environ}:'))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.analysis.values import Kind
+
 if TYPE_CHECKING:
-    from npuify.distribute.flow import Flow, Thing
-    from npuify.distribute.program import Unit
+    from npuify.analysis.values import Value
+    from npuify.distribute.program import Function, Program, Unit
 
 
 class Reason(NamedTuple):
@@ -18,20 +20,19 @@ class Reason(NamedTuple):
     text: str
 
 
-def unused_parameters(thing: Thing, flow: Flow) -> Reason | None:
+def unused_parameters(model: Value, program: Program) -> Reason | None:
     """Why a model may leave parameters unused in a step; None where nothing speaks for it."""
-    definition = thing.definition
-    if not isinstance(definition, ast.ClassDef):
+    holder = program.class_of(model)
+    if holder is None:
         return None
-    unit = flow.unit_with(definition)
-    forward = flow.method(definition, "forward")
-    initial = flow.method(definition, "__init__")
-    if forward is None or initial is None:
+    definition, unit = holder
+    found, made = program.method(*holder, "forward"), program.method(*holder, "__init__")
+    if found is None or made is None:
         return None
-    layers = _layers(initial, flow)
-    where = flow.unit_with(forward)
+    (forward, where), initial = found, made[0]
+    layers = _layers(*made, program)
     used: set[str] = set()
-    everywhere = [forward, *flow.reached([forward])]
+    everywhere = [forward, *program.reached(found)]
     for function in everywhere:
         for node in ast.walk(function):
             if isinstance(node, ast.Attribute) and node.attr in layers:
@@ -62,15 +63,14 @@ def unused_parameters(thing: Thing, flow: Flow) -> Reason | None:
     return None
 
 
-def _layers(initial: ast.AST, flow: Flow) -> dict[str, ast.AST]:
+def _layers(initial: Function, unit: Unit, program: Program) -> dict[str, ast.AST]:
     """The attributes of ``self`` that are set to layers, with the statement."""
-    unit = flow.unit_with(initial)
     found: dict[str, ast.AST] = {}
     for node in ast.walk(initial):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
             target = node.targets[0]
             if isinstance(target.value, ast.Name) and target.value.id == "self":
-                if flow.of_kind(node.value, unit, "model") and _may_learn(node.value, unit):
+                if program.of_kind(node.value, unit, Kind.MODEL) and _may_learn(node.value, unit):
                     found[target.attr] = node
     return found
 

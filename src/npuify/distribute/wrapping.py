@@ -5,37 +5,39 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.analysis.values import MODELS, Kind
 from npuify.distribute.edits import Unprovable
+from npuify.distribute.sites import sites_of
 from npuify.distribute.unused import unused_parameters
 from npuify.model import Edit, Severity
 
 if TYPE_CHECKING:
     from npuify.distribute.edits import Draft
-    from npuify.distribute.flow import Flow, Function, Thing
     from npuify.distribute.loops import Loops
-    from npuify.distribute.models import Models, Site
-    from npuify.distribute.program import Unit
+    from npuify.distribute.models import Models
+    from npuify.distribute.program import Function, Program, Unit
+    from npuify.distribute.sites import Site
 
 _QUIET = frozenset("parameters named_parameters state_dict load_state_dict train eval zero_grad to".split())
 
 
-def wrap_models(flow: Flow, loops: Loops, models: Models, draft: Draft, *, sync_batchnorm: bool) -> None:
+def wrap_models(program: Program, loops: Loops, models: Models, draft: Draft, *, sync_batchnorm: bool) -> None:
     """Wrap the models that train, after they are made, moved and loaded, before the training begins."""
     try:
-        sites = models.sites()
+        sites = sites_of(models, program)
     except Unprovable as problem:
-        unit = next(one for one in flow.program.units if problem.node in one.nodes)
+        unit = next(one for one in program.units if problem.node in one.nodes)
         _left(unit, problem.node, problem.message, draft)
         return
     if not sites:
         call, unit = loops.backwards[0]
-        _left(unit, call, "which model trains cannot be told; name it with --model", draft)
+        _left(unit, call, "it is unclear which model trains; specify it with --model", draft)
         return
-    options = "find_unused_parameters=True" if _unused(models, flow, draft) else ""
+    options = "find_unused_parameters=True" if _unused(models, program, draft) else ""
     options += (", " if options and sync_batchnorm else "") + ("sync_batchnorm=True" if sync_batchnorm else "")
     for site in sorted(sites, key=lambda one: (one.unit.relative, one.statement.lineno, one.name)):
         _wrap(site, options, draft)
-    _through_wrapper(flow, loops, models, draft)
+    _through_wrapper(program, loops, models, draft)
 
 
 def _left(unit: Unit, node: ast.AST, reason: str, draft: Draft) -> None:
@@ -64,10 +66,10 @@ def _wrap(site: Site, options: str, draft: Draft) -> None:
         draft.left("NPU351", site.unit, problem.node, f"{name} is not wrapped: {problem.message}", text)
 
 
-def _unused(models: Models, flow: Flow, draft: Draft) -> bool:
+def _unused(models: Models, program: Program, draft: Draft) -> bool:
     found = False
-    for thing in sorted(models.things, key=lambda one: getattr(one.node, "lineno", 0)):
-        reason = unused_parameters(thing, flow)
+    for model in sorted(models.values, key=lambda one: one.place.line if one.place is not None else 0):
+        reason = unused_parameters(model, program)
         if reason is not None:
             found = True
             draft.left(
@@ -75,13 +77,13 @@ def _unused(models: Models, flow: Flow, draft: Draft) -> bool:
                 reason.unit,
                 reason.node,
                 f"find_unused_parameters=True: {reason.text}",
-                "without it the next step would fail; with it each step takes a little longer",
+                "without it the next step would fail; with it each step takes slightly longer",
                 Severity.INFO,
             )
     return found
 
 
-def _through_wrapper(flow: Flow, loops: Loops, models: Models, draft: Draft) -> None:
+def _through_wrapper(program: Program, loops: Loops, models: Models, draft: Draft) -> None:
     """Methods of a model that compute, other than ``forward``, are called through the wrapper while training."""
     seen: set[ast.AST] = set()
     for region, unit in loops.training:
@@ -89,12 +91,15 @@ def _through_wrapper(flow: Flow, loops: Loops, models: Models, draft: Draft) -> 
             if node in seen or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
             seen.add(node)
-            holders = [thing for thing in flow.of_kind(node.func.value, unit, "model") if thing.definition is not None]
-            if not holders or node.func.attr in _QUIET or _inside_model(node, unit, flow):
+            holders = [
+                value for value in program.of_kind(node.func.value, unit, Kind.MODEL) if value.definition is not None
+            ]
+            if not holders or node.func.attr in _QUIET or _inside_model(node, unit, program):
                 continue
-            methods = {flow.method(one.definition, node.func.attr) for one in holders}  # type: ignore[arg-type]
-            computing = [one for one in methods if one is not None and _computes(one, holders, flow)]
-            if not computing or loops.without_gradient(node, unit):
+            classes = filter(None, map(program.class_of, holders))
+            methods = {program.method(*one, node.func.attr) for one in classes}
+            computes = any(method is not None and _computes(*method, program) for method in methods)
+            if not computes or loops.without_gradient(node, unit):
                 continue
             source = unit.source
             start, end = source.start(node), source.end(node)
@@ -104,23 +109,22 @@ def _through_wrapper(flow: Flow, loops: Loops, models: Models, draft: Draft) -> 
             base = source.code(node.func.value)
             head = f'npu_distributed.call({base}, "{node.func.attr}"{more}'
             edit = Edit(start, opening, source.segment(start, opening), head)
-            message = f"{node.func.attr}() computes without forward(), and its gradients have to be averaged, too"
+            message = f"{node.func.attr}() computes without forward(), but its gradients must also be averaged"
             draft.done("NPU366", unit, node, message, [edit])
 
 
-def _inside_model(node: ast.AST, unit: Unit, flow: Flow) -> bool:
+def _inside_model(node: ast.AST, unit: Unit, program: Program) -> bool:
     holder = unit.class_around(node)
-    return holder is not None and flow.kind_of_class(holder, unit) in ("model", "loss")
+    return holder is not None and program.kind_of_class(holder, unit) in MODELS
 
 
-def _computes(method: Function, holders: list[Thing], flow: Flow) -> bool:
+def _computes(method: Function, home: Unit, program: Program) -> bool:
     """Whether a method calls layers of its model, with gradients."""
-    for function in (method, *flow.reached([method])):
-        unit = flow.unit_with(function)
+    for function, unit in ((method, home), *program.reached((method, home)).items()):
         for decorator in getattr(function, "decorator_list", ()):
             if unit.qualname(getattr(decorator, "func", decorator)) in ("torch.no_grad", "torch.inference_mode"):
                 return False
         for node in ast.walk(function):
-            if isinstance(node, ast.Call) and flow.of_kind(node.func, unit, "model"):
+            if isinstance(node, ast.Call) and program.of_kind(node.func, unit, Kind.MODEL):
                 return True
     return False

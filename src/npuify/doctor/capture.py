@@ -71,7 +71,7 @@ def read_capture(path: Path) -> Capture:
         raise NpuifyError(
             f"is not a capture of a machine: {error}",
             file=str(path),
-            advice="make one on the machine itself with: npuify doctor --capture FILE",
+            advice="create one on the machine itself with: npuify doctor --capture FILE",
         ) from error
 
 

@@ -111,7 +111,7 @@ def judge(facts: Facts) -> tuple[tuple[Result, ...], tuple[Check, ...]]:
                 Result(
                     check=one.name,
                     status=Status.SKIPPED,
-                    message=f"this check failed itself: {type(error).__name__}: {error}",
+                    message=f"this check itself failed: {type(error).__name__}: {error}",
                     evidence=Evidence.ASSUMED,
                 ),
             )
@@ -126,7 +126,7 @@ def judge(facts: Facts) -> tuple[tuple[Result, ...], tuple[Check, ...]]:
 def _outcomes(names: tuple[str, ...], results: tuple[Result, ...]) -> tuple[Check, ...]:
     titles = {
         "project.requirements": "The project's requirements are met",
-        "project.bfloat16": "The project's number formats suit the chip",
+        "project.bfloat16": "The project's data types suit the chip",
         "project.findings": "The project is ready for the NPU",
     }
     return tuple(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _PLACES: Final = {
     "machine": "On this machine",
     "host": "On the host, outside the container",
-    "shell": "In the shell that starts the program: copy these lines there, a script cannot do it",
+    "shell": "In the shell that starts the program: copy these lines there, since a script cannot do it",
 }
 _CPU_INDEX: Final = re.compile(r"\s--index-url\s+\S+")
 
@@ -29,11 +29,11 @@ def fix_script(report: Report, mirror: str = "") -> str:
         NpuifyError: the mirror is no address of a package index.
     """
     if mirror and not re.fullmatch(r"https?://[\w.~%:/@+-]+", mirror):
-        raise NpuifyError(f"{mirror!r} is not the address of a package index", advice="it begins with https://")
+        raise NpuifyError(f"{mirror!r} is not the URL of a package index", advice="it must begin with https://")
     lines = [
         "#!/bin/sh",
-        f"# What npuify {report.tool} suggests for {_one_line(report.source)}. Read it first; nothing here was run.",
-        "# Lines that begin with '# ' are for a person: they name files or values that npuify cannot know.",
+        f"# What npuify {report.tool} suggests for {_one_line(report.source)}. Read it first; none of it was run.",
+        "# Lines that begin with '# ' need manual changes: they contain files or values that npuify cannot know.",
         "set -eu",
     ]
     todo = [one for one in report.results if one.mend is not None and ORDER[one.status] >= ORDER[Status.WARNING]]

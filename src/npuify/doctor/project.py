@@ -53,8 +53,8 @@ def _requirements(facts: Facts, project: Path) -> list[Result]:
         Result(
             check="project.requirements",
             status=Status.WARNING,
-            message=f"{place} asks for torch{wanted.specifier}, but torch {torch} is installed",
-            advice="migrate the project for the release that is installed; that moves the pin as well",
+            message=f"{place} requires torch{wanted.specifier}, but torch {torch} is installed",
+            advice="migrate the project for the installed release; that also updates the pin",
             mend=Mend((f"npuify migrate {_quoted(str(project))} -o <folder> --torch-npu {torch}",)),
             evidence=Evidence.DOCUMENTED,
             source=place,
@@ -87,7 +87,7 @@ def _bfloat16(facts: Facts, project: Path) -> list[Result]:
         Result(
             check="project.bfloat16",
             status=Status.ERROR,
-            message=f"the project asks for bfloat16, which {chip.product} lacks: {', '.join(places[:3])}{more}",
+            message=f"the project uses bfloat16, which {chip.product} lacks: {', '.join(places[:3])}{more}",
             advice="use float16 with a gradient scaler, or float32",
             evidence=chip.evidence,
             source=chip.source,
@@ -118,7 +118,7 @@ def _findings(facts: Facts, project: Path) -> list[Result]:
             status=Status.ERROR,
             message=f"the project still has {len(errors)} places that will not run on an NPU: {shown}; "
             f"the first is {first.file}:{first.start.line}: {first.message}",
-            advice="run it after: npuify migrate",
+            advice="run npuify migrate first",
             mend=Mend((f"npuify scan {_quoted(str(project))}",)),
             evidence=first.evidence,
             source=first.source,

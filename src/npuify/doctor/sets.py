@@ -44,7 +44,7 @@ def judge_set(facts: Facts) -> SetProblem | None:
     made_for = _torch_of(torch_npu)
     if made_for and _release(torch) != _release(made_for):
         return SetProblem(
-            message=f"torch_npu {torch_npu} is made for torch {made_for}, but torch {torch} is installed",
+            message=f"torch_npu {torch_npu} is built for torch {made_for}, but torch {torch} is installed",
             certain=True,
             evidence=Evidence.PACKAGE,
             source="Requires-Dist of the torch_npu wheels",
@@ -55,7 +55,8 @@ def judge_set(facts: Facts) -> SetProblem | None:
     python = facts.python.minor
     if python and python not in row.pythons:
         return SetProblem(
-            message=f"torch_npu {torch_npu} is made for Python {row.pythons[0]} to {row.pythons[-1]}, not for {python}",
+            message=f"torch_npu {torch_npu} is built for Python {row.pythons[0]} to {row.pythons[-1]}, not for "
+            f"{python}",
             certain=True,
             evidence=row.evidence,
             source=row.source,
@@ -67,7 +68,7 @@ def judge_set(facts: Facts) -> SetProblem | None:
     hint = f"; CANN {other[0].version} is installed too, in {other[0].shown}: source its set_env.sh" if other else ""
     older = key(cann) < key(row.cann)
     return SetProblem(
-        message=f"torch_npu {torch_npu} belongs to CANN {row.cann}, but CANN {cann} is loaded{hint}",
+        message=f"torch_npu {torch_npu} needs CANN {row.cann}, but CANN {cann} is loaded{hint}",
         # An older CANN lacks functions that the package calls; a newer one usually works.
         certain=older,
         evidence=row.evidence,
@@ -125,7 +126,7 @@ def install_commands(row: ReleaseInfo, facts: Facts) -> tuple[str, ...]:
 def torch_for_cpu(version: str) -> tuple[str, str]:
     """What a person types for torch's build for the CPU, which an index of PyTorch's own holds."""
     return (
-        "# PYTORCH_CPU_INDEX is the address of PyTorch's index of CPU builds: its page on how to install tells it",
+        "# PYTORCH_CPU_INDEX is the URL of PyTorch's index of CPU builds: see its installation page",
         f'pip install torch=={version}+cpu --index-url "$PYTORCH_CPU_INDEX"',
     )
 

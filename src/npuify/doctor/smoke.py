@@ -84,7 +84,7 @@ PROGRAMS: Final = (
     ),
     Program(
         "smoke.backward",
-        "one step of training",
+        "one training step",
         "import torch, torch_npu\n"
         "m = torch.nn.Linear(64, 1).npu()\no = torch.optim.SGD(m.parameters(), lr=0.1)\n"
         "x = torch.randn(32, 64).npu()\nm(x).square().mean().backward()\no.step()\n"
@@ -92,7 +92,7 @@ PROGRAMS: Final = (
     ),
     Program(
         "smoke.amp",
-        "one step in mixed precision",
+        "one mixed-precision step",
         "import torch, torch_npu\n"
         "m = torch.nn.Linear(64, 1).npu()\no = torch.optim.SGD(m.parameters(), lr=0.1)\n"
         "s = torch.npu.amp.GradScaler()\nx = torch.randn(32, 64).npu()\n"
@@ -126,14 +126,14 @@ def run_smoke(facts: Facts, python: str | None = None, limit: float = LIMIT) -> 
             results.append(_result(program, Status.OK, f"worked, in {seconds:.1f} s"))
             continue
         failed = program.name
-        last = next((line for line in reversed(output.splitlines()) if line.strip()), f"it ended with {code}")
+        last = next((line for line in reversed(output.splitlines()) if line.strip()), f"it exited with {code}")
         why = f"took longer than {limit:.0f} s and was stopped" if code == TIMED_OUT else last.strip()[:300]
         results.append(
             _result(
                 program,
                 Status.ERROR,
                 f"could not {program.what}: {why}",
-                advice="save its output and ask: npuify diagnose FILE",
+                advice="save its output and run: npuify diagnose FILE",
             )
         )
     return tuple(results)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 VERDICTS: Final = {
     Status.OK: "This machine is ready.",
     Status.INFO: "This machine is ready.",
-    Status.WARNING: "This machine runs programs, but not all is as it should be.",
+    Status.WARNING: "This machine runs programs, but has issues.",
     Status.ERROR: "This machine is not ready.",
 }
 MARKS: Final = {
@@ -57,7 +57,7 @@ def json_schema() -> str:
     """The JSON Schema of what :func:`render_json` writes."""
     from npuify.report.doctor import VERSION, Report
 
-    return schema_text(Report, "doctor", "What npuify found of a machine", VERSION)
+    return schema_text(Report, "doctor", "What npuify found on a machine", VERSION)
 
 
 def cards_in_short(machine: Machine) -> str:

@@ -127,22 +127,19 @@ class ScanCache:
         """Whether the calls that are known are those of these operators, given by their digest."""
         return operators == self._last.operators
 
-    def result(
-        self, relative: str, now: Stamp | None, project: str, stamp_now: Callable[[str], Stamp | None]
-    ) -> CachedResult | None:
+    def result(self, file: CachedFile, project: str, stamp_now: Callable[[str], Stamp | None]) -> CachedResult | None:
         """What the rules found in a file, where that still holds.
 
         Args:
-            relative, now: the file and its stamp.
+            file: what is known of it, as :meth:`file` gives it.
             project: as in :class:`CacheContents`, for the project as it is now.
             stamp_now: gives the stamp of any file of the project.
         """
-        known = self.file(relative, now)
-        if known is None or known.result is None or project != self._last.project:
+        if file.result is None or project != self._last.project:
             return None
-        if any(stamp_now(other) != then for other, then in known.result.dependencies):
+        if any(stamp_now(other) != then for other, then in file.result.dependencies):
             return None
-        return known.result
+        return file.result
 
     def save(self, files: Mapping[str, CachedFile], project: str, operators: str | None) -> None:
         """Leave what a scan found for the next; failing to is no error, that one is only slower.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from npuify.engine.cache import ScanCache, Stamp
     from npuify.model import NativeOperator
     from npuify.project import ProjectFile
-    from npuify.rules.operator_calls import CallSearch
+    from npuify.rules.common.operator_calls import CallSearch
     from npuify.rules.packages.extensions.build import Build
 
 
@@ -50,7 +50,7 @@ def survey_extensions(
     if not any(file.may_bind for file in known.values()):
         return ExtensionSurvey(native=known)
     # Most projects have none, and should not wait for what reads them.
-    from npuify.rules.operator_calls import CallSearch
+    from npuify.rules.common.operator_calls import CallSearch
     from npuify.rules.packages.extensions.operators import Operators
 
     known |= {file.relative: found for file in native if (found := _read(file, cache)) is not None}

@@ -11,7 +11,7 @@ from npuify.engine.cache import CachedFile
 from npuify.engine.ruleset import RuleSet
 from npuify.model import FileError
 from npuify.project.traces import Trace, trace
-from npuify.rules.npu_support import supports_npu
+from npuify.rules.common.npu_support import supports_npu
 from npuify.rules.packages.imports import import_names
 
 if TYPE_CHECKING:

@@ -186,7 +186,7 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
         rules=rules,
         project=ProjectIndex(root, python, list(facts.own_cuda), list(facts.supports_npu)),
         plan=plan,
-        candidates=_with_planned(facts.candidates, found.files, plan),
+        candidates=_with_planned(facts.candidates, found, plan),
         files=found.files,
         bytes_seen=sum(file.stamp[1] for file in facts.known.values()),
         errors=[*found.errors, *facts.errors],
@@ -274,15 +274,13 @@ def _plan(root: Path, options: Options, files: Sequence[ProjectFile], found: Sur
     return plan_style(options, files, found, torch_requirement(root))
 
 
-def _with_planned(
-    candidates: Sequence[Candidate], files: Sequence[ProjectFile], plan: StylePlan
-) -> Sequence[Candidate]:
+def _with_planned(candidates: Sequence[Candidate], found: _Files, plan: StylePlan) -> Sequence[Candidate]:
     """The candidates, with the files that the style changes whatever stands in them."""
     known = {candidate.relative: candidate for candidate in candidates}
     planned = plan.entries | plan.placed
     return [
-        known.get(file.relative) or Candidate(file.relative, file.location, file.kind)
-        for file in files
+        known.get(file.relative) or Candidate(file.relative, file.location, file.kind, found.stamps[file.relative])
+        for file in found.files
         if file.relative in known or file.relative in planned
     ]
 

@@ -8,7 +8,7 @@ from npuify.analysis.project import OWN_CUDA_WORDS
 from npuify.engine.catalog import all_rules
 from npuify.knowledge import products
 from npuify.project.traces import IMPORT_WORDS
-from npuify.rules.npu_support import SUPPORT_WORDS
+from npuify.rules.common.npu_support import SUPPORT_WORDS
 from npuify.rules.selection import Selection
 from npuify.words import Words, in_one_pass
 

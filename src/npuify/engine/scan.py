@@ -140,12 +140,13 @@ class _Stamps:
 
 def _cached(prepared: PreparedScan, stamp_now: _Stamps) -> dict[str, CachedResult]:
     """What an earlier scan found in the candidates, where that still holds."""
-    found = {}
-    for one in prepared.candidates:
-        result = prepared.cache.result(one.relative, one.stamp, prepared.to_cache.project, stamp_now)
-        if result is not None:
-            found[one.relative] = result
-    return found
+    known, project = prepared.to_cache.files, prepared.to_cache.project
+    return {
+        one.relative: result
+        for one in prepared.candidates
+        if one.relative in known
+        and (result := prepared.cache.result(known[one.relative], project, stamp_now)) is not None
+    }
 
 
 def _analysed(

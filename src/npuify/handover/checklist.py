@@ -135,7 +135,7 @@ def _code(point: Point, record: Record) -> _Verdict:
     if changes:
         return _Verdict("done", f"{told}nothing left{_notes(findings)}", _report(record))
     if findings:
-        return _Verdict("done", f"nothing that stops it{_notes(findings)}")
+        return _Verdict("done", f"nothing that blocks it{_notes(findings)}")
     return _Verdict("nothing to do", "the scan finds nothing")
 
 
@@ -154,7 +154,7 @@ def _report(record: Record) -> str:
 def _doctor(point: Point, record: Record) -> _Verdict:
     report = record.doctor
     if report is None:
-        return _Verdict("not done", "no report of the doctor was given")
+        return _Verdict("not done", "no doctor report was given")
     wrong = [one for one in report.results if one.status in (DoctorStatus.ERROR, DoctorStatus.WARNING)]
     where = HARDWARE if report.machine.cards else ""
     machine = f"{report.source}, {len(report.machine.cards)} NPUs, CANN {report.machine.cann or 'not loaded'}"
@@ -172,9 +172,9 @@ def _versions(point: Point, record: Record) -> _Verdict:
     wrong = [one for one in record.scan.findings if one.code == "NPU601" and one.severity is not Severity.INFO]
     if wrong:
         place = f"{wrong[0].file}:{wrong[0].start.line}"
-        return _Verdict("open", f"aimed at {asked}; {place}: {wrong[0].message}")
+        return _Verdict("open", f"target {asked}; {place}: {wrong[0].message}")
     if record.doctor is None:
-        return _Verdict("not done", f"aimed at {asked}; whether a machine has this set was not looked at")
+        return _Verdict("not done", f"target {asked}; not checked whether a machine has this set")
     machine = record.doctor.machine
     has = f"torch_npu {machine.torch_npu or 'none'}, torch {machine.torch or 'none'}, CANN {machine.cann or 'none'}"
     mixed = [one for one in record.doctor.results if one.check == "versions.set" and one.status is not DoctorStatus.OK]
@@ -188,14 +188,14 @@ def _versions(point: Point, record: Record) -> _Verdict:
 
 def _edits(point: Point, record: Record) -> _Verdict:
     if record.migration is None:
-        return _Verdict("not done", "no report of a migration: npuify migrate was not run on this copy")
+        return _Verdict("not done", "no migration report: npuify migrate was not run on this copy")
     changes = len(record.migration.changes)
     if not changes:
         return _Verdict("nothing to do", "the migration changed nothing", _report(record))
     files = len(record.migration.changed_files)
     return _Verdict(
         "not done",
-        f"{counted(changes, 'edit')} in {counted(files, 'file')}; npuify cannot know whether anyone has read them",
+        f"{counted(changes, 'edit')} in {counted(files, 'file')}; npuify cannot know whether they were reviewed",
         _report(record),
     )
 
@@ -203,9 +203,11 @@ def _edits(point: Point, record: Record) -> _Verdict:
 def _files(point: Point, record: Record) -> _Verdict:
     errors = record.scan.errors
     if not errors:
-        return _Verdict("done", f"{counted(record.scan.files_seen, 'file')} looked at")
+        return _Verdict("done", f"{counted(record.scan.files_seen, 'file')} checked")
     first = errors[0]
-    return _Verdict("open", f"{counted(len(errors), 'file')} could not be treated, first {first.file}: {first.message}")
+    return _Verdict(
+        "open", f"{counted(len(errors), 'file')} could not be processed, first {first.file}: {first.message}"
+    )
 
 
 def _kernels(point: Point, record: Record) -> _Verdict:
@@ -214,7 +216,7 @@ def _kernels(point: Point, record: Record) -> _Verdict:
         return _Verdict("nothing to do", "the project has no CUDA source files")
     open_ones = [one for one in survey.operators if one.calls and not one.has_npu and one.difficulty != "host"]
     if survey.operators and not open_ones:
-        return _Verdict("done", "every operator that Python calls has a form for the NPU, or is not called")
+        return _Verdict("done", "every operator that Python calls has an NPU version")
     names = ", ".join(one.name for one in open_ones[:_PLACES]) or ", ".join(survey.kernels[:_PLACES])
     count = counted(len(open_ones), "operator") if open_ones else counted(len(survey.kernels), "CUDA source file")
     return _Verdict("open", f"{count}: {names}")

@@ -74,7 +74,7 @@ def basis(point: Judged) -> str:
 def _text(made: Checklist) -> str:
     release = made.release
     lines = [f"Migration of {made.project}: {in_short(made)}."]
-    lines.append(f"Aimed at torch_npu {release.torch_npu} (torch {release.torch}, CANN {release.cann or 'unknown'}).")
+    lines.append(f"Target: torch_npu {release.torch_npu} (torch {release.torch}, CANN {release.cann or 'unknown'}).")
     for group, points in groupby(made.points, key=lambda point: point.group):
         lines += ["", GROUPS[group]]
         for point in points:
@@ -89,7 +89,7 @@ def markdown(made: Checklist) -> str:
     """Boxes to tick: what is done is ticked."""
     release = made.release
     lines = [f"# Migration of {_plain(made.project)}", "", f"{in_short(made).capitalize()}.", ""]
-    lines += [f"Aimed at torch_npu {release.torch_npu}, torch {release.torch}, CANN {release.cann or 'unknown'}.", ""]
+    lines += [f"Target: torch_npu {release.torch_npu}, torch {release.torch}, CANN {release.cann or 'unknown'}.", ""]
     for group, points in groupby(made.points, key=lambda point: point.group):
         lines += [f"## {GROUPS[group]}", ""]
         for point in points:
@@ -124,7 +124,7 @@ def _html(made: Checklist) -> str:
     return framed(
         f"npuify: migration of {made.project}",
         _STYLE,
-        f"""<p class="dim">npuify checklist {escaped(made.tool)} · aimed at {escaped(aimed)}</p>
+        f"""<p class="dim">npuify checklist {escaped(made.tool)} · target: {escaped(aimed)}</p>
 <h1>Migration of {escaped(made.project)}</h1>
 <p>{escaped(in_short(made))}</p>
 {"".join(body)}""",

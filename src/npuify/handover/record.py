@@ -96,7 +96,7 @@ def read_record(
         NpuifyError: the project is no folder, or a report that is named cannot be read.
     """
     if not project.is_dir():
-        raise NpuifyError("is not the folder of a project", file=str(project))
+        raise NpuifyError("is not a project folder", file=str(project))
     migration = _migration(project / REPORT_FOLDER / _MIGRATION)
     if migration is not None:
         options = msgspec.structs.replace(
@@ -133,7 +133,7 @@ def _migration(path: Path) -> Migration | None:
         found = msgspec.json.decode(path.read_bytes(), type=Scan | Migration)
     except (OSError, msgspec.MsgspecError) as error:
         raise NpuifyError(
-            f"is no report of a migration by this npuify: {error}",
+            f"is not a migration report of this npuify: {error}",
             advice="migrate again, or move it out of the way",
             file=str(path),
         ) from error
@@ -148,7 +148,7 @@ def _doctor(project: Path, named: Path | None) -> tuple[DoctorReport | None, str
         return msgspec.json.decode(path.read_bytes(), type=DoctorReport), path.name
     except (OSError, msgspec.MsgspecError) as error:
         raise NpuifyError(
-            f"is no report of the doctor: {error}",
+            f"is not a doctor report: {error}",
             advice=f"npuify doctor --format json --output {path.name}",
             file=str(path),
         ) from error
@@ -157,7 +157,7 @@ def _doctor(project: Path, named: Path | None) -> tuple[DoctorReport | None, str
 def _source(project: Path, named: Path | None, migration: Migration | None) -> Path | None:
     if named is not None:
         if not named.is_dir():
-            raise NpuifyError("is not the folder of a project", file=str(named))
+            raise NpuifyError("is not a project folder", file=str(named))
         return named
     if migration is None or not migration.destination or migration.destination == migration.root:
         return None

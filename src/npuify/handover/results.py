@@ -50,12 +50,12 @@ def read_results(places: Sequence[Path], *, required: Sequence[Path] = ()) -> tu
         required: those among them that have to be there, and to hold a result.
 
     Raises:
-        NpuifyError: one of ``required`` is not there, or holds nothing that is known.
+        NpuifyError: one of ``required`` does not exist, or holds nothing that is known.
     """
     found: dict[Path, list[VerificationResult]] = {}
     for place in places:
         if place in required and not place.exists():
-            raise NpuifyError("there is no such result", file=str(place))
+            raise NpuifyError("no such result", file=str(place))
         known = 0
         for path in _files(place):
             if path.resolve() not in found:
@@ -63,7 +63,7 @@ def read_results(places: Sequence[Path], *, required: Sequence[Path] = ()) -> tu
             known += len(found[path.resolve()])
         if place in required and not known:
             raise NpuifyError(
-                "holds no result of a verification", advice="give what npuify verify wrote as JSON", file=str(place)
+                "contains no verification result", advice="pass the JSON output of npuify verify", file=str(place)
             )
     return tuple(seen for results in found.values() for seen in results)
 

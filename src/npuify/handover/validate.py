@@ -53,7 +53,7 @@ def validate(path: Path) -> tuple[Fault, ...]:
     main = folder / "SKILL.md" if path.is_dir() else path
     if not main.is_file():
         near = [one.name for one in folder.glob("*") if one.name.lower() == "skill.md"] if folder.is_dir() else []
-        hint = f"it is called {near[0]} there" if near else "a skill is a folder with a SKILL.md in it"
+        hint = f"it is called {near[0]} there" if near else "a skill is a folder with a SKILL.md"
         raise NpuifyError("there is no SKILL.md", advice=hint, file=str(path))
     try:
         text = main.read_text(encoding="utf-8")
@@ -65,7 +65,7 @@ def validate(path: Path) -> tuple[Fault, ...]:
 
 def _faults(text: str, main: Path, folder: Path) -> Iterator[Fault]:
     if main.name != "SKILL.md":
-        yield Fault("error", main.name, 0, "the file has to be called SKILL.md")
+        yield Fault("error", main.name, 0, "the file must be called SKILL.md")
     matter, body, first_line = _split(text)
     if matter is None:
         yield Fault("error", main.name, 1, "does not begin with front matter between two lines of ---")
@@ -92,35 +92,37 @@ def _front_matter(matter: str, file: str, folder: str) -> Iterator[Fault]:
         values = yaml.safe_load(matter)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        yield Fault("error", file, mark.line + 2 if mark else 2, f"the front matter is no YAML: {error}".split("\n")[0])
+        yield Fault(
+            "error", file, mark.line + 2 if mark else 2, f"the front matter is not YAML: {error}".split("\n")[0]
+        )
         return
     if not isinstance(values, dict):
-        yield Fault("error", file, 2, "the front matter is no list of names with values")
+        yield Fault("error", file, 2, "the front matter is not a mapping")
         return
     for key in values:
         if key not in _FIELDS:
-            yield Fault("error", file, 2, f"{key!r} is no field of a skill; fields: {', '.join(sorted(_FIELDS))}")
+            yield Fault("error", file, 2, f"{key!r} is not a field of a skill; fields: {', '.join(sorted(_FIELDS))}")
     yield from (Fault("error", file, 2, message) for message in _name(values.get("name"), folder))
     yield from _length(values, "description", LONGEST_DESCRIPTION, file, required=True)
     if isinstance(values.get("description"), str) and re.search(r"<[^>]*>", values["description"]):
-        yield Fault("warning", file, 2, "description holds <…>, which some agents take for markup of their own")
+        yield Fault("warning", file, 2, "description contains <…>, which some agents interpret as markup")
     yield from _length(values, "compatibility", LONGEST_COMPATIBILITY, file, required=False)
     for key in ("license", "allowed-tools"):
         if key in values and not isinstance(values[key], str):
-            yield Fault("error", file, 2, f"{key} is no text")
+            yield Fault("error", file, 2, f"{key} is not a string")
     metadata = values.get("metadata", {})
     if not isinstance(metadata, dict) or not all(isinstance(one, str) for pair in metadata.items() for one in pair):
-        yield Fault("error", file, 2, "metadata is not made of names with texts; put numbers in quotes")
+        yield Fault("error", file, 2, "metadata is not a mapping of names to strings; quote numbers")
 
 
 def _name(name: Any, folder: str) -> Iterator[str]:
     if not isinstance(name, str) or not name:
-        yield "name is missing, or is no text"
+        yield "name is missing, or not a string"
         return
     if len(name) > LONGEST_NAME:
         yield f"name has {len(name)} characters, more than {LONGEST_NAME}"
     if not _NAME.fullmatch(name):
-        yield f"name {name!r} is not made of small letters, digits and single hyphens between them"
+        yield f"name {name!r} may only contain lowercase letters, digits and single hyphens between them"
     if name != folder:
         yield f"name {name!r} is not that of its folder, {folder!r}"
 
@@ -132,14 +134,14 @@ def _length(values: dict[str, Any], key: str, longest: int, file: str, *, requir
         return
     value = values[key]
     if not isinstance(value, str) or not value.strip():
-        yield Fault("error", file, 2, f"{key} is empty, or is no text")
+        yield Fault("error", file, 2, f"{key} is empty, or not a string")
     elif len(value) > longest:
         yield Fault("error", file, 2, f"{key} has {len(value)} characters, more than {longest}")
 
 
 def _body(body: str, file: str, first_line: int) -> Iterator[Fault]:
     if not body.strip():
-        yield Fault("error", file, first_line, "there are no instructions below the front matter")
+        yield Fault("error", file, first_line, "there are no instructions after the front matter")
     lines = body.count("\n") + 1
     if lines > MOST_LINES:
         yield Fault("warning", file, first_line, f"{lines} lines, more than {MOST_LINES}: move parts to references/")
@@ -151,7 +153,7 @@ def _body(body: str, file: str, first_line: int) -> Iterator[Fault]:
         )
     for number, line in enumerate(body.split("\n"), start=first_line):
         if _OWN_MACHINE.search(line):
-            yield Fault("warning", file, number, "names a folder of one person's machine")
+            yield Fault("warning", file, number, "refers to a folder on a particular machine")
 
 
 def _links(body: str, file: str, first_line: int, folder: Path) -> Iterator[Fault]:
@@ -168,17 +170,17 @@ def _links(body: str, file: str, first_line: int, folder: Path) -> Iterator[Faul
             if address.startswith("/") or ".." in address.split("/"):
                 yield Fault("error", file, number, f"{address} leaves the skill's folder")
             elif not (folder / address).exists():
-                yield Fault("error", file, number, f"{address} is not there")
+                yield Fault("error", file, number, f"{address} does not exist")
             elif address.count("/") > 1:
-                yield Fault("warning", file, number, f"{address} lies deeper than one folder")
+                yield Fault("warning", file, number, f"{address} is nested deeper than one folder")
 
 
 def _steps(found: list[Block], file: str) -> Iterator[Fault]:
     for block in found:
         if not block.closed:
-            yield Fault("error", file, block.line, "a block of code is not closed")
+            yield Fault("error", file, block.line, "a code block is not closed")
         if block.language in ("bash", "sh"):
-            yield from (Fault("error", file, line, "bash cannot read this") for line in _unreadable(block))
+            yield from (Fault("error", file, line, "bash cannot parse this") for line in _unreadable(block))
 
 
 def _unreadable(block: Block) -> Iterator[int]:

@@ -45,17 +45,18 @@ def write_skill(
         force: replace files that are there.
 
     Raises:
-        NpuifyError: the name or the language cannot be; a file is there already; something cannot be read or written.
+        NpuifyError: the name or the language cannot be; a file already exists; something cannot be read or written.
     """
     from npuify.rewrite.tree import replace_files
 
     if name and (not re.fullmatch(r"[a-z0-9]+(?:-[a-z0-9]+)*", name) or len(name) > LONGEST_NAME):
         raise NpuifyError(
-            f"{name!r} is no name of a skill", advice="small letters, digits and single hyphens, up to 64 characters"
+            f"{name!r} is not a valid skill name",
+            advice="lowercase letters, digits and single hyphens, up to 64 characters",
         )
     as_file = destination.suffix.lower() == ".md"
     if as_file and destination.name != "SKILL.md":
-        raise NpuifyError("the file has to be called SKILL.md", file=str(destination))
+        raise NpuifyError("the file must be called SKILL.md", file=str(destination))
     parent = destination.absolute().parent.name
     if as_file and not name and re.fullmatch(r"[a-z0-9]+(?:-[a-z0-9]+)*", parent) and len(parent) <= LONGEST_NAME:
         name = parent
@@ -66,10 +67,10 @@ def write_skill(
         folder = destination if destination.absolute().name == made else destination / made
     there = [file for file in files if (folder / file).exists()]
     if there and not force:
-        raise NpuifyError("is there already", advice="replace it with --force", file=str(folder / there[0]))
+        raise NpuifyError("already exists", advice="replace it with --force", file=str(folder / there[0]))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NpuifyError(f"cannot be made: {error.strerror or error}", file=str(folder)) from None
+        raise NpuifyError(f"cannot be created: {error.strerror or error}", file=str(folder)) from None
     replace_files(folder, files)
     return Written(folder, tuple(sorted(files)))

@@ -31,7 +31,7 @@ def _launch_lines(result: LaunchResult) -> Iterator[str]:
         for name, text in result.files.items():
             yield f"# ==== {name}"
             yield text
-        yield "# ==== nothing was written; name a folder with -o"
+        yield "# ==== nothing was written; specify a folder with -o"
     else:
         cards = f"{result.cards} cards" if result.cards is not None else "all cards"
         where = "" if result.nodes == 1 else f" of each of {result.nodes} machines"
@@ -70,7 +70,7 @@ def _cluster_lines(result: ClusterResult) -> Iterator[str]:
         for name, text in result.files.items():
             yield f"# ==== {name}"
             yield text
-        yield "# ==== nothing was written; name a folder with -o"
+        yield "# ==== nothing was written; specify a folder with -o"
         return
     yield f"{len(result.machines)} machines of {result.product}, {result.world_size} ranks"
     yield f"  {result.rules} [{result.evidence.value}]"
@@ -81,4 +81,4 @@ def _cluster_lines(result: ClusterResult) -> Iterator[str]:
     yield from (f"  note: {note}" for note in result.notes)
     yield "written:"
     yield from (f"  {result.output}/{name}" for name in result.files)
-    yield f"how to go on: {result.output}/CLUSTER.md"
+    yield f"next steps: {result.output}/CLUSTER.md"

@@ -47,7 +47,7 @@ def changes(job: Job, program: Program) -> list[Change]:
         *_positions(job, program),
         *_meeting_point(job, program),
     ]
-    found += [Change("check", "could not be parsed, and was not looked at", file) for file in program.unread]
+    found += [Change("check", "could not be parsed, and was not checked", file) for file in program.unread]
     return found
 
 
@@ -88,26 +88,26 @@ def _own_processes(job: Job, program: Program) -> Iterator[Change]:
         for one in program.spawns:
             yield Change(
                 "check",
-                f"calls mp.spawn under a condition; the arguments must be such that it does not, as {job.method} has"
-                " started the processes already",
+                f"calls mp.spawn conditionally; choose arguments so that it does not, since {job.method} already "
+                "starts the processes",
                 one.file,
                 one.line,
             )
         return
     if job.method != "spawn":
         raise NpuifyError(
-            "the program starts a process for each card by itself, so that every process of this launcher would start"
-            " all of them again",
-            advice="launch it with --method spawn, or take mp.spawn out and call its function once",
+            "the program starts a process for each card itself, so every process of this launcher would start all of "
+            "them again",
+            advice="launch it with --method spawn, or remove mp.spawn and call its function once",
             file=place.file,
             line=place.line,
         )
     if job.nodes > 1:
         raise NpuifyError(
-            "the program starts a process for each card by itself, and whether it counts its ranks over several"
-            " machines cannot be seen",
-            advice="take mp.spawn out and call its function once: --method spawn then starts the processes"
-            " and gives each its RANK and LOCAL_RANK",
+            "the program starts a process for each card itself; whether it computes ranks across several machines is "
+            "unknown",
+            advice="remove mp.spawn and call its function once: --method spawn then starts the processes and sets "
+            "RANK and LOCAL_RANK for each",
             file=place.file,
             line=place.line,
         )
@@ -118,8 +118,8 @@ def _group(job: Job, program: Program) -> Iterator[Change]:
     if not program.joins_group and not program.spawns:
         yield Change(
             "must",
-            "nothing in it joins a process group: each process would train alone, on all of the data; npuify distribute"
-            " converts such a program",
+            "it joins no process group: each process would train alone, on all of the data; npuify distribute "
+            "converts such a program",
         )
     for place in program.joins:
         backend = keyword(place.node, "backend")
@@ -127,9 +127,7 @@ def _group(job: Job, program: Program) -> Iterator[Change]:
         if value is None and isinstance(place.node, ast.Call) and place.node.args:
             value = place.node.args[0]
         if isinstance(value, ast.Constant) and isinstance(value.value, str) and value.value.lower() == "nccl":
-            yield Change(
-                "must", "joins with nccl, which needs NVIDIA's GPUs; npuify migrate comes first", place.file, place.line
-            )
+            yield Change("must", "uses nccl, which needs NVIDIA GPUs; run npuify migrate first", place.file, place.line)
 
 
 def _card(job: Job, program: Program) -> Iterator[Change]:
@@ -143,7 +141,7 @@ def _card(job: Job, program: Program) -> Iterator[Change]:
             place = program.joins[0]
             yield Change(
                 "check" if program.spawns else "must",
-                "reads neither LOCAL_RANK nor --local_rank, so all processes would take the same card; before joining:"
+                "reads neither LOCAL_RANK nor --local_rank, so all processes would use the same card; before joining:"
                 ' torch.npu.set_device(int(os.environ["LOCAL_RANK"]))',
                 place.file,
                 place.line,
@@ -153,8 +151,8 @@ def _card(job: Job, program: Program) -> Iterator[Change]:
         edits = tuple(_default_from_environment(place))
         yield Change(
             "must",
-            "learns its card from --local_rank only, which this launcher does not pass; its default should be the"
-            " environment's LOCAL_RANK",
+            "takes its card only from --local_rank, which this launcher does not pass; its default should be the "
+            "environment variable LOCAL_RANK",
             place.file,
             place.line,
             edits,
@@ -196,7 +194,7 @@ def _overwritten(program: Program) -> Iterator[Change]:
     if program.mpi is not None and any(name == "RANK" for name, _ in program.writes):
         yield Change(
             "must",
-            "takes its ranks from MPI, so that mpiexec has to start it; here every process would be rank 0",
+            "takes its ranks from MPI, so mpiexec must start it; here every process would be rank 0",
             program.mpi.file,
             program.mpi.line,
         )
@@ -214,8 +212,7 @@ def _overwritten(program: Program) -> Iterator[Change]:
             edits = (_replacement(source, statement, f'{owner}.setdefault("{name}", {source.code(statement.value)})'),)
         yield Change(
             "must" if edits else "check",
-            f"sets {name} itself, over what the launcher has given it"
-            + ("" if edits else "; look whether it is the same"),
+            f"sets {name} itself, overriding the launcher" + ("" if edits else "; check that it is the same"),
             place.file,
             place.line,
             edits,
@@ -241,8 +238,8 @@ def _positions(job: Job, program: Program) -> Iterator[Change]:
             )
             yield Change(
                 "must",
-                f"{argument}={place.source.code(given.value)} counts the cards of one machine only; over {job.nodes}"
-                f" machines it is {variable}",
+                f"{argument}={place.source.code(given.value)} counts only one machine's cards; across {job.nodes} "
+                f"machines it is {variable}",
                 place.file,
                 place.line,
                 edits,
@@ -259,13 +256,15 @@ def _meeting_point(job: Job, program: Program) -> Iterator[Change]:
         if job.method == "torch_npu_run" or (loopback and job.nodes > 1):
             yield Change(
                 "must",
-                f"meets at {text}, and not where the launcher says",
+                f"uses the rendezvous address {text} instead of the launcher's",
                 place.file,
                 place.line,
                 (_replacement(place.source, method.value, '"env://"'),),
             )
         else:
-            yield Change("check", f"meets at {text}, and not where the launcher says", place.file, place.line)
+            yield Change(
+                "check", f"uses the rendezvous address {text} instead of the launcher's", place.file, place.line
+            )
     if job.method == "torch_npu_run" and job.release.torch_npu not in launchers()["torch_npu_run"].rewrites_env:
         yield Change(
             "note",

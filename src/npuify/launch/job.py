@@ -81,22 +81,22 @@ def job(
         NpuifyError: something does not fit; it says what and why.
     """
     if method not in METHODS:
-        raise NpuifyError(f"there is no way to launch called {method!r}", advice=f"one of {', '.join(METHODS)}")
+        raise NpuifyError(f"unknown launch method {method!r}", advice=f"one of {', '.join(METHODS)}")
     if release.torch_npu in launchers()[method].without:
         raise NpuifyError(
-            f"torch_npu {release.torch_npu} does not bring {method}",
+            f"torch_npu {release.torch_npu} does not include {method}",
             advice="choose another --method, or another release",
         )
     if nodes < 1:
         raise NpuifyError(f"--nodes {nodes}: at least one machine is needed")
     if nodes > 1 and not master:
-        raise NpuifyError("several machines need --master, the name or address of the first one")
+        raise NpuifyError("several machines need --master, the first one's host name or address")
     _check_cards(cards, nodes, soc)
     _check_port(port)
     _check_host(master or "127.0.0.1")
     where = (folder or Path.cwd()).resolve()
     if not where.is_dir():
-        raise NpuifyError("there is no such folder to run in", file=str(folder))
+        raise NpuifyError("no such folder to run in", file=str(folder))
     return Job(
         entry=entry if module else _entry(Path(entry), where),
         folder=str(where),
@@ -114,7 +114,7 @@ def job(
 
 def _entry(entry: Path, folder: Path) -> str:
     if not entry.is_file():
-        raise NpuifyError("there is no such file", advice="name the program as you would start it", file=str(entry))
+        raise NpuifyError("no such file", advice="specify the program as you would start it", file=str(entry))
     path = entry.resolve()
     return path.relative_to(folder).as_posix() if folder in path.parents else str(path)
 
@@ -133,14 +133,14 @@ def _check_cards(cards: int | None, nodes: int, soc: str) -> None:
         raise NpuifyError(f"--cards {cards}: a machine with {layout.title} has {layout.cards}")
     if layout.counts and cards not in layout.counts:
         raise NpuifyError(
-            f"--cards {cards}: on {layout.title} {', '.join(map(str, layout.counts))} cards of a machine take part",
+            f"--cards {cards}: on {layout.title} {', '.join(map(str, layout.counts))} cards per machine can take part",
             advice=layout.message if nodes > 1 else "",
         )
 
 
 def _check_port(port: int) -> None:
     if not 1024 <= port <= 65535:
-        raise NpuifyError(f"--port {port}: give one from 1024 to 65535")
+        raise NpuifyError(f"--port {port}: use one from 1024 to 65535")
     reserved = next(row.value for row in kernel_settings() if row.name.endswith("ip_local_reserved_ports"))
     first, last = map(int, reserved.split("-"))
     if first <= port <= last:
@@ -154,7 +154,7 @@ def _check_host(host: str) -> None:
         address = ipaddress.ip_address(host)
     except ValueError:
         if re.fullmatch(r"(?=.{1,253}$)(?!-)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?", host) is None:
-            raise NpuifyError(f"--master {host!r} is neither a host's name nor an address") from None
+            raise NpuifyError(f"--master {host!r} is neither a host name nor an address") from None
         if re.fullmatch(r"[\d.]+", host):
             raise NpuifyError(f"--master {host} is no address") from None
         return

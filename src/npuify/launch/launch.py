@@ -88,7 +88,7 @@ def launch(
     program = Program(entry, Path(job.folder)) if entry is not None else None
     found: list[Change] = []
     if program is None:
-        found.append(Change("check", f"the module {job.entry} was not found below {job.folder}, and not looked at"))
+        found.append(Change("check", f"the module {job.entry} was not found in {job.folder}, and was not checked"))
         program = Program.unknown()
     else:
         found = changes(job, program)

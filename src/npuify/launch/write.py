@@ -27,14 +27,14 @@ def write(files: Mapping[str, str], folder: Path, *, force: bool) -> None:
             path = folder / name
             if os.path.lexists(path) and not (path.is_file() and path.read_bytes() == content):
                 raise NpuifyError(
-                    "is there already",
-                    advice="nothing was written; name another folder, or give --force",
+                    "already exists",
+                    advice="nothing was written; choose another folder, or use --force",
                     file=str(path),
                 )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NpuifyError(f"cannot be made: {error.strerror or error}", file=str(folder)) from None
+        raise NpuifyError(f"cannot be created: {error.strerror or error}", file=str(folder)) from None
     replace_files(folder, data)
     for name in files:
         if name.endswith((".sh", ".py")):

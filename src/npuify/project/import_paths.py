@@ -113,8 +113,8 @@ class ImportPaths:
                     pending.append(target)
         return frozenset(seen)
 
-    def connected(self) -> dict[str, int]:
-        """For each file, how many of the project's files imports connect with it, either way; itself counts."""
+    def connected(self) -> dict[str, frozenset[str]]:
+        """For each file, the project's files that imports connect with it, either way; itself is one of them."""
         leader = {relative: relative for relative in self.imports}
 
         def first(relative: str) -> str:
@@ -126,8 +126,10 @@ class ImportPaths:
         for relative in self.imports:
             for target in self._targets(relative):
                 leader[first(target)] = first(relative)
-        sizes = Counter(first(relative) for relative in leader)
-        return {relative: sizes[first(relative)] for relative in leader}
+        together: dict[str, list[str]] = {}
+        for relative in leader:
+            together.setdefault(first(relative), []).append(relative)
+        return {relative: found for found in map(frozenset, together.values()) for relative in found}
 
     def _targets(self, relative: str) -> Iterator[str]:
         found = self.imports.get(relative)

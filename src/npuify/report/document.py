@@ -64,7 +64,7 @@ class JsonFinding(msgspec.Struct, frozen=True):
 
 
 class JsonFailure(msgspec.Struct, frozen=True):
-    """A file that could not be treated as it should have been."""
+    """A file that could not be processed properly."""
 
     file: File
     line: Annotated[int, Meta(ge=0, description="From 1; 0 where no line can be named.")]
@@ -140,7 +140,7 @@ class FindingLine(JsonFinding, frozen=True, tag_field="type", tag="finding"):
 
 
 class FailureLine(JsonFailure, frozen=True, tag_field="type", tag="error"):
-    """A line for a file that could not be treated."""
+    """A line for a file that could not be processed."""
 
 
 class ChangeLine(JsonChange, frozen=True, tag_field="type", tag="change"):

@@ -64,17 +64,17 @@ class Estimate(msgspec.Struct, frozen=True):
 
 HOW: Final = (
     (
-        "Fixed hours for the environment, the first run and the comparison of results; then minutes for each kind of "
-        "finding by who has to act and how bad it is, the first place of a kind in full and each further place at a "
-        "fraction; then hours for each CUDA operator or source file, and minutes for each script to try."
+        "Fixed hours for the environment, the first run and comparing results; then minutes for each kind of finding, "
+        "by who has to act and how severe it is, counting the first place of a kind in full and each further place "
+        "at a fraction; then hours for each CUDA operator or source file, and minutes for each script to try."
     ),
     (
-        "The rates are a judgement, not a measurement, and no estimate was checked against a real move. "
-        "Expect to be wrong by more than the range for projects that depend on packages with no form for Ascend."
+        "The rates are a judgment, not a measurement, and no estimate was checked against a real migration. Expect "
+        "errors beyond the range for projects that depend on packages without an Ascend version."
     ),
     (
-        "Not in it: tuning for speed, training to full accuracy, waiting for machines, and what a program does only at "
-        "run time."
+        "Not included: performance tuning, training to full accuracy, waiting for machines, and anything that only "
+        "shows at run time."
     ),
 )
 
@@ -98,9 +98,9 @@ _CODES: Final = {"NPU102": 1.5, "NPU302": 0.5}
 """Codes that differ from their area: a name that is missing wants another way; a name of NCCL is mostly a word."""
 
 _FIXED: Final = (
-    Part("Environment", 1, 6, "driver, CANN, torch and torch_npu of one matching set"),
-    Part("First run on one card", 1, 6, "start it, mend what only a run shows"),
-    Part("Acceptance", 2, 12, "compare losses and results with those of the GPU"),
+    Part("Environment", 1, 6, "a matching set of driver, CANN, torch and torch_npu"),
+    Part("First run on one card", 1, 6, "start it, fix what only a run shows"),
+    Part("Acceptance", 2, 12, "compare losses and results with the GPU's"),
 )
 _START_MINUTES: Final = (5.0, 30.0)
 _MOST_STARTS: Final = 12
@@ -172,18 +172,20 @@ def estimate(scan: ScanResult, left: Iterable[Finding], done: Iterable[Finding])
     parts = list(_FIXED)
     starts = max(len(scan.survey.entry_points), 1)
     parts.append(
-        _counted("Try each start", starts, _MOST_STARTS, "entry point", "entry points", _START_MINUTES, 1 / 60)
+        _counted("Try each entry point", starts, _MOST_STARTS, "entry point", "entry points", _START_MINUTES, 1 / 60)
     )
     done = list(done)
     reading = sum(minutes((), done=done).values()) / 60
     if done:
         parts.append(
-            _ranged("Read the edits", reading, f"{counted(len(done), 'edited place')}, {_READ.first:g} minutes a rule")
+            _ranged(
+                "Review the edits", reading, f"{counted(len(done), 'edited place')}, {_READ.first:g} minutes per rule"
+            )
         )
     others = [finding for finding in left if finding.code != NATIVE_OPERATOR]
     areas = sorted(minutes(others).items(), key=lambda item: -item[1])
     parts += [
-        _ranged(name, spent / 60, "what is left to a person in this area")
+        _ranged(name, spent / 60, "what needs manual work in this area")
         for name, spent in areas
         if spent >= _TOLD_ALONE
     ]
@@ -198,7 +200,7 @@ def estimate(scan: ScanResult, left: Iterable[Finding], done: Iterable[Finding])
     parts += _kernels(scan)
     if scan.errors:
         errors = len(scan.errors)
-        parts.append(_counted("Files not treated", errors, errors, "file", "files", _UNREAD_MINUTES, 1 / 60))
+        parts.append(_counted("Files not processed", errors, errors, "file", "files", _UNREAD_MINUTES, 1 / 60))
     low, high = sum(part.low for part in parts), sum(part.high for part in parts)
     # Where the ends lie far apart, the middle of their ratio is nearer the truth than the middle of their sum.
     return Estimate(_rounded(low), _rounded((low * high) ** 0.5), _rounded(high), tuple(parts), HOW)
@@ -225,7 +227,7 @@ def _counted(name: str, count: int, most: int, one: str, many: str, ends: tuple[
     rate = "minutes" if unit < 1 else "hours"
     basis = f"{count} {one if count == 1 else many}, {ends[0]:g} to {ends[1]:g} {rate} each"
     if count > most:
-        basis += f"; no more than {most} are counted"
+        basis += f"; at most {most} are counted"
     paid = min(count, most)
     return Part(name, round(paid * ends[0] * unit, 2), round(paid * ends[1] * unit, 2), basis)
 

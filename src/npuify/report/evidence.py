@@ -7,9 +7,9 @@ from typing import Final
 from npuify.model import Evidence
 
 KNOWN: Final = {
-    Evidence.LIVE: "asked of the real torch_npu package",
-    Evidence.PACKAGE: "read from the files of the released package",
-    Evidence.DOCUMENTED: "stated by the documentation",
+    Evidence.LIVE: "checked against the real torch_npu package",
+    Evidence.PACKAGE: "read from the released package's files",
+    Evidence.DOCUMENTED: "stated in the documentation",
     Evidence.REPORTED: "reported by users, not confirmed",
     Evidence.ASSUMED: "assumed, not confirmed",
 }

@@ -14,8 +14,8 @@ NATIVE_OPERATOR: Final = "NPU630"
 _MOST_GROUPS: Final = 12
 _MOST_EQUIVALENTS: Final = 4
 _GENERAL: Final = (
-    "Find out which of them your use needs. Replace those by operators of torch or torch_npu, by what other packages "
-    "have for Ascend, or write them again in Ascend C."
+    "Find out which of them you need. Replace those with operators from torch or torch_npu, or from other packages "
+    "that support Ascend, or rewrite them in Ascend C."
 )
 
 
@@ -60,7 +60,7 @@ def _group(module: str, operators: Sequence[NativeOperator]) -> KernelGroup:
     if without:
         advice += "No equivalent is known" + (f" of {', '.join(without[:6])}" if known else "") + ". "
     if all(one.has_cpu for one in operators):
-        advice += "The project has an implementation for the CPU: --cpu-fallback puts the copies around the calls. "
+        advice += "The project has a CPU implementation: --cpu-fallback adds the copies around the calls. "
     return KernelGroup(
         f"{module or 'an extension'}: {count} CUDA operator{'' if count == 1 else 's'} ({names})",
         "Kernels for NVIDIA GPUs do not build for Ascend: "

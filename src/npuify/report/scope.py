@@ -55,7 +55,7 @@ def foreign(scan: ScanResult) -> Foreign | None:
     if main is None or main.files <= max(torch, default=0):
         return None
     row = dependency(_OTHER[main.name], scan.release.torch_npu)
-    known = row.message if row else f"Nothing is known of {main.name} on Ascend."
+    known = row.message if row else f"Nothing is known about {main.name} on Ascend."
     return Foreign(
         main.name,
         f"{known} npuify has no rules for programs of {main.name}.",

@@ -43,7 +43,7 @@ class Summary(msgspec.Struct, frozen=True):
     by_code: tuple[CodeCount, ...]
     """The worst and most frequent first."""
     file_errors: int
-    """Files that could not be treated as they should have been."""
+    """Files that could not be processed properly."""
 
 
 _WORST = tuple(Severity)
@@ -73,7 +73,7 @@ def remaining(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def nothing_left(result: ScanResult | MigrationResult) -> bool:
-    """Whether a person has nothing left to do: no error or warning, and no file that could not be treated."""
+    """Whether a person has nothing left to do: no error or warning, and no file that could not be processed."""
     if isinstance(result, ScanResult):
         return not remaining(result.findings) and not result.errors
     return not remaining(result.left) and not result.scan.errors

@@ -28,7 +28,7 @@ class Level(str, Enum):
     RUNS = "runs"
     """Runs after migration, for all that can be seen without running it."""
     REVIEW = "review"
-    """A person has to look at some places; none is known to stop the program."""
+    """A person has to review some places; none is known to stop the program."""
     WORK = "work"
     """Some places will not run before a person has changed them."""
     BLOCKED = "blocked"
@@ -43,11 +43,11 @@ TITLES: Final = {
 }
 
 
-_NOTHING: Final = "Nothing to move"
+_NOTHING: Final = "Nothing to migrate"
 """The title where no verdict is called for."""
 _ON_THE_CPU: Final = (
-    "No place names a GPU: a program that names no device computes on the CPU, and npuify migrate --place-on-npu gives "
-    "its model, data and losses an NPU."
+    "No code names a GPU: a program that names no device computes on the CPU; npuify migrate --place-on-npu moves its "
+    "model, data and losses to an NPU."
 )
 
 
@@ -146,7 +146,7 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
     title = TITLES[level]
     if has_nothing_to_move(scan):
         title = _NOTHING
-        summary = "Nothing to move was found: no file imports PyTorch or another framework that npuify knows."
+        summary = "Nothing to migrate was found: no file imports PyTorch or another framework that npuify knows."
     else:
         counts = _Counts(len(blockers), len(stopping), len(told) - len(stopping), len(review), len(scan.errors))
         summary = _summary(level, counts) if other is None or rest or stopping else ""
@@ -302,38 +302,39 @@ def _summary(level: Level, counts: _Counts) -> str:
     blockers, manual, aside, review, errors = counts
     if level is Level.BLOCKED:
         one, many = (
-            "thing has no form for Ascend, and what needs it",
-            "things have no form for Ascend, and what needs them",
+            "dependency has no Ascend version, and what needs it",
+            "dependencies have no Ascend version, and what needs them",
         )
-        text = f"{_count(blockers, one, many)} cannot run before it is written or replaced"
-        rest = f"; {_count(manual, 'place needs', 'places need')} a person besides" if manual else ""
+        text = f"{_count(blockers, one, many)} cannot run until it is written or replaced"
+        rest = f"; {_count(manual, 'place also needs', 'places also need')} manual work" if manual else ""
         rest += f"; {aside} in {_BESIDE}" if aside else ""
         return f"{text}{rest}."
     if level is Level.WORK:
-        rest = f", and {review} to look at" if review else ""
+        rest = f", and {review} to review" if review else ""
         them = "it" if manual == 1 else "them"
-        return f"{_count(manual, 'place', 'places')} will not run before a person has changed {them}{rest}."
+        return f"{_count(manual, 'place', 'places')} will not run until you change {them}{rest}."
     if level is Level.REVIEW:
-        parts = [_count(review, "place", "places") + " to look at"] if review else []
+        parts = [_count(review, "place", "places") + " to review"] if review else []
         if aside:
-            parts.append(_count(aside, "place", "places") + f" to change beside the program ({_BESIDE})")
-        parts += [_count(errors, "file", "files") + " that could not be treated"] if errors else []
+            parts.append(_count(aside, "place", "places") + f" to change outside the program ({_BESIDE})")
+        parts += [_count(errors, "file", "files") + " that could not be processed"] if errors else []
         # Of kernels that are called, the blockers tell.
-        parts = parts or ["CUDA code of its own that no Python was seen to call"]
+        parts = parts or ["CUDA code that no Python code was found to call"]
         text = f"{' and '.join(parts)}; none is known to stop the program."
         return text[:1].upper() + text[1:]
-    return "Nothing is known that would stop it. Only a run on the NPU proves it."
+    return "No known problem stops it. Only a run on the NPU proves it."
 
 
 def _supported_already(left: Iterable[Finding]) -> str:
     for one in left:
         if one.code == _SUPPORTED_ALREADY:
-            return f" The project asks for an NPU itself ({one.file}:{one.start.line}): first run it as it is."
+            return f" The project already checks for an NPU ({one.file}:{one.start.line}): run it unchanged first."
     return ""
 
 
 def _foreign_summary(other: Foreign) -> str:
-    return f"The project stands on {other.name} ({_count(other.files, 'file imports', 'files import')} it). {other.why}"
+    imports = _count(other.files, "file imports", "files import")
+    return f"The project is based on {other.name} ({imports} it). {other.why}"
 
 
 def _foreign(other: Foreign | None) -> tuple[Blocker, ...]:

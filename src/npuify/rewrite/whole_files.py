@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.helpers import compute_device
 from npuify.model import Change, Position
+from npuify.rules.common.helper_modules import used_helpers
 from npuify.rules.environment.line_ends import NORMALIZED, normalized
 from npuify.rules.environment.line_ends import RULE as LINE_ENDS
-from npuify.rules.helper_modules import used_helpers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

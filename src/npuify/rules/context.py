@@ -14,8 +14,8 @@ from npuify.rules.diagnostic import Diagnostic
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from npuify.analysis.flow.uses import Uses
     from npuify.analysis.model import ProgramModel
-    from npuify.analysis.uses import Uses
     from npuify.analysis.values import Values
     from npuify.knowledge import Product
     from npuify.rules.run import Run

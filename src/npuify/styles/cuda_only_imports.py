@@ -7,10 +7,10 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Safety
-from npuify.rules.helper_branches import asks_for_npu, never_on_npu
-from npuify.rules.import_guards import has_fallback, is_asked_for
+from npuify.rules.common.helper_branches import asks_for_npu, never_on_npu
+from npuify.rules.common.import_guards import has_fallback, is_asked_for
+from npuify.rules.common.statements import ends_its_line, indentation
 from npuify.rules.registry import rule
-from npuify.rules.statements import ends_its_line, indentation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

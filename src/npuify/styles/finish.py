@@ -10,10 +10,10 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from npuify.analysis.devices import device_table_entry
+from npuify.analysis.flow.devices import device_table_entry
 from npuify.model import Edit, Finding, Position, Safety, Severity
-from npuify.rules.helper_branches import only_on_npu
-from npuify.rules.npu_support import prepared_for_npu
+from npuify.rules.common.helper_branches import only_on_npu
+from npuify.rules.common.npu_support import prepared_for_npu
 from npuify.styles import restyle
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.model import Safety, Severity
+from npuify.rules.common.statements import _is_docstring, put_import
 from npuify.rules.registry import rule
-from npuify.rules.statements import _is_docstring, put_import
 from npuify.styles.cuda_only_imports import cuda_only_names
 
 if TYPE_CHECKING:

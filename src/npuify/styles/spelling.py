@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final
 
-from npuify.rules.helper_branches import helper
+from npuify.rules.common.helper_branches import helper
 from npuify.source.python import dotted_text
 
 if TYPE_CHECKING:

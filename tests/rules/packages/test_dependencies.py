@@ -274,4 +274,4 @@ def test_a_python_without_torch_npu() -> None:
 def test_messages_are_sentences() -> None:
     messages = {one.subject: one.message for one in findings("xformers\ntorch-geometric\n", name="requirements.txt")}
     assert messages["xformers"] == "xFormers has no NPU version"
-    assert messages["torch-geometric"] == "torch-geometric: Its layers in plain PyTorch work on NPUs; kept"
+    assert messages["torch-geometric"] == "torch-geometric: Its pure PyTorch layers work on NPUs; kept"

@@ -19,7 +19,7 @@ from npuify.model import NativeOperator, Safety, Severity
 from npuify.options import Options
 from npuify.report import render_scan
 from npuify.report.verdict import Level, judge
-from npuify.rules.operator_calls import CallSearch
+from npuify.rules.common.operator_calls import CallSearch
 from npuify.rules.packages.extensions.builds import builds_in
 from npuify.source.native.reader import read_native
 

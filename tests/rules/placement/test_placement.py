@@ -174,6 +174,60 @@ for x, y in loader:
         out = model(x)
     right += (out.argmax(1) == y).sum()
 """,
+    "data of functions": """\
+def features(x):
+    x = x.unsqueeze(1)
+    return torch.cat([x**i for i in range(1, 9)], 1)
+
+
+def batch_of(size):
+    numbers = torch.randn(size)
+    x = features(numbers)
+    y = torch.randint(4, (size,))
+    return x, y
+
+
+model = Net()
+for step in range(2):
+    x, y = batch_of(4)
+    F.cross_entropy(model(x), y).backward()
+""",
+    "batches handed on": """\
+def scores(network, batch):
+    return network(batch["x"], mask=batch["mask"])
+
+
+def losses(network, batch):
+    x, y = batch
+    return F.cross_entropy(network(x), y)
+
+
+model = Net()
+for batch in DataLoader([{"x": torch.randn(8), "mask": torch.ones(16)} for _ in range(4)], batch_size=2):
+    scores(model, batch).sum().backward()
+for pair in DataLoader(TensorDataset(torch.randn(8, 8), torch.randint(4, (8,))), batch_size=4):
+    losses(model, pair).backward()
+""",
+    "two loaders at once": DATA
+    + """\
+other = DataLoader(data, batch_size=4)
+model = Net()
+for step, ((x, y), (noise, _)) in enumerate(zip(loader, other)):
+    F.cross_entropy(model(x) + model(noise), y).backward()
+""",
+    "a table of models": DATA
+    + """\
+NETS = {"net": Net}
+
+
+def make(name):
+    return NETS[name]().train()
+
+
+model = make("net")
+for x, y in loader:
+    F.cross_entropy(model.second(model.first(x)), y).backward()
+""",
 }
 
 

@@ -96,7 +96,7 @@ def test_nothing_captured(captures: dict[str, Path], tmp_path: Path) -> None:
 
 
 def test_no_capture_at_all(captures: dict[str, Path], tmp_path: Path) -> None:
-    with pytest.raises(NpuifyError, match="holds no capture"):
+    with pytest.raises(NpuifyError, match="contains no capture"):
         compare(captures["gpt: "], tmp_path)
     with pytest.raises(NpuifyError, match="no such folder"):
         compare(tmp_path / "nowhere", captures["gpt: "])
@@ -119,7 +119,7 @@ def test_a_capture_that_was_cut_off_is_compared_up_to_there(captures: dict[str, 
     result = compare(captures["gpt: "], b, allow=["same-device"])
     assert result.agrees
     assert result.unmatched[0] > 0
-    assert any("cut off" in remark for remark in result.remarks)
+    assert any("truncated" in remark for remark in result.remarks)
 
 
 def test_a_program_that_failed_does_not_agree(captures: dict[str, Path], tmp_path: Path) -> None:
@@ -131,4 +131,4 @@ def test_a_program_that_failed_does_not_agree(captures: dict[str, Path], tmp_pat
     first = compare(captures["gpt: "], b, allow=["same-device"]).first
     assert first is not None
     assert first.kind == "ended"
-    assert first.message == "B's program ended with code 1 in step 0; the other one's did not"
+    assert first.message == "B's program exited with code 1 in step 0; the other one's did not"

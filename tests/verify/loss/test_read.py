@@ -201,7 +201,7 @@ def test_a_pattern_of_ones_own() -> None:
     assert (curve.steps, curve.values) == ((7, 8), (0.5, 0.25))
     with pytest.raises(NpuifyError, match="no group named loss"):
         read_log("x", "log", pattern="x")
-    with pytest.raises(NpuifyError, match="no regular expression"):
+    with pytest.raises(NpuifyError, match="not a regular expression"):
         read_log("x", "log", pattern="(")
 
 
@@ -227,7 +227,7 @@ def test_rows_about_validation_or_the_end_are_no_points(tmp_path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, rows)))
     curve = read_curve(path)
     assert (curve.steps, curve.values) == ((1, 2, 3, 4), (3.0, 1.5, 1.0, 0.75))
-    assert curve.notes == ("1 row without a step left out, such as one about the end",)
+    assert curve.notes == ("1 row without a step ignored, such as a final summary",)
 
 
 def test_a_log_may_begin_with_a_sentence_that_holds_a_comma(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_a_log_may_begin_with_a_sentence_that_holds_a_comma(tmp_path: Path) -> N
     curve = read_curve(path)
     assert (curve.kind, curve.values) == ("log", (3.5, 2.5))
     path.write_text("name, size, colour\na, 3, red\n")
-    with pytest.raises(NpuifyError, match="no loss of training was found in it"):
+    with pytest.raises(NpuifyError, match="it has no training loss"):
         read_curve(path)
 
 
@@ -246,7 +246,7 @@ def test_of_several_processes_the_first_one_counts(prefix: str) -> None:
     lines = [(rank, f"step {step} loss {10 * step + rank}.5") for step in (1, 2, 3) for rank in (1, 0)]
     curve = read_log("".join(f"{prefix.format(rank)}{line}\n" for rank, line in lines), "log")
     assert (curve.steps, curve.values) == ((1, 2, 3), (10.5, 20.5, 30.5))
-    assert curve.notes == ("3 lines of other processes left out",)
+    assert curve.notes == ("3 lines from other processes ignored",)
 
 
 @pytest.mark.parametrize(
@@ -258,20 +258,20 @@ def test_of_several_processes_the_first_one_counts(prefix: str) -> None:
 )
 def test_of_several_losses_one_has_to_be_named(line: str, metric: str) -> None:
     text = "".join(line.format(step, step) + "\n" for step in (1, 2))
-    with pytest.raises(NpuifyError, match="several losses are in it"):
+    with pytest.raises(NpuifyError, match="it has several losses"):
         read_log(text, "log")
     curve = read_log(text, "log", metric)
     assert (curve.steps, curve.values) == ((1, 2), (0.1, 0.2))
 
 
 def test_a_name_that_is_not_there_is_told_with_those_that_are() -> None:
-    with pytest.raises(NpuifyError, match="no line of it holds 'mse' and a number") as told:
+    with pytest.raises(NpuifyError, match="it has no line with 'mse' and a number") as told:
         read_log("step 1 d_loss 3 g_loss 2\n", "log", "mse")
-    assert told.value.advice == "losses that it has: d_loss, g_loss"
+    assert told.value.advice == "it has these losses: d_loss, g_loss"
 
 
 def test_a_log_about_something_else_is_no_curve() -> None:
-    with pytest.raises(NpuifyError, match="no line of it tells a loss"):
+    with pytest.raises(NpuifyError, match="it has no line with a training loss"):
         read_log("loss scale: 4096\nval loss: 0.3\ntest loss 2\n", "log")
 
 
@@ -296,7 +296,7 @@ def test_csv(tmp_path: Path) -> None:
     with pytest.raises(NpuifyError, match="several losses"):
         read_curve(path)
     path.write_text("a,b\n1,2\n")
-    with pytest.raises(NpuifyError, match="no loss of training"):
+    with pytest.raises(NpuifyError, match="no training loss"):
         read_curve(path)
 
 
@@ -371,9 +371,9 @@ def test_tensorboard(tmp_path: Path) -> None:
     path.write_bytes(whole[:-7])
     cut = read_curve(path)
     assert cut.steps == (0, 1, 2, 3)
-    assert any("broken off" in note for note in cut.notes)
-    path.write_bytes(b"no event file at all, but long enough")
-    with pytest.raises(NpuifyError, match="no event file"):
+    assert any("truncated" in note for note in cut.notes)
+    path.write_bytes(b"not a TensorBoard event file at all, but long enough")
+    with pytest.raises(NpuifyError, match="not a TensorBoard event file"):
         read_curve(path)
 
 

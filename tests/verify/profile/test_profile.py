@@ -72,7 +72,7 @@ def test_the_engine_around_a_backward_is_not_told_besides_it(tmp_path: Path) -> 
     names = [one.name for one in report.host_operators]
     assert "AddmmBackward0" in names
     assert not any("evaluate_function" in name for name in names)
-    assert "Operators on the host, by themselves" in render_text(report)
+    assert "Operators on the host, self time" in render_text(report)
 
 
 def test_an_operator_is_told_without_what_it_calls(tmp_path: Path) -> None:
@@ -252,4 +252,4 @@ def test_reports(tmp_path: Path) -> None:
         ElementTree.fromstring(figure)
     assert "the first 60 of 80 are drawn" in page
     assert json.loads(render_json(report))["bound"] == "data"
-    assert render_text(report).startswith("Bound by the data")
+    assert render_text(report).startswith("Data-bound")

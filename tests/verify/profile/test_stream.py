@@ -41,14 +41,14 @@ def test_a_trace_that_breaks_off(tmp_path: Path) -> None:
     path.write_text('[{"name": "a"}, {"name": "b"}, {"na')
     notes: list[str] = []
     assert [one["name"] for one in events(path, notes)] == ["a", "b"]
-    assert "breaks off" in notes[0]
+    assert "truncated" in notes[0]
 
 
 @pytest.mark.parametrize("text", ["", "no JSON", '{"other": [1]}', "\x00\x01"])
 def test_what_is_no_trace(tmp_path: Path, text: str) -> None:
     path = tmp_path / "trace.json"
     path.write_text(text)
-    with pytest.raises(NpuifyError, match="no trace"):
+    with pytest.raises(NpuifyError, match="not a profiler trace"):
         list(events(path))
 
 

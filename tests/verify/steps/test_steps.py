@@ -100,7 +100,7 @@ def curve(values: Sequence[float | str]) -> list[list[dict[str, Any]]]:
 @pytest.mark.parametrize(
     ("rows", "forward", "backward", "said"),
     [
-        (step(), Status.PASSED, Status.PASSED, "all results are numbers"),
+        (step(), Status.PASSED, Status.PASSED, "all results are finite"),
         (step(nan=3), Status.FAILED, Status.PASSED, "model.layer"),
         (step(gradient_nan=1), Status.PASSED, Status.FAILED, ""),
         (step(device="cpu"), Status.FAILED, Status.PASSED, "none on an NPU"),
@@ -128,7 +128,7 @@ FALLING = [3 - 0.1 * number for number in range(20)]
     [
         (FALLING, FALLING, Status.PASSED, "and falls"),
         (FALLING, [value * (1.05 if place > 3 else 1) for place, value in enumerate(FALLING)], Status.FAILED, "differ"),
-        ([*FALLING[:10], "nan", *FALLING[11:]], FALLING, Status.FAILED, "not a number"),
+        ([*FALLING[:10], "nan", *FALLING[11:]], FALLING, Status.FAILED, "not finite"),
         (FALLING[::-1], FALLING[::-1], Status.PASSED, "does not fall"),
         (FALLING[:2], FALLING[:2], Status.PASSED, "few steps"),
         (FALLING, FALLING[:5], Status.FAILED, "different-steps"),
@@ -190,9 +190,9 @@ def test_resume_finds_the_option_and_gives_more_to_do(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fresh", "status", "said"),
     [
-        (3.0, Status.PASSED, "goes on by itself"),
-        (0.5, Status.NOT_RUN, "begins anew, and it is not plain how"),
-        (None, Status.NOT_RUN, "loss of a fresh start is not known"),
+        (3.0, Status.PASSED, "resumes by itself"),
+        (0.5, Status.NOT_RUN, "starts over, and it is unclear how"),
+        (None, Status.NOT_RUN, "loss of a fresh start is unknown"),
     ],
 )
 def test_a_program_without_an_option_is_started_again(
@@ -230,8 +230,8 @@ def test_a_failure_says_where_to_look_first(tmp_path: Path) -> None:
     assert "npuify verify capture and compare" in long_runs.loss(made, has_loss=True).advice
     made.done.append(StepResult("compare", "Compare", Status.FAILED, Where.SIMULATION, "no"))
     (made.work / "captures" / "loss-target").rename(made.work / "old")
-    assert "look at that comparison first" in long_runs.loss(made, has_loss=True).advice
-    assert long_runs.cards(made).advice.startswith("Where the program wants other arguments for several cards")
+    assert "check that comparison first" in long_runs.loss(made, has_loss=True).advice
+    assert long_runs.cards(made).advice.startswith("If the program needs different arguments for several cards")
 
 
 def test_a_program_gets_one_card_and_a_launcher_all(tmp_path: Path) -> None:
@@ -247,9 +247,9 @@ def test_a_program_gets_one_card_and_a_launcher_all(tmp_path: Path) -> None:
     ("ranks", "status", "said"),
     [
         ([step(), step()], Status.PASSED, "same parameters"),
-        ([step(), step(norm=1.01)], Status.FAILED, "other values of w"),
+        ([step(), step(norm=1.01)], Status.FAILED, "different values of w"),
         ([step()], Status.FAILED, "1 of 2 processes"),
-        ([], Status.FAILED, "ended with code"),
+        ([], Status.FAILED, "exited with code"),
     ],
 )
 def test_cards(tmp_path: Path, ranks: list[Any], status: Status, said: str) -> None:
@@ -278,7 +278,7 @@ def test_the_words_never_claim_more_than_happened() -> None:
         assert "verified" not in text
     assert "in simulation" in told.verdict
     assert "not run: cards" in told.verdict
-    assert "Nothing of this says anything of a real card" in told.verdict
+    assert "This says nothing about a real card" in told.verdict
     assert "did not run at all" in render_text(told)
     assert "<script>" not in render_html(told)
     assert report(passed, failed).verdict.startswith("Not accepted: loss failed")
@@ -306,8 +306,8 @@ def test_wrong_use(tmp_path: Path) -> None:
     (tmp_path / "full" / "x").write_text("")
     for arguments, said in (
         ({"migrated": tmp_path / "missing"}, "no such"),
-        ({"target": "gpu"}, "no target"),
-        ({"reference": tmp_path}, "no capture"),
+        ({"target": "gpu"}, "unknown target"),
+        ({"reference": tmp_path}, "is not a capture"),
         ({"work": tmp_path / "full"}, "not empty"),
     ):
         with pytest.raises(NpuifyError, match=said):

@@ -91,4 +91,4 @@ def test_from_start_to_end(tmp_path: Path) -> None:
     assert report["target"] == "simulated NPU"
     assert "hardware" not in text
     assert "falls" in steps["loss"]["message"]
-    assert sorted(path.name for path in project.iterdir()) == ["train.py"], "the project stays as it is"
+    assert sorted(path.name for path in project.iterdir()) == ["train.py"], "the project is not changed"

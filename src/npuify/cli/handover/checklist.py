@@ -23,7 +23,7 @@ class ChecklistFormat(str, Enum):
 
 def checklist(
     project: ProjectArgument,
-    format: Annotated[ChecklistFormat, typer.Option("--format", help="How to write the list.")] = ChecklistFormat.TEXT,
+    format: Annotated[ChecklistFormat, typer.Option("--format", help="The output format.")] = ChecklistFormat.TEXT,
     output: OutputOption = None,
     doctor: DoctorOption = None,
     results: ResultsOption = None,
@@ -31,10 +31,10 @@ def checklist(
     style: StyleOption = None,
     jobs: JobsOption = None,
 ) -> int:
-    """The checklist of a migration: each point with its state, and what that state rests on.
+    """The checklist of a migration: each item with its state and the evidence for it.
 
-    Rests on a scan of today, and on the reports in npuify-report/ and those that are named. What has no report counts
-    as not done. Exits with 0 where every point is done, else with 1.
+    Based on a new scan, and on the reports in npuify-report/ and those given as options. Items without a report count
+    as not done. Exits with 0 if every item is done, otherwise with 1.
     """
     from npuify.cli.output import put
     from npuify.handover import checklist as made_from

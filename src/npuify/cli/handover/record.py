@@ -10,20 +10,18 @@ import typer
 if TYPE_CHECKING:
     from npuify.handover import Record
 
-ProjectArgument = Annotated[
-    Path, typer.Argument(metavar="PROJECT", help="The migrated project; or one that is not migrated yet.")
-]
+ProjectArgument = Annotated[Path, typer.Argument(metavar="PROJECT", help="The project, migrated or not.")]
 SourceOption = Annotated[
     Path | None,
-    typer.Option("--source", metavar="DIR", help="The project before its migration; else where its report says."),
+    typer.Option("--source", metavar="DIR", help="The project before migration; default: the path in its report."),
 ]
 DoctorOption = Annotated[
     Path | None,
-    typer.Option("--doctor", metavar="FILE", help="What npuify doctor --format json wrote on the NPU's machine."),
+    typer.Option("--doctor", metavar="FILE", help="Output of npuify doctor --format json on the NPU machine."),
 ]
 ResultsOption = Annotated[
     list[Path] | None,
-    typer.Option("--results", metavar="PATH", help="What npuify verify wrote: a file or folder. May be repeated."),
+    typer.Option("--results", metavar="PATH", help="Output of npuify verify: a file or folder. Can be repeated."),
 ]
 
 

@@ -23,19 +23,23 @@ class Language(str, Enum):
 def skill(
     project: Annotated[
         Path | None,
-        typer.Argument(metavar="PROJECT", help="The migrated project; or one that is not migrated yet."),
+        typer.Argument(metavar="PROJECT", help="The project, migrated or not."),
     ] = None,
     destination: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--destination", metavar="DIR", help="Write the skill into DIR/NAME; or name the file, SKILL.md."
+            "-o", "--destination", metavar="DIR", help="Write the skill to DIR/NAME; or specify the file, SKILL.md."
         ),
     ] = None,
     language: Annotated[Language, typer.Option("--language", help="English or Chinese.")] = Language.EN,
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The skill's name; else of the project's.")] = "",
+    name: Annotated[
+        str, typer.Option("--name", metavar="NAME", help="The skill's name; default: from the project's.")
+    ] = "",
     commands: Annotated[
         list[str] | None,
-        typer.Option("--command", metavar="COMMAND", help="What starts the migrated project. May be repeated."),
+        typer.Option(
+            "--command", metavar="COMMAND", help="A command that starts the migrated project. Can be repeated."
+        ),
     ] = None,
     source: SourceOption = None,
     doctor: DoctorOption = None,
@@ -43,25 +47,26 @@ def skill(
     torch_npu: TorchNpuOption = None,
     style: StyleOption = None,
     unsafe: UnsafeOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a skill that is there already.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing skill.")] = False,
     validate: Annotated[
         Path | None, typer.Option("--validate", metavar="PATH", help="Only check a skill: its folder or SKILL.md.")
     ] = None,
     jobs: JobsOption = None,
 ) -> int:
-    """Write a guide, for people and coding agents, that repeats the move of this very project.
+    """Write a guide, for people and coding agents, for repeating this project's migration.
 
-    It rests on the scan, the migration's report, the patch from the source, the doctor's report and the verifications
-    that really happened; what did not happen is marked as such. With --validate: exits with 1 where something is wrong.
+    It is based on the scan, the migration's report, the patch from the source, the doctor's report and the
+    verifications that were actually run; anything that was not run is marked as such. With --validate, exits with 1 if
+    something is wrong.
     """
     from npuify.model import NpuifyError
 
     if validate is not None:
         if project is not None or destination is not None:
-            raise NpuifyError("--validate checks a skill that is there: no PROJECT, no -o")
+            raise NpuifyError("--validate checks an existing skill: no PROJECT, no -o")
         return _validate(validate)
     if project is None or destination is None:
-        raise NpuifyError("what of, and where to?", advice="npuify skill PROJECT -o DIR")
+        raise NpuifyError("specify the project and the destination", advice="npuify skill PROJECT -o DIR")
     from npuify.handover.write import write_skill
 
     known = record(
@@ -77,7 +82,7 @@ def skill(
     written = write_skill(known, destination, name=name, language=language.value, commands=commands or (), force=force)
     typer.echo(f"Written to {written.folder}: {', '.join(written.files)}")
     if not commands:
-        typer.echo("No step starts the project: name one with --command, as you use it on the migrated project.")
+        typer.echo("No step starts the project: specify one with --command, as you use it on the migrated project.")
     return _validate(written.folder / "SKILL.md")
 
 

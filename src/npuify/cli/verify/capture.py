@@ -38,37 +38,35 @@ class Dropout(str, Enum):
 def capture(
     program: ProgramArgument = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="DIR", help="The folder that the capture goes to.")
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="The folder for the capture.")
     ] = None,
     module: ModuleOption = None,
-    steps: Annotated[int, typer.Option(min=0, help="Stop after so many steps; 0: run to the end.")] = 2,
-    level: Annotated[Level, typer.Option(help="Record modules only, or the functions they call, too.")] = Level.MODULE,
+    steps: Annotated[int, typer.Option(min=0, help="Stop after this many steps; 0: run to the end.")] = 2,
+    level: Annotated[Level, typer.Option(help="Record modules only, or also the functions they call.")] = Level.MODULE,
     tensors: Annotated[
         bool,
         typer.Option(
             "--tensors/--stats", help="Keep whole tensors (up to a million values), or statistics and a sample."
         ),
     ] = False,
-    samples: Annotated[int, typer.Option(min=16, help="Values of each tensor that --stats keeps.")] = 1024,
-    seed: Annotated[int, typer.Option(min=0, help="The seed that the program starts from.")] = 1234,
+    samples: Annotated[int, typer.Option(min=16, help="Number of values of each tensor that --stats keeps.")] = 1024,
+    seed: Annotated[int, typer.Option(min=0, help="The program's initial seed.")] = 1234,
     dropout: Annotated[
         Dropout, typer.Option(help="Turn dropout off, draw its masks on the CPU (the same everywhere), or keep it.")
     ] = Dropout.OFF,
     device: Annotated[
-        Device, typer.Option(help="What the program chooses, the CPU (CUDA is hidden), or simulated NPUs.")
+        Device, typer.Option(help="The program's own choice, the CPU (CUDA is hidden), or simulated NPUs.")
     ] = Device.AUTO,
-    devices: Annotated[int, typer.Option(min=1, max=64, help="Simulated NPUs, with --device simulated.")] = 8,
-    calls: Annotated[int, typer.Option(min=1, help="Calls of one model to record in each step.")] = 2,
-    limit: Annotated[
-        str, typer.Option(metavar="SIZE", help="Disk that one process fills with values at most.")
-    ] = "4GiB",
-    force: Annotated[bool, typer.Option("--force", help="Replace a capture that is there.")] = False,
+    devices: Annotated[int, typer.Option(min=1, max=64, help="Number of simulated NPUs, with --device simulated.")] = 8,
+    calls: Annotated[int, typer.Option(min=1, help="Calls of one model to record per step.")] = 2,
+    limit: Annotated[str, typer.Option(metavar="SIZE", help="Maximum disk space per process for values.")] = "4GiB",
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing capture.")] = False,
     python: PythonOption = "",
 ) -> int:
-    """Run a program and record what its modules take, give and learn, to hold it against another run.
+    """Run a program and record its modules' inputs, outputs and gradients, to compare with another run.
 
-    Seeds, the order of data, random numbers and dropout are made the same on every device. The program is stopped after
-    --steps. Exits with 0, with 1 where the program failed, with 2 where nothing could be captured.
+    Seeds, data order, random numbers and dropout are made identical on every device. The program is stopped after
+    --steps. Exits with 0, with 1 if the program failed, with 2 if nothing could be captured.
 
     Examples: npuify verify capture -o cuda train.py --epochs 1;
     npuify verify capture -o npu --device simulated torchrun --nproc_per_node 2 train.py
@@ -78,7 +76,7 @@ def capture(
     from npuify.verify.capture.settings import Settings
 
     if output is None:
-        raise NpuifyError("no folder for the capture is named", advice="npuify verify capture -o DIR PROGRAM")
+        raise NpuifyError("no folder specified for the capture", advice="npuify verify capture -o DIR PROGRAM")
     arguments = list(program or [])
     settings = Settings(
         steps=steps,

@@ -12,8 +12,8 @@ from npuify.cli.options import OutputOption, PageFormat, PageFormatOption
 
 
 def compare(
-    a: Annotated[Path, typer.Argument(metavar="A", help="The capture of the original, or a dump of msprobe.")],
-    b: Annotated[Path, typer.Argument(metavar="B", help="That of the migrated program.")],
+    a: Annotated[Path, typer.Argument(metavar="A", help="The capture of the original, or an msprobe dump.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="The same of the migrated program.")],
     format: PageFormatOption = PageFormat.TEXT,
     output: OutputOption = None,
     allow: Annotated[
@@ -21,14 +21,13 @@ def compare(
         typer.Option(
             "--allow",
             metavar="REFUSAL",
-            help="Compare although: same-device, different-ranks, different-dropout. May be repeated.",
+            help="Compare despite: same-device, different-ranks, different-dropout. Can be repeated.",
         ),
     ] = None,
 ) -> int:
-    """Hold two captures against each other: the first module whose inputs agree and whose results do not, and why.
+    """Compare two captures: find the first module whose inputs agree but whose results do not, and why.
 
-    Exits with 0 where they agree but for rounding, with 1 where they do not, with 2 where the comparison is refused or
-    something else went wrong.
+    Exits with 0 if they agree up to rounding, with 1 if not, with 2 if the comparison is refused or fails.
 
     Example: npuify verify compare cuda npu --format html --output comparison.html
     """

@@ -12,35 +12,34 @@ from npuify.cli.options import OutputOption, PageFormat, PageFormatOption
 
 
 def verify_loss(
-    reference: Annotated[Path, typer.Argument(metavar="REFERENCE", help="What the original program wrote.")],
-    target: Annotated[Path, typer.Argument(metavar="TARGET", help="What the migrated program wrote.")],
-    metric: Annotated[str, typer.Option("--metric", metavar="NAME", help="The loss, where there are several.")] = "",
+    reference: Annotated[Path, typer.Argument(metavar="REFERENCE", help="The original program's log.")],
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="The migrated program's log.")],
+    metric: Annotated[str, typer.Option("--metric", metavar="NAME", help="Which loss, if there are several.")] = "",
     target_metric: Annotated[
-        str, typer.Option("--target-metric", metavar="NAME", help="Its name in TARGET, where that is another.")
+        str, typer.Option("--target-metric", metavar="NAME", help="Its name in TARGET, if different.")
     ] = "",
     pattern: Annotated[
         str,
         typer.Option(
             "--pattern",
             metavar="REGEX",
-            help="For plain logs: a regular expression with the groups loss and, where lines name it, step.",
+            help="For plain logs: a regular expression with the groups loss and, if present, step.",
         ),
     ] = "",
-    tolerance: Annotated[float, typer.Option(help="Relative error that is allowed: 0.01 is 1 %.")] = 0.01,
-    first: Annotated[int, typer.Option(metavar="N", help="Points that are judged as the first steps.")] = 10,
-    common: Annotated[bool, typer.Option("--common", help="Leave out steps that only one of them has.")] = False,
+    tolerance: Annotated[float, typer.Option(help="Allowed relative error: 0.01 is 1 %.")] = 0.01,
+    first: Annotated[int, typer.Option(metavar="N", help="Number of points judged as the first steps.")] = 10,
+    common: Annotated[bool, typer.Option("--common", help="Ignore steps that only one of them has.")] = False,
     offset: Annotated[int, typer.Option(metavar="N", help="Add N to TARGET's steps.")] = 0,
     allow_identical: Annotated[
-        bool, typer.Option("--allow-identical", help="Two files with the same bytes are two runs indeed.")
+        bool, typer.Option("--allow-identical", help="Accept identical files as two separate runs.")
     ] = False,
     format: PageFormatOption = PageFormat.TEXT,
     output: OutputOption = None,
 ) -> int:
-    """Say whether two loss curves agree, the first steps and the long run apart, and where they part.
+    """Check whether two loss curves agree, in the first steps and in the long run, and where they diverge.
 
-    Reads captures, CSV, JSON lines, TensorBoard's event files, the trainer state of Hugging Face, and plain logs.
-    Curves that say nothing about each other are refused. Exit code: 0 where they agree, 1 where not, 2 for wrong use
-    and refusals.
+    Reads captures, CSV, JSON lines, TensorBoard event files, Hugging Face trainer states, and plain logs. Curves that
+    cannot be compared are refused. Exit code: 0 if they agree, 1 if not, 2 for wrong usage and refusals.
     """
     from npuify.cli.output import put_judgement
     from npuify.verify.loss import page, text

@@ -12,26 +12,24 @@ from npuify.cli.options import OutputOption, PageFormat, PageFormatOption
 
 
 def verify_profile(
-    profile: Annotated[Path, typer.Argument(metavar="PATH", help="What the profiler wrote: a folder, or a trace.")],
-    rank: Annotated[
-        str, typer.Option("--rank", metavar="N", help="Whose details are told; default: the slowest.")
-    ] = "",
+    profile: Annotated[Path, typer.Argument(metavar="PATH", help="The profiler's output: a folder, or a trace.")],
+    rank: Annotated[str, typer.Option("--rank", metavar="N", help="Which rank to detail; default: the slowest.")] = "",
     torch_npu: Annotated[
         str,
         typer.Option(
             "--torch-npu",
             metavar="VERSION",
-            help="For a profile without an NPU: the release whose table tells which operators the CPU would compute.",
+            help="For a profile without an NPU: the release whose table decides which operators would run on the CPU.",
         ),
     ] = "",
-    no_trace: Annotated[bool, typer.Option("--no-trace", help="Read the tables only, not the trace.")] = False,
+    no_trace: Annotated[bool, typer.Option("--no-trace", help="Read only the tables, not the trace.")] = False,
     format: PageFormatOption = PageFormat.TEXT,
     output: OutputOption = None,
 ) -> int:
-    """Say where the time of a step goes, what it waits for, and which advice for NPUs holds.
+    """Show where the time of a step goes, what it waits for, and which NPU advice applies.
 
-    Reads outputs of torch_npu's profiler, of msprof, and traces of PyTorch's profiler (CUDA, CPU, simulated NPU).
-    Exit code: 0 where no advice holds, 1 where some does, 2 for wrong use.
+    Reads output of torch_npu's profiler and msprof, and traces of PyTorch's profiler (CUDA, CPU, simulated NPU). Exit
+    code: 0 if no advice applies, 1 if some does, 2 for wrong usage.
     """
     from npuify.cli.output import put_judgement
     from npuify.knowledge import choose_release

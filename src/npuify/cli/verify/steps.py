@@ -23,7 +23,7 @@ class Target(str, Enum):
 def verify_steps(
     project: Annotated[Path, typer.Argument(metavar="PROJECT", help="The original project, for CUDA.")],
     migrated: Annotated[
-        Path | None, typer.Option("--migrated", metavar="DIR", help="Its migrated copy; default: npuify migrates it.")
+        Path | None, typer.Option("--migrated", metavar="DIR", help="Its migrated copy; default: migrated by npuify.")
     ] = None,
     entry: Annotated[
         str,
@@ -35,39 +35,39 @@ def verify_steps(
         ),
     ] = "",
     reference_entry: Annotated[
-        str, typer.Option("--reference-entry", metavar="COMMAND", help="That of the original, where it differs.")
+        str, typer.Option("--reference-entry", metavar="COMMAND", help="The original's command, if different.")
     ] = "",
     resume: Annotated[
-        str, typer.Option("--resume", metavar="COMMAND", help="How the program goes on from a checkpoint.")
+        str, typer.Option("--resume", metavar="COMMAND", help="How the program resumes from a checkpoint.")
     ] = "",
     cards_entry: Annotated[
         str, typer.Option("--cards-entry", metavar="COMMAND", help="How the program is started on several cards.")
     ] = "",
     prepare: Annotated[
         str,
-        typer.Option("--prepare", metavar="COMMAND", help="A program that first makes data or weights for both."),
+        typer.Option("--prepare", metavar="COMMAND", help="A program that first creates data or weights for both."),
     ] = "",
     reference: Annotated[
         Path | None,
-        typer.Option("--reference", metavar="DIR", help="A capture of the original, made elsewhere, to compare with."),
+        typer.Option("--reference", metavar="DIR", help="An existing capture of the original, to compare with."),
     ] = None,
-    target: Annotated[Target, typer.Option(help="An NPU, the simulated one, or the first where there is one.")] = (
+    target: Annotated[Target, typer.Option(help="A real NPU, a simulated one, or (auto) a real one if available.")] = (
         Target.AUTO
     ),
-    cards: Annotated[int, typer.Option(min=2, max=64, help="Cards to try.")] = 2,
-    iterations: Annotated[int, typer.Option(min=1, help="Steps whose loss is followed.")] = 20,
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="For each run.")] = 600,
-    python: Annotated[str, typer.Option(metavar="PATH", help="The Python to run the programs with.")] = "",
+    cards: Annotated[int, typer.Option(min=2, max=64, help="Number of cards to test with.")] = 2,
+    iterations: Annotated[int, typer.Option(min=1, help="Number of steps whose loss is compared.")] = 20,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit for each run.")] = 600,
+    python: Annotated[str, typer.Option(metavar="PATH", help="The Python interpreter to run the programs with.")] = "",
     work: Annotated[
-        Path | None, typer.Option("--work", metavar="DIR", help="Leave captures, logs and copies in this new folder.")
+        Path | None, typer.Option("--work", metavar="DIR", help="Keep captures, logs and copies in this new folder.")
     ] = None,
     format: PageFormatOption = PageFormat.TEXT,
     output: OutputOption = None,
 ) -> int:
-    """Run the acceptance: forward, backward, compare, iterations, loss, resume, several cards.
+    """Run the acceptance tests: forward, backward, compare, iterations, loss, resume, several cards.
 
-    This runs the project's code, in copies; the project stays as it is. Each step says whether it ran on hardware, in
-    simulation, or not at all. Exit code: 0 where no step failed, 1 where one did, 2 for wrong use.
+    This runs the project's code, in copies; the project is not changed. Each step reports whether it ran on hardware,
+    in simulation, or not at all. Exit code: 0 if no step failed, 1 if one did, 2 for wrong usage.
 
     Example: npuify verify steps project --entry "train.py --steps 20 --device={device}"
     """

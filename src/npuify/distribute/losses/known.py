@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.analysis.values import OBJECTS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.distribute.flow import Flow
+    from npuify.analysis.values import Place
     from npuify.distribute.loops import Loops
-    from npuify.distribute.program import Unit
+    from npuify.distribute.program import Program, Unit
 
 _SAME_VALUE = frozenset(("detach", "cpu", "clone", "float", "item"))
 
@@ -18,10 +20,11 @@ _SAME_VALUE = frozenset(("detach", "cpu", "clone", "float", "item"))
 class Losses:
     """The names and attributes that hold losses, by the function (for attributes: the class) that they belong to."""
 
-    def __init__(self, flow: Flow, loops: Loops) -> None:
-        self.flow = flow
+    def __init__(self, program: Program, loops: Loops) -> None:
+        self.program = program
         self.names: dict[ast.AST, set[str]] = {}
-        self.attributes: set[tuple[ast.AST, str]] = set()
+        self.frames: dict[ast.AST, Unit] = {}
+        self.attributes: set[tuple[Place, str]] = set()
         for call, unit in loops.backwards:
             assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
             value: ast.expr = call.func.value
@@ -33,16 +36,14 @@ class Losses:
 
     def _add(self, node: ast.AST, unit: Unit) -> bool:
         if isinstance(node, ast.Name):
-            known = self.names.setdefault(unit.frame(node), set())
+            frame = unit.function_around(node)
+            self.frames[frame] = unit
+            known = self.names.setdefault(frame, set())
             new = node.id not in known
             known.add(node.id)
             return new
         if isinstance(node, ast.Attribute):
-            keys = {
-                (thing.definition, node.attr)
-                for thing in self.flow.things(node.value, unit)
-                if isinstance(thing.definition, ast.ClassDef) and thing.kind == "instance"
-            }
+            keys = {(holder, node.attr) for holder in self._holders(node.value, unit)}
             new = not keys <= self.attributes
             self.attributes |= keys
             return new
@@ -55,10 +56,15 @@ class Losses:
         if isinstance(node, ast.Attribute) and node.attr == "data":
             node = node.value
         if isinstance(node, ast.Name):
-            return node.id in self.names.get(unit.frame(node), ())
+            return node.id in self.names.get(unit.function_around(node), ())
         if isinstance(node, ast.Attribute):
-            return any((thing.definition, node.attr) in self.attributes for thing in self.flow.things(node.value, unit))
+            return any((holder, node.attr) in self.attributes for holder in self._holders(node.value, unit))
         return False
+
+    def _holders(self, node: ast.expr, unit: Unit) -> set[Place]:
+        """The classes of the objects that an expression may be."""
+        objects = self.program.of_kind(node, unit, *OBJECTS)
+        return {value.definition for value in objects if value.definition is not None}
 
     def _spread(self, loops: Loops) -> None:
         """Parts that a loss is added up from, sums of losses, and what functions that train return are losses, too."""
@@ -91,7 +97,7 @@ class Losses:
 
     def _is_computed(self, name: ast.Name, unit: Unit) -> bool:
         """Whether a name is assigned something that is called, in its own function: a loss, not a weight."""
-        for node in ast.walk(unit.frame(name)):
+        for node in ast.walk(unit.function_around(name)):
             if isinstance(node, (ast.Assign, ast.AugAssign)):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 named = any(isinstance(target, ast.Name) and target.id == name.id for target in targets)
@@ -102,10 +108,9 @@ class Losses:
 
     def _from_call(self, target: ast.expr, call: ast.Call, unit: Unit) -> bool:
         changed = False
-        for callee in self.flow.callees.get(call, ()):
-            home = self.flow.unit_with(callee)
+        for callee, home in self.program.callees(call, unit):
             for item in ast.walk(callee):
-                if not isinstance(item, ast.Return) or item.value is None or home.frame(item) is not callee:
+                if not isinstance(item, ast.Return) or item.value is None or home.function_around(item) is not callee:
                     continue
                 if isinstance(item.value, ast.Tuple) and isinstance(target, ast.Tuple):
                     for element, value in zip(target.elts, item.value.elts, strict=False):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.analysis.values import Kind
 from npuify.distribute.edits import Unprovable
 from npuify.distribute.loops import LOOPS, inside
 from npuify.distribute.losses.known import Losses, is_number
@@ -12,16 +13,16 @@ from npuify.distribute.losses.steadiness import unsteady_condition
 
 if TYPE_CHECKING:
     from npuify.distribute.edits import Draft
-    from npuify.distribute.flow import Flow
     from npuify.distribute.loops import Loops, Pass
-    from npuify.distribute.program import Unit
+    from npuify.distribute.losses.gradients import Gradients
+    from npuify.distribute.program import Program, Unit
 
 
-def reduce_losses(flow: Flow, loops: Loops, draft: Draft) -> None:
+def reduce_losses(program: Program, loops: Loops, gradients: Gradients, draft: Draft) -> None:
     """Replace ``loss.item()`` by the mean over the processes, and sums for accuracies by those of all processes."""
-    losses = Losses(flow, loops)
+    losses = Losses(program, loops)
     seen: set[ast.AST] = set()
-    frames = [(frame, flow.unit_with(frame)) for frame in losses.names]
+    frames = list(losses.frames.items())
     for region, unit in [*loops.training, *frames]:
         for node in ast.walk(region):
             if node in seen or not isinstance(node, ast.Call):
@@ -31,14 +32,14 @@ def reduce_losses(flow: Flow, loops: Loops, draft: Draft) -> None:
             if tensor is None or loops.without_gradient(node, unit):
                 continue
             if losses.has(tensor, unit) or (_is_mean(tensor) and (region, unit) not in frames):
-                _reduce_one(node, tensor, unit, flow, loops, draft)
+                _reduce_one(node, tensor, unit, program, loops, draft)
     for region, unit in loops.training:
         for node in ast.walk(region):
             if isinstance(node, (ast.If, ast.While, ast.IfExp)) and not loops.without_gradient(node, unit):
                 _agree(node.test, unit, losses, loops, draft)
     for one in loops.passes:
         if one.trains and isinstance(one.node, ast.For):
-            _reduce_counts(one, losses, loops, draft)
+            _reduce_counts(one, losses, gradients, loops, draft)
             _count_all_samples(one, draft)
 
 
@@ -55,18 +56,19 @@ def _is_mean(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "mean"
 
 
-def _reduce_one(node: ast.Call, tensor: ast.expr, unit: Unit, flow: Flow, loops: Loops, draft: Draft) -> None:
+def _reduce_one(node: ast.Call, tensor: ast.expr, unit: Unit, program: Program, loops: Loops, draft: Draft) -> None:
     reason = unsteady_condition(node, unit, loops)
     if reason is not None:
         draft.left(
             "NPU358",
             unit,
             node,
-            f"{unit.source.code(node)} is of one process, and is asked for only where {reason}",
-            "where every process comes by, use npu_distributed.mean(value); it must not be called by some of them only",
+            f"{unit.source.code(node)} covers one process, and is only computed where {reason}",
+            "where every process gets here, use npu_distributed.mean(value); it must not be called by only some of "
+            "them",
         )
         return
-    word = "total" if _summed_over_samples(node, unit, flow) else "mean"
+    word = "total" if _summed_over_samples(node, unit, program) else "mean"
     code = unit.source.code(tensor)
     text = f"npu_distributed.mean({code})" if word == "mean" else f"npu_distributed.total({unit.source.code(node)})"
     draft.meet(unit, node)
@@ -74,12 +76,12 @@ def _reduce_one(node: ast.Call, tensor: ast.expr, unit: Unit, flow: Flow, loops:
     draft.done("NPU358", unit, node, message, [draft.editor(unit).replace(node, text)])
 
 
-def _summed_over_samples(node: ast.Call, unit: Unit, flow: Flow) -> bool:
+def _summed_over_samples(node: ast.Call, unit: Unit, program: Program) -> bool:
     """Whether a number is added up and later divided by the number of samples: ``… / len(loader.dataset)``."""
     statement = unit.statement(node)
     if not isinstance(statement, ast.AugAssign) or not isinstance(statement.target, ast.Name):
         return False
-    for item in ast.walk(unit.frame(node)):
+    for item in ast.walk(unit.function_around(node)):
         value: ast.expr | None = None
         if isinstance(item, ast.BinOp) and isinstance(item.op, ast.Div) and isinstance(item.left, ast.Name):
             value = item.right if item.left.id == statement.target.id else None
@@ -89,7 +91,7 @@ def _summed_over_samples(node: ast.Call, unit: Unit, flow: Flow) -> bool:
             given = value.args[0]
             if isinstance(given, ast.Attribute) and given.attr == "dataset":
                 return True
-            return bool(flow.of_kind(given, unit, "dataset", "iterable"))
+            return bool(program.of_kind(given, unit, Kind.DATASET, Kind.ITERABLE_DATASET))
     return False
 
 
@@ -129,19 +131,24 @@ def _reduce_at_once(name: str, one: Pass, loops: Loops, draft: Draft) -> bool:
     for node in added:
         draft.meet(unit, node)
         edits = draft.editor(unit).around(node.value, "npu_distributed.total(")
-        draft.done("NPU358", unit, node, f"{name} is that of all processes", edits)
+        draft.done("NPU358", unit, node, f"{name} covers all processes", edits)
     return True
 
 
-def _reduce_counts(one: Pass, losses: Losses, loops: Loops, draft: Draft) -> None:
-    """Numbers other than losses that a training loop adds up, such as right answers, become those of all processes."""
+def _reduce_counts(one: Pass, losses: Losses, gradients: Gradients, loops: Loops, draft: Draft) -> None:
+    """Numbers other than losses that a training loop adds up, such as right answers, become those of all processes.
+
+    Not so what gradients come from.
+    """
     loop, unit = one.node, one.unit
     others: dict[str, None] = {}
     with_loss: dict[str, None] = {}
     for node in ast.walk(loop):
         if not isinstance(node, ast.AugAssign) or not isinstance(node.op, ast.Add):
             continue
-        if not isinstance(node.target, ast.Name) or unit.frame(node) is not one.frame:
+        if not isinstance(node.target, ast.Name) or unit.function_around(node) is not one.frame:
+            continue
+        if gradients.reach(node.target, unit):
             continue
         if any(isinstance(item, ast.expr) and losses.has(item, unit) for item in ast.walk(node.value)):
             with_loss[node.target.id] = None
@@ -166,9 +173,9 @@ def _reduce_counts(one: Pass, losses: Losses, loops: Loops, draft: Draft) -> Non
     try:
         edit = draft.editor(unit).after(loop, text)
         draft.meet(unit, loop)
-        draft.done("NPU358", unit, loop, f"{', '.join(names)} are those of all processes", [edit])
+        draft.done("NPU358", unit, loop, f"{', '.join(names)} cover all processes", [edit])
     except Unprovable as problem:
-        draft.left("NPU358", unit, loop, f"{', '.join(names)} are of one process", f"{problem.message}: {text}")
+        draft.left("NPU358", unit, loop, f"{', '.join(names)} cover one process", f"{problem.message}: {text}")
 
 
 def _count_all_samples(one: Pass, draft: Draft) -> None:
@@ -186,7 +193,7 @@ def _count_all_samples(one: Pass, draft: Draft) -> None:
         sizes = any(isinstance(side, ast.Call) and _length_of(side, batch) for side in sides)
         if counts and sizes and _is_said(node, one.unit):
             edits = draft.editor(one.unit).around(node, "", " * npu_distributed.world_size()")
-            draft.done("NPU358", one.unit, node, "the samples that all processes have had so far", edits)
+            draft.done("NPU358", one.unit, node, "the samples that all processes have processed so far", edits)
 
 
 def _length_of(call: ast.Call, names: set[str]) -> bool:
@@ -202,7 +209,7 @@ def _is_said(node: ast.AST, unit: Unit) -> bool:
 
 
 def _begins_inside(name: str, up: ast.AST, one: Pass) -> bool:
-    if one.unit.frame(up) is not one.frame:
+    if one.unit.function_around(up) is not one.frame:
         return True
     return any(
         isinstance(node, ast.Assign)

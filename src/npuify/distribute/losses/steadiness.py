@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.analysis.values import Kind
 from npuify.distribute.loops import inside
 from npuify.distribute.losses.known import Losses
 
@@ -22,15 +23,15 @@ def unsteady_condition(node: ast.AST, unit: Unit, loops: Loops, hops: int = 4) -
     """
     for up in unit.ancestors(node):
         if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            for call in sorted(loops.flow.callers.get(up, ()), key=lambda one: one.lineno) if hops else ():
-                reason = unsteady_condition(call, loops.flow.call_unit[call], loops, hops - 1)
+            for call, where in loops.program.callers(up) if hops else ():
+                reason = unsteady_condition(call, where, loops, hops - 1)
                 if reason is not None:
                     return reason
             return None
         test = up.test if isinstance(up, (ast.If, ast.IfExp, ast.While)) else None
         if test is None or inside(node, test):
             continue
-        if _depends(test, _unsteady_in(unit.frame(up), unit, loops), unit):
+        if _depends(test, _unsteady_in(unit.function_around(up), unit, loops), unit):
             return unit.source.code(test)
     return None
 
@@ -43,7 +44,7 @@ def _unsteady_in(frame: ast.AST, unit: Unit, loops: Loops) -> set[str]:
 
 
 def _unsteady_names(frame: ast.AST, unit: Unit, loops: Loops) -> set[str]:
-    losses = Losses(loops.flow, loops).names.get(frame, set())
+    losses = Losses(loops.program, loops).names.get(frame, set())
     names: set[str] = set()
     for one in loops.passes:
         if one.frame is frame and isinstance(one.node, ast.For) and one.data is not None and one.iterator is None:
@@ -51,7 +52,8 @@ def _unsteady_names(frame: ast.AST, unit: Unit, loops: Loops) -> set[str]:
             called = one.node.iter
             if isinstance(called, ast.Call) and getattr(called.func, "id", "") == "enumerate":
                 target = target.elts[1] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else target
-            names |= {item.id for item in ast.walk(target) if isinstance(item, ast.Name)}
+            taken = [item for item in ast.walk(target) if isinstance(item, ast.Name)]
+            names |= {item.id for item in taken if not loops.program.values(item, unit).only(Kind.NUMBER)}
     bindings = [node for node in ast.walk(frame) if isinstance(node, (ast.Assign, ast.AugAssign))]
     while True:
         before = len(names)

@@ -28,8 +28,8 @@ def cann_installed(facts: Facts) -> Iterator[Result]:
     yield result(
         "cann.installed",
         Status.ERROR,
-        "CANN is not found in /usr/local/Ascend, in ~/Ascend, or where ASCEND_HOME_PATH points",
-        advice="install the toolkit and the operator package for this chip, or use an image that has them",
+        "CANN was not found in /usr/local/Ascend, in ~/Ascend, or at ASCEND_HOME_PATH",
+        advice="install the toolkit and the operator package for this chip, or use an image that contains them",
         mend=Mend(
             (
                 f"# ./Ascend-cann-toolkit_<version>_linux-{facts.host.architecture or '<arch>'}.run --install",
@@ -52,17 +52,17 @@ def cann_environment(facts: Facts) -> Iterator[Result]:
             "cann.environment",
             Status.ERROR,
             f"CANN {best.version} is installed in {best.shown}, but not loaded: ASCEND_HOME_PATH is not set",
-            advice="source its script in the shell that starts the program, and put that into ~/.bashrc or the image",
+            advice="source its script in the shell that starts the program, and add that to ~/.bashrc or the image",
             mend=Mend((f"source {script}",), place="shell"),
             source=_LAYOUT,
         )
     elif facts.cann.active is None:
-        what = "which is not there" if not loaded.home_exists else "which is no whole installation"
+        what = "which does not exist" if not loaded.home_exists else "which is not a complete installation"
         yield result(
             "cann.environment",
             Status.ERROR,
-            f"ASCEND_HOME_PATH is {loaded.home}, {what}; CANN {best.version} lies in {best.shown}",
-            advice="open a new shell and source the script of the installation that is there",
+            f"ASCEND_HOME_PATH is {loaded.home}, {what}; CANN {best.version} is in {best.shown}",
+            advice="open a new shell and source the script of that installation",
             mend=Mend((f"source {script}",), place="shell"),
             source=_LAYOUT,
         )
@@ -70,8 +70,8 @@ def cann_environment(facts: Facts) -> Iterator[Result]:
         yield result(
             "cann.environment",
             Status.ERROR,
-            f"ASCEND_HOME_PATH is {loaded.home}, but LD_LIBRARY_PATH holds none of its libraries",
-            advice="something replaced LD_LIBRARY_PATH after CANN was loaded; source the script again, last",
+            f"ASCEND_HOME_PATH is {loaded.home}, but LD_LIBRARY_PATH contains none of its libraries",
+            advice="LD_LIBRARY_PATH was replaced after CANN was loaded; source the script again, last",
             mend=Mend((f"source {facts.cann.active.set_env or script}",), place="shell"),
             source=_LAYOUT,
         )
@@ -90,7 +90,7 @@ def cann_loaded_twice(facts: Facts) -> Iterator[Result]:
             Status.ERROR,
             f"libraries of two CANN installations are in LD_LIBRARY_PATH: {active.version} and "
             + ", ".join(one.version for one in others),
-            advice="open a new shell and source one set_env.sh only; look for another in ~/.bashrc and /etc/profile.d",
+            advice="open a new shell and source only one set_env.sh; look for another in ~/.bashrc and /etc/profile.d",
             mend=Mend(("grep -rn set_env.sh ~/.bashrc ~/.profile ~/.bash_profile /etc/profile.d 2>/dev/null",)),
             evidence=Evidence.ASSUMED,
         )
@@ -98,8 +98,8 @@ def cann_loaded_twice(facts: Facts) -> Iterator[Result]:
         yield result(
             "cann.loaded-twice",
             Status.WARNING,
-            f"set_env.sh was sourced {loaded.repeated} times: its folders stand in LD_LIBRARY_PATH as often",
-            advice="harmless, but every start searches them all; source it in one place only",
+            f"set_env.sh was sourced {loaded.repeated} times: LD_LIBRARY_PATH lists its folders as many times",
+            advice="harmless, but every start searches them all; source it only once",
             mend=Mend(("grep -rn set_env.sh ~/.bashrc ~/.profile ~/.bash_profile /etc/profile.d 2>/dev/null",)),
             evidence=Evidence.ASSUMED,
         )
@@ -125,8 +125,8 @@ def cann_kernels(facts: Facts) -> Iterator[Result]:
             yield result(
                 "cann.kernels",
                 Status.ERROR,
-                f"CANN in {active.shown} has no opp folder, so no operators at all",
-                advice="install the whole toolkit, not the runtime alone",
+                f"CANN in {active.shown} has no opp folder, and so no operators",
+                advice="install the full toolkit, not only the runtime",
                 source=_LAYOUT,
             )
         return
@@ -142,7 +142,7 @@ def cann_kernels(facts: Facts) -> Iterator[Result]:
         "cann.kernels",
         Status.ERROR,
         f"CANN {active.version} has no compiled operators for {chip.product} ({chip.kernels}); there: {there}",
-        advice=f"install the operator package for {chip.package} of exactly CANN {active.version}",
+        advice=f"install the operator package for {chip.package} from exactly CANN {active.version}",
         mend=Mend((f"# ./{package} --install",), root=True),
         evidence=Evidence.REPORTED,
         source="hiyouga/LlamaFactory#3779, #5189: Op Cast does not has any binary",
@@ -155,7 +155,7 @@ def _new_layout(version: str) -> bool:
     return key(version) >= key("8.5.0")
 
 
-@check("cann.parts", "Parts of CANN are of one version", after=("cann.environment",))
+@check("cann.parts", "Parts of CANN have the same version", after=("cann.environment",))
 def cann_parts(facts: Facts) -> Iterator[Result]:
     """The operator package belongs to the toolkit."""
     active = facts.cann.active
@@ -166,14 +166,14 @@ def cann_parts(facts: Facts) -> Iterator[Result]:
         yield result(
             "cann.parts",
             Status.ERROR,
-            f"the operator package is of CANN {kernels}, the toolkit of {active.version}",
-            advice="install both of one version",
+            f"the operator package is from CANN {kernels}, the toolkit from {active.version}",
+            advice="install the same version of both",
             source="version.cfg of the installation",
             evidence=Evidence.PACKAGE,
         )
 
 
-@check("cann.python-packages", "CANN's Python packages are there", after=("cann.installed", "python.found"))
+@check("cann.python-packages", "CANN's Python packages are installed", after=("cann.installed", "python.found"))
 def python_packages(facts: Facts) -> Iterator[Result]:
     """The operator compiler finds what it imports."""
     packages = facts.python.packages
@@ -184,7 +184,7 @@ def python_packages(facts: Facts) -> Iterator[Result]:
         yield result(
             "cann.python-packages",
             Status.ERROR,
-            f"the Python of the program lacks packages that CANN imports: {', '.join(names)}",
+            f"the program's Python lacks packages that CANN imports: {', '.join(names)}",
             advice="install them into the same environment as torch",
             mend=Mend(("pip install " + " ".join(f"'{pin}'" if "<" in pin else pin for pin in pins),)),
             evidence=missing[0].evidence,
@@ -192,7 +192,7 @@ def python_packages(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("nnal.environment", "The acceleration library fits", after=("cann.environment", "python.found"))
+@check("nnal.environment", "The acceleration library matches", after=("cann.environment", "python.found"))
 def nnal_environment(facts: Facts) -> Iterator[Result]:
     """Where nnal is loaded, it is the build for torch's C++ ABI."""
     loaded = facts.cann.loaded.nnal
@@ -202,7 +202,7 @@ def nnal_environment(facts: Facts) -> Iterator[Result]:
             "nnal.environment",
             Status.ERROR,
             f"torch is built with the C++11 ABI {facts.python.torch_abi}, but nnal is loaded from {loaded}",
-            advice="source its script again after the environment with torch is active, or name the ABI",
+            advice="source its script again after activating the environment with torch, or specify the ABI",
             mend=Mend(
                 (f"source /usr/local/Ascend/nnal/atb/set_env.sh --cxx_abi={facts.python.torch_abi}",), place="shell"
             ),

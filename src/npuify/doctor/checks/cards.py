@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 _CODES = {
     -8005: (
         "npu-smi cannot open the driver",
-        "another container holds the cards, the machine was not restarted since the driver came, or access is denied",
+        "another container holds the cards, the driver is new and the machine was not restarted, or access is denied",
     ),
     -8020: (
         "another container or virtual machine holds the cards",
-        "stop the other one, or give this one other cards; a card belongs to one container at a time",
+        "stop it, or use other cards here; a card belongs to one container at a time",
     ),
 }
 _CODES_SOURCE = "vllm-project/vllm-ascend#2698, #632; Ascend/cann-container-image#46"
 
 
-@check("cards.seen", "Cards are seen")
+@check("cards.seen", "Cards are visible")
 def cards_seen(facts: Facts) -> Iterator[Result]:
     """``npu-smi info`` shows at least one chip, and as many as the PCI bus has."""
     smi, host = facts.smi, facts.host
@@ -41,7 +41,7 @@ def cards_seen(facts: Facts) -> Iterator[Result]:
                 "cards.seen",
                 Status.WARNING,
                 f"npu-smi shows {len(smi.cards)} chips, but {host.pci_cards} are on the PCI bus",
-                advice="look for failed cards in the kernel's log: dmesg | grep -i davinci",
+                advice="look for failed cards in the kernel log: dmesg | grep -i davinci",
                 evidence=Evidence.ASSUMED,
                 source="vendor 19e5 on the PCI bus",
             )
@@ -65,15 +65,15 @@ def cards_seen(facts: Facts) -> Iterator[Result]:
             "cards.seen",
             Status.ERROR,
             f"npu-smi shows no cards{said}",
-            advice="see whether the driver is loaded: lsmod | grep drv; start the machine again after an installation",
+            advice="check whether the driver is loaded: lsmod | grep drv; restart the machine after an installation",
             mend=Mend(("npu-smi info", "lsmod | grep drv_"), root=True),
         )
     elif host.davinci():
         yield result(
             "cards.seen",
             Status.ERROR,
-            "there are device files of cards, but no npu-smi",
-            advice="add the driver's tools to PATH, or install the driver again",
+            "there are device files for cards, but no npu-smi",
+            advice="add the driver's tools to PATH, or reinstall the driver",
             mend=Mend(("ls /usr/local/sbin/npu-smi /usr/local/bin/npu-smi",)),
         )
     else:
@@ -81,12 +81,12 @@ def cards_seen(facts: Facts) -> Iterator[Result]:
         yield result(
             "cards.seen",
             Status.ERROR,
-            f"no Ascend card is seen here{on_bus}: there is no npu-smi and no /dev/davinci* file",
-            advice="install the driver and the firmware of the card, then start the machine again",
+            f"no Ascend card is visible here{on_bus}: there is no npu-smi and no /dev/davinci* file",
+            advice="install the card's driver and firmware, then restart the machine",
         )
 
 
-@check("cards.health", "Cards are well", after=("cards.seen",))
+@check("cards.health", "Cards are healthy", after=("cards.seen",))
 def cards_health(facts: Facts) -> Iterator[Result]:
     """Every chip says OK."""
     for card in facts.smi.cards:
@@ -98,7 +98,7 @@ def cards_health(facts: Facts) -> Iterator[Result]:
             "cards.health",
             Status.WARNING if health == "WARNING" else Status.ERROR,
             f"NPU {card.npu} chip {card.chip} ({card.name}) says {card.health!r}",
-            advice="ask for the error code; a card with a fault of its memory has to be taken out of use",
+            advice="query the error code; a card with faulty memory must be taken out of service",
             mend=Mend((command, f"npu-smi info -t ecc -i {card.npu} -c {card.chip}"), root=True),
         )
 
@@ -115,12 +115,12 @@ def cards_processes(facts: Facts) -> Iterator[Result]:
             "cards.processes",
             Status.WARNING,
             f"other processes use NPU {npu}: {shown}",
-            advice="use other cards with ASCEND_RT_VISIBLE_DEVICES, or end what is left over",
+            advice="use other cards with ASCEND_RT_VISIBLE_DEVICES, or end leftover processes",
             mend=Mend((f"npu-smi info -t proc-mem -i {npu}",)),
         )
 
 
-@check("cards.memory", "Cards have memory left", after=("cards.seen", "cards.processes"))
+@check("cards.memory", "Cards have free memory", after=("cards.seen", "cards.processes"))
 def cards_memory(facts: Facts) -> Iterator[Result]:
     """No card is more than a fifth full without a process that would explain it."""
     explained = {process.npu for process in facts.smi.processes}
@@ -131,15 +131,15 @@ def cards_memory(facts: Facts) -> Iterator[Result]:
         yield result(
             "cards.memory",
             Status.WARNING,
-            f"NPU {card.npu} chip {card.chip}: {used} of {total} MiB are in use, by nothing that is visible here",
-            advice="a process outside this container, or one that was killed and has not gone, holds them",
+            f"NPU {card.npu} chip {card.chip}: {used} of {total} MiB are in use, but by no process visible here",
+            advice="a process outside this container, or a killed one that has not exited, holds them",
             mend=Mend((f"npu-smi info -t proc-mem -i {card.npu} -c {card.chip}",), place="host"),
             evidence=Evidence.ASSUMED,
-            source="a fifth is our threshold; idle cards of public logs use up to a tenth",
+            source="a fifth is our threshold; idle cards in public logs use up to a tenth",
         )
 
 
-@check("cards.same", "Cards are of one kind", after=("cards.seen",))
+@check("cards.same", "Cards are of the same kind", after=("cards.seen",))
 def cards_same(facts: Facts) -> Iterator[Result]:
     """All cards of a machine carry the same name, and it is known."""
     names = Counter(card.name for card in facts.smi.cards)
@@ -148,19 +148,19 @@ def cards_same(facts: Facts) -> Iterator[Result]:
             "cards.same",
             Status.WARNING,
             "cards of several kinds: " + ", ".join(f"{count} × {name}" for name, count in names.items()),
-            advice="choose those of one kind with ASCEND_RT_VISIBLE_DEVICES",
+            advice="select cards of one kind with ASCEND_RT_VISIBLE_DEVICES",
             evidence=Evidence.ASSUMED,
         )
     elif names and facts.chip is None:
         yield result(
             "cards.same",
             Status.INFO,
-            f"npuify does not know the chip {next(iter(names))!r}; what depends on the chip is not checked",
+            f"npuify does not know the chip {next(iter(names))!r}; chip-dependent checks are skipped",
             evidence=Evidence.ASSUMED,
         )
 
 
-@check("devices.files", "Device files are there", after=("cards.seen", "container.mounts"))
+@check("devices.files", "Device files exist", after=("cards.seen", "container.mounts"))
 def device_files(facts: Facts) -> Iterator[Result]:
     """Each card and each of the three control devices has its file below ``/dev``."""
     if not facts.smi.cards:
@@ -174,7 +174,7 @@ def device_files(facts: Facts) -> Iterator[Result]:
             "devices.files",
             Status.ERROR,
             "missing: " + ", ".join(paths),
-            advice="start the container with a --device option for each of them" if inside else "load the driver again",
+            advice="start the container with a --device option for each" if inside else "reload the driver",
             mend=Mend(
                 ("# docker run " + " ".join(f"--device {path}" for path in paths) + " …",)
                 if inside
@@ -185,7 +185,7 @@ def device_files(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("devices.permission", "Device files may be used", after=("devices.files", "container.mounts"))
+@check("devices.permission", "Device files are accessible", after=("devices.files", "container.mounts"))
 def device_permission(facts: Facts) -> Iterator[Result]:
     """The user may read and write the device files."""
     host = facts.host
@@ -206,9 +206,9 @@ def device_permission(facts: Facts) -> Iterator[Result]:
         yield result(
             "devices.permission",
             Status.ERROR,
-            f"the user may not use {len(closed)} device files: /dev/{name} is {node.mode & 0o777:04o} "
+            f"the user has no access to {len(closed)} device files: /dev/{name} is {node.mode & 0o777:04o} "
             f"{node.owner}:{node.group}",
-            advice=f"put the user into the group {group}, or install the driver with --install-for-all",
+            advice=f"add the user to the group {group}, or install the driver with --install-for-all",
             mend=Mend((f'usermod -a -G {group} "$SUDO_USER"',), root=True),
             evidence=Evidence.DOCUMENTED,
             source="ACL error 207006; the vendor's installation guide",
@@ -224,7 +224,7 @@ def driver_version(facts: Facts) -> Iterator[Result]:
             yield result(
                 "driver.version",
                 Status.WARNING,
-                f"{driver.root}/driver/version.info is missing; the driver's version is known from npu-smi only",
+                f"{driver.root}/driver/version.info is missing; the driver version is only known from npu-smi",
                 evidence=Evidence.ASSUMED,
             )
         return
@@ -233,13 +233,13 @@ def driver_version(facts: Facts) -> Iterator[Result]:
             "driver.version",
             Status.ERROR,
             f"version.info says driver {driver.version}, but {told} is running",
-            advice="start the machine again, so that it runs the installed driver",
+            advice="restart the machine, so that it runs the installed driver",
             mend=Mend(("reboot",), root=True, place="host" if facts.host.container else "machine"),
             evidence=Evidence.ASSUMED,
         )
 
 
-@check("driver.firmware", "Driver and firmware go together", after=("driver.version",))
+@check("driver.firmware", "Driver and firmware match", after=("driver.version",))
 def driver_firmware(facts: Facts) -> Iterator[Result]:
     """The firmware lies in the range that the driver's version file names."""
     driver = facts.driver
@@ -248,12 +248,12 @@ def driver_firmware(facts: Facts) -> Iterator[Result]:
         yield result(
             "driver.firmware",
             Status.ERROR,
-            f"driver {driver.version} goes with firmware {lowest} to {highest}, but {driver.firmware} is installed",
-            advice="install driver and firmware of one release; when upgrading, the firmware first, then the driver, "
-            "then start the machine again",
+            f"driver {driver.version} needs firmware {lowest} to {highest}, but {driver.firmware} is installed",
+            advice="install driver and firmware from the same release; when upgrading, the firmware first, then the "
+            "driver, then restart the machine",
             mend=Mend(
                 (
-                    f"# get the firmware that belongs to driver {driver.version} for this card from the vendor",
+                    f"# get the firmware for driver {driver.version} for this card from the vendor",
                     "# ./Ascend-hdk-<card>-npu-firmware_<version>.run --full",
                     "reboot",
                 ),
@@ -265,7 +265,7 @@ def driver_firmware(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("driver.cann", "Driver and CANN go together", after=("driver.version", "cann.environment"))
+@check("driver.cann", "Driver and CANN match", after=("driver.version", "cann.environment"))
 def driver_cann(facts: Facts) -> Iterator[Result]:
     """The driver is one that the release notes of CANN list."""
     driver = facts.driver.version or facts.smi.driver
@@ -278,10 +278,10 @@ def driver_cann(facts: Facts) -> Iterator[Result]:
         yield result(
             "driver.cann",
             Status.ERROR if all(_older(driver, listed) for listed in pair.drivers) else Status.WARNING,
-            f"CANN {cann.version} goes with drivers {', '.join(pair.drivers)}, but {driver} is installed",
-            advice="install a driver and firmware from that list, or a CANN that goes with this driver",
+            f"CANN {cann.version} needs driver {', '.join(pair.drivers)}, but {driver} is installed",
+            advice="install a driver and firmware from that list, or a CANN that matches this driver",
             mend=Mend(
-                (f"# install driver and firmware {pair.drivers[-1]} on the host, then start it again",),
+                (f"# install driver and firmware {pair.drivers[-1]} on the host, then restart it",),
                 root=True,
                 place="host" if facts.host.container else "machine",
             ),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SOURCE = "vllm-ascend installation.md"
 
 
-@check("container.runtime", "The container's runtime gave it cards")
+@check("container.runtime", "The container runtime provided cards")
 def container_runtime(facts: Facts) -> Iterator[Result]:
     """Where the Ascend Docker Runtime was asked for cards, they are there."""
     asked = facts.environment.get("ASCEND_VISIBLE_DEVICES", "")
@@ -26,10 +26,10 @@ def container_runtime(facts: Facts) -> Iterator[Result]:
         yield result(
             "container.runtime",
             Status.ERROR,
-            f"ASCEND_VISIBLE_DEVICES={asked} asks for cards, but none came into the container",
-            advice="the Ascend Docker Runtime reads this variable; start with --runtime=ascend, or name the devices",
+            f"ASCEND_VISIBLE_DEVICES={asked} requests cards, but the container has none",
+            advice="the Ascend Docker Runtime reads this variable; start with --runtime=ascend, or specify the devices",
             mend=Mend(("# docker run --runtime=ascend -e ASCEND_VISIBLE_DEVICES=" + asked + " …",), place="host"),
-            source="the vendor's guide to the Ascend Docker Runtime",
+            source="the vendor's Ascend Docker Runtime guide",
         )
 
 
@@ -62,8 +62,8 @@ def container_mounts(facts: Facts) -> Iterator[Result]:
         yield result(
             "container.mounts",
             Status.ERROR,
-            "the container lacks what it needs from the host: " + ", ".join(missing),
-            advice="start it again with these options, one --device for each card",
+            "the container lacks these from the host: " + ", ".join(missing),
+            advice="restart it with these options, one --device for each card",
             mend=Mend(("# docker run " + " ".join(options) + " …",), place="host"),
             source=_SOURCE,
         )
@@ -77,15 +77,15 @@ def shared_memory(facts: Facts) -> Iterator[Result]:
             continue
         small = disk.total <= 64
         if small or disk.free < 64:
-            what = f"/dev/shm holds only {disk.total} MiB" if small else f"/dev/shm is full: {disk.free} MiB are free"
+            what = f"/dev/shm has only {disk.total} MiB" if small else f"/dev/shm is full: {disk.free} MiB are free"
             yield result(
                 "host.shared-memory",
                 Status.ERROR,
                 what,
-                advice="workers of a DataLoader and the operator compiler of CANN pass data through it; give the "
-                "container more with --shm-size"
+                advice="DataLoader workers and CANN's operator compiler pass data through it; give the container more "
+                "with --shm-size"
                 if facts.host.container
-                else "make it larger, or delete what is in it",
+                else "make it larger, or delete its contents",
                 mend=Mend(("# docker run --shm-size=64g …",), place="host")
                 if facts.host.container
                 else Mend(("ls -la /dev/shm", "mount -o remount,size=64G /dev/shm"), root=True),
@@ -96,7 +96,7 @@ def shared_memory(facts: Facts) -> Iterator[Result]:
             yield result(
                 "host.shared-memory",
                 Status.WARNING,
-                f"/dev/shm holds only {disk.total} MiB, which is little for a DataLoader with workers",
-                advice="give it some gigabytes",
+                f"/dev/shm has only {disk.total} MiB, which is little for DataLoader workers",
+                advice="give it several gigabytes",
                 evidence=Evidence.ASSUMED,
             )

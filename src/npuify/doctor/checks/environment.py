@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
 
 
-@check("environment.visible-devices", "The choice of cards is well formed", after=("cards.seen",))
+@check("environment.visible-devices", "The card selection is valid", after=("cards.seen",))
 def visible_devices(facts: Facts) -> Iterator[Result]:
     """``ASCEND_RT_VISIBLE_DEVICES`` is a list of card numbers that are there, each once."""
     value = facts.environment.get(VISIBLE)
@@ -40,8 +40,7 @@ def visible_devices(facts: Facts) -> Iterator[Result]:
             "environment.visible-devices",
             Status.ERROR,
             f"{VISIBLE}={value!r}: {problem}",
-            advice="write the numbers of cards with commas between them, such as 0,1,2,3; numbers count from 0 within "
-            "the container",
+            advice="list card numbers separated by commas, such as 0,1,2,3; they start at 0 within the container",
             mend=Mend((f"unset {VISIBLE}",), place="shell"),
             evidence=Evidence.REPORTED,
             source="CANN error EE2002; gpustack/gpustack#3352 (input data rang[0-2))",
@@ -50,15 +49,15 @@ def visible_devices(facts: Facts) -> Iterator[Result]:
 
 def _problem(value: str, cards: int) -> str:
     if not value.strip():
-        return "it is empty, so no card is seen"
+        return "it is empty, so no card is visible"
     parts = value.split(",")
     for part in parts:
         if not re.fullmatch(r"\d+", part):
-            return f"{part!r} is not the number of a card"
+            return f"{part!r} is not a card number"
     numbers = [int(part) for part in parts]
     if len(set(numbers)) < len(numbers):
         twice = next(number for number in numbers if numbers.count(number) > 1)
-        return f"card {twice} stands there twice"
+        return f"card {twice} is listed twice"
     if cards and max(numbers) >= cards:
-        return f"there is no card {max(numbers)}: they count from 0 to {cards - 1}"
+        return f"there is no card {max(numbers)}: they are numbered 0 to {cards - 1}"
     return ""

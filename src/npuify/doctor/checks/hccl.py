@@ -35,7 +35,7 @@ def addresses(facts: Facts) -> Iterator[Result]:
                 "hccl.addresses",
                 Status.ERROR,
                 f"cards {seen[port.address]} and {port.card} have the same address {port.address}",
-                advice="give each card of the cluster an address of its own",
+                advice="give each card in the cluster its own address",
                 mend=Mend(
                     (f"# hccn_tool -i {port.card} -ip -s address <free address> netmask {port.netmask or '<mask>'}",),
                     root=True,
@@ -51,17 +51,17 @@ def addresses(facts: Facts) -> Iterator[Result]:
     needed = first or facts.network or bool(with_address)
     if needed:
         why = (
-            "the first generation needs them even within one machine"
+            "the first generation needs them even within a single machine"
             if first
             else "several machines need them"
             if facts.network
-            else "the other cards have some"
+            else "the other cards have one"
         )
         yield result(
             "hccl.addresses",
             Status.ERROR,
             f"cards {_list(missing)} have no network address; {why}",
-            advice="set one for each card; on the first generation cards 0 and 4, 1 and 5 and so on share a subnet",
+            advice="set one for each card; on the first generation, cards 0 and 4, 1 and 5 and so on share a subnet",
             mend=Mend(
                 tuple(f"# hccn_tool -i {card} -ip -s address <address> netmask <mask>" for card in missing),
                 root=True,
@@ -71,7 +71,7 @@ def addresses(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("hccl.subnets", "Addresses lie in the right subnets", after=("hccl.addresses",))
+@check("hccl.subnets", "Addresses are in the right subnets", after=("hccl.addresses",))
 def subnets(facts: Facts) -> Iterator[Result]:
     """On the first generation four pairs of cards lie in four subnets."""
     if facts.chip is None or facts.chip.kernels != _FIRST_GENERATION or len(facts.hccl.ports) != 8:
@@ -91,7 +91,7 @@ def subnets(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("hccl.links", "Links of the cards are up", after=("cards.seen", "hccl.addresses"))
+@check("hccl.links", "Card links are up", after=("cards.seen", "hccl.addresses"))
 def links(facts: Facts) -> Iterator[Result]:
     """A card that has an address has a link. Not asked on Atlas A3, whose tool calls working links down."""
     if facts.chip is not None and facts.chip.kernels == "ascend910_93":
@@ -102,7 +102,7 @@ def links(facts: Facts) -> Iterator[Result]:
             "hccl.links",
             Status.ERROR,
             f"the network link of cards {_list(down)} is down, although they have addresses",
-            advice="look at cable, optical module and switch; programs on this machine alone may run without it",
+            advice="check cable, optical module and switch; programs on this machine alone may run without it",
             mend=Mend(tuple(f"hccn_tool -i {card} -link_stat -g" for card in down), root=True, place="host"),
             source=_SOURCE,
         )
@@ -121,13 +121,13 @@ def tls(facts: Facts) -> Iterator[Result]:
             "hccl.tls",
             Status.ERROR,
             f"TLS is on for cards {_list(on)} and off for cards {_list(off)}",
-            advice="it has to be the same on every card of every machine",
+            advice="it must be the same on every card of every machine",
             mend=Mend(tuple(f"hccn_tool -i {card} -tls -s enable 0" for card in on), root=True, place="host"),
             source="hicann/hccl cluster_info_verify_fail.md: EI0016",
         )
 
 
-@check("hccl.rank-table", "The rank table is right", after=("hccl.addresses",))
+@check("hccl.rank-table", "The rank table is valid", after=("hccl.addresses",))
 def rank_table(facts: Facts) -> Iterator[Result]:
     """``RANK_TABLE_FILE`` names a table that HCCL takes, with addresses that the cards have."""
     table = facts.hccl.rank_table
@@ -136,13 +136,13 @@ def rank_table(facts: Facts) -> Iterator[Result]:
     problem = table.problem
     own = {port.address for port in facts.hccl.ports if port.address}
     if not problem and own and table.addresses and any(table.addresses) and not own & set(table.addresses):
-        problem = f"none of its addresses is one of this machine's cards ({', '.join(sorted(own)[:2])} …)"
+        problem = f"none of its addresses belongs to this machine's cards ({', '.join(sorted(own)[:2])} …)"
     if problem:
         yield result(
             "hccl.rank-table",
             Status.ERROR,
             f"RANK_TABLE_FILE={table.path}: {problem}",
-            advice="make it again for this cluster, or unset the variable: PyTorch needs none",
+            advice="regenerate it for this cluster, or unset the variable: PyTorch needs none",
             mend=Mend(("unset RANK_TABLE_FILE",), place="shell"),
             source="hicann/hccl rank_table_load_fail.md: EI0004, EI0014",
         )
@@ -156,8 +156,8 @@ def ports(facts: Facts) -> Iterator[Result]:
         yield result(
             "hccl.ports",
             Status.WARNING,
-            f"something listens on ports of HCCL: {_list(busy)}",
-            advice="another job on this machine, or one that is left over; end it, or choose other ports",
+            f"HCCL ports are in use: {_list(busy)}",
+            advice="by another job on this machine, or a leftover one; end it, or choose other ports",
             mend=Mend(("export HCCL_IF_BASE_PORT=61000",), place="shell"),
             source="hicann/hccl HCCL_IF_BASE_PORT.md: 60000 to 60031; EJ0003, EI0019",
         )
@@ -174,7 +174,7 @@ def ports(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("hccl.network", "The host's network lets ranks meet")
+@check("hccl.network", "Ranks can connect over the host's network")
 def host_network(facts: Facts) -> Iterator[Result]:
     """Firewall, host name and interface, where several machines work together."""
     wanted = facts.environment.get("HCCL_SOCKET_IFNAME", "")
@@ -185,7 +185,7 @@ def host_network(facts: Facts) -> Iterator[Result]:
                 "hccl.network",
                 Status.ERROR,
                 f"HCCL_SOCKET_IFNAME={wanted}, but the interfaces here are {', '.join(facts.host.interfaces)}",
-                advice="name one of them, the one through which the machines see each other",
+                advice="choose one of them, the one through which the machines reach each other",
                 mend=Mend(("unset HCCL_SOCKET_IFNAME",), place="shell"),
                 source="hicann/hccl env_config_error_EI0001.md",
             )
@@ -193,16 +193,16 @@ def host_network(facts: Facts) -> Iterator[Result]:
         yield result(
             "hccl.network",
             Status.WARNING,
-            f"the firewall {facts.hccl.firewall} runs; it has to let the other machines in",
+            f"the firewall {facts.hccl.firewall} is running; it must let the other machines in",
             advice=f"open ports {HOST_PORTS.start} to {HOST_PORTS.stop - 1} and the MASTER_PORT between the machines",
             evidence=Evidence.REPORTED,
-            source="EI0006, EI0015 of public threads",
+            source="EI0006 and EI0015 in public threads",
         )
     if facts.network and any(ipaddress.ip_address(one).is_loopback for one in _plain(facts.host.addresses_of_name)):
         yield result(
             "hccl.network",
             Status.WARNING,
-            f"/etc/hosts gives the host's own name {facts.host.name} the address {facts.host.addresses_of_name[0]}",
+            f"/etc/hosts maps the host's own name {facts.host.name} to {facts.host.addresses_of_name[0]}",
             advice="other machines cannot reach it there; set HCCL_IF_IP and GLOO_SOCKET_IFNAME, or correct /etc/hosts",
             evidence=Evidence.ASSUMED,
         )
@@ -217,7 +217,7 @@ _BOUNDS: Final = {
 }
 
 
-@check("hccl.variables", "HCCL's variables are in their ranges")
+@check("hccl.variables", "HCCL variables are in range")
 def variables(facts: Facts) -> Iterator[Result]:
     """A value out of range ends the program with EI0001."""
     for name, (lowest, highest) in _BOUNDS.items():

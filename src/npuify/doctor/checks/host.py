@@ -18,7 +18,7 @@ _LEAST_MIB = 1024
 _LITTLE_MIB = 5 * 1024
 
 
-@check("host.disk", "There is room on the disks")
+@check("host.disk", "Disks have free space")
 def disk_space(facts: Facts) -> Iterator[Result]:
     """The folders for temporary files and for logs are not full."""
     for disk in facts.host.disks:

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from npuify.doctor.facts import Facts
 
 
-@check("python.found", "Python answers")
+@check("python.found", "Python runs")
 def python_found(facts: Facts) -> Iterator[Result]:
     """The interpreter can be asked."""
     if facts.python.problem:
         yield result(
             "python.found",
             Status.ERROR,
-            f"{facts.python.executable} cannot be asked for its packages: {facts.python.problem}",
-            advice="name the interpreter that the program runs with: --python",
+            f"{facts.python.executable} cannot list its packages: {facts.python.problem}",
+            advice="specify the interpreter that the program runs with: --python",
             evidence=Evidence.ASSUMED,
         )
 
@@ -42,14 +42,14 @@ def torch_installed(facts: Facts) -> Iterator[Result]:
             "python.torch",
             Status.ERROR,
             f"not installed in {facts.python.executable}: {' and '.join(missing)}",
-            advice=f"torch {chosen.torch} with torch_npu {chosen.torch_npu} fits what is here" if chosen else "",
+            advice=f"torch {chosen.torch} with torch_npu {chosen.torch_npu} matches this machine" if chosen else "",
             mend=Mend(install_commands(chosen, facts)) if chosen else None,
             evidence=chosen.evidence if chosen else Evidence.DOCUMENTED,
             source=chosen.source if chosen else "",
         )
 
 
-@check("versions.set", "torch, torch_npu, CANN and Python belong together", after=("python.torch", "cann.environment"))
+@check("versions.set", "torch, torch_npu, CANN and Python match", after=("python.torch", "cann.environment"))
 def version_set(facts: Facts) -> Iterator[Result]:
     """The four are one of the sets that the vendor lists."""
     found = judge_set(facts)
@@ -59,8 +59,8 @@ def version_set(facts: Facts) -> Iterator[Result]:
     fits = ""
     if chosen is not None:
         fits = (
-            f"the nearest set that works: torch {chosen.torch}, torch_npu {chosen.torch_npu}, CANN {chosen.cann}, "
-            f"Python {' or '.join(chosen.pythons)}"
+            f"the closest working combination: torch {chosen.torch}, torch_npu {chosen.torch_npu}, CANN "
+            f"{chosen.cann}, Python {' or '.join(chosen.pythons)}"
         )
     yield result(
         "versions.set",
@@ -73,7 +73,7 @@ def version_set(facts: Facts) -> Iterator[Result]:
     )
 
 
-@check("python.torch-build", "torch is the build for the CPU", after=("python.torch",))
+@check("python.torch-build", "torch is the CPU build", after=("python.torch",))
 def torch_build(facts: Facts) -> Iterator[Result]:
     """torch_npu for x86 asks for the ``+cpu`` build; a CUDA build brings CUDA's libraries and Triton with it."""
     version = facts.python.packages.get("torch", "")
@@ -90,7 +90,7 @@ def torch_build(facts: Facts) -> Iterator[Result]:
         Status.ERROR if x86 else Status.WARNING,
         f"torch {version} is a build for {built_for}; torch_npu on {facts.host.architecture or 'this machine'} is made "
         + (f"for torch=={base}+cpu" if x86 else "for the build without CUDA"),
-        advice="install the build for the CPU over it",
+        advice="replace it with the CPU build",
         mend=Mend(
             (
                 "pip uninstall -y torch",
@@ -102,7 +102,7 @@ def torch_build(facts: Facts) -> Iterator[Result]:
     )
 
 
-@check("python.numpy", "numpy is old enough", after=("python.found",))
+@check("python.numpy", "numpy is compatible", after=("python.found",))
 def numpy_version(facts: Facts) -> Iterator[Result]:
     """numpy 2 fits neither older CANN nor older torch."""
     version = facts.python.packages.get("numpy", "")
@@ -113,7 +113,7 @@ def numpy_version(facts: Facts) -> Iterator[Result]:
     if torch and key(torch) < key("2.3.0"):
         what, evidence, source = f"torch {torch} was built for numpy 1", Evidence.DOCUMENTED, "torch 2.3 release notes"
     elif cann and key(cann) < key("8.3.RC1"):
-        what, evidence = f"the operator compiler of CANN {cann} fails with it", Evidence.REPORTED
+        what, evidence = f"CANN {cann}'s operator compiler fails with it", Evidence.REPORTED
         source = "vllm-project/vllm-ascend#2210: numpy below 2 with CANN 8.2"
     else:
         return
@@ -127,7 +127,7 @@ def numpy_version(facts: Facts) -> Iterator[Result]:
     )
 
 
-@check("python.cuda-packages", "No packages for CUDA are left over", after=("python.torch", "python.torch-build"))
+@check("python.cuda-packages", "No CUDA packages are left over", after=("python.torch", "python.torch-build"))
 def cuda_packages(facts: Facts) -> Iterator[Result]:
     """What can only run on NVIDIA GPUs is of no use, and some of it is in the way."""
     packages = facts.python.packages
@@ -137,8 +137,8 @@ def cuda_packages(facts: Facts) -> Iterator[Result]:
             "python.cuda-packages",
             Status.ERROR,
             f"triton {packages['triton']} and triton-ascend {packages['triton-ascend']} are both installed, and both "
-            "write the module triton",
-            advice="remove both, and install triton-ascend again",
+            "provide the module triton",
+            advice="remove both, and reinstall triton-ascend",
             mend=Mend(
                 (
                     "pip uninstall -y triton triton-ascend",
@@ -160,8 +160,8 @@ def cuda_packages(facts: Facts) -> Iterator[Result]:
         yield result(
             "python.cuda-packages",
             Status.WARNING,
-            f"packages for CUDA are installed, which nothing here can use: {shown}",
-            advice="remove them, unless a program of this environment imports them on purpose",
+            f"CUDA packages are installed that nothing here can use: {shown}",
+            advice="remove them, unless a program in this environment imports them on purpose",
             mend=Mend(("pip uninstall -y " + " ".join(left),)),
             evidence=Evidence.DOCUMENTED,
             source="src/npuify/knowledge/data/dependencies.toml",

@@ -112,7 +112,7 @@ def _rank_table(machine: Sight) -> RankTable | None:
     if machine.node(path) is None:
         return RankTable(path=path, problem="the file is not there")
     if machine.real(path) != path:
-        return RankTable(path=path, problem="it is a link, which HCCL does not follow")
+        return RankTable(path=path, problem="it is a symbolic link, which HCCL does not follow")
     text = machine.read(path)
     if text is None:
         return RankTable(path=path, problem="the file cannot be read")
@@ -121,7 +121,7 @@ def _rank_table(machine: Sight) -> RankTable | None:
     except ValueError as error:
         return RankTable(path=path, problem=f"it is not JSON: {error}")
     if not isinstance(table, dict):
-        return RankTable(path=path, problem="it holds no table")
+        return RankTable(path=path, problem="it contains no table")
     if table.get("status") != "completed":
         return RankTable(path=path, problem=f"its status is {table.get('status')!r}, not 'completed'")
     servers = table.get("server_list") or []

@@ -66,7 +66,7 @@ def read(machine: Sight, executable: str | None = None) -> Python:
         told = {}
     if not told:
         lines = answer.stderr.strip().splitlines()
-        why = "there is no such program" if answer.missing else lines[-1] if lines else f"it ended with {answer.code}"
+        why = "no such program" if answer.missing else lines[-1] if lines else f"it exited with {answer.code}"
         return Python(executable=program, version="", machine="", packages={}, problem=why)
     packages = {str(name): str(version) for name, version in told.get("packages", {}).items()}
     place = told.get("places", {}).get("torch", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from npuify.analysis.device_names import DEVICE_NAME
+from npuify.analysis.flow.device_names import DEVICE_NAME
 from npuify.engine.text_files.script import judge_script
 from npuify.model import Severity
 from npuify.rules.environment.containers import (

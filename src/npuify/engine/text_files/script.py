@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from npuify.analysis.device_names import DEVICE_NAME
+from npuify.analysis.flow.device_names import DEVICE_NAME
 from npuify.engine.text_files.embedded_python import is_python, judge_python
 from npuify.model import Safety, Severity
-from npuify.rules.backend_words import BACKEND_WORD
+from npuify.rules.common.backend_words import BACKEND_WORD
 from npuify.rules.environment.batch_systems import judge_batch_options, judge_comment
 from npuify.rules.environment.options import (
     DEVICE,

@@ -83,7 +83,7 @@ class HostsFile:
             loader.dispose()
         if not isinstance(data, dict):
             raise NpuifyError(
-                "holds no machines", advice="it needs product: and hosts:; see docs/launch.md", file=str(path)
+                "contains no machines", advice="it needs product: and hosts:; see docs/launch.md", file=str(path)
             )
         try:
             self.content = msgspec.convert(data, Hosts, strict=True)
@@ -101,7 +101,7 @@ class HostsFile:
             for key, value in node.value:
                 name = str(getattr(key, "value", ""))
                 if name in seen:
-                    raise NpuifyError(f"{name} stands there twice", file=str(self.path), line=key.start_mark.line + 1)
+                    raise NpuifyError(f"{name} is listed twice", file=str(self.path), line=key.start_mark.line + 1)
                 seen.add(name)
                 inner = (*path, name)
                 self._walk(value, inner)

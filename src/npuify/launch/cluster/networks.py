@@ -24,9 +24,9 @@ def read_address(file: HostsFile, text: str, *where: str | int) -> Address:
     try:
         address = ipaddress.IPv4Address(text)
     except ValueError as error:
-        raise file.error(f"{text!r} is no IPv4 address: {error}", *where) from None
+        raise file.error(f"{text!r} is not an IPv4 address: {error}", *where) from None
     if address.is_multicast or address.is_unspecified or address.is_reserved or address.is_link_local:
-        raise file.error(f"{text} cannot be the address of a machine or a card", *where)
+        raise file.error(f"{text} cannot be the address of a machine or card", *where)
     return address
 
 
@@ -43,13 +43,13 @@ def card_networks(file: HostsFile, product: ClusterProduct) -> CardNetworks:
         raise file.error("either network or networks, not both", "networks")
     if product.subnets == 0:
         if texts:
-            raise file.error(f"{product.title}: the cards' addresses are preset, and none is to be planned", key)
+            raise file.error(f"{product.title}: the cards' addresses are preset, so none are planned", key)
         return CardNetworks(file, product, (), None)
     nets = tuple(_network(file, text, key, *([index] if content.networks else [])) for index, text in enumerate(texts))
     if len(nets) == 1 and product.subnets > 1:
         bits = product.subnets.bit_length() - 1
         if nets[0].prefixlen + bits > 30:
-            raise file.error(f"{nets[0]} is too small to be cut into {product.subnets} subnets", key)
+            raise file.error(f"{nets[0]} is too small to be split into {product.subnets} subnets", key)
         nets = tuple(nets[0].subnets(prefixlen_diff=bits))
     if nets and len(nets) != product.subnets:
         raise file.error(
@@ -62,7 +62,7 @@ def card_networks(file: HostsFile, product: ClusterProduct) -> CardNetworks:
     mask = None
     if not nets:
         if not all(host.device_addresses for host in content.hosts):
-            example = "192.168.100.0/22, which is cut in four" if product.subnets > 1 else "10.20.0.0/24"
+            example = "192.168.100.0/22, which is split in four" if product.subnets > 1 else "10.20.0.0/24"
             raise file.error("the cards' network is not given", "product", advice=f"for example network: {example}")
         if content.netmask is None:
             raise file.error(
@@ -72,7 +72,7 @@ def card_networks(file: HostsFile, product: ClusterProduct) -> CardNetworks:
         mask = _mask(file, content.netmask)
         for net in nets:
             if net.prefixlen != mask:
-                raise file.error(f"the netmask {content.netmask} is not that of {net}", "netmask")
+                raise file.error(f"the netmask {content.netmask} does not match {net}", "netmask")
     return CardNetworks(file, product, nets, mask)
 
 
@@ -147,12 +147,12 @@ class CardNetworks:
             known, other = by_position.setdefault((scope, card % count), (net, card))
             if known != net:
                 raise self._file.error(
-                    f"card {card} lies in {net}, and card {other}, which has to share its subnet, in {known}",
+                    f"card {card} is in {net}, but card {other}, which must share its subnet, is in {known}",
                     "hosts",
                     machine,
                     "device_addresses",
                     advice=self._product.message
-                    + ("" if count > 1 else " Machines in different subnets need a gateway: give it as gateway."),
+                    + ("" if count > 1 else " Machines in different subnets need a gateway: specify gateway."),
                 )
         if count > 1:
             seen: dict[Network, int] = {}
@@ -168,20 +168,20 @@ class CardNetworks:
                 seen[net] = position
         nets = {net for _, net in found.values() if net is not None}
         if gateway is not None and not any(gateway in net for net in nets):
-            raise self._file.error(f"the gateway {gateway} lies in none of the cards' subnets", "gateway")
+            raise self._file.error(f"the gateway {gateway} is in none of the cards' subnets", "gateway")
         if count == 1 and len(nets) > 1:
-            notes.append("the machines' cards lie in different subnets, which the gateway has to join")
+            notes.append("the machines' cards are in different subnets, which the gateway must connect")
 
 
 def _network(file: HostsFile, text: str, *where: str | int) -> Network:
     try:
         net = ipaddress.IPv4Network(text, strict=False)
     except ValueError as error:
-        raise file.error(f"{text!r} is no network: {error}", *where) from None
+        raise file.error(f"{text!r} is not a network: {error}", *where) from None
     if "/" not in text:
-        raise file.error(f"{text} has no size", *where, advice=f"for example {net.network_address}/24")
+        raise file.error(f"{text} has no prefix length", *where, advice=f"for example {net.network_address}/24")
     if str(ipaddress.IPv4Interface(text).ip) != str(net.network_address):
-        raise file.error(f"{text} is an address inside of {net}", *where, advice=f"write {net}")
+        raise file.error(f"{text} is an address inside {net}", *where, advice=f"write {net}")
     if net.is_multicast or net.is_loopback or net.is_link_local or net.is_unspecified or net.is_reserved:
         raise file.error(f"{text} cannot be a network of cards", *where)
     if net.prefixlen > 30:
@@ -195,7 +195,7 @@ def _mask(file: HostsFile, text: str) -> int:
         if str(ipaddress.IPv4Network(f"0.0.0.0/{length}").netmask) != text:
             raise ValueError(text)
     except ValueError:
-        raise file.error(f"{text!r} is no netmask", "netmask", advice="for example 255.255.255.0") from None
+        raise file.error(f"{text!r} is not a netmask", "netmask", advice="for example 255.255.255.0") from None
     if not 8 <= length <= 30:
-        raise file.error(f"the netmask {text} leaves no sensible network", "netmask")
+        raise file.error(f"the netmask {text} leaves no usable network", "netmask")
     return length

@@ -25,7 +25,7 @@ def _plan(plan: Plan) -> Iterator[str]:
     product = plan.product
     yield f"# A cluster of {len(plan.machines)} machines, {plan.world_size} ranks"
     yield ""
-    yield f"{product.title}. {product.message} (How this is known: {product.evidence.value}; {product.source}.)"
+    yield f"{product.title}. {product.message} (Evidence: {product.evidence.value}; {product.source}.)"
     yield ""
     yield "| rank | machine | host address | card | card's address | netmask |"
     yield "|---|---|---|---|---|---|"
@@ -44,17 +44,15 @@ def _plan(plan: Plan) -> Iterator[str]:
 def _steps(plan: Plan, files: tuple[str, ...]) -> Iterator[str]:
     yield "## Steps"
     yield ""
-    steps = [
-        "On every machine, as root: `bash kernel_settings.sh`; in the container too, where it has its own network."
-    ]
+    steps = ["On every machine, as root: `bash kernel_settings.sh`; also in the container, if it has its own network."]
     if any(name.startswith("addresses_") for name in files):
         steps.append(
-            "On every machine, as root: `bash addresses_NAME.sh` with its own name. `/etc/hccn.conf` keeps it."
+            "On every machine, as root: `bash addresses_NAME.sh` with its own name. `/etc/hccn.conf` stores it."
         )
     else:
-        steps.append("The cards' addresses are preset; nothing is to be set.")
-    steps.append("Let the machines reach each other (below).")
-    steps.append("On every machine, as root: `bash check_NAME.sh`. All lines have to say ok.")
+        steps.append("The cards' addresses are preset; there is nothing to set.")
+    steps.append("Make sure that the machines reach each other (see below).")
+    steps.append("On every machine, as root: `bash check_NAME.sh`. All lines must say ok.")
     first = plan.machines[0]
     steps.append(
         f"Start the program on all machines within two minutes: `npuify launch ENTRY --cards {len(first.cards)}"
@@ -63,8 +61,8 @@ def _steps(plan: Plan, files: tuple[str, ...]) -> Iterator[str]:
     )
     if "rank_table.json" in files:
         steps.append(
-            "`rank_table.json` goes to the same place on every machine, as a file and not as a link:"
-            " `export RANK_TABLE_FILE=/path/rank_table.json`. PyTorch needs it only to start large clusters faster."
+            "`rank_table.json` goes to the same path on every machine, as a file, not a link: `export "
+            "RANK_TABLE_FILE=/path/rank_table.json`. PyTorch needs it only to start large clusters faster."
         )
     yield from (f"{number}. {step}" for number, step in enumerate(steps, start=1))
     yield ""
@@ -75,8 +73,9 @@ def _firewall(plan: Plan) -> Iterator[str]:
     yield "## Firewall"
     yield ""
     yield (
-        f"Ranks talk over MASTER_PORT (29500 unless set), HCCL's ports {ports}, and ports that gloo chooses. So let"
-        " the machines of the cluster reach each other on all ports; the firewall need not be switched off."
+        f"Ranks communicate over MASTER_PORT (29500 by default), HCCL's ports {ports}, and ports that gloo chooses. "
+        "So allow the cluster's machines to reach each other on all ports; the firewall does not have to be turned "
+        "off."
     )
     yield ""
     yield "```sh"
@@ -112,6 +111,6 @@ def _container(plan: Plan) -> Iterator[str]:
         if row.own_network:
             yield f"Without `--network host`: `{row.option.replace('{ports}', ports)}`; {row.message}."
     yield (
-        "With the Ascend Docker Runtime, `-e ASCEND_VISIBLE_DEVICES=0-7` takes the place of devices and the driver's"
-        " mounts."
+        "With the Ascend Docker Runtime, `-e ASCEND_VISIBLE_DEVICES=0-7` replaces the device options and the driver's "
+        "mounts."
     )

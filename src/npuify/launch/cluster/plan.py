@@ -105,7 +105,7 @@ def _machines(file: HostsFile) -> None:
     for index, host in enumerate(file.content.hosts):
         if not host.name or len(host.name) >= 64 or not all(c.isalnum() or c in "._-" for c in host.name):
             raise file.error(
-                f"{host.name!r} is no name for a machine: letters, digits, dots and dashes, up to 63",
+                f"{host.name!r} is not a machine name: letters, digits, dots and dashes, up to 63",
                 "hosts",
                 index,
                 "name",
@@ -115,7 +115,7 @@ def _machines(file: HostsFile) -> None:
         address = read_address(file, host.address, "hosts", index, "address")
         if address.is_loopback and len(file.content.hosts) > 1:
             raise file.error(
-                f"{address} is every machine itself: the others cannot reach {host.name} there",
+                f"{address} refers to each machine itself: the others cannot reach {host.name} there",
                 "hosts",
                 index,
                 "address",
@@ -132,7 +132,7 @@ def _cards(file: HostsFile, product: ClusterProduct, index: int, host: Host) -> 
     where = ("hosts", index, "cards")
     cards = host.cards
     if not cards:
-        raise file.error(f"{host.name} gives no card", *where)
+        raise file.error(f"{host.name} lists no cards", *where)
     for position, card in enumerate(cards):
         if not 0 <= card < product.cards:
             raise file.error(
@@ -143,17 +143,17 @@ def _cards(file: HostsFile, product: ClusterProduct, index: int, host: Host) -> 
         if card in cards[:position]:
             raise file.error(f"card {card} of {host.name} is listed twice", *where, position)
     if list(cards) != sorted(cards):
-        raise file.error(f"the cards of {host.name} are not in ascending order, in which programs see them", *where)
+        raise file.error(f"the cards of {host.name} are not in ascending order, as programs see them", *where)
     if product.counts and len(cards) not in product.counts:
         counts = ", ".join(map(str, product.counts))
         raise file.error(
-            f"{host.name} gives {len(cards)} cards: on {product.title} {counts} of a machine can take part", *where
+            f"{host.name} lists {len(cards)} cards: on {product.title} {counts} per machine can take part", *where
         )
     halves = {card // (product.cards // 2) for card in cards}
     if product.halves and len(cards) < product.cards and len(halves) > 1:
         raise file.error(
-            f"the cards {', '.join(map(str, cards))} of {host.name} lie in both halves: {len(cards)} cards have to be"
-            " all of 0 to 3, or all of 4 to 7, which are networks of their own inside the machine",
+            f"the cards {', '.join(map(str, cards))} of {host.name} are in both halves: {len(cards)} cards must all "
+            "be among 0 to 3, or all among 4 to 7, which are separate networks inside the machine",
             *where,
         )
     return cards
@@ -164,15 +164,17 @@ def _same_cards(file: HostsFile, product: ClusterProduct, numbers: list[tuple[in
         host = file.content.hosts[index]
         if product.equal and len(cards) != len(numbers[0]):
             raise file.error(
-                f"{host.name} gives {len(cards)} cards and {file.content.hosts[0].name} {len(numbers[0])}:"
-                " every machine has to give as many",
+                f"{host.name} lists {len(cards)} cards and {file.content.hosts[0].name} {len(numbers[0])}: every "
+                "machine must list the same number",
                 "hosts",
                 index,
                 "cards",
             )
         if cards != numbers[0]:
             first = file.content.hosts[0].name
-            notes.append(f"{host.name} gives other cards than {first}; collectives are faster at same positions")
+            notes.append(
+                f"{host.name} lists other cards than {first}; collectives are faster with cards in the same positions"
+            )
 
 
 def _addresses(
@@ -215,7 +217,7 @@ def _addresses(
     for host in file.content.hosts:
         inside = next((net for net in nets.all if ipaddress.ip_address(host.address) in net), None)
         if inside is not None:
-            notes.append(f"{host.name} itself lies in {inside}, the cards' network; they are better kept apart")
+            notes.append(f"{host.name} itself is in {inside}, the cards' network; it is better to keep them separate")
     return found
 
 
@@ -260,5 +262,5 @@ def _table_complete(file: HostsFile, product: ClusterProduct, machines: list[Mac
                 f"a rank table of {product.title} needs the super_devices of {machine.name}",
                 "hosts",
                 index,
-                advice="npu-smi info -t spod-info -i N -c C gives each as SDID; PyTorch needs no rank table",
+                advice="npu-smi info -t spod-info -i N -c C shows each as SDID; PyTorch needs no rank table",
             )

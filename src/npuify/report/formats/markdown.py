@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 _EDITS = {
     Safety.SAFE: "safe: same meaning on the NPU",
-    Safety.REVIEW: "review: right in the usual case; look at it, then apply with `--unsafe`",
+    Safety.REVIEW: "review: usually correct; review it, then apply with `--unsafe`",
     Safety.MANUAL: "by hand",
 }
-_ACTS = {"migrated": "npuify", "review": "a person reviews", "manual": "a person", "note": "nobody has to"}
+_ACTS = {"migrated": "npuify", "review": "to review", "manual": "by hand", "note": "note"}
 
 
 def render(result: ScanResult | MigrationResult) -> str:
@@ -36,7 +36,7 @@ def render(result: ScanResult | MigrationResult) -> str:
 
 def _scan(result: ScanResult) -> Iterator[str]:
     summary = summarise(result, result.findings)
-    yield from ("# npuify: what stands between this project and the NPU", "")
+    yield from ("# npuify: what this project needs to run on the NPU", "")
     yield from _numbers(
         ("Project", _folder(result.root)),
         ("Files seen", str(summary.files_seen)),
@@ -47,7 +47,7 @@ def _scan(result: ScanResult) -> Iterator[str]:
     yield from _release(result)
     yield from ("## What was found", "")
     yield from _by_code(summary, result.findings, migrated=False)
-    yield from _checklist(result.findings, nothing="Nothing to do was found.", migrated=False)
+    yield from _checklist(result.findings, nothing="No work was found.", migrated=False)
     yield from _errors(result.errors)
     yield from _limits(result.findings, migrated=False)
 
@@ -55,7 +55,7 @@ def _scan(result: ScanResult) -> Iterator[str]:
 def _migration(result: MigrationResult) -> Iterator[str]:
     scan = result.scan
     summary = summarise(scan, result.left)
-    yield from ("# npuify: report of the migration", "")
+    yield from ("# npuify: migration report", "")
     yield from _numbers(
         ("Source", _folder(scan.root)),
         *([("Migrated copy", _code_cell(result.destination))] if result.destination not in {"", scan.root} else []),
@@ -71,7 +71,7 @@ def _migration(result: MigrationResult) -> Iterator[str]:
     yield from ("## What is left to do", "")
     if result.left:
         yield from (
-            "Lines are those of the migrated files. `npuify explain CODE` (or a CUDA name) tells more about an entry.",
+            "Lines are those of the migrated files. `npuify explain CODE` (or a CUDA name) explains an entry.",
             "",
         )
         yield from _by_code(summary, result.left, migrated=True)
@@ -103,7 +103,7 @@ def _severities(summary: Summary, before: str = "") -> tuple[tuple[str, str], ..
 
 def _release(scan: ScanResult) -> Iterator[str]:
     release = scan.release
-    yield from ("## Release aimed at", "")
+    yield from ("## Target release", "")
     cann = f" and CANN {_text(release.cann)}" if release.cann else ""
     yield f"**torch_npu {_text(release.torch_npu)}**, with torch {_text(release.torch)}{cann}."
     if release.reason:
@@ -118,7 +118,7 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
     yield from (f"**{verdict.title}.** {_text(verdict.summary)}", "")
     yield from (f"Estimate: **{hours(verdict.estimate)}** for one person.", "")
     if verdict.blockers:
-        yield from ("What stands in the way of everything else:", "")
+        yield from ("What blocks everything else:", "")
         for one in verdict.blockers:
             # What has a line is ticked off below, at its place.
             box = "" if one.places[0].line else "[ ] "
@@ -131,14 +131,14 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
         yield from (f"- {_text(one.what)}: {_text(one.why)} {_where(one.places)}" for one in verdict.deciding)
         yield ""
     if verdict.operators:
-        yield from ("Operators that decide how fast it runs, or whether:", "")
+        yield from ("Operators that determine whether it runs, and how fast:", "")
         yield from (f"- {_text(one.what)}: {_text(one.why)} {_where(one.places)}" for one in verdict.operators)
         yield ""
     if any(group.count for group in (verdict.migrated, verdict.review, verdict.manual)):
-        yield from ("| who acts | places | files | codes |", "|---|---:|---:|---|")
+        yield from ("| action | places | files | codes |", "|---|---:|---:|---|")
         yield _group_row(migrated, verdict.migrated)
-        yield _group_row("a person reviews", verdict.review)
-        yield _group_row("a person must change", verdict.manual)
+        yield _group_row("to review", verdict.review)
+        yield _group_row("by hand", verdict.manual)
         yield ""
     if verdict.estimate.parts:
         yield from ("| part of the estimate | hours, low | high | counted |", "|---|---:|---:|---|")
@@ -152,16 +152,21 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
 def _survey(verdict: Verdict) -> Iterator[str]:
     survey = verdict.survey
     if survey.entry_points:
-        yield from ("### What is started", "", "| file | how that is known |", "|---|---|")
+        yield from ("### Entry points", "", "| file | how it was found |", "|---|---|")
         for point in survey.entry_points:
             first = point.mentions[0]
             said = f", {_code_cell(first.text)}" if first.text else ""
             yield f"| {_code_cell(point.file)} | {first.kind}, {_code_cell(f'{first.file}:{first.line}')}{said} |"
         yield ""
     if survey.frameworks:
-        yield from ("### What it stands on", "", "| package | asked for | files that import it |", "|---|---|---:|")
+        yield from (
+            "### Dependencies",
+            "",
+            "| package | required version | files that import it |",
+            "|---|---|---:|",
+        )
         for one in survey.frameworks:
-            asked = f"{_code_cell(one.version)} in {_code_cell(one.required_by)}" if one.version else "not said"
+            asked = f"{_code_cell(one.version)} in {_code_cell(one.required_by)}" if one.version else "not specified"
             cuda = " (published for CUDA)" if one.cuda_only else ""
             yield f"| {_cell(one.name)}{cuda} | {asked} | {one.files} |"
         yield ""
@@ -183,7 +188,7 @@ def _by_code(summary: Summary, findings: Sequence[Finding], *, migrated: bool) -
     if not summary.by_code:
         return
     acting = by_status(findings, migrated=migrated)
-    yield from ("| code | name | places | severity | who acts |", "|---|---|---:|---|---|")
+    yield from ("| code | name | places | severity | action |", "|---|---|---:|---|---|")
     for one in summary.by_code:
         counts = acting[one.code]
         words = [f"{counts[key]} {word}" if len(counts) > 1 else word for key, word in _ACTS.items() if counts[key]]
@@ -224,16 +229,16 @@ def _checklist(findings: Sequence[Finding], *, nothing: str, migrated: bool) -> 
     acting = sorted(groups.get("manual", []) + groups.get("review", []), key=lambda one: (one.file, one.start))
     if acting:
         if not migrated:
-            yield from ("## What a person has to do", "")
+            yield from ("## What you have to do", "")
         yield from (f"{_sentence(counted(len(acting), 'place'))} to tick off.", "")
         yield from _ticked(acting)
     else:
         yield from (nothing, "")
     if "migrated" in groups:
-        yield from ("## What npuify changes by itself", "", "With `npuify migrate`, which shows each edit.", "")
+        yield from ("## What npuify changes automatically", "", "With `npuify migrate`, which lists each edit.", "")
         yield from _listed(groups["migrated"])
     if "note" in groups:
-        yield from ("## Worth knowing", "", "Nothing breaks where these are left as they are.", "")
+        yield from ("## Worth knowing", "", "Nothing breaks if these are left unchanged.", "")
         yield from _listed(groups["note"])
 
 
@@ -283,7 +288,7 @@ def _offered(finding: Finding) -> str:
 def _errors(errors: Sequence[FileError]) -> Iterator[str]:
     if not errors:
         return
-    yield from ("## Files that could not be treated as they should have been", "")
+    yield from ("## Files that could not be processed properly", "")
     for error in in_order(errors):
         line = f" line {error.line}" if error.line else ""
         yield f"- [ ] {_code(error.file)}{line}: {_text(error.message)}"
@@ -293,19 +298,19 @@ def _errors(errors: Sequence[FileError]) -> Iterator[str]:
 
 
 def _limits(findings: Sequence[Finding], *, migrated: bool) -> Iterator[str]:
-    yield from ("## What this report does not say", "")
+    yield from ("## What this report does not cover", "")
     if migrated:
         yield "- Nothing was run: neither the original nor the migrated program, and nothing on an Ascend NPU."
     else:
         yield "- Nothing was run, and nothing on an Ascend NPU."
     yield (
-        "- It rests on facts about the torch_npu release named above, read from the released package and from "
-        "documentation. Numbers, speed and memory have to be compared on the machine."
+        "- It is based on facts about the torch_npu release named above, read from the released package and from "
+        "documentation. Results, speed and memory must be compared on the machine."
     )
     kinds = Counter(finding.evidence.value for finding in findings)
     if kinds:
         listed = ", ".join(f"{kind.value} {kinds[kind.value]}" for kind in Evidence if kinds[kind.value])
-        yield f"- How the facts behind the entries above are known: {listed}."
+        yield f"- Evidence for the facts behind the entries above: {listed}."
     yield ""
 
 

@@ -99,8 +99,8 @@ def _migration(result: MigrationResult) -> Iterator[Line]:
     yield _aim(scan)
     yield from _verdict(judge(result))
     if result.destination and result.destination != scan.root:
-        yield [("Written to ", ""), (result.destination, "bold"), ("; the whole report is in npuify-report/.", "")]
-    yield [("Nothing was run: try the result on the machine with the NPU.", "dim")]
+        yield [("Written to ", ""), (result.destination, "bold"), ("; the full report is in npuify-report/.", "")]
+    yield [("Nothing was run: try the result on the NPU machine.", "dim")]
 
 
 def _findings(findings: Sequence[Finding], places: Places) -> Iterator[Line]:
@@ -148,21 +148,21 @@ def _what_edits_do(findings: Sequence[Finding]) -> Iterator[Line]:
     if counts["migrated"]:
         parts.append(f"{counts['migrated']} can be edited safely (npuify migrate)")
     if counts["review"]:
-        parts.append(f"{counts['review']} {'is' if counts['review'] == 1 else 'are'} to be looked at")
+        parts.append(f"{counts['review']} {'needs' if counts['review'] == 1 else 'need'} review")
     if counts["manual"]:
-        parts.append(f"{counts['manual']} {'needs' if counts['manual'] == 1 else 'need'} a person")
+        parts.append(f"{counts['manual']} {'needs' if counts['manual'] == 1 else 'need'} manual work")
     if counts["note"]:
         parts.append(f"{counts['note']} {'is' if counts['note'] == 1 else 'are'} worth knowing")
     yield [("; ".join(parts) + ".", "")]
     if offered:
         edits = "an edit is" if offered == 1 else f"{offered} edits are"
-        yield [(f"For what is to be looked at, {edits} offered (--unsafe).", "")]
+        yield [(f"For those that need review, {edits} offered (--unsafe).", "")]
 
 
 def _unread(errors: Sequence[FileError]) -> Iterator[Line]:
     if errors:
         files = counted(len({error.file for error in errors}), "file")
-        yield [(f"Not treated as it should have been: {files} (see above).", "bold red")]
+        yield [(f"Not processed properly: {files} (see above).", "bold red")]
 
 
 def _aim(scan: ScanResult) -> Line:
@@ -171,7 +171,7 @@ def _aim(scan: ScanResult) -> Line:
     cann = f", CANN {release.cann}" if release.cann else ""
     reason = f": {release.reason}" if release.reason else ""
     return [
-        (f"Aimed at torch_npu {release.torch_npu} (torch {release.torch}{cann}){style}{reason}.".replace("..", "."), "")
+        (f"Target: torch_npu {release.torch_npu} (torch {release.torch}{cann}){style}{reason}.".replace("..", "."), "")
     ]
 
 
@@ -191,18 +191,18 @@ def _verdict(verdict: Verdict) -> Iterator[Line]:
             yield [(f"  {title}", "bold"), (_group(group, verdict.survey), "")]
     starts = [point.file for point in verdict.survey.entry_points]
     if starts:
-        yield [("  Starts with ", "dim"), (_some(starts), "")]
+        yield [("  Entry points: ", "dim"), (_some(starts), "")]
     frameworks = [f"{one.name} {one.version}".strip() for one in verdict.survey.frameworks]
     if frameworks:
-        yield [("  Stands on ", "dim"), (_some(frameworks), "")]
+        yield [("  Depends on ", "dim"), (_some(frameworks), "")]
     operators = [one.what for one in verdict.operators]
     if operators:
-        yield [("  Operators that decide: ", "dim"), (in_one_line(_some(operators)), "")]
+        yield [("  Critical operators: ", "dim"), (in_one_line(_some(operators)), "")]
     parts = verdict.estimate.parts
     yield [
         ("  Estimate ", "dim"),
         (hours(verdict.estimate), "bold"),
-        (" for one person: a judgement, not a measurement" + ("; the sum of:" if parts else "."), ""),
+        (" for one person: a judgment, not a measurement" + ("; the sum of:" if parts else "."), ""),
     ]
     for part in parts:
         yield [(f"    {part.name}: {part.low:.1f} to {part.high:.1f} h ({part.basis})", "dim")]

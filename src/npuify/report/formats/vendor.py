@@ -95,7 +95,7 @@ def _affinity(findings: Iterable[Finding]) -> Iterator[tuple[object, ...]]:
 
 def _log(result: ScanResult | MigrationResult, scan: ScanResult, counts: dict[str, int]) -> dict[str, bytes]:
     now = time.strftime("%Y-%m-%d %H:%M:%S")
-    lines = [f"{now} [INFO] Aimed at torch_npu {scan.release.torch_npu}: {scan.release.reason}"]
+    lines = [f"{now} [INFO] Target: torch_npu {scan.release.torch_npu}: {scan.release.reason}"]
     lines += [
         f"{now} [WARNING] {file_name(error.file)}:{error.line}: {in_one_line(error.message)}" for error in scan.errors
     ]

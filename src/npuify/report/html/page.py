@@ -84,7 +84,7 @@ def _hours(estimate: Estimate) -> str:
         return ""
     return (
         f'<div class="hours"><b>{estimate.likely:g}</b><span>{"hour" if estimate.likely == 1 else "hours"}, '
-        f"{estimate.low:g} to {estimate.high:g}</span><small>a judgement, not a measurement</small></div>"
+        f"{estimate.low:g} to {estimate.high:g}</span><small>a judgment, not a measurement</small></div>"
     )
 
 
@@ -100,8 +100,8 @@ def _tiles(verdict: Verdict, *, migrated: bool) -> str:
             "edited by npuify" if migrated else "npuify edits",
             "places that npuify changed" if migrated else "places that a migration edits",
         ),
-        "review": ("to review", "an edit to decide on, or a warning"),
-        "manual": ("by hand", "will not run before a person acts"),
+        "review": ("to review", "an edit to review, or a warning"),
+        "manual": ("by hand", "will not run without manual changes"),
         "note": ("notes", "worth knowing; nothing breaks"),
     }
     tiles = "".join(
@@ -123,7 +123,7 @@ def _blockers(verdict: Verdict) -> str:
     if verdict.operators:
         style = "two" if len(verdict.operators) > 1 else ""
         kinds = _kinds(verdict.operators, style)
-        blocks.append(f'<div class="card wide"><h2>Operators that decide</h2>{kinds}</div>')
+        blocks.append(f'<div class="card wide"><h2>Critical operators</h2>{kinds}</div>')
     return f'<section class="cards">{"".join(blocks)}</section>' if blocks else ""
 
 
@@ -208,12 +208,12 @@ def _aim(release: Release, table: Sequence[Mapping[str, Any]]) -> str:
         for kind, text in KNOWN.items()
         if kinds[kind.value]
     )
-    evidence = f"<table><tbody>{known}</tbody></table>" if known else "<p>Nothing was found that rests on a fact.</p>"
+    evidence = f"<table><tbody>{known}</tbody></table>" if known else "<p>No finding is based on a fact.</p>"
     return (
-        '<section class="cards"><div class="card"><h2>Release aimed at</h2><dl>'
+        '<section class="cards"><div class="card"><h2>Target release</h2><dl>'
         f"<dt>torch_npu</dt><dd>{escaped(release.torch_npu)}</dd><dt>torch</dt><dd>{escaped(release.torch)}</dd>{cann}"
         f'</dl><p class="dim">{_prose(release.reason)}</p></div>'
-        f'<div class="card"><h2>How the facts are known</h2>{evidence}</div></section>'
+        f'<div class="card"><h2>Evidence for the facts</h2>{evidence}</div></section>'
     )
 
 
@@ -230,7 +230,7 @@ def _survey(survey: Survey) -> str:
         )
         count = len(survey.entry_points)
         cards.append(
-            f'<div class="card"><h2>What is started <small>{count}</small></h2>'
+            f'<div class="card"><h2>Entry points <small>{count}</small></h2>'
             f'<div class="scroll"><table class="fixed"><tbody>{body}</tbody></table></div></div>'
         )
     if survey.frameworks:
@@ -247,7 +247,7 @@ def _survey(survey: Survey) -> str:
             for one in survey.frameworks
         )
         cards.append(
-            f'<div class="card"><h2>What it stands on <small>{len(survey.frameworks)}</small></h2>'
+            f'<div class="card"><h2>Dependencies <small>{len(survey.frameworks)}</small></h2>'
             f'<div class="scroll"><table><tbody>{body}</tbody></table></div></div>'
         )
     return f'<section class="cards">{"".join(cards)}</section>' if cards else ""
@@ -255,7 +255,7 @@ def _survey(survey: Survey) -> str:
 
 def _table(table: Sequence[Mapping[str, Any]]) -> str:
     if not table:
-        return '<section class="card"><h2>Findings</h2><p>Nothing to do was found.</p></section>'
+        return '<section class="card"><h2>Findings</h2><p>No work was found.</p></section>'
     options = "".join(f"<option>{escaped(name)}</option>" for name in sorted({area(row["code"]) for row in table}))
     severities = "".join(f"<option>{name}</option>" for name in ("error", "warning", "info"))
     statuses = "".join(
@@ -273,7 +273,7 @@ def _table(table: Sequence[Mapping[str, Any]]) -> str:
         '<button id="clear" type="button">Clear</button></div>'
         f'<table class="findings"><thead><tr>{_sortable()}</tr></thead><tbody id="rows"></tbody></table>'
         '<button id="more" type="button" hidden>Show more</button>'
-        "<noscript><p>The table needs its small script; the other formats of npuify hold the same as text.</p>"
+        "<noscript><p>The table needs its small script; the other formats of npuify contain the same as text.</p>"
         "</noscript></section>"
     )
 
@@ -309,7 +309,7 @@ def _errors(errors: Sequence[FileError]) -> str:
         + "</li>"
         for error in in_order(errors)
     )
-    return f'<section class="card"><h2>Not treated as it should have been</h2><ul class="kinds">{items}</ul></section>'
+    return f'<section class="card"><h2>Not processed properly</h2><ul class="kinds">{items}</ul></section>'
 
 
 def _limits(*, migrated: bool) -> str:
@@ -317,9 +317,10 @@ def _limits(*, migrated: bool) -> str:
         "neither the original nor the migrated program, and nothing on an Ascend NPU" if migrated else "nothing at all"
     )
     return (
-        f'<section class="limits"><p>Nothing was run to make this report: {ran}. It rests on facts about the release '
-        "named above; numbers, speed and memory have to be compared on the machine. <code>npuify explain CODE</code> "
-        f"tells more about a code.</p><p>Made by npuify {escaped(__version__)}. This file loads nothing from anywhere."
+        f'<section class="limits"><p>Nothing was run to make this report: {ran}. It is based on facts about the '
+        "release named above; results, speed and memory must be compared on the machine. "
+        f"<code>npuify explain CODE</code> explains a code.</p><p>Made by npuify {escaped(__version__)}. "
+        "This file loads nothing from anywhere."
         "</p></section></main>"
     )
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.model import Safety
 from npuify.rules.attention.text import is_off, is_primary, is_repeatable, joined, laid_out
-from npuify.rules.torch_npu_import import can_import_torch_npu
+from npuify.rules.common.torch_npu_import import can_import_torch_npu
 from npuify.source.python import dotted_text
 
 if TYPE_CHECKING:

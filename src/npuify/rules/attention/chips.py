@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.chip import _once, without_fused_attention
+from npuify.rules.common.chip import _once, without_fused_attention
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from npuify.analysis.project import EVERY_FILE
 from npuify.model import Safety, Severity
 from npuify.rules.attention.calls import plan_of
 from npuify.rules.attention.forms import FLASH_WORDS
-from npuify.rules.helper_branches import never_on_npu
-from npuify.rules.npu_support import prepared_for_npu
+from npuify.rules.common.helper_branches import never_on_npu
+from npuify.rules.common.npu_support import prepared_for_npu
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

@@ -57,8 +57,8 @@ def custom_findings(
         raw: its bytes.
         rules: the rows; those whose word the file does not hold cost nothing.
         project: follows names into the project's other modules.
-        later: not the first look at this file in this run. Taking out an argument by its place is done at the first
-            look only: the next one would then stand there.
+        is_later_round: edits of this run were applied to the file already. Taking out an argument by its place is done
+            in the first round only: the next one would then stand there.
 
     Raises:
         SyntaxError, UnreadableText: as for :class:`npuify.source.python.PythonSource`.

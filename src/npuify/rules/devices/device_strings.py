@@ -6,12 +6,12 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from npuify.analysis.devices import device_table_entry
+from npuify.analysis.flow.devices import device_table_entry
 from npuify.model import Safety, Severity
-from npuify.rules.cuda_builds import opens_cuda_build
-from npuify.rules.lightning import asked_of_lightning
+from npuify.rules.common.cuda_builds import opens_cuda_build
+from npuify.rules.common.lightning import asked_of_lightning
+from npuify.rules.common.renaming import replace_in_literal
 from npuify.rules.registry import rule
-from npuify.rules.renaming import replace_in_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

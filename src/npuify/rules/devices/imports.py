@@ -6,9 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.model import Safety, Severity
+from npuify.rules.common.torch_npu_import import _NOWHERE, _place_for_import, imports_torch_npu
 from npuify.rules.devices.cuda_names import describe, is_cuda_name
 from npuify.rules.registry import rule
-from npuify.rules.torch_npu_import import _NOWHERE, _place_for_import, imports_torch_npu
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,9 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.npu_support import SUPPORT
+from npuify.rules.common.npu_support import SUPPORT
+from npuify.rules.common.renaming import replace_in_literal
 from npuify.rules.registry import rule
-from npuify.rules.renaming import replace_in_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

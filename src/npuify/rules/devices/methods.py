@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.analysis.engine import Reach
 from npuify.analysis.values import MODELS, STRINGS, Kind
 from npuify.model import Safety, Severity
-from npuify.rules.cuda_builds import opens_cuda_build
+from npuify.rules.common.cuda_builds import opens_cuda_build
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

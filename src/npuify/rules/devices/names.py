@@ -9,10 +9,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.renaming import rename_chain
 from npuify.rules.devices import nccl_version
 from npuify.rules.devices.cuda_names import cuda_chain, describe, is_cuda_name, is_object
 from npuify.rules.registry import rule
-from npuify.rules.renaming import rename_chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,9 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Safety, Severity
+from npuify.rules.common.renaming import replace_in_literal
 from npuify.rules.devices.cuda_names import describe, is_cuda_name
 from npuify.rules.registry import rule
-from npuify.rules.renaming import replace_in_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

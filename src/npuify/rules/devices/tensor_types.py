@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Safety
+from npuify.rules.common.renaming import replace_in_literal
 from npuify.rules.registry import rule
-from npuify.rules.renaming import replace_in_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

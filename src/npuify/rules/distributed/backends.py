@@ -6,9 +6,9 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from npuify.analysis.devices import device_table_entry
+from npuify.analysis.flow.devices import device_table_entry
 from npuify.model import Safety, Severity
-from npuify.rules.backend_words import BACKEND_WORD
+from npuify.rules.common.backend_words import BACKEND_WORD
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

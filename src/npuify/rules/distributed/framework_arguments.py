@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.knowledge import arguments
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.import_guards import is_asked_for
+from npuify.rules.common.import_guards import is_asked_for
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.lightning import _call_of, _own, asked_of_lightning
+from npuify.rules.common.lightning import _call_of, _own, asked_of_lightning
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

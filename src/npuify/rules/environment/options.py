@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.analysis.device_names import DEVICE_NAME
+from npuify.analysis.flow.device_names import DEVICE_NAME
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.backend_words import BACKEND_WORD
+from npuify.rules.common.backend_words import BACKEND_WORD
 from npuify.rules.environment.overrides import override_use
 from npuify.rules.text_file import listed
 from npuify.source.shell import UNKNOWN

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from npuify.analysis.device_names import DEVICE_NAME
+from npuify.analysis.flow.device_names import DEVICE_NAME
 from npuify.knowledge.settings import setting_fact
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.backend_words import BACKEND_WORD
+from npuify.rules.common.backend_words import BACKEND_WORD
+from npuify.rules.common.package_rows import package_of
 from npuify.rules.environment.options import NEAR_BACKEND, counterpart, is_backend, last_name
 from npuify.rules.environment.variables import Mention, Setting, judge_variables
-from npuify.rules.package_rows import package_of
 from npuify.rules.text_file import listed
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.chip import _GATES, _OLDER, _once
+from npuify.rules.common.chip import _GATES, _OLDER, _once
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

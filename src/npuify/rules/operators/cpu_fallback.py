@@ -10,8 +10,8 @@ from npuify.analysis.project import module_name
 from npuify.helpers import CPU_FALLBACK
 from npuify.knowledge import packages
 from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
-from npuify.rules.helper_modules import home_of, import_finding, import_of
-from npuify.rules.operator_calls import CallSearch
+from npuify.rules.common.helper_modules import home_of, import_finding, import_of
+from npuify.rules.common.operator_calls import CallSearch
 from npuify.rules.registry import Rule, list_rule
 from npuify.source.python import PythonSource
 
@@ -24,12 +24,12 @@ _WRAPPER: Final = "on_cpu"
 
 
 def _documentation(node: object, file: object) -> Iterator[object]:
-    """A call that only the CPU can compute, made with ``--cpu-fallback``: the copies are put around it.
+    """A call without an NPU kernel runs on the CPU, with copies around it, if ``--cpu-fallback`` is given.
 
-    Such are calls of packages whose kernels know the CPU and CUDA only (torch_scatter, torch_sparse, …), and of the
-    project's own operators that have an implementation for the CPU. The wrapper is written into the project as
-    ``npuify_on_cpu.py``: tensors in the arguments go to the CPU, results and what was written into arguments come back,
-    and gradients flow. Every such call waits for the device and for two copies.
+    This covers calls of packages with kernels for the CPU and CUDA only (torch_scatter, torch_sparse, …), and of the
+    project's own operators that have a CPU implementation. The wrapper is written into the project as
+    ``npuify_on_cpu.py``: tensors in the arguments go to the CPU, results and modified arguments come back, and
+    gradients flow. Every such call waits for the device and two copies.
 
     Before::
 

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.calls import argument, imports_torch, keyword_of
+from npuify.rules.common.calls import argument, imports_torch, keyword_of
 from npuify.rules.operators.places import in_module_class
 from npuify.rules.registry import rule
 from npuify.rules.text_checks import outside_modules

@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.calls import argument, imports_torch, keyword_of
-from npuify.rules.chip import without_fused_attention
+from npuify.rules.common.calls import argument, imports_torch, keyword_of
+from npuify.rules.common.chip import without_fused_attention
 from npuify.rules.operators.places import in_module_class
 from npuify.rules.registry import rule
 
@@ -87,8 +87,7 @@ def sparse_tensor(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     source="torch_npu's list of supported APIs, torch.fft (torch 2.11)",
 )
 def fourier_transform_limits(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A Fourier transform, which runs on Atlas A2 and A3 with limits on data type and length. Reported once per
-    file."""
+    """A Fourier transform, which runs on Atlas A2 and A3 with limits on data type and length."""
     name = file.qualname(node.func) or ""
     if not name.startswith("torch.fft.") and name not in ("torch.stft", "torch.istft"):
         return

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.calls import keyword_of
+from npuify.rules.common.calls import keyword_of
 from npuify.rules.registry import rule
 from npuify.rules.text_checks import compared
 

@@ -10,7 +10,7 @@ from npuify.analysis.project import module_name
 from npuify.helpers import STAND_INS
 from npuify.knowledge.stand_ins import needed, stand_ins
 from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
-from npuify.rules.helper_modules import home_of, import_finding, import_of
+from npuify.rules.common.helper_modules import home_of, import_finding, import_of
 from npuify.rules.registry import Rule, list_rule
 from npuify.source.python import PythonSource
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 def _documentation(node: object, file: object) -> Iterator[object]:
-    """A function or layer for whose operator the release has no kernel is replaced by one composed of others.
+    """A function or layer whose operator has no kernel in the release is replaced with one composed of others.
 
-    It is done with ``--replace-unsupported``, and only where the release's own list of operators lacks the operator.
-    The stand-ins are written into the project as ``npuify_stand_ins.py``. Of what the vendor's tool replaces by its
-    option of this name, no release since 2.1 lacks anything, so nothing of that is replaced.
+    This is done with ``--replace-unsupported``, and only if the release's own list of operators lacks the operator. The
+    stand-ins are written into the project as ``npuify_stand_ins.py``. No release since 2.1 lacks any of the operators
+    that the vendor's tool replaces with its option of this name, so none of those are replaced.
 
     Before::
 

@@ -44,15 +44,15 @@ def _listed(
 
 @_listed("NPU600", "dependency-supported", Safety.MANUAL, Severity.INFO)
 def SUPPORTED(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 - the decorator makes it a rule
-    """The package works on NPUs in the versions asked for; it stays."""
+    """The required versions of the package work on NPUs; it stays."""
     raise NotImplementedError
 
 
 @_listed("NPU604", "dependency-without-npu-version", Safety.REVIEW, Severity.ERROR)
 def OTHER_VERSION(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """The versions asked for do not support NPUs: the first that does becomes the lowest one.
+    """The required versions do not support NPUs: the first that does becomes the minimum.
 
-    The step may be a large one; read the package's notes on what changed.
+    This may be a large step; read the package's release notes.
 
     Before::
 
@@ -67,9 +67,9 @@ def OTHER_VERSION(node: object, file: object) -> Iterator[Finding]:  # noqa: N80
 
 @_listed("NPU605", "dependency-with-npu-replacement", Safety.REVIEW, Severity.ERROR)
 def REPLACED(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """Another package takes the place of this one on NPUs.
+    """Another package replaces this one on NPUs.
 
-    The version goes: those of the two packages do not correspond.
+    The version is dropped: the two packages' versions do not correspond.
 
     Before::
 
@@ -84,16 +84,17 @@ def REPLACED(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
 
 @_listed("NPU606", "dependency-built-from-source", Safety.MANUAL, Severity.ERROR)
 def FROM_SOURCE(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """The package runs on NPUs only when it is built from source on a machine that has CANN."""
+    """The package only runs on NPUs if built from source on a machine with CANN."""
     raise NotImplementedError
 
 
 @_listed("NPU607", "cuda-only-dependency", Safety.SAFE, Severity.ERROR)
 def DROPPED(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """The package needs CUDA and has no NPU form: it is taken out.
+    """The package needs CUDA and has no NPU version: it is removed.
 
-    Parts of CUDA that only torch itself uses go at once; what the project's own code may import goes with
-    ``--unsafe``, since its imports have to go or to be guarded as well. A line with a comment becomes a comment.
+    CUDA packages that only torch itself uses are removed directly; packages that the project's own code may import are
+    removed with ``--unsafe``, since their imports must be removed or guarded as well. A line with a comment becomes a
+    comment.
 
     Before::
 
@@ -109,7 +110,7 @@ def DROPPED(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
 
 @_listed("NPU608", "dependency-needs-work", Safety.MANUAL, Severity.WARNING)
 def NEEDS_WORK(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """The package works on NPUs in part, with an addition, or not at all, and a person has to decide."""
+    """The package works on NPUs partly, with an addition, or not at all; what to do needs a decision."""
     raise NotImplementedError
 
 
@@ -117,7 +118,8 @@ def NEEDS_WORK(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
     "NPU609", "stale-lock-file", Safety.MANUAL, Severity.WARNING, evidence=Evidence.ASSUMED, source="the file's format"
 )
 def STALE_LOCK(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """A lock file, or a compiled one, has torch without torch-npu: make it anew from the migrated requirements."""
+    """A lock file, or a compiled requirements file, has torch without torch-npu: regenerate it from the migrated
+    requirements."""
     raise NotImplementedError
 
 
@@ -131,7 +133,7 @@ def STALE_LOCK(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
     "the vendor's table of compatible versions",
 )
 def PYTHON(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """The environment asks for a Python for which the torch-npu release aimed at has no package.
+    """The environment requires a Python version for which the target torch-npu release has no package.
 
     Before::
 

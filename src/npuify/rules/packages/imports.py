@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from npuify.knowledge import packages
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.import_guards import has_fallback, in_function, is_asked_for
-from npuify.rules.package_rows import _member, package_of
+from npuify.rules.common.import_guards import has_fallback, in_function, is_asked_for
+from npuify.rules.common.package_rows import _member, package_of
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

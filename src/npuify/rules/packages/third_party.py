@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 def _documentation(node: object, file: object) -> Iterator[object]:
     """A call of another package's function that needs what an NPU lacks, as that package's own source shows.
 
-    Found where the source is given with ``--third-party``. A function counts that holds a finding which npuify cannot
-    mend, or that calls one that does; of a class its construction and its call count. So does an import of a module
-    that, when it is imported, imports what an NPU machine does not have.
+    Reported where the source is given with ``--third-party``, for functions that contain a finding npuify cannot fix,
+    or call such a function; for a class, its construction and its call count. Imports of modules that in turn import
+    something an NPU machine lacks are also reported.
     """
     raise NotImplementedError("calls of other packages are determined for the whole project")
 

@@ -29,10 +29,10 @@ _CUDA_PAGE = re.compile(r"(?<=/whl/torch-)\d[\d.]*(?:\+|%2[Bb])cu\d{2,3}(?=\.htm
 
 
 def _torch_without_torch_npu(node: object, file: object) -> Iterator[Finding]:
-    """torch-npu is asked for beside torch, in the one pair of versions that belong together.
+    """torch-npu is required alongside torch, as a matching pair of versions.
 
     Each torch-npu release is built for one torch release; its package requires exactly that. The pair is that of the
-    release aimed at, which ``--torch-npu`` chooses.
+    target release, which ``--torch-npu`` selects.
 
     Before::
 
@@ -65,7 +65,7 @@ TORCH = list_rule(
 
 
 def _torch_companion_version(node: object, file: object) -> Iterator[Finding]:
-    """torchvision and torchaudio get the version that belongs to the torch aimed at, where another is asked for.
+    """torchvision and torchaudio get the version that matches the target torch, where another is required.
 
     Before::
 
@@ -99,7 +99,7 @@ COMPANION = list_rule(
 
 
 def _cuda_wheel_index(node: object, file: object) -> Iterator[Finding]:
-    """An index of CUDA builds of torch: the same index has the builds for the CPU, which torch-npu is made for.
+    """An index of CUDA builds of torch; torch-npu needs the CPU builds, which the same site has.
 
     Before::
 

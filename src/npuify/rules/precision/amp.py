@@ -6,9 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.calls import argument
+from npuify.rules.common.calls import argument
+from npuify.rules.common.renaming import rename_chain
 from npuify.rules.registry import rule
-from npuify.rules.renaming import rename_chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

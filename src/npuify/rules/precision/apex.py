@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety
+from npuify.rules.common.statements import indentation
 from npuify.rules.precision.apex_forms import FORMS, Conversion, Form, canonical, convert_call
 from npuify.rules.precision.apex_uses import (
     NO_TORCH,
@@ -19,7 +20,6 @@ from npuify.rules.precision.apex_uses import (
     may_be_passed_on,
 )
 from npuify.rules.registry import rule
-from npuify.rules.statements import indentation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,10 +11,10 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.model import Evidence, Safety
-from npuify.rules.import_guards import has_fallback, is_asked_for
+from npuify.rules.common.import_guards import has_fallback, is_asked_for
+from npuify.rules.common.statements import ends_its_line, indentation, line_after
 from npuify.rules.precision.apex_uses import Use, bound_names, removal
 from npuify.rules.registry import rule
-from npuify.rules.statements import ends_its_line, indentation, line_after
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.import_guards import has_fallback, is_asked_for
+from npuify.rules.common.import_guards import has_fallback, is_asked_for
 from npuify.rules.precision.apex_uses import (
     bound_names,
     is_guarded,

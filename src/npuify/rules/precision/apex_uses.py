@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.rules.import_guards import has_fallback, is_asked_for
-from npuify.rules.statements import _rest_of_line, ends_its_line, indentation
+from npuify.rules.common.import_guards import has_fallback, is_asked_for
+from npuify.rules.common.statements import _rest_of_line, ends_its_line, indentation
 
 if TYPE_CHECKING:
     from npuify.model import Edit

@@ -11,8 +11,8 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.calls import imports_torch
-from npuify.rules.chip import _GATES, _OLDER, _once
+from npuify.rules.common.calls import imports_torch
+from npuify.rules.common.chip import _GATES, _OLDER, _once
 from npuify.rules.registry import rule
 from npuify.rules.text_checks import compared
 

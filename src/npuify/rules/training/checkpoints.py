@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.calls import argument
+from npuify.rules.common.calls import argument
 from npuify.rules.registry import rule
 from npuify.rules.training.walks import DOCUMENTATION, FUNCTIONS, enclosing_function, named_calls
 

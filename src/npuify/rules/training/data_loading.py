@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.calls import argument, keyword_of
+from npuify.rules.common.calls import argument, keyword_of
 from npuify.rules.registry import rule
 from npuify.rules.training.walks import DOCUMENTATION, FUNCTIONS, block_of, named_calls
 from npuify.source.python import dotted_text

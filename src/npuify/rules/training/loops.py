@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.project import is_test
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.calls import imports_torch
+from npuify.rules.common.calls import imports_torch
 from npuify.rules.registry import rule
 from npuify.rules.training.walks import (
     DOCUMENTATION,

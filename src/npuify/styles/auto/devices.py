@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
-from npuify.analysis.devices import is_device_table
+from npuify.analysis.flow.devices import is_device_table
 from npuify.analysis.values import Kind
 from npuify.model import Severity
 from npuify.styles.auto.comparisons import compared

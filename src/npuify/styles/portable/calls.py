@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Final
 
 from npuify.model import Safety
-from npuify.rules.helper_branches import helper
+from npuify.rules.common.helper_branches import helper
 from npuify.styles.spelling import chain_span, in_formatted_string, needs_parentheses
 
 if TYPE_CHECKING:

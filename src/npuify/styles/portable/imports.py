@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.helpers.compute_device import own_names
-from npuify.rules.helper_branches import helper
-from npuify.rules.statements import indentation
+from npuify.rules.common.helper_branches import helper
+from npuify.rules.common.statements import indentation
 
 if TYPE_CHECKING:
     from npuify.model import Edit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
-from npuify.rules.helper_branches import helper
+from npuify.rules.common.helper_branches import helper
 from npuify.styles.spelling import chain_span, in_annotation, needs_parentheses
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
-from npuify.rules.helper_branches import never_on_npu
+from npuify.rules.common.helper_branches import never_on_npu
 from npuify.styles.branches import edited
 from npuify.styles.portable import calls, imports, library_branches, names, strings
 

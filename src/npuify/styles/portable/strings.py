@@ -6,9 +6,9 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final
 
-from npuify.analysis.devices import is_device_table
-from npuify.rules.helper_branches import helper
-from npuify.rules.statements import indentation, line_after
+from npuify.analysis.flow.devices import is_device_table
+from npuify.rules.common.helper_branches import helper
+from npuify.rules.common.statements import indentation, line_after
 from npuify.styles.spelling import device_type, formatted, in_annotation, in_formatted_string, literal
 
 if TYPE_CHECKING:

@@ -144,11 +144,11 @@ def close(
     if not ends:
         raise NpuifyError(
             "nothing was captured: the program called no torch.nn.Module" + (f", and {_ended(code)}" if code else ""),
-            advice="Name the program that runs the model; Python's own options -I, -S and -E keep a capture out.",
+            advice="Specify the program that runs the model; Python's options -I, -S and -E prevent a capture.",
         )
     notes = []
     if any(end.get("full") for end in ends):
-        notes.append("the limit of values was reached; of later tensors there are statistics only (--limit)")
+        notes.append("the value limit was reached; later tensors have statistics only (--limit)")
     if code:
         notes.append(f"the program {_ended(code)}; the capture ends there")
     captured = Captured(
@@ -182,11 +182,11 @@ def close(
 def _ended(code: int) -> str:
     """How a program ended, in words."""
     if code >= 0:
-        return f"ended with code {code}"
+        return f"exited with code {code}"
     try:
-        return f"was ended by {signal.Signals(-code).name}"
+        return f"was killed by {signal.Signals(-code).name}"
     except ValueError:
-        return f"was ended by signal {-code}"
+        return f"was killed by signal {-code}"
 
 
 def _environment(settings: Settings, device: str, devices: int, interpreter: str) -> dict[str, str]:
@@ -217,13 +217,13 @@ def _check_folder(folder: Path, force: bool) -> None:
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise NpuifyError("is a file", advice="name a new folder with -o", file=str(folder))
+        raise NpuifyError("is a file", advice="specify a new folder with -o", file=str(folder))
     if not any(folder.iterdir()):
         return
     if not force:
-        raise NpuifyError("is not empty", advice="name a new folder with -o, or use --force", file=str(folder))
+        raise NpuifyError("is not empty", advice="specify a new folder with -o, or use --force", file=str(folder))
     if not (folder / MANIFEST).is_file():
-        raise NpuifyError("is no capture, and is not replaced", advice="name another folder", file=str(folder))
+        raise NpuifyError("is not a capture, and is not replaced", advice="choose another folder", file=str(folder))
 
 
 def _ends(folder: Path) -> list[dict[str, Any]]:

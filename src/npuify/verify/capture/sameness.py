@@ -267,7 +267,7 @@ def _one_replica(store: Store) -> None:
     def init(model: Any, *args: Any, **kwargs: Any) -> None:
         start(model, *args, **kwargs)
         if len(getattr(model, "device_ids", ())) > 1:
-            store.note_once(f"DataParallel ran on the first of {len(model.device_ids)} devices alone")
+            store.note_once(f"DataParallel ran only on the first of {len(model.device_ids)} devices")
             model.device_ids = model.device_ids[:1]
 
     torch.nn.DataParallel.__init__ = init
@@ -329,7 +329,7 @@ def _no_compiler(store: Store) -> None:
         return
 
     def compiled(model: Any = None, **_options: Any) -> Any:
-        store.note({"event": "note", "text": "torch.compile: left out; the program ran as it is written"})
+        store.note({"event": "note", "text": "torch.compile: disabled; the program ran uncompiled"})
         return model if model is not None else (lambda function: function)
 
     torch.compile = compiled

@@ -1,4 +1,4 @@
-"""Follows the gradients, from the loss towards the data, and finds the first that nothing before it explains."""
+"""Follows the gradients, from the loss back to the data, and finds the first that nothing before it explains."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def _ended(a: Capture, b: Capture) -> list[Difference]:
     if len(failed) != 1:
         return []
     side, one, step = failed[0]
-    how = f"ended with code {one.code}" if one.code > 0 else f"was ended by signal {-one.code}"
+    how = f"exited with code {one.code}" if one.code > 0 else f"was killed by signal {-one.code}"
     return [
         Difference(
             kind="ended",
@@ -156,7 +156,7 @@ def _drift(points: list[Point], losses: list[LossPair]) -> list[Difference]:
             severity="warning",
             name=begun.name,
             message=f"errors grow from module to module, up to {largest.error:.2g} at {largest.name}, the loss's is "
-            f"{apart:.2g}; nowhere by ten times at once, so that no module is to blame",
+            f"{apart:.2g}; nowhere by a factor of ten at once, so no single module is to blame",
             step=begun.step,
             phase=begun.phase,
             at=begun.order,
@@ -206,7 +206,7 @@ def _of_rank(difference: Difference, rank: int) -> Difference:
 
 def _verdict(first: Difference | None, a: Capture, b: Capture) -> str:
     if first is None:
-        return f"{b.device or 'B'} computes what {a.device or 'A'} does, but for rounding"
+        return f"{b.device or 'B'} computes the same as {a.device or 'A'}, up to rounding"
     name = "" if first.name in TITLES[first.kind] else f"{first.name}: "
     return f"{name}{TITLES[first.kind]}"
 
@@ -235,28 +235,29 @@ def _remarks(a: Capture, b: Capture, points: list[Point], only: tuple[int, int])
     found = []
     if "simulated" in a.device or "simulated" in b.device:
         found.append(
-            "One side is simulated: its numbers are the CPU's. This shows that the migrated program computes the same, "
-            "not how exactly an NPU does."
+            "One side is simulated: its numbers are the CPU's. This shows that the migrated program computes the "
+            "same, not an NPU's accuracy."
         )
     coarse = {point.limit for point in points if point.direction == "forward" and point.limit > module_limit("float32")}
     if coarse:
         found.append(
-            f"Half types round: a fault that changes a module's result by less than {max(coarse):.1g} "
+            f"Half-precision types round: an error that changes a module's result by less than {max(coarse):.1g} "
             "cannot be told from that. Capture in float32 to see more."
         )
     single = module_limit("float32")
     if any(point.limit == single for point in points) and not (a.ranks[0].host and b.ranks[0].host):
         small = module_limit("float32", host=True)
         found.append(
-            f"Kernels of two devices may differ by {single:.1g}: a smaller fault cannot be told from that. Hold the "
-            f"migrated program on a simulated NPU against the original on the CPU to see those from {small:.0e} on."
+            f"Kernels of two devices may differ by {single:.1g}: a smaller error cannot be distinguished from that. "
+            "Compare the migrated program on a simulated NPU with the original on the CPU to see errors from "
+            f"{small:.0e} up."
         )
     if expected.reduced_precision(a.ranks[0], b.ranks[0]):
         found.append(
             f"One side multiplies float32 in TF32 or HF32, to about {spacing('hf32'):.0e}: turn that off to see more."
         )
     if any(only):
-        found.append(f"{only[0]} calls are in A only, {only[1]} in B only; they are not compared.")
+        found.append(f"{only[0]} calls are only in A, {only[1]} only in B; they are not compared.")
     for side, capture in (("A", a), ("B", b)):
         found += [f"{side}: {note}." for rank in capture.ranks[:1] for note in rank.notes]
         found += [f"{side}: {note}." for note in capture.notes]

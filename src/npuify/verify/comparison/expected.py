@@ -30,7 +30,7 @@ def float64_lost(pairs: Pairs, meter: Meter, b: Rank) -> list[Difference]:
             if right.dtype in ("float32", "float16", "bfloat16", "complex64"):
                 message = f"{left.dtype} in A, {right.dtype} in B"
             elif _as_float32(right) and not _as_float32(left):
-                message = "float64 on both sides, but B's values are those of float32"
+                message = "float64 on both sides, but B's values have float32 precision"
             else:
                 continue
             expected = b.device == "npu"
@@ -54,7 +54,7 @@ def float64_lost(pairs: Pairs, meter: Meter, b: Rank) -> list[Difference]:
 
 _FLOAT64 = Explanation(
     "float64-becomes-float32",
-    "an NPU has no arithmetic in float64: torch_npu computes in float32 and only warns",
+    "an NPU has no float64 arithmetic: torch_npu computes in float32 and only warns",
     True,
     Evidence.DOCUMENTED,
 )
@@ -90,7 +90,8 @@ def explained(difference: Difference, a: Capture, b: Capture, ranks: tuple[Rank,
             found.append(
                 Explanation(
                     "one-factor",
-                    f"B is {metrics.ratio:.6g} times A throughout: a scale, a mean for a sum, or a missing division",
+                    f"B is {metrics.ratio:.6g} times A throughout: a scale factor, a mean instead of a sum, or a "
+                    "missing division",
                     False,
                     Evidence.ASSUMED,
                 )
@@ -144,13 +145,13 @@ def _saturation(difference: Difference, b: Capture) -> list[Explanation]:
         return [
             Explanation(
                 "saturation",
-                f"{name or 'this chip'} saturates: for infinity or NaN it gives the type's largest number",
+                f"{name or 'this chip'} saturates: it produces the type's largest number instead of infinity or NaN",
                 True,
                 Evidence.DOCUMENTED,
             )
         ]
     if finite_b and "npu" in b.device:
-        text = "A overflows and B does not: chips of the first generation saturate, this one is not known to"
+        text = "A overflows and B does not: first-generation chips saturate, but this one is not known to"
         return [Explanation("overflow-in-a", text, False, Evidence.ASSUMED)]
     return []
 
@@ -161,7 +162,7 @@ def _half(difference: Difference) -> list[Explanation]:
     if metrics.problem not in ("overflow", "nan") or not (metrics.inf[1] or metrics.nan[1]):
         return []
     if metrics.dtypes[1] == "float16":
-        text = f"B is float16, whose largest number is 65504; A's values here go up to {metrics.largest[0]:.4g}"
+        text = f"B is float16, whose largest number is 65504; A's values here reach {metrics.largest[0]:.4g}"
         return [Explanation("half-overflow", text, False, Evidence.DOCUMENTED)]
     return []
 

@@ -37,7 +37,7 @@ class Frame:
     """Of its results, once they are there."""
     bad: bool = False
     routed: bool = False
-    """Its parts got other rows on both sides: rounding turned a choice that it made."""
+    """Its parts got other rows on both sides: rounding changed a choice that it made."""
 
 
 @dataclass
@@ -241,7 +241,8 @@ def _turned(frame: Frame) -> Difference:
         kind="choice",
         severity="warning",
         name=frame.a.name,
-        message="its parts got a few other rows: a choice such as top-k fell otherwise, as rounding lets ties do",
+        message="its submodules got a few different rows: a choice such as top-k came out differently, since rounding "
+        "changes ties",
         step=frame.a.step,
         phase=frame.a.phase,
         at=frame.a.end,
@@ -258,7 +259,7 @@ def describe_error(metrics: Metrics, before: float, limit: float) -> str:
     if metrics.problem == "overflow":
         return f"infinite values: {metrics.inf[0]} in A, {metrics.inf[1]} in B"
     if metrics.problem == "nan":
-        return f"values that are no numbers (NaN): {metrics.nan[0]} in A, {metrics.nan[1]} in B"
+        return f"NaN values: {metrics.nan[0]} in A, {metrics.nan[1]} in B"
     if metrics.problem == "whole numbers":
         return f"{metrics.norm_error:.1%} of the whole numbers differ"
     times = f", {metrics.norm_error / before:.0f} times that of its input" if before > 0 else "; its inputs agree"

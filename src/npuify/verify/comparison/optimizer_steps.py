@@ -102,7 +102,7 @@ def used_gradients(pairs: Pairs, meter: Meter, a: Rank, b: Rank) -> list[Differe
                 kind="gradient-scale",
                 severity="error",
                 name="the optimizer",
-                message=f"the gradients that the optimizer takes are {middle:.6g} times A's, in all parameters"
+                message=f"the optimizer's gradients are {middle:.6g} times A's, in all parameters"
                 + _why_scaled(middle, scales.get(step, (1.0, 1.0))),
                 step=step,
                 phase="train",
@@ -194,7 +194,7 @@ def updates(pairs: Pairs, meter: Meter, a: Rank, b: Rank) -> list[Difference]:
                 kind="update",
                 severity="warning",
                 name="the optimizer",
-                message=f"its steps are too small for the coarser type of both sides ({len(lost[step])} parameters)",
+                message=f"its steps are too small for the less precise of the two types ({len(lost[step])} parameters)",
                 step=step,
                 phase="train",
                 at=min(at for _, _, at in lost[step]),
@@ -217,12 +217,12 @@ def _still(rows: list[tuple[int, str, int, str]], severity: Literal["error", "wa
     step, _, at, side = min(rows)
     names = [name for number, name, _, _ in rows if number == step]
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    why = "" if severity == "error" else ", whose type is too coarse for a step of this size"
+    why = "" if severity == "error" else ", whose type is not precise enough for a step of this size"
     return Difference(
         kind="frozen",
         severity=severity,
         name=common([name.rpartition(".")[0] for name in names]),
-        message=f"does not move in {side}{why}: {', '.join(names[:NAMED])}{more}",
+        message=f"is not updated in {side}{why}: {', '.join(names[:NAMED])}{more}",
         step=step,
         phase="train",
         at=at,

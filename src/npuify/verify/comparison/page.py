@@ -104,14 +104,14 @@ def _plot(points: Sequence[Point], direction: str, first: Difference | None) -> 
             f"{escaped(shortened(first.name, 60))}</text>"
         )
     words = {
-        "forward": ("Error along the forward", "results of modules, in the order in which they were made"),
-        "backward": ("Error along the backward", "gradients, from the loss towards the data"),
+        "forward": ("Error along the forward", "module results, in order of computation"),
+        "backward": ("Error along the backward", "gradients, from the loss back to the data"),
     }[direction]
     return (
-        f'<h2>{words[0]}</h2><p class="dim">Relative error of {words[1]}; dashed: the limit; large dots: it came out '
-        f'at least ten times as wrong as it went in.</p><figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'aria-label="{words[0]}">{grid}{marks}<polyline class="limit" points="{limit}"/>'
-        f'<polyline class="curve" points="{line}"/>{dots}</svg></figure>'
+        f'<h2>{words[0]}</h2><p class="dim">Relative error of {words[1]}; dashed: the limit; large dots: the output '
+        f'error is at least ten times the input error.</p><figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'aria-label="{words[0]}">{grid}{marks}<polyline class="limit" points="{limit}"/><polyline class="curve" '
+        f'points="{line}"/>{dots}</svg></figure>'
     )
 
 

@@ -33,9 +33,9 @@ def before_matching(a: Capture, b: Capture, allow: Collection[str] = ()) -> list
     """
     remarks = []
     if a.run and a.run == b.run:
-        raise Refused("same-run", "A and B are one and the same run, which agrees with itself")
+        raise Refused("same-run", "A and B are the same run, which agrees with itself")
     if a.device == b.device and a.device:
-        text = f"both ran on {a.device}: nothing is shown of another device"
+        text = f"both ran on {a.device}: this shows nothing about another device"
         if "same-device" not in allow:
             raise Refused(
                 "same-device",
@@ -50,9 +50,9 @@ def before_matching(a: Capture, b: Capture, allow: Collection[str] = ()) -> list
             raise Refused(
                 "different-ranks",
                 text,
-                "Run both with as many processes, or --allow different-ranks for the first ones.",
+                "Run both with the same number of processes, or use --allow different-ranks to compare the first ones.",
             )
-        remarks.append(f"{text}: only those of the same rank are compared (allowed).")
+        remarks.append(f"{text}: only equal ranks are compared (allowed).")
     drop = (a.settings.get("dropout"), b.settings.get("dropout"))
     if drop[0] != drop[1] and None not in drop:
         text = f"dropout was {drop[0]!r} in A and {drop[1]!r} in B"
@@ -66,7 +66,7 @@ def before_matching(a: Capture, b: Capture, allow: Collection[str] = ()) -> list
 
 def _seeds(a: Capture, b: Capture) -> None:
     ours, theirs = a.settings.get("seed"), b.settings.get("seed")
-    advice = "Capture both with the same --seed, and let the program set the same one."
+    advice = "Capture both with the same --seed, and make the program set the same one."
     if ours is not None and theirs is not None and ours != theirs:
         raise Refused("different-seeds", f"the seed was {ours} in A and {theirs} in B", advice)
     for left, right in zip(a.ranks, b.ranks, strict=False):
@@ -92,13 +92,13 @@ def after_matching(a: Rank, b: Rank, pairs: Pairs, meter: Meter, allow: Collecti
     without = all(call.operator for rank in (a, b) for call in rank.calls)
     if not modules and not (without and pairs.calls):
         names = ", ".join(_roots(a)[:3]), ", ".join(_roots(b)[:3])
-        raise Refused("nothing-matches", f"no module of one is in the other: A calls {names[0]}; B calls {names[1]}")
+        raise Refused("nothing-matches", f"they have no module in common: A calls {names[0]}; B calls {names[1]}")
     fewer = min(sum(not call.operator for call in rank.calls) for rank in (a, b))
     if 2 * len(modules) < fewer and "little-matches" not in allow:
         raise Refused(
             "little-matches",
-            f"{len(modules)} calls of modules are in both, of {fewer} in the shorter capture: too few to tell",
-            "Capture the same steps of the same model; --allow little-matches compares what there is.",
+            f"{len(modules)} module calls are in both, of {fewer} in the shorter capture: too few to judge",
+            "Capture the same steps of the same model; --allow little-matches compares those.",
         )
     found = _weights(pairs, meter)
     return _data(a, b, pairs, meter) + found
@@ -115,8 +115,8 @@ def _weights(pairs: Pairs, meter: Meter) -> list[Difference]:
         names = ", ".join(value.name for value, _ in random[:3])
         raise Refused(
             "different-weights",
-            f"the models start from other weights: {len(random)} of {count} parameters differ ({names}, …)",
-            "Load one checkpoint on both sides, or set the seed before the model is made.",
+            f"the models start from different weights: {len(random)} of {count} parameters differ ({names}, …)",
+            "Load the same checkpoint on both sides, or set the seed before creating the model.",
         )
     found = []
     for value, metrics in different:
@@ -125,7 +125,7 @@ def _weights(pairs: Pairs, meter: Meter) -> list[Difference]:
                 kind="weights",
                 severity="error",
                 name=value.name.rpartition(".")[0],
-                message=f"{value.name} starts from other values: relative error {metrics.norm_error:.2g}"
+                message=f"{value.name} starts from different values: relative error {metrics.norm_error:.2g}"
                 if metrics.problem != "shape"
                 else f"{value.name} has the shape {list(metrics.shapes[0])} in A, {list(metrics.shapes[1])} in B",
                 at=value.at,
@@ -158,7 +158,7 @@ def _data(a: Rank, b: Rank, pairs: Pairs, meter: Meter) -> list[Difference]:
     shared = sum((rows_a & rows_b).values()) / max(1, min(sum(rows_a.values()), sum(rows_b.values())))
     loaders = _loaders(a, b)
     if shared >= _SAME_ROWS or loaders:
-        text = f"{shared:.0%} of the rows of {first}'s input are the same, in another order"
+        text = f"{shared:.0%} of the rows of {first}'s input are the same, in a different order"
         return [
             Difference(
                 kind="data-order",
@@ -174,7 +174,7 @@ def _data(a: Rank, b: Rank, pairs: Pairs, meter: Meter) -> list[Difference]:
     raise Refused(
         "different-data",
         f"the data differs from step {wrong[0]} on: of the rows of {first}'s input {shared:.0%} are in both",
-        "Give both runs the same files, and shuffle on neither side or with the same generator.",
+        "Use the same files in both runs, and shuffle on neither side or with the same generator.",
     )
 
 
@@ -182,7 +182,7 @@ def _loaders(a: Rank, b: Rank) -> str:
     for left, right in zip(a.loaders, b.loaders, strict=False):
         for key in ("sampler", "batch", "drop_last"):
             if left.get(key) != right.get(key):
-                word = {"sampler": "takes its samples by", "batch": "has the batch size", "drop_last": "has drop_last"}
+                word = {"sampler": "samples with", "batch": "has the batch size", "drop_last": "has drop_last"}
                 return f"data loader {left['number']} {word[key]} {left.get(key)} in A and {right.get(key)} in B"
     return ""
 

@@ -20,7 +20,7 @@ def side_in_short(side: Side) -> str:
     ranks = f", {side.ranks} processes" if side.ranks > 1 else ""
     steps = f"{side.steps} step{'s' if side.steps != 1 else ''}"
     torch = f", torch {side.torch}" if side.torch else ""
-    device = side.device or "device not known"
+    device = side.device or "unknown device"
     return f"{side.source}: {device}{name}{torch}{npu}, {steps}{ranks}, {side.calls} calls"
 
 
@@ -65,7 +65,7 @@ def lines(result: Comparison) -> Iterator[str]:
     others = [one for one in result.differences if one is not result.first]
     if others:
         yield ""
-        yield "Also, and often what follows from it:" if result.first is not None else "Worth knowing:"
+        yield "Other differences, often consequences of it:" if result.first is not None else "Worth knowing:"
         for one in others[:_SHOWN]:
             yield from (f"  {line}" for line in [f"[{one.severity}] {lines_of(one)[0]}", *lines_of(one)[1:]])
         if len(others) > _SHOWN:

@@ -37,10 +37,10 @@ def read_capture(path: Path, metric: str = "") -> Curve:
         NpuifyError: the capture holds no loss, or cannot be read.
     """
     if metric:
-        raise NpuifyError("a capture holds one loss only, without a name", file=str(path))
+        raise NpuifyError("a capture contains only one loss, without a name", file=str(path))
     ranks = sorted(path.glob("rank*/records.jsonl"))
     if not ranks:
-        raise NpuifyError("no process wrote anything into this capture", file=str(path))
+        raise NpuifyError("no process wrote to this capture", file=str(path))
     losses: defaultdict[int, list[float]] = defaultdict(list)
     process: dict[str, Any] = {}
     for record in records(ranks[0]):
@@ -51,7 +51,7 @@ def read_capture(path: Path, metric: str = "") -> Curve:
             if step is not None and value is not None:
                 losses[step].append(value)
     points = [(step, fmean(values)) for step, values in sorted(losses.items())]
-    notes = [f"{len(ranks)} processes: the loss is that of the first"] if len(ranks) > 1 else []
+    notes = [f"{len(ranks)} processes: the loss is the first one's"] if len(ranks) > 1 else []
     return make_curve(str(path), "capture", "loss", points, notes, _device(path, process))
 
 

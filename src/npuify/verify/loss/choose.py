@@ -57,7 +57,7 @@ def choose(names: Iterable[str], wanted: str, file: str) -> str:
     if wanted:
         if wanted in known:
             return wanted
-        raise NpuifyError(f"there is no {wanted!r} in it", advice=f"it has: {_listed(known)}", file=file)
+        raise NpuifyError(f"it has no {wanted!r} in it", advice=f"it has: {_listed(known)}", file=file)
     losses = [name for name in known if is_loss(name)]
     for pattern in _ORDER:
         found = [name for name in losses if re.match(pattern, name.lower())]
@@ -70,10 +70,10 @@ def choose(names: Iterable[str], wanted: str, file: str) -> str:
         return losses[0]
     if losses:
         raise NpuifyError(
-            f"several losses are in it: {_listed(losses)}", advice="choose one with --metric NAME", file=file
+            f"it has several losses: {_listed(losses)}", advice="choose one with --metric NAME", file=file
         )
     raise NpuifyError(
-        "no loss of training was found in it", advice=f"name it with --metric; it has: {_listed(known)}", file=file
+        "it has no training loss", advice=f"specify it with --metric; it has: {_listed(known)}", file=file
     )
 
 

@@ -49,7 +49,9 @@ def read_events(path: Path, file: str, metric: str = "") -> Curve:
     if len({one.parent for one in files}) > 1:
         names = sorted({str(one.parent.relative_to(path)) for one in files})
         raise NpuifyError(
-            f"several runs are in this folder: {', '.join(names[:8])}", advice="name the folder of one run", file=file
+            f"this folder contains several runs: {', '.join(names[:8])}",
+            advice="specify the folder of one run",
+            file=file,
         )
     scalars: dict[str, list[tuple[int | None, float]]] = {}
     notes: list[str] = []
@@ -82,7 +84,7 @@ def _scalars(path: Path, notes: list[str]) -> Iterator[tuple[str, int, float]]:
                         if found is not None:
                             yield found[0], step, found[1]
         except (ValueError, struct.error):
-            notes.append(f"{path.name}: a record could not be understood and was left out")
+            notes.append(f"{path.name}: a record could not be parsed and was ignored")
 
 
 def _records(path: Path, notes: list[str]) -> Iterator[bytes]:
@@ -95,8 +97,8 @@ def _records(path: Path, notes: list[str]) -> Iterator[bytes]:
             length = int.from_bytes(head[:8], "little")
             if len(head) < 12 or _masked(head[:8]) != int.from_bytes(head[8:], "little"):
                 if first:
-                    raise NpuifyError("is no event file of TensorBoard", file=str(path))
-                notes.append(f"{path.name}: broken off in the middle; what stands before counts")
+                    raise NpuifyError("is not a TensorBoard event file", file=str(path))
+                notes.append(f"{path.name}: truncated; the part before is used")
                 return
             first = False
             if length > _LARGEST:
@@ -104,7 +106,7 @@ def _records(path: Path, notes: list[str]) -> Iterator[bytes]:
                 continue
             data = stream.read(length)
             if len(data) < length or len(stream.read(4)) < 4:
-                notes.append(f"{path.name}: broken off in the middle, as while a program still writes it")
+                notes.append(f"{path.name}: truncated, as if a program is still writing it")
                 return
             yield data
 

@@ -115,14 +115,14 @@ def _words(
 ) -> tuple[list[str], list[str]]:
     said, advice = [], []
     if nan_b is not None and nan_a is None:
-        said.append(f"The target's loss is not a number from step {nan_b} on; the reference's never.")
+        said.append(f"The target's loss is not finite from step {nan_b} on; the reference's never is.")
         advice.append(
-            "Look for the overflow: compare captures of the steps before it, and whether a GradScaler skips steps."
+            "Find the overflow: compare captures of the steps before it, and check whether a GradScaler skips steps."
         )
     elif nan_a is not None:
         where = "at the same step" if nan_a == nan_b else f"the target's {f'at step {nan_b}' if nan_b else 'never'}"
-        said.append(f"The reference's own loss is not a number from step {nan_a} on, {where}.")
-        advice.append("Take a reference that trains: with this one nothing can be proven.")
+        said.append(f"The reference's own loss is not finite from step {nan_a} on, {where}.")
+        advice.append("Use a reference that trains: this one proves nothing.")
     opening = errors[0]
     if not start.aligned and math.isfinite(opening):
         said.append(
@@ -134,11 +134,11 @@ def _words(
     if rest is not None and tolerance < rest.mean_error < math.inf:
         if verdict is Verdict.UNCERTAIN:
             said.append(
-                f"After that, single steps differ by {percent(rest.mean_error)} on average, "
-                f"but the curves' moving averages only by {percent(smoothed)}."
+                f"After that, individual steps differ by {percent(rest.mean_error)} on average, but the moving "
+                f"averages only by {percent(smoothed)}."
             )
             advice.append(
-                "Run the reference once more with another seed: if two of its own runs differ as much, this is noise."
+                "Run the reference again with a different seed: if its own runs differ as much, this is noise."
             )
         else:
             said.append(
@@ -147,40 +147,39 @@ def _words(
             )
             if abs(rest.bias) > 0.8 * rest.mean_error:
                 said.append(
-                    f"The target's loss is {'above' if rest.bias > 0 else 'below'} the reference's nearly always."
+                    f"The target's loss is {'above' if rest.bias > 0 else 'below'} the reference's almost always."
                 )
             elif abs(rest.bias) < _EVEN * rest.mean_error:
-                said.append("The differences change sign from step to step, as with another seed or order of the data.")
+                said.append("The differences change sign from step to step, as with a different seed or data order.")
             if start.aligned:
                 advice.append(
-                    "The first steps agree and later ones do not: compare gradients and the update (learning rate, "
-                    "scaler, weight decay, clipping, random numbers of dropout) where the curves part."
+                    "The first steps agree but later ones do not: compare gradients and the update (learning rate, "
+                    "scaler, weight decay, clipping, dropout's random numbers) where the curves diverge."
                 )
     if diverges is not None:
-        said.append(f"From step {diverges} on the moving averages stay apart by more than {percent(tolerance)}.")
+        said.append(f"From step {diverges} on, the moving averages differ by more than {percent(tolerance)}.")
     usual = {one.step for one in spikes_a}
     alone = [one for one in spikes_b if one.step not in usual]
     if alone:
         named = ", ".join(f"{one.step} ({one.value:.4g}, usually {one.usual:.4g})" for one in alone[:_NAMED])
         more = f" and {len(alone) - _NAMED} more" if len(alone) > _NAMED else ""
-        said.append(f"Spikes that only the target has: at step {named}{more}.")
-        advice.append(
-            "Look at the data and the gradient norm of those steps; a skipped or an unscaled update does this."
-        )
+        said.append(f"Spikes only in the target: at step {named}{more}.")
+        advice.append("Check the data and the gradient norm at those steps; a skipped or unscaled update causes this.")
     if verdict is Verdict.ALIGNED:
         mean = rest.mean_error if rest is not None else start.mean_error
         if start.max_error > _GROWN:
             said.append(
-                f"Within {percent(tolerance)}, yet {percent(start.max_error)} in the first steps is more than "
-                "float32's rounding leaves: if neither side computes in a half type, compare captures."
+                f"Within {percent(tolerance)}, yet {percent(start.max_error)} in the first steps exceeds float32 "
+                "rounding: if neither side uses a half-precision type, compare captures."
             )
         said.insert(0, f"The curves agree: mean relative error {percent(mean)}, {percent(tolerance)} is allowed.")
     if reference.values == target.values:
         said.append(
-            "All values are the same to the last digit. Two devices seldom do that: make sure that these are two runs."
+            "All values are identical to the last digit. This rarely happens on two devices: make sure that these are "
+            "two runs."
         )
     if rest is None:
-        said.append(f"There are only {start.points} points: nothing is said about a long run.")
+        said.append(f"There are only {start.points} points: the long run cannot be judged.")
     if reference.device and reference.device == target.device:
         said.append(f"Both ran on {reference.device}: this says nothing about another device.")
     return said, advice
@@ -189,8 +188,9 @@ def _words(
 def _onset(reference: Curve, opening: float, errors: list[float], tolerance: float) -> str:
     if abs(opening) > tolerance:
         return (
-            "The very first step differs: weights, data or the forward pass are not the same. Start both from one "
-            "checkpoint, with the same data order and without dropout, and run npuify verify capture and compare."
+            "The very first step differs: weights, data or the forward pass are not the same. Start both from the "
+            "same checkpoint, with the same data order and without dropout, and run npuify verify capture and "
+            "compare."
         )
     if abs(opening) <= _EXACT:
         step = next(
@@ -198,8 +198,8 @@ def _onset(reference: Curve, opening: float, errors: list[float], tolerance: flo
             reference.steps[0],
         )
         return (
-            f"The first step agrees to {percent(abs(opening))} and step {step} does not: look at the backward pass and "
-            "the update (learning rate, scaler, clipping), or at the order of the data after the first batch."
+            f"The first step agrees to {percent(abs(opening))} but step {step} does not: check the backward pass and "
+            "the update (learning rate, scaler, clipping), or the data order after the first batch."
         )
     return "The error grows within the first steps: compare captures of them, module by module."
 

@@ -103,14 +103,16 @@ def read_log(text: str, file: str, metric: str = "", pattern: str = "") -> Curve
     if not series and metric and not pattern:
         names = dict.fromkeys(name for line in lines for name in (_training_losses(line) or _NOTHING).losses)
         raise NpuifyError(
-            f"no line of it holds {metric!r} and a number",
-            advice=f"losses that it has: {', '.join(list(names)[:12])}" if names else "name the word before the number",
+            f"it has no line with {metric!r} and a number",
+            advice=f"it has these losses: {', '.join(list(names)[:12])}"
+            if names
+            else "specify the word before the number",
             file=file,
         )
     if not series:
         raise NpuifyError(
-            "no line of it tells a loss of training",
-            advice="give a pattern: --pattern 'step (?P<step>\\d+).*loss (?P<loss>\\S+)'",
+            "it has no line with a training loss",
+            advice="specify a pattern: --pattern 'step (?P<step>\\d+).*loss (?P<loss>\\S+)'",
             file=file,
         )
     name, word = _chosen(series, file)
@@ -121,9 +123,9 @@ def read_log(text: str, file: str, metric: str = "", pattern: str = "") -> Curve
         if (other, by) != (name, word)
     ]
     if others:
-        notes.append(f"{counted(others, 'line')} of other processes left out")
+        notes.append(f"{counted(others, 'line')} from other processes ignored")
     if skipped:
-        notes.append(f"{counted(skipped, 'line')} about a loss of validation, or without a number, left out")
+        notes.append(f"{counted(skipped, 'line')} about a validation loss, or without a number, ignored")
     again = word == "epoch" and any(one[0] == two[0] for one, two in zip(points, points[1:], strict=False))
     if again or any(step is None for step, _ in points):
         points = [(None, value) for _, value in points]
@@ -188,7 +190,7 @@ def _compiled(pattern: str, metric: str) -> re.Pattern[str] | None:
     try:
         made = re.compile(pattern)
     except re.error as error:
-        raise NpuifyError(f"--pattern is no regular expression: {error}") from None
+        raise NpuifyError(f"--pattern is not a regular expression: {error}") from None
     if "loss" not in made.groupindex:
         raise NpuifyError("--pattern has no group named loss", advice="write (?P<loss>...) around the number")
     return made

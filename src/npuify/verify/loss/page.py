@@ -51,7 +51,7 @@ def render_html(report: LossReport) -> str:
         + plot(
             steps,
             [Line("single steps", "c", errors), Line("moving averages", "a", averaged)],
-            "Relative error, logarithmic; steps without any are left out",
+            "Relative error, logarithmic; steps without error are omitted",
             logarithmic=True,
             level=(report.tolerance, f"allowed: {percent(report.tolerance)}"),
             mark=mark,

@@ -53,7 +53,7 @@ def plot(
     if level is not None and all_values:
         all_values.append(level[0])
     if not all_values:
-        return '<p class="dim">There is nothing to draw: no value is a number.</p>'
+        return '<p class="dim">Nothing to plot: no value is a number.</p>'
     low, high = min(all_values), max(all_values)
     if logarithmic:
         low, high = math.log10(low), math.log10(high)

@@ -56,7 +56,7 @@ def make_curve(
         NpuifyError: there are no points.
     """
     if not points:
-        raise NpuifyError("no point of a loss was found in it", file=file)
+        raise NpuifyError("it contains no loss values", file=file)
     told = list(notes)
     steps = [step for step, _ in points]
     named = all(step is not None for step in steps)
@@ -72,12 +72,10 @@ def make_curve(
         )
         if epochs:
             named = False
-            told.append(
-                f"its steps start again {counted(restarts, 'time')}, as with epochs: points were counted instead"
-            )
+            told.append(f"its steps restart {counted(restarts, 'time')}, as with epochs: points were counted instead")
         else:
             points = _rewound(points)
-            told.append(f"it goes back {counted(restarts, 'time')}, as a run that was resumed: the later values count")
+            told.append(f"it goes back {counted(restarts, 'time')}, like a resumed run: the later values are used")
     if named:
         return Curve(
             file,

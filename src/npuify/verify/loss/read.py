@@ -81,7 +81,8 @@ def _folder(path: Path, file: str, metric: str) -> Curve:
         return read_curve(states[-1], metric=metric)
     raise NpuifyError(
         "no loss curve was found in this folder",
-        advice="a folder may be a capture, hold TensorBoard's event files, or trainer_state.json; else name the file",
+        advice="a folder must be a capture, or contain TensorBoard event files or trainer_state.json; otherwise "
+        "specify the file",
         file=file,
     )
 
@@ -110,7 +111,7 @@ def _json(text: str, file: str, metric: str) -> Curve:
 def _text(path: Path) -> str:
     try:
         if path.stat().st_size > _LARGEST:
-            raise NpuifyError("is larger than 1 GiB", advice="cut it down to the lines about the loss", file=str(path))
+            raise NpuifyError("is larger than 1 GiB", advice="reduce it to the lines about the loss", file=str(path))
         data = path.read_bytes()
         if data[:2] == b"\x1f\x8b":
             data = gzip.decompress(data)

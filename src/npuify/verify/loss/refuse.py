@@ -29,16 +29,14 @@ def check_files(reference: Path, target: Path, *, allow_identical: bool = False)
     if reference.resolve() == target.resolve() or (
         reference.exists() and target.exists() and reference.samefile(target)
     ):
-        raise Refusal(
-            "same-file", f"{reference} was given twice", advice="name the log of the reference, then that of the NPU"
-        )
+        raise Refusal("same-file", f"{reference} was given twice", advice="specify the reference's log, then the NPU's")
     if allow_identical or not (reference.is_file() and target.is_file()):
         return
     if reference.stat().st_size == target.stat().st_size and _digest(reference) == _digest(target):
         raise Refusal(
             "same-content",
             f"{target} is, byte for byte, {reference}",
-            advice="if these really are two runs that wrote the same numbers, say so with --allow-identical",
+            advice="if these really are two runs with the same numbers, use --allow-identical",
         )
 
 
@@ -68,7 +66,7 @@ def comparable(reference: Curve, target: Curve, *, common: bool = False, offset:
     for curve in (reference, target):
         if len(curve.steps) < FEWEST:
             raise Refusal(
-                "too-short", f"{curve.file} has {counted(len(curve.steps), 'point')}; {FEWEST} are the fewest"
+                "too-short", f"{curve.file} has {counted(len(curve.steps), 'point')}; at least {FEWEST} are needed"
             )
     if offset:
         target = msgspec.structs.replace(target, steps=tuple(step + offset for step in target.steps))
@@ -81,7 +79,8 @@ def comparable(reference: Curve, target: Curve, *, common: bool = False, offset:
             raise Refusal(
                 "constant",
                 f"the loss in {curve.file} is {curve.values[0]:g} at every step",
-                advice="a loss that never changes was not trained on, or the wrong number was read; see --metric",
+                advice="a loss that never changes means that nothing was trained, or the wrong number was read; see "
+                "--metric",
             )
     return reference, target
 
@@ -101,22 +100,22 @@ def _refuse_steps(reference: Curve, target: Curve) -> None:
     if reference.counted or target.counted:
         raise Refusal(
             "different-lengths",
-            f"{reference.file} has {counted(len(one), 'point')}, {target.file} {counted(len(two), 'point')}, "
-            "and there are no steps to tell which belong together",
-            advice="log the number of the step, run both equally long, or cut the longer one with --common",
+            f"{reference.file} has {counted(len(one), 'point')}, {target.file} {counted(len(two), 'point')}, and "
+            "there are no step numbers to match them",
+            advice="log step numbers, run both for the same length, or cut the longer one with --common",
         )
     raise Refusal(
         "different-steps",
         f"{reference.file} has steps {_range(one)}, {target.file} {_range(two)}; {shared} are in both",
         advice="run both for the same steps with the same logging interval"
-        + (", or judge the steps that both have with --common" if shared >= FEWEST else ""),
+        + (", or compare only common steps with --common" if shared >= FEWEST else ""),
     )
 
 
 def _on_common_steps(reference: Curve, target: Curve) -> tuple[Curve, Curve]:
     shared = set(reference.steps) & set(target.steps)
     if len(shared) < FEWEST:
-        raise Refusal("different-steps", f"only {counted(len(shared), 'point')} are at steps that both have")
+        raise Refusal("different-steps", f"only {counted(len(shared), 'point')} are at common steps")
     return _only(reference, shared), _only(target, shared)
 
 
@@ -124,7 +123,7 @@ def _only(curve: Curve, steps: set[int]) -> Curve:
     kept = [(step, value) for step, value in zip(curve.steps, curve.values, strict=False) if step in steps]
     left = len(curve.steps) - len(kept)
     notes = (
-        (*curve.notes, f"{left} of its {len(curve.steps)} points are at steps of its own and were left out")
+        (*curve.notes, f"{left} of its {len(curve.steps)} points are at steps that only it has, and were ignored")
         if left
         else curve.notes
     )

@@ -46,9 +46,9 @@ def compare_losses(
         NpuifyError: a path holds no curve, or a number is out of range.
     """
     if not 0 < tolerance < 1:
-        raise NpuifyError(f"a tolerance of {tolerance:g} makes no sense", advice="give a share: 0.01 is 1 %")
+        raise NpuifyError(f"a tolerance of {tolerance:g} is invalid", advice="use a fraction: 0.01 is 1 %")
     if first < 1:
-        raise NpuifyError("at least one step has to be judged as the first")
+        raise NpuifyError("at least one step must be judged as a first step")
     check_files(reference, target, allow_identical=allow_identical)
     one = read_curve(reference, metric=metric, pattern=pattern)
     two = read_curve(target, metric=target_metric or metric, pattern=pattern)

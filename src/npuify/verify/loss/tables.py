@@ -30,7 +30,7 @@ def read_csv(text: str, file: str, metric: str = "") -> Curve:
     head = [name.strip() for name in rows[0]]
     if all(number(cell) is not None for cell in head):
         if len(head) > 2 or metric:
-            raise NpuifyError("has no line with the columns' names", file=file)
+            raise NpuifyError("has no header line", file=file)
         pairs = [(whole(row[0]) if len(row) > 1 else None, number(row[-1])) for row in rows]
         return make_curve(file, "csv", "loss", [(step, value) for step, value in pairs if value is not None])
     if [name.lower() for name in head] == ["wall time", "step", "value"] and not metric:
@@ -81,7 +81,7 @@ def read_json_lines(text: str, file: str, metric: str = "") -> Curve:
         except ValueError:
             bad += 1
     return _rows(
-        rows, file, metric, "json lines", [f"{counted(bad, 'line')} left out, as they hold no JSON"] if bad else []
+        rows, file, metric, "json lines", [f"{counted(bad, 'line')} ignored, since they are not JSON"] if bad else []
     )
 
 
@@ -94,7 +94,7 @@ def read_json(text: str, file: str, metric: str = "") -> Curve:
     try:
         value: Any = json.loads(text)
     except ValueError as error:
-        raise NpuifyError(f"is no JSON: {error}", file=file) from None
+        raise NpuifyError(f"is not JSON: {error}", file=file) from None
     if isinstance(value, dict) and isinstance(value.get("log_history"), list):
         return _rows(value["log_history"], file, metric, "trainer state")
     if isinstance(value, dict):
@@ -112,7 +112,7 @@ def read_json(text: str, file: str, metric: str = "") -> Curve:
         return make_curve(file, "json", "loss", [(step, found) for step, found in told if found is not None])
     if isinstance(value, list):
         return _rows(value, file, metric, "json")
-    raise NpuifyError("this JSON holds no curve", file=file)
+    raise NpuifyError("this JSON contains no curve", file=file)
 
 
 def _rows(rows: list[Any], file: str, metric: str, kind: str, notes: list[str] | None = None) -> Curve:
@@ -130,7 +130,7 @@ def _rows(rows: list[Any], file: str, metric: str, kind: str, notes: list[str] |
             points.append((whole(row.get(found)), value))
     named = [point for point in points if point[0] is not None]
     if len(points) > len(named) > len(points) // 2:
-        notes.append(f"{counted(len(points) - len(named), 'row')} without a step left out, such as one about the end")
+        notes.append(f"{counted(len(points) - len(named), 'row')} without a step ignored, such as a final summary")
         points = named
     return make_curve(file, kind, column, points, notes)
 

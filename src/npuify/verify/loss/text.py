@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 VERDICTS: Final = {
     Verdict.ALIGNED: "The loss curves agree.",
-    Verdict.UNCERTAIN: "The loss curves agree on average only.",
+    Verdict.UNCERTAIN: "The loss curves agree only on average.",
     Verdict.DIFFERENT: "The loss curves differ.",
 }
 
@@ -67,7 +67,7 @@ def schema() -> str:
     """The JSON Schema of ``npuify verify loss --format json``."""
     from npuify.verify.loss.model import LossReport
 
-    title = "What npuify verify loss says of two loss curves"
+    title = "What npuify verify loss reports about two loss curves"
     return schema_of(LossReport, "verify-loss", VERSION, title, endless=True)
 
 

@@ -250,7 +250,7 @@ def _about(gathered: Gathered) -> None:
 def _json(gathered: Gathered, path: Path) -> Any:
     try:
         if path.stat().st_size > _LARGEST_JSON:
-            gathered.notes.append(f"{path.name} is larger than 512 MiB and was left out")
+            gathered.notes.append(f"{path.name} is larger than 512 MiB and was ignored")
             return None
         return json.loads(path.read_bytes().decode("utf-8", "replace"))
     except (OSError, ValueError) as error:

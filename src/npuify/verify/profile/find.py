@@ -18,7 +18,7 @@ _MSPROF: Final = re.compile(
     r"^(op_summary|op_statistic|msprof|api_statistic|task_time|step_trace)(_slice)?_\d+.*\.(csv|json)$"
 )
 _NOT_ANALYSED: Final = (
-    "the profiler's raw data are there, but nothing that it makes of them; on the machine where it ran: "
+    "there is only the profiler's raw data, not its analysis; on the machine where it ran: "
     'python -c "from torch_npu.profiler.profiler import analyse; analyse({folder!r})"'
 )
 
@@ -35,8 +35,8 @@ def find_profiles(path: Path) -> list[Gathered]:
         if re.search(r"\.json(\.gz)?$", path.name):
             return [Gathered(path.name, path.parent, "torch profiler", traces=[path])]
         raise NpuifyError(
-            "is no profile",
-            advice="name the folder that the profiler wrote, or a trace (*.json, *.json.gz)",
+            "is not a profile",
+            advice="specify the profiler's output folder, or a trace (*.json, *.json.gz)",
             file=str(path),
         )
     outputs: list[Path] = []

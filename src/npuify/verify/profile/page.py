@@ -37,7 +37,7 @@ def render_html(report: ProfileReport) -> str:
         for title, rows in (
             ("Kernels", report.operators),
             ("Communication", report.communications),
-            ("Operators on the host, by themselves", report.host_operators),
+            ("Operators on the host, self time", report.host_operators),
         )
         if rows
     )
@@ -66,8 +66,8 @@ def render_html(report: ProfileReport) -> str:
 {tables}
 {f"<h2>On the host's CPU</h2><table>{cpu}</table>" if cpu else ""}
 <h2>Advice</h2>
-{advice or '<p class="dim">No advice of the tuning table holds for this profile.</p>'}
-{f'<p class="dim">Not judged, as the profile lacks what they ask for: {escaped(unjudged)}</p>' if unjudged else ""}
+{advice or '<p class="dim">No advice from the tuning table applies to this profile.</p>'}
+{f'<p class="dim">Not judged, since the profile lacks the data they need: {escaped(unjudged)}</p>' if unjudged else ""}
 {notes}""",
     )
 
@@ -111,6 +111,6 @@ def _bars(steps: Sequence[Step]) -> str:
     known = any(step.computing is not None for step in shown)
     more = f"; the first {_STEPS} of {len(steps)} are drawn" if len(steps) > _STEPS else ""
     return (
-        f'<p class="dim">{legend if known else "the whole step; how it is divided is not known"}{more}</p>'
-        f'<figure><svg viewBox="0 0 900 165" role="img" aria-label="time of each step">{"".join(parts_)}</svg></figure>'
+        f'<p class="dim">{legend if known else "the whole step; its breakdown is unknown"}{more}</p><figure><svg '
+        f'viewBox="0 0 900 165" role="img" aria-label="time of each step">{"".join(parts_)}</svg></figure>'
     )

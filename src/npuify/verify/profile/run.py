@@ -116,7 +116,7 @@ def _read_trace(one: Gathered) -> None:
     for path in one.traces[:1]:
         one.trace = read_trace_of(path) if path.suffix == ".db" else read_trace(path)
     if one.trace is not None and not one.trace.events:
-        one.notes.append("the trace holds no events with a duration")
+        one.notes.append("the trace contains no events with a duration")
 
 
 def _rank(one: Gathered) -> Rank:
@@ -135,26 +135,24 @@ def _said(
 ) -> list[str]:
     said = []
     if kind is Bound.HOST:
-        said.append(f"Bound by the host: the device idles, or only copies, {told.idle:.0%} of the step.")
+        said.append(f"Host-bound: the device idles, or only copies, for {told.idle:.0%} of the step.")
     elif kind is Bound.DATA:
         said.append(
-            f"Bound by the data: the device idles {told.idle:.0%} of the step, the DataLoader keeps {told.data:.0%}."
+            f"Data-bound: the device idles for {told.idle:.0%} of the step; {told.data:.0%} is waiting for data."
         )
     elif kind is Bound.COMMUNICATION:
-        said.append(f"Bound by communication: {told.exposed:.0%} of the step that no computing hides.")
+        said.append(f"Communication-bound: {told.exposed:.0%} of the step is communication that no computing hides.")
     elif kind is Bound.DEVICE:
-        said.append(f"Bound by the device: it computes {told.computing:.0%} of the step.")
+        said.append(f"Device-bound: it computes for {told.computing:.0%} of the step.")
     elif device == "none":
         said.append(
-            "Nothing of a device is in this profile, as of a run on the CPU or on the simulated NPU: "
-            "it tells what the host does, and nothing of an NPU's speed."
+            "This profile contains no device data, like one of a run on the CPU or a simulated NPU: it shows what the "
+            "host does, but nothing about an NPU's speed."
         )
     else:
-        said.append(
-            "The profile does not tell how the time of a step is divided: it has no step_trace_time.csv and no steps."
-        )
+        said.append("The profile has no breakdown of the step time: it has no step_trace_time.csv and no steps.")
     if told.exposed and kind is not Bound.COMMUNICATION:
-        said.append(f"Communication that nothing hides takes {told.exposed:.1%} of the step.")
+        said.append(f"Exposed communication takes {told.exposed:.1%} of the step.")
     if told.data and kind is not Bound.DATA and told.data >= 0.01:
         said.append(f"The program waits for its DataLoader in {told.data:.1%} of the step.")
     seen = [one for one in missing if one.evidence == "seen"]
@@ -163,8 +161,8 @@ def _said(
         said.append(f"Computed on the host's CPU: {', '.join(one.name for one in seen[:6])}.")
     if expected:
         said.append(
-            f"torch_npu {torch_npu} has no kernel for {', '.join(one.name for one in expected[:6])}: there, "
-            "the CPU would compute them (from the release's table; not seen here)."
+            f"torch_npu {torch_npu} has no kernel for {', '.join(one.name for one in expected[:6])}: they would run "
+            "on the CPU (from the release's table; not observed here)."
         )
     cpu = chosen.kernels.aicpu_types
     total = chosen.kernels.types.total()

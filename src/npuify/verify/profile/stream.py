@@ -67,12 +67,12 @@ def _events(stream: IO[str], path: Path, notes: list[str]) -> Iterator[dict[str,
                 continue
         if ended:
             if buffer[place:].strip():
-                notes.append(f"{path.name} breaks off in the middle; what stands before counts")
+                notes.append(f"{path.name} is truncated; the part before is used")
             else:
-                notes.append(f"{path.name} has no end; what it holds counts")
+                notes.append(f"{path.name} has no end; its contents are used")
             return
         if len(buffer) - place > _LONGEST:
-            raise NpuifyError("holds something that is no event", file=str(path))
+            raise NpuifyError("contains something that is not an event", file=str(path))
         more = stream.read(_CHUNK)
         ended = not more
         buffer, place = buffer[place:] + more, 0
@@ -97,7 +97,7 @@ def _to_first_event(stream: IO[str], path: Path) -> tuple[str, int]:
             # PyTorch writes what it knows of the device before the events; nothing else is large there.
             buffer = buffer[-64:] + more
     raise NpuifyError(
-        "is no trace of a profiler",
+        "is not a profiler trace",
         advice="a trace is JSON: a list of events, or an object with traceEvents",
         file=str(path),
     )

@@ -22,7 +22,7 @@ def schema() -> str:
     """The JSON Schema of ``npuify verify profile --format json``."""
     from .model import VERSION, ProfileReport
 
-    return schema_of(ProfileReport, "verify-profile", VERSION, "What npuify verify profile says of a profile")
+    return schema_of(ProfileReport, "verify-profile", VERSION, "What npuify verify profile reports about a profile")
 
 
 def render_text(report: ProfileReport) -> str:
@@ -34,7 +34,7 @@ def render_text(report: ProfileReport) -> str:
     for title, rows in (
         ("Kernels", report.operators),
         ("Communication", report.communications),
-        ("Operators on the host, by themselves", report.host_operators),
+        ("Operators on the host, self time", report.host_operators),
     ):
         if rows:
             lines += [
@@ -80,7 +80,7 @@ def _row(one: Operator) -> str:
 
 def _advice(report: ProfileReport) -> Iterator[str]:
     if not report.advice:
-        yield "No advice of the tuning table holds for this profile."
+        yield "No advice from the tuning table applies to this profile."
     for one in report.advice:
         yield f"{one.id} {one.topic}: {one.advice}"
         if one.caveat:
@@ -88,7 +88,7 @@ def _advice(report: ProfileReport) -> Iterator[str]:
         yield f"     seen: {one.seen}. threshold: {one.threshold}. known from: {one.source} ({one.evidence.value})"
     if report.unjudged:
         names = ", ".join(f"{one.id} (lacks {', '.join(one.lacks)})" for one in report.unjudged)
-        yield f"Not judged, as the profile lacks what they ask for: {names}"
+        yield f"Not judged, since the profile lacks the data they need: {names}"
 
 
 def render_json(report: ProfileReport) -> str:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from .runner import Ran
 
 _OTHER_DATA: Final = (
-    "Where the program itself takes other data on a CPU, nothing can be compared with that: bring a capture of the "
-    "original from a CUDA machine (--reference), or give the original a command with the same data (--reference-entry)."
+    "If the program itself uses different data on a CPU, that cannot be compared: bring a capture of the original "
+    "from a CUDA machine (--reference), or run the original with the same data (--reference-entry)."
 )
 
 
@@ -97,7 +97,7 @@ def forward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
             title,
             Status.FAILED,
             bench.where,
-            f"Before any module had given a result it {ran.why()}",
+            f"Before any module returned a result it {ran.why()}",
             ran.seen(),
             ran.advice(),
             (ran.shown,),
@@ -112,9 +112,9 @@ def forward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
             title,
             Status.FAILED,
             Where.CPU,
-            f"The modules ran on {', '.join(sorted(kinds))}, and none on an NPU.",
+            f"The modules ran on {', '.join(sorted(kinds))}, but none on an NPU.",
             tuple(evidence),
-            "Let the program choose the NPU: name the device in the command, as --device={device}.",
+            "Make the program use the NPU: specify the device in the command, as --device={device}.",
             (ran.shown,),
             ran.seconds,
         )
@@ -127,7 +127,7 @@ def forward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
             bench.where,
             f"Results hold NaN or infinities, first in {named}.",
             tuple(evidence),
-            "If the reference has the same, masks may do it: see the comparison.",
+            "If the reference has the same, masks may be the cause: see the comparison.",
             (ran.shown,),
             ran.seconds,
         )
@@ -136,7 +136,7 @@ def forward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
         title,
         Status.PASSED,
         bench.where,
-        "It runs, and all results are numbers.",
+        "It runs, and all results are finite.",
         tuple(evidence),
         "",
         (ran.shown,),
@@ -151,8 +151,8 @@ def backward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
         return StepResult("backward", title, Status.NOT_RUN, Where.NOWHERE, "The forward pass failed.")
     evidence = [
         (
-            f"{seen.gradients} gradients of results, {seen.updated} parameters "
-            f"in {', '.join(seen.optimizers) or 'no optimiser'}"
+            f"{seen.gradients} gradients of results, {seen.updated} parameters in "
+            f"{', '.join(seen.optimizers) or 'no optimizer'}"
         )
     ]
     if not seen.gradients and not seen.updated:
@@ -162,7 +162,7 @@ def backward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
                 title,
                 Status.NOT_RUN,
                 Where.NOWHERE,
-                "The program has no backward pass: it is one that only infers.",
+                "The program has no backward pass: it is inference-only.",
                 tuple(evidence),
                 "",
                 (ran.shown,),
@@ -172,7 +172,7 @@ def backward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
             title,
             Status.FAILED,
             bench.where,
-            f"Before a gradient came back it {ran.why()}",
+            f"Before a gradient was computed it {ran.why()}",
             (*evidence, *ran.seen()),
             ran.advice(),
             (ran.shown,),
@@ -185,7 +185,7 @@ def backward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
             bench.where,
             f"{seen.broken_gradients} gradients hold NaN or infinities.",
             tuple(evidence),
-            "With a GradScaler the first steps may overflow, and are skipped: compare with the reference.",
+            "With a GradScaler the first steps may overflow and be skipped: compare with the reference.",
             (ran.shown,),
         )
     if not seen.updated:
@@ -194,7 +194,7 @@ def backward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
             title,
             Status.FAILED,
             bench.where,
-            "Gradients came back, but no optimiser made a step.",
+            "Gradients were computed, but no optimizer stepped.",
             (*evidence, *(ran.seen() if not ran.fine else ())),
             "",
             (ran.shown,),
@@ -204,7 +204,7 @@ def backward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
         title,
         Status.PASSED,
         bench.where,
-        "All gradients are numbers, and the optimiser stepped.",
+        "All gradients are finite, and the optimizer stepped.",
         tuple(evidence),
         "",
         (ran.shown,),
@@ -214,7 +214,7 @@ def backward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
 def compare(bench: Bench, reference: Path | None, target: Path, why: str) -> StepResult:
     """Hold the captures of both programs against each other, module by module."""
     title = "Comparison with the original, module by module"
-    on = "a capture that was given" if bench.given is not None else f"the original on {bench.reference_device.upper()}"
+    on = "a given capture" if bench.given is not None else f"the original on {bench.reference_device.upper()}"
     if reference is None:
         return StepResult(
             "compare",
@@ -222,8 +222,8 @@ def compare(bench: Bench, reference: Path | None, target: Path, why: str) -> Ste
             Status.NOT_RUN,
             Where.NOWHERE,
             why,
-            advice="Where the original runs (on a CUDA machine): npuify verify capture -o reference PROGRAM; "
-            "then bring the folder here and name it with --reference.",
+            advice="Where the original runs (on a CUDA machine): npuify verify capture -o reference PROGRAM; then "
+            "copy the folder here and pass it with --reference.",
         )
     if importlib.util.find_spec("numpy") is None:
         return StepResult(
@@ -231,7 +231,7 @@ def compare(bench: Bench, reference: Path | None, target: Path, why: str) -> Ste
             title,
             Status.NOT_RUN,
             Where.NOWHERE,
-            "The Python that runs npuify has no NumPy, which comparing needs.",
+            "The Python that runs npuify has no NumPy, which the comparison needs.",
             advice="pip install numpy",
         )
     from npuify.verify.comparison.compare import compare as hold
@@ -245,7 +245,7 @@ def compare(bench: Bench, reference: Path | None, target: Path, why: str) -> Ste
         *result.remarks[:4],
     ]
     if result.agrees:
-        return StepResult("compare", title, Status.PASSED, bench.where, "They agree but for rounding.", tuple(evidence))
+        return StepResult("compare", title, Status.PASSED, bench.where, "They agree up to rounding.", tuple(evidence))
     first = result.first
     told = f"First in {first.name}: {first.message}" if first is not None else result.verdict
     return StepResult(
@@ -257,5 +257,5 @@ def compare(bench: Bench, reference: Path | None, target: Path, why: str) -> Ste
         tuple(evidence),
         _OTHER_DATA
         if first is not None and first.kind == "data-order"
-        else f"npuify verify compare {reference} {target} --format html shows all of it.",
+        else f"npuify verify compare {reference} {target} --format html shows everything.",
     )

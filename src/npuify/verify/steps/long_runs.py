@@ -29,7 +29,7 @@ _FEWEST: Final = 8
 """Steps from which on a trend can be told."""
 _SAMPLES: Final = 16
 _SHOWN: Final = 4
-_HOW: Final = 'Give the command: --resume "train.py --resume=FILE".'
+_HOW: Final = 'Specify the command: --resume "train.py --resume=FILE".'
 
 
 def iterations(bench: Bench) -> tuple[StepResult, float]:
@@ -45,7 +45,7 @@ def iterations(bench: Bench) -> tuple[StepResult, float]:
     fallbacks = [f"{match[2]} ({match[1]} times)" for line in log.splitlines() if (match := _FALLBACK.match(line))]
     evidence = [f"exit code {ran.code} after {ran.seconds:.1f} s"]
     if fallbacks:
-        evidence.append(f"without a kernel in this torch_npu, on the host's CPU there: {', '.join(fallbacks[:6])}")
+        evidence.append(f"without a kernel in this torch_npu, run on the host's CPU: {', '.join(fallbacks[:6])}")
     written = checkpoints(bench.target, begun)
     if written:
         evidence.append(f"wrote {', '.join(str(path.relative_to(bench.target)) for path in written[-_SHOWN:])}")
@@ -70,7 +70,7 @@ def iterations(bench: Bench) -> tuple[StepResult, float]:
             title,
             Status.PASSED,
             bench.where,
-            "It ran to its end.",
+            "It ran to the end.",
             (*evidence, *ran.tail()[-_SHOWN:]),
             "",
             (ran.shown,),
@@ -84,7 +84,7 @@ def loss(bench: Bench, has_loss: bool) -> StepResult:
     """The loss of both programs over some steps, from captures with the same seeds and without dropout."""
     title = f"The loss over {bench.iterations} steps"
     if not has_loss:
-        message = "No loss was seen in the first steps: the program trains nothing, or failed."
+        message = "No loss was seen in the first steps: the program does not train, or failed."
         return StepResult("loss", title, Status.NOT_RUN, Where.NOWHERE, message)
     words, count = bench.plan.entry, bench.iterations
     ran, target = bench.capture("loss-target", target=True, words=words, steps=count, samples=_SAMPLES)
@@ -102,12 +102,12 @@ def loss(bench: Bench, has_loss: bool) -> StepResult:
         curve = read_curve(target)
     except NpuifyError as error:
         evidence += ran.seen()
-        return made(Status.FAILED, f"Its loss is not known: {error.message}", error.advice)
+        return made(Status.FAILED, f"Its loss is unknown: {error.message}", error.advice)
     trend, numbers = _trend(curve.values)
     shown = ", ".join(f"{value:.4g}" for value in curve.values[:3])
     evidence += [f"the target's loss: {shown} … {curve.values[-1]:.4g}", numbers]
     if trend == "broken":
-        return made(Status.FAILED, "The loss is not a number.")
+        return made(Status.FAILED, "The loss is not finite.")
     reference = bench.given
     if reference is None:
         other, reference = bench.capture(
@@ -130,19 +130,15 @@ def _against(
     if not (reference / "capture.json").is_file():
         return made(
             Status.FAILED if trend == "rises" else Status.NOT_RUN,
-            "The original could not be run here, so that its loss is not known.",
-            "Name a capture of it, made on a CUDA machine, with --reference.",
+            "The original could not be run here, so its loss is unknown.",
+            "Pass a capture of it, from a CUDA machine, with --reference.",
         )
     try:
         report = compare_losses(reference, target, common=bench.given is not None)
     except NpuifyError as error:
         if "too-short" in error.message:
-            evidence.append(
-                "too few steps for a comparison of curves; the comparison of modules holds the loss of these"
-            )
-            return made(
-                Status.PASSED if trend != "rises" else Status.FAILED, "The few steps that there are have a loss."
-            )
+            evidence.append("too few steps to compare curves; the module comparison contains their loss")
+            return made(Status.PASSED if trend != "rises" else Status.FAILED, "The few steps available have a loss.")
         return made(Status.FAILED, error.message, error.advice)
     evidence.append(
         f"mean relative error {percent(report.first.mean_error)} over {report.first.points} first steps"
@@ -154,14 +150,14 @@ def _against(
         return made(
             Status.FAILED,
             report.said[0],
-            "The modules do not agree in the first steps: look at that comparison first." if before else advice,
+            "The modules do not agree in the first steps: check that comparison first." if before else advice,
         )
     other = _trend(report.reference.values)[0]
     if trend == "rises" and other != "rises":
-        return made(Status.FAILED, "It follows the original's for a while, and rises where that falls.")
+        return made(Status.FAILED, "It follows the original's for a while, then rises where the original's falls.")
     word = {
         "falls": "and falls",
-        "rises": "and, as the original's, does not fall",
+        "rises": "and, like the original's, does not fall",
         "short": "too few steps for a trend",
     }
     return made(Status.PASSED, f"It follows the original's within {percent(report.tolerance)}, {word[trend]}.")
@@ -199,26 +195,25 @@ def resume(bench: Bench, begun: float, ran_to_end: bool, fresh: float | None) ->
         if ran.fine or _nothing_to_do(ran):
             return _resumed(
                 Status.NOT_RUN,
-                "It started again and had nothing left to train.",
+                "It restarted and had nothing left to train.",
                 ran,
                 where=bench.where,
                 evidence=ran.tail()[-_SHOWN:],
-                advice='Give the command with more to do: --resume "train.py --resume=FILE --epochs=9".',
+                advice='Specify a command with more to do: --resume "train.py --resume=FILE --epochs=9".',
             )
         return _resumed(
             Status.FAILED, f"It {ran.why()}", ran, where=bench.where, evidence=ran.seen(), advice=ran.advice()
         )
     evidence = (
-        f"its first loss is {seen.losses[0]:.5g}"
-        + (f", that of a fresh start {fresh:.5g}" if fresh is not None else ""),
+        f"its first loss is {seen.losses[0]:.5g}" + (f", a fresh start's {fresh:.5g}" if fresh is not None else ""),
     )
     if fresh is None or math.isclose(seen.losses[0], fresh, rel_tol=1e-6):
         if by_itself or fresh is None:
             return _resumed(
                 Status.NOT_RUN,
-                "Started again beside what it wrote it begins anew, and it is not plain how it is told to go on."
+                "Restarted next to its output it starts over, and it is unclear how to make it resume."
                 if fresh is not None
-                else "The loss of a fresh start is not known, so that it is not plain whether it goes on.",
+                else "The loss of a fresh start is unknown, so it is unclear whether it resumes.",
                 ran,
                 where=bench.where,
                 evidence=evidence,
@@ -226,15 +221,15 @@ def resume(bench: Bench, begun: float, ran_to_end: bool, fresh: float | None) ->
             )
         return _resumed(
             Status.FAILED,
-            "It starts with the very loss of a fresh start: the checkpoint was not used.",
+            "It starts with exactly the loss of a fresh start: the checkpoint was not used.",
             ran,
             where=bench.where,
             evidence=evidence,
         )
-    told = "It goes on by itself" if by_itself else "It goes on"
+    told = "It resumes by itself" if by_itself else "It resumes"
     return _resumed(
         Status.PASSED,
-        f"{told} from its checkpoint with other weights than at first.",
+        f"{told} from its checkpoint with different weights than at the start.",
         ran,
         where=bench.where,
         evidence=evidence,
@@ -267,7 +262,7 @@ def _resumed(
 ) -> StepResult:
     command, seconds = ((ran.shown,), ran.seconds) if ran is not None else ((), 0.0)
     return StepResult(
-        "resume", "Going on from a checkpoint", status, where, message, tuple(evidence), advice, command, seconds
+        "resume", "Resuming from a checkpoint", status, where, message, tuple(evidence), advice, command, seconds
     )
 
 
@@ -288,7 +283,7 @@ def cards(bench: Bench) -> StepResult:
             Where.NOWHERE,
             bench.plan.why_no_cards.capitalize() + ".",
             advice="npuify distribute converts a program to many cards; "
-            'or give the command: --cards-entry "torchrun --nproc_per_node=2 train.py".',
+            'or specify the command: --cards-entry "torchrun --nproc_per_node=2 train.py".',
         )
     if not bench.simulated and bench.devices.npu < bench.cards:
         return StepResult(
@@ -296,12 +291,12 @@ def cards(bench: Bench) -> StepResult:
             title,
             Status.NOT_RUN,
             Where.NOWHERE,
-            f"{bench.cards} cards were asked for, and this machine has {bench.devices.npu}.",
+            f"{bench.cards} cards were requested, but this machine has {bench.devices.npu}.",
         )
     ran, folder = bench.capture("cards", target=True, words=words, steps=2, samples=_SAMPLES)
     command = (ran.shown,)
     if not (folder / "capture.json").is_file() or not ran.fine:
-        guessed = "Where the program wants other arguments for several cards, give them with --cards-entry. "
+        guessed = "If the program needs different arguments for several cards, specify them with --cards-entry. "
         return StepResult(
             "cards",
             title,
@@ -336,15 +331,15 @@ def cards(bench: Bench) -> StepResult:
             title,
             Status.FAILED,
             bench.where,
-            f"After a step the processes hold other values of {', '.join(apart[:5])}.",
+            f"After a step the processes have different values of {', '.join(apart[:5])}.",
             tuple(evidence),
-            "Gradients are not averaged: is the model wrapped in DistributedDataParallel, and called through it? "
-            "A model that is sharded on purpose (FSDP, tensor parallel) looks so, too.",
+            "Gradients are not averaged: is the model wrapped in DistributedDataParallel, and called through it? An "
+            "intentionally sharded model (FSDP, tensor parallel) also looks like this.",
             command,
             ran.seconds,
         )
     same = any(seen.after[0].keys() & other.keys() for other in seen.after[1:])
-    told = "and hold the same parameters after each step" if same else "but no parameters were seen after a step"
+    told = "and have the same parameters after each step" if same else "but no parameters were seen after a step"
     return StepResult(
         "cards",
         title,

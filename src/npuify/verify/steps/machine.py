@@ -50,9 +50,10 @@ def devices_of(python: str) -> Devices:
         )
         told = json.loads(done.stdout.strip().splitlines()[-1])
     except (OSError, ValueError, IndexError, subprocess.TimeoutExpired) as error:
-        raise NpuifyError(f"{python} could not be asked for its devices: {error}") from None
+        raise NpuifyError(f"{python} could not list its devices: {error}") from None
     if not told["torch"]:
         raise NpuifyError(
-            f"{python} has no PyTorch, which the programs need", advice="pip install torch, or name one with --python"
+            f"{python} has no PyTorch, which the programs need",
+            advice="pip install torch, or choose another with --python",
         )
     return Devices(python, told["torch"], told["torch_npu"], told["cuda"], told["npu"])

@@ -66,7 +66,7 @@ class AcceptanceReport(msgspec.Struct, frozen=True):
     project: str
     entry: str
     reference: str
-    """What the original program ran on: ``CUDA``, ``CPU``, or a capture that was given."""
+    """What the original program ran on: ``CUDA``, ``CPU``, or a given capture."""
     target: str
     """What the migrated program ran on: ``NPU`` or ``simulated NPU``."""
     devices: Devices

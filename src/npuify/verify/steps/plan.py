@@ -91,8 +91,8 @@ def _check_program(project: Path, migrated: Path | None, points: Sequence[EntryP
     if program and "{" not in program and not any((folder / program).is_file() for folder in folders):
         programs = ", ".join(one.file for one in points[:8])
         raise NpuifyError(
-            f"there is no program {program}",
-            advice="name it as seen from the project's folder" + (f"; programs: {programs}" if programs else ""),
+            f"no such program: {program}",
+            advice="specify it relative to the project folder" + (f"; programs: {programs}" if programs else ""),
             file=str(project),
         )
 
@@ -101,7 +101,7 @@ def _split(text: str) -> tuple[str, ...]:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise NpuifyError(f"{text!r} is no command: {error}") from None
+        raise NpuifyError(f"{text!r} is not a command: {error}") from None
     return tuple(words[1:] if words[:1] in (["python"], ["python3"]) else words)
 
 
@@ -124,11 +124,9 @@ def _entry(project: Path, points: Sequence[EntryPoint], guessed: list[str]) -> t
     ]
     listed = ", ".join(one.file for one in points[:8]) or "none was found"
     raise NpuifyError(
-        "it is not plain which program trains"
-        if chosen or points
-        else "the project has no program that can be started",
-        advice=f'name it with its arguments: --entry "train.py --steps 20". Programs: {listed}'
-        + (f". Its pages say: {'; '.join(commands[:4])}" if commands else ""),
+        "it is unclear which program trains" if chosen or points else "the project has no program that can be started",
+        advice=f'specify it with its arguments: --entry "train.py --steps 20". Programs: {listed}'
+        + (f". Its documentation says: {'; '.join(commands[:4])}" if commands else ""),
         file=str(project),
     )
 

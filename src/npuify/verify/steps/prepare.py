@@ -79,4 +79,4 @@ def made_first(
         if not other.exists():
             other.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, other)
-    return f"{command} ran on {device.upper()} and made {counted(len(made), 'file')}, for both programs"
+    return f"{command} ran on {device.upper()} and created {counted(len(made), 'file')}, for both programs"

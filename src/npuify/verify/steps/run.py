@@ -84,7 +84,7 @@ def accept(
     if simulated and devices.torch_npu:
         raise NpuifyError(
             f"torch-npu {devices.torch_npu} is installed for {devices.python} but sees no NPU",
-            advice="npuify doctor says why; or simulate with a Python without torch-npu: --python",
+            advice="npuify doctor explains why; or simulate with a Python without torch-npu: --python",
         )
     folder = Path(tempfile.mkdtemp(prefix="npuify-steps-")) if work is None else work
     folder.mkdir(parents=True, exist_ok=True)
@@ -145,11 +145,11 @@ def _check(project: Path, migrated: Path | None, reference: Path | None, target:
         if path is not None and not path.exists():
             raise NpuifyError("no such file or folder", file=str(path))
     if target not in TARGETS:
-        raise NpuifyError(f"there is no target {target!r}", advice=f"one of {', '.join(TARGETS)}")
+        raise NpuifyError(f"unknown target {target!r}", advice=f"one of {', '.join(TARGETS)}")
     if reference is not None and not (reference / "capture.json").is_file():
-        raise NpuifyError("is no capture", advice="npuify verify capture makes one", file=str(reference))
+        raise NpuifyError("is not a capture", advice="npuify verify capture creates one", file=str(reference))
     if work is not None and work.exists() and any(work.iterdir()):
-        raise NpuifyError("is not empty", advice="name a new folder with --work", file=str(work))
+        raise NpuifyError("is not empty", advice="specify a new folder with --work", file=str(work))
 
 
 def _run(bench: Bench, progress: Callable[[str], None]) -> None:
@@ -160,7 +160,7 @@ def _run(bench: Bench, progress: Callable[[str], None]) -> None:
     progress("compare")
     reference, why = bench.given, ""
     if seen is None or not seen.calls:
-        reference, why = None, "The migrated program gave nothing that could be compared."
+        reference, why = None, "The migrated program produced nothing to compare."
     elif reference is None:
         other, reference = bench.capture("reference", target=False, words=bench.plan.reference_entry, steps=2)
         if _looked(reference) is None:
@@ -199,7 +199,7 @@ def _verdict(steps: list[StepResult], simulated: bool) -> str:
         return "Nothing could be run."
     told = "All steps passed" if not missing else f"{len(passed)} of {len(steps)} steps passed"
     rest = f"; not run: {', '.join(missing)}" if missing else ""
-    claim = " Nothing of this says anything of a real card's numbers, speed or limits." if simulated else ""
+    claim = " This says nothing about a real card's results, speed or limits." if simulated else ""
     return f"{told} {where}{rest}.{claim}"
 
 

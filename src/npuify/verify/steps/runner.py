@@ -89,19 +89,19 @@ class Ran(msgspec.Struct, frozen=True):
     def advice(self) -> str:
         """What to do about it."""
         if self.timed_out:
-            return "Give it less to do, or more time with --timeout."
+            return "Reduce its work, or allow more time with --timeout."
         if self.code == -signal.SIGILL or (self.code > 0 and _SIGILL.search("\n".join(self.tail()))):
             return (
-                "The processor refused an instruction that PyTorch took it to have: "
-                "ONEDNN_MAX_CPU_ISA=AVX2 in the environment keeps PyTorch from it."
+                "The processor lacks an instruction that PyTorch expected: ONEDNN_MAX_CPU_ISA=AVX2 in the environment "
+                "makes PyTorch avoid it."
             )
         cause = self.cause()
         if re.search(r"LOCAL_RANK|\bRANK\b|WORLD_SIZE", cause):
             return (
-                "The program wants to be started by a launcher: "
+                "The program must be started by a launcher: "
                 '--entry "torchrun --standalone --nproc_per_node=2 train.py ...".'
             )
-        return "npuify diagnose reads such a log."
+        return "npuify diagnose can analyze this log."
 
     def why(self) -> str:
         """Why it is not fine, in words."""
@@ -110,10 +110,10 @@ class Ran(msgspec.Struct, frozen=True):
 
     def _end(self) -> str:
         if self.timed_out:
-            return f"did not end within {self.seconds:.0f} s"
+            return f"did not finish within {self.seconds:.0f} s"
         if self.code < 0:
-            return f"was ended by signal {-self.code}"
-        return f"ended with code {self.code}"
+            return f"was killed by signal {-self.code}"
+        return f"exited with code {self.code}"
 
 
 def run(

@@ -67,7 +67,7 @@ def schema() -> str:
     """The JSON Schema of ``npuify verify steps --format json``."""
     from .model import VERSION, AcceptanceReport
 
-    return schema_of(AcceptanceReport, "verify-steps", VERSION, "What an acceptance by npuify verify steps saw")
+    return schema_of(AcceptanceReport, "verify-steps", VERSION, "What npuify verify steps found in an acceptance test")
 
 
 def render_json(report: AcceptanceReport) -> str:

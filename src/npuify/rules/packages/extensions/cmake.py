@@ -26,10 +26,10 @@ _OPTIONAL = re.compile(rb"[^)]*\bQUIET\b", re.IGNORECASE)
 
 
 def _documentation(node: object, file: object) -> Iterator[object]:
-    """A CMake file asks for CUDA: by enable_language, project, find_package, or the commands of the old FindCUDA.
+    """A CMake file requires CUDA: by enable_language, project, find_package, or the commands of the old FindCUDA.
 
-    Without CUDA the configuration stops there, unless a condition stands around it. Put the part behind an option, and
-    build what Ascend needs with the compiler of CANN.
+    Without CUDA the configuration fails there, unless it is conditional. Make the part optional, and build Ascend
+    kernels with CANN's compiler.
     """
     raise NotImplementedError("CMake files are handled by their analyser")
 
@@ -85,7 +85,7 @@ def _finding(relative: str, text: Text, match: re.Match[bytes], plain: bytes) ->
         file=relative,
         start=Position(*text.position(match.start())),
         end=Position(*text.position(match.end())),
-        message=f"{said}: without CUDA the configuration stops here"
+        message=f"{said}: without CUDA the configuration fails here"
         if not guarded
         else f"{said} is conditional: make sure that the condition is false on Ascend",
         evidence=RULE.evidence,

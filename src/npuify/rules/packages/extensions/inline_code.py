@@ -29,7 +29,7 @@ def inline_operators(relative: str, data: bytes, line: int) -> tuple[NativeOpera
         data: its text as UTF-8.
         line: the line of the call, from 1.
     """
-    from npuify.rules.operator_calls import CallSearch
+    from npuify.rules.common.operator_calls import CallSearch
     from npuify.rules.packages.extensions.builds import builds_in
     from npuify.rules.packages.extensions.operators import Operators
     from npuify.source.native.reader import read_native

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def _documentation(node: object, file: object) -> Iterator[object]:
-    """A function of the project's own CUDA code, handed to Python by pybind11 or TORCH_LIBRARY.
+    """A function of the project's own CUDA code, exposed to Python by pybind11 or TORCH_LIBRARY.
 
-    The finding says which kernels are behind it, what makes them hard, where Python calls it, and the ways to have it
-    on an NPU, the least work first: an equivalent in torch or torch_npu, the project's implementation for the CPU,
-    triton-ascend, Ascend C. It is an error where the project's Python calls it. The code is read, never compiled: what
-    macros or generators make is not seen.
+    The finding lists the kernels behind it, what makes them hard to port, where Python calls it, and the ways to run it
+    on an NPU, least work first: an equivalent in torch or torch_npu, the project's CPU implementation, triton-ascend,
+    Ascend C. It is an error if the project's Python code calls it. The code is read, never compiled: output of macros
+    or generators is not seen.
     """
     raise NotImplementedError("operators are determined for the whole project")
 

@@ -149,8 +149,7 @@ def triton_runtime_of_gpu(node: ast.Attribute, file: PythonFile) -> Iterator[Dia
     source="triton-ascend, docs/en/autotune_guide.md",
 )
 def triton_warps(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """An NPU has no warps: autotuning configurations that differ only in num_warps is wasted. Reported once per
-    file."""
+    """An NPU has no warps: tuning configurations that differ only in num_warps is wasted effort."""
     if not any(keyword.arg == "num_warps" for keyword in node.keywords) or file.recall("triton-warps"):
         return
     file.remember("triton-warps", True)

@@ -32,9 +32,9 @@ def read(folder: Path) -> Capture:
     if dumps:
         return read_dump(folder, dumps)
     raise NpuifyError(
-        "holds no capture",
+        "contains no capture",
         file=str(folder),
-        advice="Make one with `npuify verify capture -o DIR PROGRAM`, or name a folder with a dump.json of msprobe.",
+        advice="Create one with `npuify verify capture -o DIR PROGRAM`, or specify a folder with an msprobe dump.json.",
     )
 
 
@@ -42,7 +42,7 @@ def _own(folder: Path, manifest: Path) -> Capture:
     try:
         known = json.loads(manifest.read_text(encoding="utf-8"))
         if known.get("format") != 1:
-            raise NpuifyError(f"format {known.get('format')!r} of a capture is not known", file=str(manifest))
+            raise NpuifyError(f"format {known.get('format')!r} of a capture is unknown", file=str(manifest))
         ranks = [_rank(one) for one in sorted(folder.glob("rank*"), key=_numbers) if (one / "records.jsonl").is_file()]
         capture = Capture(
             source=str(folder),
@@ -57,7 +57,7 @@ def _own(folder: Path, manifest: Path) -> Capture:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise NpuifyError(f"the capture is damaged: {error}", file=str(folder)) from error
     if not any(rank.calls for rank in capture.ranks):
-        raise NpuifyError("nothing was captured: no call of a module is in it", file=str(folder))
+        raise NpuifyError("nothing was captured: it contains no module call", file=str(folder))
     return capture
 
 
@@ -72,7 +72,7 @@ def _rank(folder: Path) -> Rank:
     with (folder / "records.jsonl").open(encoding="utf-8") as lines:
         for line in lines:
             if not line.endswith("\n"):
-                found.notes.append("the last record was cut off")
+                found.notes.append("the last record is truncated")
                 break
             record = json.loads(line)
             reader = _READERS.get(record["event"])

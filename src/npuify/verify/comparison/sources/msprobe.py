@@ -47,10 +47,10 @@ def read_dump(folder: Path, dumps: list[Path]) -> Capture:
         try:
             clock = _Dump(path, rank, steps[path] - first, clock).read()
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise NpuifyError(f"not a dump that msprobe writes: {error}", file=str(path)) from error
+            raise NpuifyError(f"not an msprobe dump: {error}", file=str(path)) from error
     found = [ranks[number] for number in sorted(ranks) if ranks[number].calls]
     if not found:
-        raise NpuifyError("nothing was captured: the dumps hold no call", file=str(folder))
+        raise NpuifyError("nothing was captured: the dumps contain no call", file=str(folder))
     return Capture(
         source=str(folder),
         form="msprobe",
@@ -58,7 +58,7 @@ def read_dump(folder: Path, dumps: list[Path]) -> Capture:
         settings={},
         arguments=(),
         ranks=found,
-        notes=["a dump of msprobe does not say on which device it was made, nor the loss and the optimizer's settings"],
+        notes=["an msprobe dump records neither its device, nor the loss and the optimizer's settings"],
     )
 
 

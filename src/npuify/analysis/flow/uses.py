@@ -6,18 +6,24 @@ import ast
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.analysis import device_names
 from npuify.analysis.arguments import defaults_of, parameter_for
-from npuify.analysis.device_names import ADDING, COMPARING, LOOKING, names_device
-from npuify.analysis.devices import allows_devices, denotes_device, is_device_table, is_surely_device, lists_devices
 from npuify.analysis.files import DEFINITIONS, FUNCTIONS
-from npuify.analysis.flows import CHANGING_TEXT, callees, flow_of, option_names
+from npuify.analysis.flow import device_names
+from npuify.analysis.flow.device_names import ADDING, COMPARING, LOOKING, names_device
+from npuify.analysis.flow.devices import (
+    allows_devices,
+    denotes_device,
+    is_device_table,
+    is_surely_device,
+    lists_devices,
+)
+from npuify.analysis.flow.flows import CHANGING_TEXT, callees, flow_of, option_names
 from npuify.analysis.values import VAGUE, Kind
 
 if TYPE_CHECKING:
     from npuify.analysis.engine import Engine
     from npuify.analysis.files import FileModel
-    from npuify.analysis.flows import Occurrence
+    from npuify.analysis.flow.flows import Occurrence
     from npuify.analysis.values import Place, Step
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.analysis.arguments import defaults_of, parameter_for
 from npuify.analysis.classes import lineage
-from npuify.analysis.device_names import LOOKING, OPTIONS, REGISTRIES
 from npuify.analysis.engine import Reach
 from npuify.analysis.files import DEFINITIONS, FUNCTIONS
-from npuify.analysis.libraries import result_of
-from npuify.analysis.library_table import LAYERS, MEMBERS, Gives
+from npuify.analysis.flow.device_names import LOOKING, OPTIONS, REGISTRIES
+from npuify.analysis.library.lookup import result_of
+from npuify.analysis.library.table import LAYERS, MEMBERS, Gives
 from npuify.analysis.values import OBJECTS, Kind, Step, one
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _as_argument(call: ast.Call, here: Occurrence, model: Engine) -> Iterator[Oc
     if word in _GOING_THROUGH and here.depth:
         yield here._replace(node=call)
     if word in ("append", "add", "insert") and isinstance(call.func, ast.Attribute):
-        yield here._replace(node=call.func.value, depth=here.depth + 1)
+        yield from _readers_of_container(call.func.value, here._replace(depth=here.depth + 1), model)
     if word == "dict":
         yield here._replace(node=call, depth=here.depth + 1)
     rest = call.args[1:2] if word in LOOKING else call.args[2:3] if word == "getattr" else []
@@ -283,10 +283,17 @@ def _readers(target: ast.expr, here: Occurrence, model: Engine) -> Iterator[Occu
     elif isinstance(target, ast.Attribute):
         yield from _readers_of_attribute(target, here, model)
     elif isinstance(target, ast.Subscript):
-        yield here._replace(node=target.value, depth=here.depth + 1)
+        yield from _readers_of_container(target.value, here._replace(depth=here.depth + 1), model)
     elif isinstance(target, (ast.Tuple, ast.List)) and here.depth:
         for element in target.elts:
             yield from _readers(element, here._replace(depth=here.depth - 1), model)
+
+
+def _readers_of_container(node: ast.expr, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
+    """Where a container is read that something is put into."""
+    yield here._replace(node=node)
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        yield from _readers(node, here, model)
 
 
 def _readers_of_name(target: ast.Name, here: Occurrence, model: Engine) -> Iterator[Occurrence]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from npuify.analysis.device_names import gives_device, names_device
-from npuify.analysis.libraries import is_device_text
+from npuify.analysis.flow.device_names import gives_device, names_device
+from npuify.analysis.library.lookup import is_device_text
 from npuify.analysis.targets import bound_by
 from npuify.analysis.values import Kind
 

@@ -1,8 +1,8 @@
 """What functions, classes and methods of packages make: one row a name, or a family of names.
 
 A row says a kind of value, or what becomes of an argument or of the object that a method belongs to. What has no row is
-not known. A name of several modules stands under the one where it is documented; :mod:`npuify.analysis.libraries` knows
-its other homes.
+not known. A name of several modules stands under the one where it is documented; the ``lookup`` beside this knows its
+other homes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from npuify.analysis.tensor_methods import GIVING_NUMBERS, GIVING_TENSORS
+from npuify.analysis.library.tensor_methods import GIVING_NUMBERS, GIVING_TENSORS
 from npuify.analysis.values import Kind
 
 

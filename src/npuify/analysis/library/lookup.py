@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from npuify.analysis.library_table import (
+from npuify.analysis.library.table import (
     ATTRIBUTES,
     BASES,
     FAMILIES,

@@ -1,0 +1,1 @@
+"""Where a value goes, and what it is used for there."""

@@ -1,0 +1,1 @@
+"""What packages have: what their functions, classes and attributes give."""
