@@ -80,8 +80,8 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
     if device_table_entry(node, file.model):
         return
     uses = file.uses(node)
-    if uses.is_no_device:
-        return
+    if uses.is_no_device and (shape == "exact" or uses.told_here):
+        return  # a card's number in a text that is only put together for people should be the right one, too
     if isinstance(parent, ast.Dict) and node in parent.keys and not uses.reaches_device:
         yield from _keyed_table(node, parent, file)
         return

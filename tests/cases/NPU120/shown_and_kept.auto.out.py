@@ -1,0 +1,18 @@
+import torch
+import torch_npu  # noqa: F401
+from torch_npu.contrib import transfer_to_npu  # noqa: F401
+
+
+def label(rank, images):
+    print("{} on {}".format(len(images), "cuda:{}".format(rank)))
+    where = "cuda"
+    print(where)
+
+
+def test_version(monkeypatch, thing):
+    monkeypatch.setattr(torch.version, "cuda", "13.2")
+    setattr(thing, "device", "cuda")
+
+
+def join(kind, number):
+    return torch.device("{}:{}".format("cuda", number))
