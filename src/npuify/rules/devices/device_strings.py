@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.flow.devices import device_table_entry
+from npuify.analysis.flow.uses import Use
 from npuify.model import Safety, Severity
 from npuify.rules.common.cuda_builds import opens_cuda_build
 from npuify.rules.common.lightning import asked_of_lightning
@@ -80,7 +81,9 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
     if device_table_entry(node, file.model):
         return
     uses = file.uses(node)
-    if uses.is_no_device:
+    # "cuda:{}".format(index) in a message shows the device that the program runs on.
+    shows_device = shape == "indexed" and isinstance(parent, ast.Attribute) and parent.attr == "format"
+    if uses.is_no_device and not (shows_device and all(one.use is Use.MESSAGE for one in uses.destinations)):
         return
     if isinstance(parent, ast.Dict) and node in parent.keys and not uses.reaches_device:
         yield from _keyed_table(node, parent, file)
