@@ -80,6 +80,20 @@ KNOWN = [
     ("ASK(torch.zeros(1).add_(1))", "tensor"),
     ("ASK(torch.zeros(1).item())", "number"),
     ("ASK(torch.zeros(1).device)", "device"),
+    (
+        (
+            "class A:\n    def __iter__(self):\n        return self\n    def __next__(self):\n        return torch.ones(1)\n"
+            "for x in A():\n    ASK(x)"
+        ),
+        "tensor",
+    ),
+    (
+        (
+            "class A:\n    def __iter__(self):\n        return B()\nclass B:\n    def __iter__(self):\n        return A()\n"
+            "for x in A():\n    ASK(x)"
+        ),
+        "nothing",
+    ),
     ("ASK(torch.zeros(1).device.type)", "device string"),
     ("ASK(nn.Linear(1, 1).weight)", "tensor"),
     ("ASK(nowhere.unsqueeze(0))", "tensor"),

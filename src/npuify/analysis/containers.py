@@ -79,11 +79,20 @@ def _element(value: Value, file: FileModel, model: Engine) -> Values | Value:
     if value.kind in (Kind.LIBRARY_NAME, Kind.TORCH_NAME, Kind.CLASS):
         return UNKNOWN
     if value.kind in OBJECTS and value.definition is not None:
-        found = model.elements(_by_method(value, "__iter__", file, model), file)
+        home = model.definition(value, file)
+        where = home[0] if home is not None else file
+        found = model.ask(where, ("elements", value), _elements_by_method, value, where, model)
         if value.kind is Kind.LOADER:
             return found.without(UNKNOWN) | one(Value(Kind.BATCH, of=value))
         return found
     return _item(value, None, file, model)
+
+
+def _elements_by_method(value: Value, file: FileModel, model: Engine) -> Values:
+    """What the iterator of an object of the project gives; one that is the object itself gives it by ``__next__``."""
+    iterators = _by_method(value, "__iter__", file, model)
+    found = model.elements(iterators.without(value), file)
+    return found | _by_method(value, "__next__", file, model) if value in iterators else found
 
 
 def _by_method(value: Value, name: str, file: FileModel, model: Engine) -> Values:

@@ -164,9 +164,12 @@ class ProgramModel(Engine):
         """Where the value of an expression goes."""
         return flow_of(node, file, self)
 
-    def uses(self, node: ast.expr, file: FileModel) -> Uses:
-        """What the value of an expression is used for, wherever it goes."""
-        return uses_of(node, file, self)
+    def uses(self, node: ast.expr, file: FileModel, *, enough: bool = False) -> Uses:
+        """What the value of an expression is used for, wherever it goes.
+
+        With ``enough``, the first device that it reaches is enough, and a name may tell it.
+        """
+        return uses_of(node, file, self, enough=enough)
 
     def denotes_device(self, node: ast.expr, file: FileModel) -> bool:
         """Whether an expression denotes a device or its type, if only by its name."""
@@ -175,6 +178,10 @@ class ProgramModel(Engine):
     def looked_up_by_device(self, table: ast.Dict, file: FileModel) -> bool:
         """Whether a table is looked up with a device's type."""
         return looked_up_by_device(table, file, self)
+
+
+_KEPT = 8
+"""Other files that the models of a run remember; a scan goes on from file to file."""
 
 
 class Models:
@@ -187,7 +194,7 @@ class Models:
         """The model that looks so far; ``project`` notes from now on which files it looks at."""
         model = self._models.get(reach)
         if model is None:
-            model = self._models[reach] = ProgramModel(project, reach)
+            model = self._models[reach] = ProgramModel(project, reach, keep=_KEPT)
         model.project = project
         return model
 

@@ -74,9 +74,14 @@ class PythonFile:
         """Whether an expression surely is a tensor or a module."""
         return self.values(node).only(Kind.TENSOR, *MODELS)
 
-    def uses(self, node: ast.expr) -> Uses:
-        """What the value of an expression is used for."""
-        return self._reaching(Reach.IMPORTS).uses(node, self.model)
+    def uses(self, node: ast.expr, reach: Reach = Reach.IMPORTS) -> Uses:
+        """What the value of an expression is used for; other files are asked only where this one does not tell."""
+        uses = self._reaching(Reach.FILE).uses(node, self.model, enough=True)
+        return (
+            uses
+            if reach is Reach.FILE or uses.is_told
+            else self._reaching(Reach.IMPORTS).uses(node, self.model, enough=True)
+        )
 
     def denotes_device(self, node: ast.expr) -> bool:
         """Whether an expression denotes a device or its type, if only by its name."""

@@ -23,7 +23,7 @@ _FALLBACK_KEYS = ("default", "any", "else", "other", "*")
 
 def denotes_device(node: ast.expr, file: FileModel, model: Engine) -> bool:
     """Whether an expression denotes a device or its type: ``x.device``, ``device.type``, ``str(args.device)``."""
-    return is_surely_device(node, file, model) or _named_so(node, file, model)
+    return _named_so(node, file, model) or is_surely_device(node, file, model)
 
 
 def is_surely_device(node: ast.expr, file: FileModel, model: Engine) -> bool:

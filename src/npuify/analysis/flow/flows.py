@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from npuify.analysis.values import Place, Value
 
 _HANDED_ON = frozenset((Gives.FIRST, Gives.WRAPPED, Gives.COPY, Gives.LIKE_FIRST))
-_MOST = 300
+MOST = 300
 """Places that a value is followed to."""
 _HANDING_ON = (ast.BoolOp, ast.Await, ast.Starred, ast.FormattedValue, ast.JoinedStr)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)
@@ -56,22 +56,24 @@ class Flow(NamedTuple):
 
 def flow_of(node: ast.expr, file: FileModel, model: Engine, *, by_name: bool = False) -> Flow:
     """All expressions that get the value of ``node``, itself the first."""
-    start = Occurrence(node, file, Step(file.place(node), "written here"), by_name=by_name)
-    found = [start]
+    found = list(followed(node, file, model, by_name=by_name))
+    return Flow(found, len(found) <= MOST and not any(leaves(occurrence, model) for occurrence in found))
+
+
+def followed(node: ast.expr, file: FileModel, model: Engine, *, by_name: bool = False) -> Iterator[Occurrence]:
+    """The expressions that get the value of ``node``, itself the first, as far as somebody asks for more."""
+    found = [Occurrence(node, file, Step(file.place(node), "written here"), by_name=by_name)]
     seen = {node}
-    whole = True
     for occurrence in found:
-        whole = whole and not _leaves(occurrence, model)
-        if len(found) > _MOST:
-            return Flow(found, False)
-        for further in next_of(occurrence, model):
-            if further.node not in seen and further.depth < 4:
-                seen.add(further.node)
-                found.append(further)
-    return Flow(found, whole)
+        yield occurrence
+        if len(found) <= MOST:
+            for further in next_of(occurrence, model):
+                if further.node not in seen and further.depth < 4:
+                    seen.add(further.node)
+                    found.append(further)
 
 
-def _leaves(here: Occurrence, model: Engine) -> bool:
+def leaves(here: Occurrence, model: Engine) -> bool:
     """Whether a value goes where a question does not reach: to a name that other files have, or to who calls."""
     if model.reach is Reach.PROGRAM:
         return False

@@ -17,7 +17,7 @@ from npuify.analysis.flow.devices import (
     is_surely_device,
     lists_devices,
 )
-from npuify.analysis.flow.flows import CHANGING_TEXT, callees, flow_of, option_names
+from npuify.analysis.flow.flows import CHANGING_TEXT, MOST, callees, flow_of, followed, leaves, option_names
 from npuify.analysis.values import VAGUE, Kind
 
 if TYPE_CHECKING:
@@ -73,6 +73,11 @@ class Uses(NamedTuple):
         return any(one.use in DEVICE_USES for one in self.destinations)
 
     @property
+    def is_told(self) -> bool:
+        """Whether more files would not change what the value is taken for."""
+        return self.reaches_device or self.is_no_device
+
+    @property
     def is_no_device(self) -> bool:
         """Whether all that is done with the value is known, and none of it is with a device."""
         if self.told_here:
@@ -80,24 +85,46 @@ class Uses(NamedTuple):
         return self.is_whole and bool(self.destinations) and all(one.use in OTHER_USES for one in self.destinations)
 
 
-def uses_of(node: ast.expr, file: FileModel, model: Engine) -> Uses:
-    """What the value of an expression is used for, wherever it goes."""
-    flow = flow_of(node, file, model, by_name=True)
+def uses_of(node: ast.expr, file: FileModel, model: Engine, *, enough: bool = False) -> Uses:
+    """What the value of an expression is used for, wherever it goes.
+
+    With ``enough``, the first device that it reaches is enough, and a name may tell it.
+    """
     found: dict[tuple[Use, Place], Destination] = {}
-    for occurrence in flow.occurrences:
-        seen = _use_at(occurrence, model)
+    whole, places = True, 0
+    for occurrence in followed(node, file, model, by_name=True):
+        places += 1
+        whole = whole and places <= MOST and not leaves(occurrence, model)
+        seen = (_by_form(occurrence) if enough else None) or _use_at(occurrence, model)
         if seen is None:
             continue
         use, what, sure = seen
         sure = sure and occurrence.sure
         place = occurrence.file.place(occurrence.node)
         found.setdefault((use, place), Destination(use, place, what, tuple(occurrence.step.chain()), sure))
+        if enough and use in DEVICE_USES:
+            break
     own = file.place(node)
     told = any(use in OTHER_USES and place == own for use, place in found)
-    return Uses(tuple(found.values()), flow.is_whole, told)
+    return Uses(tuple(found.values()), whole, told)
 
 
 Seen = tuple[Use, str, bool]
+
+
+def _by_form(here: Occurrence) -> Seen | None:
+    """Whether an argument is a device by what takes it, without asking what anything is."""
+    node, file = here.node, here.file
+    parent = file.parent(node)
+    if isinstance(parent, ast.keyword):
+        named = parent.arg is not None and names_device(parent.arg)
+        return (Use.DEVICE, f"{parent.arg}=", False) if named else None
+    if not isinstance(parent, ast.Call) or node not in parent.args:
+        return None
+    if isinstance(parent.func, ast.Attribute) and parent.func.attr in device_names.DEVICE_METHODS:
+        return Use.DEVICE, f".{parent.func.attr}()", False
+    name = file.source.qualname(parent.func) or ""
+    return _of_library(name, False, _word(parent)) if name.startswith("torch.") else None
 
 
 def _use_at(here: Occurrence, model: Engine) -> Seen | None:
@@ -203,6 +230,8 @@ def _of_argument(node: ast.expr, call: ast.Call, file: FileModel, model: Engine)
         seen = _of_attribute_by_name(node, call, file)
         if seen is not None:
             return seen
+    if word in ("hasattr", "delattr") and node in call.args[1:2]:
+        return Use.KEY, "the name of an attribute", True
     values = model.values(call.func, file)
     for value in values:
         if value.kind is Kind.FUNCTION or (value.kind is Kind.CLASS and value.definition is not None):

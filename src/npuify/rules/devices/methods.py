@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.analysis.engine import Reach
+from npuify.analysis.library.lookup import result_of
 from npuify.analysis.values import MODELS, STRINGS, Kind
 from npuify.model import Safety, Severity
 from npuify.rules.common.cuda_builds import opens_cuda_build
@@ -37,6 +38,8 @@ def _receiver(node: ast.Attribute, file: PythonFile) -> Verdict:
             return None, ""
     if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name) and node.value.func.id == "super":
         return (None, "") if _inside_override(node, file) else (Safety.SAFE, "")
+    if isinstance(node.value, ast.Call) and result_of(file.qualname(node.value.func) or "") in (Kind.TENSOR, *MODELS):
+        return Safety.SAFE, ""  # by far the most calls are of torch's own functions and classes
     verdicts = {_of_value(value, node.attr, file) for value in file.values(node.value) if value.kind is not Kind.NONE}
     if len(verdicts) == 1 and _UNTOLD not in verdicts:
         return verdicts.pop()

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.analysis.engine import Reach
 from npuify.analysis.flow.devices import device_table_entry
 from npuify.model import Safety, Severity
 from npuify.rules.common.backend_words import BACKEND_WORD
@@ -60,7 +61,7 @@ def nccl_backend(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
         return
     if device_table_entry(node, file.model):
         return
-    if not isinstance(parent, ast.Subscript) and file.uses(node).is_no_device:
+    if not isinstance(parent, ast.Subscript) and file.uses(node, Reach.FILE).is_no_device:
         return
     sure = ":" in node.value or _reaches_backend(node, file)
     yield file.report(
