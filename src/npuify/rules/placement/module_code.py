@@ -31,15 +31,20 @@ def made_in_modules(file: FileModel, view: ProgramView) -> Iterator[tuple[ast.Ca
     parameter that is known to be a tensor, else that of the module's own weights; empty where nothing says it. What is
     made in ``__init__`` becomes part of the module, or not.
     """
-    helpers = _called_by_modules(file, view)
+    helpers: set[ast.AST] | None = None
     for node in view.nodes(file):
         if not isinstance(node, ast.Call) or not makes_tensor(node, file, view):
             continue
         method = file.frame(node)
-        if isinstance(method, DEFINITIONS) and method.name != "__init__":
-            if method in helpers or view.in_module(node, file):
-                parameter = _tensor_parameter(method, file, view)
-                yield node, f"{parameter}.device" if parameter else _device_of_weights(method, file, view)
+        if not isinstance(method, DEFINITIONS) or method.name == "__init__":
+            continue
+        if not view.in_module(node, file):
+            if helpers is None:
+                helpers = _called_by_modules(file, view)
+            if method not in helpers:
+                continue
+        parameter = _tensor_parameter(method, file, view)
+        yield node, f"{parameter}.device" if parameter else _device_of_weights(method, file, view)
 
 
 def makes_tensor(node: ast.Call, file: FileModel, view: ProgramView) -> bool:

@@ -68,15 +68,40 @@ class Outcome(NamedTuple):
 
 def outcome_of(files: dict[str, FileModel], view: ProgramView, run: Run) -> Outcome:
     """Place files together, or find out why they cannot be."""
-    together = Together(view, files)
+    placeable = run.plan.placed
     problem = None
+    elsewhere = next((file for file in files.values() if places_itself(file, placeable)), None)
+    if elsewhere is not None and len(files) > 1:
+        # A file alone is one that is asked about, and it may be placed.
+        problem = _named_in(elsewhere)
+        files = {relative: file for relative, file in files.items() if relative in placeable}
+    together = Together(view, files)
     try:
-        _settle(together, run.plan.placed)
+        if problem is None:
+            _settle(together, placeable)
     except Unproven as found:
         span = (0, 0) if isinstance(found.node, ast.Module) else _span(found.node, found.file)
-        problem = Problem(found.file.relative, getattr(found.node, "lineno", 1), span, found.reason, found.is_placed)
-    placed = {name: _placed(plan, problem is None, together, run) for name, plan in together.plans.items()}
+        problem = Problem(found.file.relative, getattr(found.node, "lineno", 1), span, found.reason)
+    placed = {name: _placed(plan, problem, together, run) for name, plan in together.plans.items()}
     return Outcome(placed, problem, any(plan.called for plan in together.plans.values()))
+
+
+def handed_over(file: FileModel, other: FileModel, view: ProgramView, run: Run) -> Outcome:
+    """What becomes of a file that hands its data to another, which names a device: nothing, and what it runs itself."""
+    own = view.model.file(file.relative) or file
+    together = Together(view, {file.relative: own})
+    problem = _named_in(other)
+    return Outcome({file.relative: _placed(together.plans[file.relative], problem, together, run)}, problem)
+
+
+def _named_in(file: FileModel) -> Problem:
+    reason = f"{file.relative}, which belongs to it, names a device, or a framework that does"
+    return Problem(file.relative, 1, (0, 0), reason, is_placed=True)
+
+
+def places_itself(file: FileModel, placeable: frozenset[str]) -> bool:
+    """Whether a file names a device, or a framework that does."""
+    return file.relative not in placeable and b"torch" in file.source.data
 
 
 def _settle(together: Together, placeable: frozenset[str]) -> None:
@@ -84,11 +109,6 @@ def _settle(together: Together, placeable: frozenset[str]) -> None:
     tree = next(iter(plans.values())).file.source.tree
     if len(plans) > MOST_FILES:
         raise Unproven(tree, f"it is made of more than {MOST_FILES} files", next(iter(plans.values())).file)
-    for relative, plan in plans.items():
-        # A file alone is one that is asked about, and it may be placed.
-        if len(plans) > 1 and relative not in placeable and b"torch" in plan.file.source.data:
-            reason = f"{relative}, which belongs to it, names a device, or a framework that does"
-            raise Unproven(plan.file.source.tree, reason, plan.file, is_placed=True)
     if any(plan.called for plan in plans.values()):
         _follow(together)
     for relative, plan in plans.items():
@@ -115,11 +135,13 @@ def _follow(together: Together) -> None:
         each.hosts()
 
 
-def _placed(plan: Plan, is_placed: bool, together: Together, run: Run) -> Placed:
-    file, view = plan.file, together.view
+def _placed(plan: Plan, problem: Problem | None, together: Together, run: Run) -> Placed:
+    file, view, is_placed = plan.file, together.view, problem is None
     runs = next(iter(plan.called), None)
     runs_own = next((call for call in plan.called if _is_own(call, file, view, run)), None)
-    makes = next((node for node in plan.calls if view.is_model(node, file)), None)
+    makes = None
+    if problem is None or not problem.is_placed:
+        makes = next((node for node in plan.calls if view.is_model(node, file)), None)
     at = next(iter(plan.models), None) or runs or makes
     trains = next(
         (node for node in plan.calls if isinstance(node.func, ast.Attribute) and node.func.attr == "backward"), None

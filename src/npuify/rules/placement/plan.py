@@ -16,13 +16,12 @@ MOST_FILES = 200
 
 
 class Unproven(Exception):
-    """What has to be on the device cannot be followed to where it is made, or ``is_placed`` by the program itself."""
+    """What has to be on the device cannot be followed to where it is made."""
 
-    def __init__(self, node: ast.AST, reason: str, file: FileModel, *, is_placed: bool = False) -> None:
+    def __init__(self, node: ast.AST, reason: str, file: FileModel) -> None:
         super().__init__(reason)
         self.node = node
         self.reason = reason
-        self.is_placed = is_placed
         self.file = file
         """The file that ``node`` stands in."""
 

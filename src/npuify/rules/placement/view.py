@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.analysis.arguments import Missing, argument_for, parameter_for
 from npuify.analysis.files import DEFINITIONS, FUNCTIONS, inside
 from npuify.analysis.flow import flows
+from npuify.analysis.model import ProgramModel, Reach
 from npuify.analysis.sites import arguments_at
 from npuify.analysis.targets import bound_by
 from npuify.analysis.values import MODELS, UNKNOWN, Kind, Value, Values
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.analysis.files import FileModel
-    from npuify.analysis.model import ProgramModel
     from npuify.analysis.targets import Bound
     from npuify.source.python.scopes import Scope
 
@@ -38,6 +38,8 @@ class ProgramView:
 
     def __init__(self, model: ProgramModel) -> None:
         self.model = model
+        self._near = ProgramModel(model.project, Reach.IMPORTS, keep=None)
+        self._near.files = model.files
         self._nodes: dict[FileModel, list[ast.AST]] = {}
         self._in_modules: dict[FileModel, set[ast.AST]] = {}
 
@@ -56,7 +58,7 @@ class ProgramView:
         known = self._in_modules.get(file)
         if known is None:
             classes = [item for item in self.nodes(file) if isinstance(item, ast.ClassDef)]
-            modules = [item for item in classes if self.model.kind_of_class(item, file) in MODELS]
+            modules = [item for item in classes if self._near.kind_of_class(item, file) in MODELS]
             known = self._in_modules[file] = {item for module in modules for item in ast.walk(module)}
         return node in known
 
@@ -170,6 +172,14 @@ class ProgramView:
         if self.is_run(call, file):
             return []
         return [(home, one) for home, one in self.model.callees(call, file) if isinstance(one, DEFINITIONS)]
+
+    def plainly_called(self, file: FileModel) -> Iterator[tuple[FileModel, Definition]]:
+        """The functions of other files that a file calls as its imports alone show, outside of modules."""
+        for node in self.nodes(file):
+            if isinstance(node, ast.Call) and not self.in_module(node, file):
+                for home, one in self._near.callees(node, file):
+                    if home is not file and isinstance(one, DEFINITIONS) and not self.in_module(one, home):
+                        yield home, one
 
     def surely_called(self, call: ast.Call, file: FileModel) -> list[tuple[FileModel, Definition]]:
         """The functions of which a call surely calls one; none of classes."""
