@@ -66,6 +66,13 @@ KNOWN = [
     ("ASK('cuda:0')", "device string 'cuda:0'"),
     ("ASK(f'cuda:{i}')", "device string 'cuda:'"),
     ("ASK('nccl')", "backend string 'nccl'"),
+    # comparisons
+    ("ASK(torch.ones(1) > 0)", "tensor"),
+    ("ASK(0 < torch.ones(1))", "tensor"),
+    ("x = torch.ones(1)\nASK(~(x > 0) & (x != 1))", "tensor"),
+    ("ASK(len('x') > 0)", "number"),
+    ("ASK(torch.ones(1) is None)", "number"),
+    ("ASK(torch.ones(1) in [1])", "number"),
     ("ASK('on cuda')", "string 'on cuda'"),
     ("ASK(not x)", "number"),
     ("ASK(x is None)", "number"),

@@ -120,6 +120,14 @@ def test_a_library_is_told_to_import_it_in_its_programs(tmp_path: Path) -> None:
         ('assert str(x.device).startswith("cuda")', 'assert str(x.device).startswith(("cuda", "npu"))'),
         ('assert dist.get_backend() == "nccl"', 'assert dist.get_backend() in ("nccl", "hccl")'),
         ('b = dist.get_backend()\nassert b == "nccl"', 'b = dist.get_backend()\nassert b in ("nccl", "hccl")'),
+        (
+            'class A:\n    def __init__(self):\n        self.b = dist.get_backend()\n    def f(self):\n        return self.b == "nccl"',
+            'class A:\n    def __init__(self):\n        self.b = dist.get_backend()\n    def f(self):\n        return self.b in ("nccl", "hccl")',
+        ),
+        (
+            'def kind(x: torch.Tensor):\n    return x.device.type\nassert kind(x) == "cuda"',
+            'def kind(x: torch.Tensor):\n    return x.device.type\nassert kind(x) in ("cuda", "npu")',
+        ),
         ("assert dist.get_backend() == dist.Backend.NCCL", "assert dist.get_backend() == dist.Backend.HCCL"),
         (
             "big = torch.cuda.get_device_capability() >= (8, 0)",
@@ -164,6 +172,7 @@ def test_what_it_does_not_reach_is_edited(line: str, after: str) -> None:
         "dist.init_process_group('nccl')",
         "group = dist.new_group([0], backend='nccl')",
         "backend = 'nccl' if torch.cuda.is_available() else 'gloo'",
+        "b = group()\nb = b.lower()\nassert b == 'nccl'",
         "assert dist.is_nccl_available()",
         "if args.device == 'cuda':\n    pass",
         "state = torch.load(path, map_location={'cuda:0': 'cuda:1'})",

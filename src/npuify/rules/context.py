@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from npuify.analysis.engine import Reach
-from npuify.analysis.files import FileModel
+from npuify.analysis.files import FUNCTIONS, FileModel
 from npuify.analysis.values import MODELS, Kind
 from npuify.model import Edit, Evidence, Safety, Severity
 from npuify.rules.diagnostic import Diagnostic
@@ -14,9 +14,10 @@ from npuify.rules.diagnostic import Diagnostic
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from npuify.analysis.files import Function
     from npuify.analysis.flow.uses import Uses
     from npuify.analysis.model import ProgramModel
-    from npuify.analysis.values import Values
+    from npuify.analysis.values import Place, Values
     from npuify.knowledge import Product
     from npuify.rules.run import Run
     from npuify.source.python import PythonSource
@@ -82,6 +83,28 @@ class PythonFile:
             if reach is Reach.FILE or uses.is_told
             else self._reaching(Reach.IMPORTS).uses(node, self.model, enough=True)
         )
+
+    def tables(self, node: ast.expr) -> list[ast.Dict]:
+        """The dictionaries, as this file writes them, that an expression may be."""
+        places = [value.place for value in self.values(node).of_kind(Kind.CONTAINER) if value.name == "dict"]
+        return [table for table in map(self._node_at, places) if isinstance(table, ast.Dict)]
+
+    def function(self, node: ast.expr) -> Function | None:
+        """The function of this file that an expression surely is."""
+        sole = self.values(node).sole
+        found = self._node_at(sole.definition) if sole is not None and sole.kind is Kind.FUNCTION else None
+        return found if isinstance(found, FUNCTIONS) else None
+
+    def _node_at(self, place: Place | None) -> ast.AST | None:
+        return self.model.node_at(place) if place is not None and place.file == self.model.relative else None
+
+    def assigned(self, node: ast.Name) -> list[ast.expr | None]:
+        """What each binding of a name assigns to it, as it is written; None for a binding of another kind.
+
+        What a name stands for, :meth:`values` tells; this is for what makes a difference only in how it is written.
+        """
+        found = self.model.scope(node).lookup(node.id)
+        return [item.value if item.kind == "assign" else None for item in found[1]] if found is not None else []
 
     def denotes_device(self, node: ast.expr) -> bool:
         """Whether an expression denotes a device or its type, if only by its name."""

@@ -42,6 +42,16 @@ FIRES = {
         IN_FORWARD + "        return x.repeat_interleave(repeats=lens[1:] - lens[:-1])\n",
         IN_FORWARD + "        counts = torch.bincount(x)\n        return x.repeat_interleave(counts)\n",
         IN_FORWARD + "        return torch.repeat_interleave(x, seq_lens)\n",
+        # What functions and attributes of the file are, tells the program model.
+        "import torch\ndef lengths_of(x):\n    return torch.bincount(x)\n"
+        + IN_FORWARD.removeprefix("import torch\n")
+        + "        return x.repeat_interleave(lengths_of(x))\n",
+        (
+            "import torch\nclass M(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+            "        self.counts_of_parts = torch.ones(3).long()\n    def forward(self, x):\n"
+            "        n = self.counts_of_parts\n        return x.repeat_interleave(n)\n"
+        ),
+        IN_FORWARD + "        return x.repeat_interleave(lens if n else lens + 1)\n",
     ],
     "NPU413": [
         (
@@ -59,6 +69,14 @@ FIRES = {
         (
             "import torch\nclass M(torch.nn.Module):\n    def forward(self, y):\n        x = torch.relu(y)\n"
             "        mask = x != 0\n        return x[~mask].mean()\nM().cuda()\n"
+        ),
+        (
+            "import torch\ndef scores(y):\n    return torch.softmax(y, -1)\nclass M(torch.nn.Module):\n"
+            "    def forward(self, y):\n        x = scores(y)\n        return x[scores(y) > 0.5]\nM().cuda()\n"
+        ),
+        (
+            "import torch\nclass M(torch.nn.Module):\n    def forward(self, y: torch.Tensor, other: torch.Tensor):\n"
+            "        return y[self.limit + other > 0]\nM().cuda()\n"
         ),
     ],
     "NPU414": [

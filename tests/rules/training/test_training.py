@@ -17,6 +17,11 @@ FIRES = {
     "NPU311": [
         "def setup(rank):\n    dist.init_process_group('gloo')\n    torch.cuda.set_device(rank)\n",
     ],
+    "NPU121": [
+        "torch.load('x', map_location={'cuda:0': 'cuda:1'})\n",
+        "table = {'cuda:0': 'cuda:1'} if many else None\ntorch.load('x', map_location=table)  # map_location={\n",
+        "def table():\n    return {'cuda:0': 'cuda:1'}\ntorch.load('x', map_location=table())  # map_location={\n",
+    ],
     "NPU312": [
         "rank = dist.get_rank()\ntorch.cuda.set_device(rank)\n",
         "rank = int(os.environ['RANK'])\nm = nn.parallel.DistributedDataParallel(m, device_ids=[rank])\n",
@@ -41,6 +46,11 @@ FIRES = {
             "loader = DataLoader(data, num_workers=4, collate_fn=collate)\n"
         ),
         "loader = DataLoader(data, num_workers=4, collate_fn=lambda b: torch.stack(b).to(device))  # cuda\n",
+        "f = lambda b: torch.stack(b).cuda()\nloader = DataLoader(data, num_workers=4, collate_fn=f)\n",
+        (
+            "class Data:\n    def collate(self, batch):\n        return torch.stack(batch).cuda()\n"
+            "    def loader(self):\n        return DataLoader(self, num_workers=4, collate_fn=self.collate)\n"
+        ),
     ],
     "NPU804": [
         (
@@ -138,6 +148,10 @@ SILENT = {
             "    torch.cuda.set_device(rank)\n"
         ),
         "def setup(d):\n    dist.init_process_group('gloo', device_id=d)\n    torch.cuda.set_device(d)\n",
+    ],
+    "NPU121": [
+        "torch.load('x', map_location=lambda storage, _: storage)  # map_location={\n",
+        "def f(table):\n    torch.load('x', map_location=table)  # map_location={\n",
     ],
     "NPU312": [
         "rank = int(os.environ['LOCAL_RANK'])\ntorch.cuda.set_device(rank)\n",

@@ -144,11 +144,8 @@ class AttentionCall:
         if isinstance(node, ast.IfExp):
             return self._is_number(node.body, hops) and self._is_number(node.orelse, hops)
         if isinstance(node, ast.Name) and hops:
-            found = self.file.scope(self.call).lookup(node.id)
-            return found is not None and all(
-                item.kind == "assign" and item.value is not None and self._is_number(item.value, hops - 1)
-                for item in found[1]
-            )
+            values = self.file.assigned(node)
+            return bool(values) and all(value is not None and self._is_number(value, hops - 1) for value in values)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
             return self._attribute_is_number(node.attr, hops)
         return False

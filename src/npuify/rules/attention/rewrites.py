@@ -243,9 +243,8 @@ def additive_attention_mask(node: ast.Call, file: PythonFile) -> Iterator[Diagno
         mask = node.args[3]
     if not isinstance(mask, ast.Name):
         return
-    found = file.scope(node).lookup(mask.id)
-    values = [item.value for item in found[1] if item.value is not None] if found else []
-    if not any(word in file.code(value) for value in values for word in _ADDITIVE):
+    values = file.assigned(mask)
+    if not any(word in file.code(value) for value in values if value is not None for word in _ADDITIVE):
         return
     yield file.report(
         node,

@@ -163,12 +163,7 @@ def checkpoint_saved_on_cuda(node: ast.keyword, file: PythonFile) -> Iterator[Di
     """A ``map_location`` table maps device tags, and checkpoints saved on CUDA carry CUDA tags."""
     if node.arg != "map_location":
         return
-    table = node.value
-    if isinstance(table, ast.Name):
-        found = file.scope(table).lookup(table.id)
-        values = [binding.value for binding in found[1]] if found else []
-        table = next((value for value in values if isinstance(value, ast.Dict)), table)
-    if isinstance(table, ast.Dict):
+    if file.tables(node.value):
         yield file.report(
             node.value,
             "this table maps the tags of checkpoints saved on NPUs; those saved on CUDA carry other tags",

@@ -193,8 +193,7 @@ def _index_of(arguments: list[ast.expr]) -> ast.expr | None:
 
 def _is_global_rank(node: ast.expr, file: PythonFile) -> bool:
     if isinstance(node, ast.Name):
-        found = file.scope(node).lookup(node.id)
-        values = [binding.value for binding in found[1]] if found is not None else []
+        values = file.assigned(node)
         return bool(values) and all(value is not None and _asks_rank(value, file) for value in values)
     if isinstance(node, ast.Attribute):
         written = dotted_text(node)

@@ -168,10 +168,10 @@ def boolean_mask_index(node: ast.Subscript, file: PythonFile) -> Iterator[Diagno
         return
     name = mask.operand if isinstance(mask, ast.UnaryOp) and isinstance(mask.op, ast.Invert) else mask
     if isinstance(name, ast.Name):
-        found = file.scope(node).lookup(name.id)
-        if name.id != "mask" or found is None or not found[1]:
+        if name.id != "mask":
             return
-        if not all(_is_mask(binding.value, file) for binding in found[1]):
+        assigned = file.assigned(name)
+        if not assigned or not all(_is_mask(value, file) for value in assigned):
             return
     elif not isinstance(mask, ast.Compare) or not _is_mask(mask, file):
         return
@@ -179,9 +179,8 @@ def boolean_mask_index(node: ast.Subscript, file: PythonFile) -> Iterator[Diagno
     by_itself = isinstance(mask, ast.Compare) and dotted_text(mask.left) == (dotted_text(node.value) or "?")
     if not by_itself and not file.is_tensor(node.value):
         return
-    if isinstance(mask, ast.Compare) and not by_itself:
-        if not file.is_tensor(mask.left):
-            return
+    if isinstance(mask, ast.Compare) and not by_itself and not file.is_tensor(mask):
+        return
     yield file.report(
         node,
         f"indexing with the mask {file.code(mask)}: the shape of the result depends on the data, so the host waits "

@@ -149,11 +149,11 @@ def _table(node: ast.expr, file: PythonFile) -> ast.Dict | None:
         return node
     if not isinstance(node, ast.Name):
         return None
-    found = file.scope(node).lookup(node.id)
-    values = [binding.value for binding in found[1]] if found is not None else []
-    if len(values) != 1 or not isinstance(values[0], ast.Dict):
+    values = file.assigned(node)
+    table = values[0] if len(values) == 1 else None
+    if not isinstance(table, ast.Dict):
         return None
     # A table that is added to later cannot be judged by its literal.
     if f"{node.id}[".encode() in file.source.data or f"{node.id}.update".encode() in file.source.data:
         return None
-    return values[0]
+    return table

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import argument, keyword_of
 from npuify.rules.registry import rule
-from npuify.rules.training.walks import DOCUMENTATION, FUNCTIONS, block_of, named_calls
+from npuify.rules.training.walks import DOCUMENTATION, block_of, named_calls
 from npuify.source.python import dotted_text
 
 if TYPE_CHECKING:
@@ -70,11 +70,7 @@ def collate_to_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     collate = keyword_of(node, "collate_fn")
     if workers is None or (isinstance(workers, ast.Constant) and workers.value == 0):
         return
-    body: ast.AST | None = collate if isinstance(collate, ast.Lambda) else None
-    if isinstance(collate, ast.Name):
-        found = file.scope(node).lookup(collate.id)
-        if found is not None and len(found[1]) == 1 and isinstance(found[1][0].node, FUNCTIONS):
-            body = found[1][0].node
+    body = file.function(collate) if collate is not None else None
     if body is None:
         return
     for name, call in named_calls(body):

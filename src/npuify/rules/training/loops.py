@@ -177,11 +177,8 @@ def train_mode_not_restored(node: ast.Call, file: PythonFile) -> Iterator[Diagno
 def _evaluates(call: ast.Call, model: str, file: PythonFile) -> bool:
     """Whether a call of a function of this file switches the model, given to it by position, to evaluation for good."""
     place = next((index for index, item in enumerate(call.args) if dotted_text(item) == model), None)
-    found = file.scope(call).lookup(call.func.id) if isinstance(call.func, ast.Name) else None
-    if place is None or found is None or len(found[1]) != 1:
-        return False
-    function = found[1][0].node
-    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    function = file.function(call.func) if place is not None and isinstance(call.func, ast.Name) else None
+    if place is None or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
     taken = [*function.args.posonlyargs, *function.args.args]
     if place >= len(taken):

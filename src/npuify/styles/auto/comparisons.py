@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.analysis.values import Kind
 from npuify.model import Severity
 from npuify.styles.spelling import literal
 
@@ -91,23 +92,27 @@ def _says_itself(node: ast.expr, other: str, file: PythonFile) -> bool:
         return is_get_backend(node, file)
     if isinstance(node, ast.Attribute) and node.attr == "type":
         return True
+    if any(value.kind is Kind.DEVICE_STRING and not value.name for value in file.values(node)):
+        return True
     if isinstance(node, ast.Name):
-        found = file.scope(node).lookup(node.id)
-        values = [binding.value for binding in found[1]] if found is not None else []
-        return any(isinstance(value, ast.Attribute) and value.attr == "type" for value in values)
+        return any(isinstance(value, ast.Attribute) and value.attr == "type" for value in file.assigned(node))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str" and node.args:
         return file.denotes_device(node.args[0])
     return False
 
 
-def is_get_backend(node: ast.expr, file: PythonFile) -> bool:
+def is_get_backend(node: ast.expr, file: PythonFile, hops: int = 3) -> bool:
+    """Whether an expression is the name of the backend in use: what ``get_backend`` says, in whatever case."""
     if isinstance(node, ast.Call):
         name = file.qualname(node.func) or ""
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("lower", "upper", "name"):
-            return is_get_backend(node.func.value, file)
-        return name.startswith("torch.distributed.") and name.endswith("get_backend")
-    if isinstance(node, ast.Name):
-        found = file.scope(node).lookup(node.id)
-        values = [binding.value for binding in found[1]] if found is not None else []
-        return any(isinstance(value, ast.Call) and is_get_backend(value, file) for value in values)
-    return False
+            return is_get_backend(node.func.value, file, hops)
+        if name.startswith("torch.distributed.") and name.endswith("get_backend"):
+            return True
+    if any(value.kind is Kind.BACKEND_STRING and not value.name for value in file.values(node)):
+        return True
+    return (
+        isinstance(node, ast.Name)
+        and hops > 0  # name = name.lower()
+        and any(isinstance(value, ast.Call) and is_get_backend(value, file, hops - 1) for value in file.assigned(node))
+    )

@@ -1,0 +1,14 @@
+import torch
+import torch_npu  # noqa: F401
+
+
+def device_of(tensor, style):
+    gpu = "gpu" if style == "caffe2" else "npu"
+
+    def get_device_type(tensor):
+        return gpu if tensor.device.type != "cpu" else "cpu"
+
+    return get_device_type(tensor)
+
+
+device = torch.device("cpu")

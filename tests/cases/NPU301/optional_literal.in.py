@@ -1,0 +1,15 @@
+from dataclasses import dataclass
+from typing import Literal, Optional
+
+import torch.distributed as dist
+
+
+@dataclass
+class Options:
+    pipeline_comm_backend: Optional[Literal["nccl", "ucc"]] = None
+    backend: Literal["nccl", "gloo"] = "nccl"
+    library: Optional[Literal["nccl", "nvshmem"]] = None
+
+
+def start(options: Options):
+    dist.init_process_group(backend=options.backend)
