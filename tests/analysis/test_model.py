@@ -94,16 +94,13 @@ def test_callers_and_callees(model: ProgramModel) -> None:
     assert sorted(names) == ["__init__", "__init__", "build", "fit", "forward", "step"]
 
 
-def test_loops_go_through_loaders(model: ProgramModel) -> None:
-    lib = model.file("lib.py")
-    assert lib is not None
-    (node, _), *_ = marked(model, "lib.py")
-    loop = next(up for up in lib.ancestors(node) if isinstance(up, ast.For))
-    data, loaders = model.iterated(loop.iter, lib)
-    assert lib.code(data) == "loader"
-    assert [loader.kind for loader in loaders] == [Kind.LOADER]
-    assert str(loaders[0].place) == "main.py:6"
-    made = model.node(loaders[0].place)
+def test_a_batch_names_its_loader(model: ProgramModel) -> None:
+    (node, lib), *_ = marked(model, "lib.py")
+    (batch,) = model.values(node, lib)
+    assert batch.of is not None
+    assert batch.of.kind is Kind.LOADER
+    assert str(batch.of.place) == "main.py:6"
+    made = model.node(batch.of.place)
     assert made is not None
     assert isinstance(made[1], ast.Call)
 
@@ -278,9 +275,5 @@ def test_how_deep_the_stack_is_changes_no_answer() -> None:
 
 def test_names_that_modules_import_from_each_other_stand_for_themselves() -> None:
     index = index_of({"a.py": "from b import x\nfrom b import *\n", "b.py": "from a import x\nfrom a import *\n"})
-    for relative in ("a.py", "b.py"):
-        source = index.load(relative)
-        assert source is not None
-        source.reexport = index.reexport
     assert index.reexport("a.x") in (None, "a.x", "b.x")
     assert type(index.view()) is type(index)

@@ -148,17 +148,7 @@ class ProgramModel(Engine):
                 found |= {target: at for at, target in stores.assignments(owner, node.attr, other, self)}
         return [(other, bound_to(target, other)) for target, other in found.items()]
 
-    # --- loops and flows ---
-
-    def iterated(self, node: ast.expr, file: FileModel) -> tuple[ast.expr, list[Value]]:
-        """The expression of the loader that a loop goes through, behind ``enumerate`` and progress bars, and what it
-        may be."""
-        while isinstance(node, ast.Call) and node.args:
-            values = self.values(node, file)
-            if values.of_kind(Kind.LOADER) or not values.of_kind(Kind.CONTAINER):
-                break
-            node = node.args[0]
-        return node, self.values(node, file).of_kind(Kind.LOADER)
+    # --- flows ---
 
     def flow(self, node: ast.expr, file: FileModel) -> Flow:
         """Where the value of an expression goes."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from pathlib import Path
 
 from npuify.analysis.explain import Row, explain_place
 from npuify.analysis.model import ProgramModel, Reach
@@ -12,11 +13,19 @@ from npuify.project import find_files
 from npuify.source.python import PythonSource
 from npuify.source.text import UnreadableText
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 _PROJECT = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 """What stands in the folder of a project."""
+
+
+_PLACE = re.compile(r"(?P<file>.+?\.\w+):(?P<line>\d+)(?::(?P<column>\d+))?")
+
+
+def place_in(what: str) -> tuple[Path, int, int | None] | None:
+    """File, line and column of ``FILE:LINE`` or ``FILE:LINE:COLUMN``; None for any other text."""
+    found = _PLACE.fullmatch(what)
+    if found is None:
+        return None
+    return Path(found["file"]), int(found["line"]), int(found["column"]) if found["column"] else None
 
 
 def explain_file(file: Path, line: int, column: int | None = None, project: Path | None = None) -> tuple[Row, ...]:

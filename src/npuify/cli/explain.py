@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +9,6 @@ import typer
 
 from npuify.cli.guard import NOTHING_LEFT
 from npuify.cli.options import OutputOption, ShortFormat, ShortFormatOption, TorchNpuOption
-
-_PLACE = re.compile(r"(?P<file>.+?\.\w+):(?P<line>\d+)(?::(?P<column>\d+))?")
 
 
 def explain(
@@ -31,13 +28,13 @@ def explain(
     evidence. Or it is FILE:LINE or FILE:LINE:COLUMN: shows what the expressions there may be, and why; nothing is run.
     """
     import npuify
+    from npuify.analysis.place import place_in
     from npuify.cli.output import put
     from npuify.report.answers import render_explanation, render_place
 
-    place = _PLACE.fullmatch(what)
+    place = place_in(what)
     if place is not None:
-        line, column = int(place["line"]), int(place["column"]) if place["column"] else None
-        rows = npuify.explain_place(Path(place["file"]), line, column, project=project)
+        rows = npuify.explain_place(*place, project=project)
         put(render_place(rows, format.value), output, exact=format is not ShortFormat.TEXT)
         return NOTHING_LEFT
     answer = npuify.explain(what, torch_npu=torch_npu)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from npuify.model import Evidence, Severity
+from npuify.model import Evidence, Explanation, Severity
 
 
 class Code(NamedTuple):
@@ -258,3 +258,16 @@ CODES = {
         "point with --entry.",
     ),
 }
+
+
+def explain_code(what: str) -> Explanation | None:
+    """What ``npuify explain`` says of a code, asked for by the code or its name; None where it is none of these."""
+    for code, known in CODES.items():
+        if what.upper() == code or what == known.name:
+            text = (
+                f"severity {known.severity.value} where it is left to do",
+                known.summary,
+                *known.explanation.splitlines(),
+            )
+            return Explanation(f"{code} {known.name}", "finding of npuify distribute", text, (), PYTORCH, EVIDENCE)
+    return None

@@ -74,11 +74,9 @@ class Files(ProjectIndex):
         try:
             raw = self._contents.get(relative)
             raw = (self.root / relative).read_bytes() if raw is None else raw
-            source = PythonSource(relative, module_name(relative), raw)
+            return PythonSource(relative, module_name(relative), raw, reexport=self.reexport, star_has=self._brings)
         except (OSError, UnreadableText, SyntaxError):
             return None
-        source.reexport, source.star_has = self.reexport, self._brings
-        return source
 
     def _brings(self, qualified: str) -> bool:
         """Whether ``import *`` brings a name; modules may do so from each other."""

@@ -13,7 +13,7 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from npuify.model import Evidence, Safety, Severity
+from npuify.model import Evidence, Explanation, RuleInfo, Safety, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,6 +60,32 @@ class Rule(NamedTuple):
         """The first sentence of the documentation."""
         paragraph = self.documentation.partition("\n\n")[0].replace("\n", " ")
         return paragraph.strip()
+
+    @property
+    def info(self) -> RuleInfo:
+        """The rule as a list of rules has it."""
+        return RuleInfo(
+            self.code,
+            self.name,
+            self.safety,
+            self.severity,
+            self.summary,
+            self.documentation,
+            self.evidence,
+            self.source,
+        )
+
+    @property
+    def explanation(self) -> Explanation:
+        """What ``npuify explain`` says of the rule."""
+        severity = f"severity {self.severity.value}"
+        head = f"no edit, {severity}" if self.safety is Safety.MANUAL else f"{self.safety.value} edits, {severity}"
+        text = (head, *self.documentation.splitlines())
+        return Explanation(f"{self.code} {self.name}", "rule", text, (), self.source, self.evidence)
+
+    def is_called(self, what: str) -> bool:
+        """Whether this is the rule's code, in any case, or its name."""
+        return what.upper() == self.code or what == self.name
 
     def example(self, heading: str) -> str | None:
         """The code under ``Before::`` or ``After::``, or None where there is none."""

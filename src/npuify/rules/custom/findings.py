@@ -66,8 +66,7 @@ def custom_findings(
     chosen = [rule for rule in rules if rule.word.encode() in raw]
     if not chosen:
         return []
-    source = PythonSource(relative, module_name(relative), raw)
-    source.reexport = project.reexport
+    source = PythonSource(relative, module_name(relative), raw, reexport=project.reexport)
     nodes: list[ast.AST] = []
     source.visit(range(1, len(source.text.line_starts) + 1), nodes.append)
     found: list[Finding] = []

@@ -95,8 +95,7 @@ def fallback_findings(
     """
     if not may_concern(raw, operators):
         return []
-    source = PythonSource(relative, module_name(relative), raw)
-    source.reexport = project.reexport
+    source = PythonSource(relative, module_name(relative), raw, reexport=project.reexport)
     calls: list[ast.Call] = []
     source.visit(
         range(1, len(source.text.line_starts) + 1),

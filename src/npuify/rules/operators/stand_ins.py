@@ -77,8 +77,7 @@ def stand_in_findings(relative: str, raw: bytes, release: ReleaseTable, project:
     rows = needed(release)
     if not rows or not may_concern(raw):
         return []
-    source = PythonSource(relative, module_name(relative), raw)
-    source.reexport = project.reexport
+    source = PythonSource(relative, module_name(relative), raw, reexport=project.reexport)
     nodes: list[ast.expr] = []
 
     def keep(node: ast.AST) -> None:

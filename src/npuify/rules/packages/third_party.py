@@ -16,7 +16,7 @@ from npuify.source.python.scopes import absolute_module
 from npuify.source.text import UnreadableText
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from npuify.model import ScanResult
     from npuify.project import ProjectFile
@@ -124,10 +124,9 @@ class Package:
                 pending.append(user)
 
     def _read(self, relative: str, wrong: Sequence[tuple[int, str]]) -> None:
-        source = _source(self.index.root / relative, relative)
+        source = _source(self.index.root / relative, relative, self.index.reexport)
         if source is None:
             return
-        source.reexport = self.index.reexport
         module = module_name(relative)
         imported = {name for statement in source.tree.body for name in _imported(statement, source)}
         self._imports[module] = (imported | set(_above(module))) & self.index.modules.keys()
@@ -266,9 +265,9 @@ def _finding(node: ast.AST, name: str, message: str, source: PythonSource) -> Fi
     )
 
 
-def _source(path: Path, relative: str) -> PythonSource | None:
+def _source(path: Path, relative: str, reexport: Callable[[str], str | None] | None = None) -> PythonSource | None:
     try:
-        return PythonSource(relative, module_name(relative), path.read_bytes())
+        return PythonSource(relative, module_name(relative), path.read_bytes(), reexport=reexport)
     except (OSError, UnreadableText, SyntaxError):
         return None
 

@@ -25,15 +25,22 @@ class PythonNames(PythonNodes):
     For arguments and errors see :class:`npuify.source.python.PythonSource`.
     """
 
-    def __init__(self, relative: str, module: str, raw: bytes | Text, words: Words | None = None) -> None:
+    def __init__(
+        self,
+        relative: str,
+        module: str,
+        raw: bytes | Text,
+        words: Words | None = None,
+        *,
+        reexport: Callable[[str], str | None] | None = None,
+        star_has: Callable[[str], bool] | None = None,
+    ) -> None:
         super().__init__(relative, module, raw, words)
         self._targets: dict[tuple[Scope, str], str | None] = {}
         self._names: dict[tuple[ast.AST, Scope], str | None] = {}
         self._own_names: dict[ast.AST | None, str | None] = {}
-        self.reexport: Callable[[str], str | None] | None = None
-        """Follows a qualified name that belongs to another module of the project; None where nothing is known."""
-        self.star_has: Callable[[str], bool] | None = None
-        """Whether a known library or a module of the project has a qualified name, for star imports."""
+        self.reexport = reexport
+        self.star_has = star_has
         self.class_named: Callable[[str], str | None] | None = None
         """The class of the project that a qualified name denotes, by the name of where it is defined."""
 

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import ast
 import sys
-from typing import TYPE_CHECKING
 
 from npuify.source.python.f_strings import attribute_end
 from npuify.source.python.names import PythonNames
-
-if TYPE_CHECKING:
-    from npuify.source.text import Text
-    from npuify.words import Words
-
 
 _GUESSES = sys.version_info < (3, 12)
 """Whether Python gives positions inside f-strings that may be wrong."""
@@ -27,14 +21,14 @@ class PythonSource(PythonNames):
         raw: the file's bytes, or its text where that was made already.
         words: top-level functions and classes that hold none of them, in any case, are parsed only when something asks
             for them. None parses the whole file.
+        reexport: follows a qualified name that belongs to another module of the project; None where nothing is known.
+        star_has: whether a known library or a module of the project has a qualified name, for star imports. Without
+            these two, nothing is known of other files.
 
     Raises:
         UnreadableText: it cannot be decoded.
         SyntaxError: the running Python cannot parse it (``MemoryError`` and ``RecursionError`` are turned into this).
     """
-
-    def __init__(self, relative: str, module: str, raw: bytes | Text, words: Words | None = None) -> None:
-        super().__init__(relative, module, raw, words)
 
     def start(self, node: ast.AST) -> int:
         line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]

@@ -1,0 +1,114 @@
+"""What the tables say of a name: the answers of ``npuify explain``."""
+
+from __future__ import annotations
+
+from npuify.knowledge.failures import explain_failure
+from npuify.knowledge.hand_written import environment
+from npuify.knowledge.release.table import load
+from npuify.knowledge.release.versions import choose_release, releases
+from npuify.model import Evidence, Explanation, ReleaseRow
+
+
+def explain_name(what: str, *, torch_npu: str | None = None) -> Explanation | None:
+    """What is known of a CUDA or NPU name, an operator, an environment variable, or an error; None where nothing is.
+
+    Args:
+        what: ``torch.cuda.Event``, ``torch.npu.Event``, ``aten::lgamma``, ``NCCL_DEBUG``, ``EI0006``, ``507015``,
+            ``ERR00100``.
+        torch_npu: only this release; None for all that are shipped.
+
+    Raises:
+        NpuifyError: there is no such release.
+    """
+    found = _variable(what) or explain_failure(what)
+    if found is not None:
+        return found
+    wanted = choose_release(torch_npu, None).torch_npu if torch_npu else None
+    versions = [info.torch_npu for info in releases() if info.has_table and wanted in (None, info.torch_npu)]
+    return _operator(what, versions) if what.startswith("aten::") else _python_name(what, versions)
+
+
+def _variable(what: str) -> Explanation | None:
+    fact = environment().get(what)
+    if fact is None:
+        return None
+    text = [f"{what}: {fact.action}" + (f", becomes {fact.npu}" if fact.npu else ""), fact.message]
+    if fact.values:
+        text.append(f"Values: {fact.values}")
+    if fact.products:
+        text.append(f"Holds for: {fact.products}")
+    return Explanation(what, "environment variable", tuple(text), (), fact.source, fact.evidence)
+
+
+_SERVED = {
+    "kernel": "NPU kernel",
+    "fallback": "runs on the CPU, with copies to the host and back",
+    "composite": "composed from other operators",
+    "default": "leads to other operators",
+    "none": "raises",
+}
+
+
+def _operator(name: str, versions: list[str]) -> Explanation | None:
+    """What serves an operator, ``aten::lgamma`` or ``aten::lgamma.out``, on the releases that were imported and
+    asked."""
+    operator, _, overload = name.removeprefix("aten::").partition(".")
+    rows = []
+    for version in versions:
+        support = load(version).operator_support.get(operator, {})
+        for each, how in sorted(support.items()):
+            if overload in ("", each):
+                rows.append(ReleaseRow(version, f"aten::{operator}.{each}".rstrip("."), _SERVED[how]))
+    if not rows:
+        return None
+    source = "the dispatch tables of the imported torch_npu packages"
+    return Explanation(name, "operator", (), tuple(rows), source, Evidence.LIVE)
+
+
+def _python_name(name: str, versions: list[str]) -> Explanation | None:
+    rows, meanings = [], dict[tuple[str, str], list[str]]()
+    source, evidence, known, is_npu = "", Evidence.PACKAGE, False, False
+    for version in versions:
+        table = load(version)
+        counterpart = table.counterpart(name)
+        if counterpart is not None:
+            known = True
+            note: str = counterpart.status
+            if counterpart.missing_parameters:
+                note += f"; does not take {', '.join(counterpart.missing_parameters)}"
+            rows.append(ReleaseRow(version, counterpart.npu or "", note))
+            if counterpart.meaning is not None:
+                meanings.setdefault((counterpart.meaning.message, counterpart.meaning.advice), []).append(version)
+            if not source:
+                source, evidence = counterpart.source, counterpart.evidence
+            elif evidence is Evidence.LIVE and counterpart.evidence is not evidence:
+                rows[-1] = ReleaseRow(version, counterpart.npu or "", f"{note}; by its files")
+        elif table.has(name):
+            known = is_npu = True
+            signature = table.signature(name)
+            rows.append(ReleaseRow(version, name, signature.text if signature is not None else ""))
+            if not source:
+                source, evidence = "torch_npu packages", table.evidence(name)
+        else:
+            rows.append(ReleaseRow(version, "", "not there"))
+    if not known:
+        return None
+    kind = "npu name" if is_npu else "cuda name"
+    texts = _meaning_lines(meanings)
+    return Explanation(name, kind, texts, tuple(rows), source or "torch_npu packages", evidence)
+
+
+def _meaning_lines(meanings: dict[tuple[str, str], list[str]]) -> tuple[str, ...]:
+    """What a name means, with the releases where they differ, and the advice, each said once.
+
+    Args:
+        meanings: message and advice, with the releases that they hold for, the newest first.
+    """
+    lines = dict[str, None]()
+    differ = len({message for message, _ in meanings}) > 1
+    for (message, advice), versions in meanings.items():
+        span = versions[0] if len(versions) == 1 else f"{versions[-1]} to {versions[0]}"
+        lines[f"torch_npu {span}: {message}" if differ else message] = None
+        if advice:
+            lines[advice] = None
+    return tuple(lines)
