@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.diagnosis.lines import rank_and_pid, split_head, time_of
 from npuify.diagnosis.model import Event, Frame, Place
 from npuify.diagnosis.ranks import Rank, counted, merge
-from npuify.diagnosis.signatures import matches
+from npuify.diagnosis.signatures import Match, matches
 from npuify.diagnosis.stems import (
     CODE,
     CODE_SHAPE,
@@ -60,6 +60,10 @@ _OPERATOR: Final = re.compile(
     r"call (aclnn\w+) failed|[oO]pType:?\s*(?:\d+,\s*)?\[?(\w+)|Op (\w+) (?:does not|not support)|\bop\[(\w+)\]"
     r"|operator '([\w:.]+)'|Current working aclop is (\w+)|OPS function error: (\w+)"
 )
+_SUSPECT: Final = re.compile(
+    r"\[ERROR\]|\bERROR\b|\bE\d{4,5}\b|\bFATAL\b|CRITICAL|Error response|[Ff]atal error|terminate called"
+)
+"""Lines that may matter although nothing is known of them."""
 _WAITED_FOR: Final = re.compile(r"remote rank:?\s*\[(\d+)\]")
 _FIRST_FAILED: Final = re.compile(r"first observed failure[\s\S]*?rank\s*:\s*(\d+) \(local_rank: \d+\)")
 _LIBRARIES: Final = re.compile(
@@ -272,16 +276,16 @@ class Collector:
         if operator and not rank.operator:
             rank.operator = next(part for part in operator.groups() if part)
         rank.waits_for.update(number for number in _WAITED_FOR.findall(text) if int(number) < 1_000_000)
-        if not found:
-            if len(rank.suspects) < 12 and re.search(
-                r"\[ERROR\]|\bERROR\b|\bE\d{4,5}\b|\bFATAL\b|CRITICAL|Error response|[Ff]atal error|terminate called",
-                message,
-            ):
-                rank.suspects.append(self._place(number, text))
-            return
-        shown, when = self._time(message, time, lines, index)
+        if found:
+            said.rank = rank
+            self._note_events(rank, said, found, self._place(number, text), self._time(message, time, lines, index))
+        elif len(rank.suspects) < 12 and _SUSPECT.search(message):
+            rank.suspects.append(self._place(number, text))
+
+    def _note_events(self, rank: Rank, said: _Said, found: list[Match], place: Place, at: tuple[str, float]) -> None:
+        """Note what a line was recognized as, at a place of the log and a time, as shown and in seconds."""
+        shown, when = at
         self.changed = True
-        said.rank = rank
         for one in found:
             key = (one.name, one.cause)
             said.events.append(key)
@@ -293,7 +297,7 @@ class Collector:
             rank.events[key] = Event(
                 rank=rank.name(),
                 time=shown,
-                place=self._place(number, text),
+                place=place,
                 name=one.name,
                 meaning=one.meaning,
                 cause=one.cause,

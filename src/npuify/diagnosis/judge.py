@@ -40,27 +40,36 @@ def judge(collector: Collector) -> Diagnosis:
         return _without_event(collector, ranks)
     rank, key = best
     event = rank.events[key]
-    known = causes()
-    fact = known.get(event.cause)
     exception, frame = _exception(rank, event)
     if event.role in ("wrapper", "hint") and event.weight <= 30 and exception and not _only_repeats(exception):
         # The log ends in an exception that nothing is known of; a warning before it is not its cause.
         return _script_error(collector, ranks, rank)
-    also = tuple(
-        sorted(
-            (one for other, one in rank.events.items() if other != key and one.role in ("cause", "wrapper")),
-            key=lambda one: -one.weight,
-        )[:6]
-    )
+    also = sorted(
+        (one for other, one in rank.events.items() if other != key and one.role in ("cause", "wrapper")),
+        key=lambda one: -one.weight,
+    )[:6]
+    return _with_event(collector, ranks, rank, event, also, exception, frame)
+
+
+def _with_event(
+    collector: Collector,
+    ranks: list[Rank],
+    rank: Rank,
+    event: Event,
+    also: list[Event],
+    exception: str,
+    frame: Frame | None,
+) -> Diagnosis:
+    """The diagnosis that rests on one event of a rank; ``also`` is what else that rank says."""
+    fact = causes().get(event.cause)
     waited = sorted({number for one in ranks for number in one.waits_for}, key=int)
     given = {one.number for one in ranks if one.number}
     silent = tuple(one for one in waited if one in given and not any(r.number == one and _loudest(r) for r in ranks))
-    title = fact.title if fact is not None else event.meaning
     return Diagnosis(
         tool=__version__,
         confidence=_confidence(event, bool(fact is not None and fact.question)),
         cause=event.cause,
-        title=title,
+        title=fact.title if fact is not None else event.meaning,
         why=fact.why if fact is not None else "",
         fix=fact.fix if fact is not None else "",
         commands=fact.commands if fact is not None else (),

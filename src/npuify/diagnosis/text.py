@@ -11,7 +11,7 @@ from npuify.report import printable, schema_text
 from .model import Confidence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from .model import Diagnosis, Event
 
@@ -74,58 +74,54 @@ def _lines(d: Diagnosis) -> Iterator[str]:
         for event in d.also[:3]:
             yield f"  also: {event.name}: {event.meaning}"
     if d.exception or d.frame is not None or d.operator:
-        yield ""
-        yield "Where"
-        if d.frame is not None:
-            yield f"  {d.frame.file}:{d.frame.line}" + (f" in {d.frame.function}" if d.frame.function else "")
-        if d.exception:
-            yield f"  {d.exception}"
-        if d.operator:
-            yield f"  operator: {d.operator}"
-        if d.late_stack and (d.frame is not None or d.exception):
-            yield from (f"  {line}" for line in LATE)
+        yield from _section("Where", _where(d))
     if d.ranks:
-        yield ""
-        yield "Ranks"
-        for story in d.ranks[:_RANKS_SHOWN]:
-            first = story.first
-            said = f": {first.name}, {first.meaning}" + (f", {first.time}" if first.time else "") if first else ""
-            yield f"  {story.rank or '-'}: {story.said}{said}"
-        if len(d.ranks) > _RANKS_SHOWN:
-            yield f"  and {len(d.ranks) - _RANKS_SHOWN} more"
+        yield from _section("Ranks", _ranks(d))
     for note in d.notes:
-        yield ""
-        yield note
+        yield from _section(note, ())
     if d.question:
-        yield ""
-        yield d.question
-        for answer, todo in d.answers:
-            yield f"  - {answer}: {todo}"
+        yield from _section(d.question, (f"- {answer}: {todo}" for answer, todo in d.answers))
     if d.fix:
-        yield ""
-        yield "What to do"
-        yield f"  {d.fix}"
-        for command in d.commands:
-            yield f"    {command}"
+        yield from _section("What to do", (d.fix, *(f"  {command}" for command in d.commands)))
     if d.findings:
-        yield ""
-        yield "In the project"
-        for finding in d.findings:
-            yield f"  {finding.file}:{finding.line}: {finding.code} {finding.message}"
+        found = (f"{finding.file}:{finding.line}: {finding.code} {finding.message}" for finding in d.findings)
+        yield from _section("In the project", found)
     if d.excerpt:
-        yield ""
-        yield "The most informative lines"
-        for place in d.excerpt:
-            yield f"  {place.file}:{place.line}: {place.text}"
+        shown = (f"{place.file}:{place.line}: {place.text}" for place in d.excerpt)
+        yield from _section("The most informative lines", shown)
     if d.collect:
-        yield ""
-        yield "For further diagnosis, collect"
-        for item in d.collect:
-            yield f"  - {item}"
+        yield from _section("For further diagnosis, collect", (f"- {item}" for item in d.collect))
     yield ""
     if d.source:
         yield f"Known from: {d.source} ({d.evidence.value})"
     yield f"Read: {size}"
+
+
+def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
+    yield ""
+    yield title
+    for line in lines:
+        yield f"  {line}"
+
+
+def _where(d: Diagnosis) -> Iterator[str]:
+    if d.frame is not None:
+        yield f"{d.frame.file}:{d.frame.line}" + (f" in {d.frame.function}" if d.frame.function else "")
+    if d.exception:
+        yield d.exception
+    if d.operator:
+        yield f"operator: {d.operator}"
+    if d.late_stack and (d.frame is not None or d.exception):
+        yield from LATE
+
+
+def _ranks(d: Diagnosis) -> Iterator[str]:
+    for story in d.ranks[:_RANKS_SHOWN]:
+        first = story.first
+        said = f": {first.name}, {first.meaning}" + (f", {first.time}" if first.time else "") if first else ""
+        yield f"{story.rank or '-'}: {story.said}{said}"
+    if len(d.ranks) > _RANKS_SHOWN:
+        yield f"and {len(d.ranks) - _RANKS_SHOWN} more"
 
 
 def _event(event: Event) -> Iterator[str]:

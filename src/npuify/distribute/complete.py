@@ -11,17 +11,17 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.values import Kind
-from npuify.distribute.data import set_epoch_of, share_out_one
+from npuify.distribute.changes.data import set_epoch_of, share_out_one
+from npuify.distribute.changes.rank_zero import only_once
 from npuify.distribute.edits import Unprovable
-from npuify.distribute.rank_zero import only_once
 from npuify.model import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.distribute.edits import Draft
-    from npuify.distribute.loops import Loops, Pass
-    from npuify.distribute.program import Program, Unit
+    from npuify.distribute.reading.loops import Loops, Pass
+    from npuify.distribute.reading.program import Program, Unit
 
 _GROUP = frozenset(("torch.distributed.init_process_group", "torch.distributed.distributed_c10d.init_process_group"))
 _WRAPPER = frozenset(

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from npuify.distribute.accumulation import gather_once
+from npuify.distribute.changes.accumulation import gather_once
+from npuify.distribute.changes.data import share_out
+from npuify.distribute.changes.data_parallel import replace_data_parallel
+from npuify.distribute.changes.evaluation import share_evaluation
+from npuify.distribute.changes.rank_zero import load_to_own_card, only_once
+from npuify.distribute.changes.scaling import scale_learning_rate
+from npuify.distribute.changes.setup import free_devices, put_import, set_up
+from npuify.distribute.changes.wrapping import wrap_models
 from npuify.distribute.complete import can_complete, complete
-from npuify.distribute.data import share_out
-from npuify.distribute.data_parallel import replace_data_parallel
 from npuify.distribute.edits import Draft
-from npuify.distribute.evaluation import share_evaluation
-from npuify.distribute.loops import Loops
 from npuify.distribute.losses.gradients import Gradients
 from npuify.distribute.losses.metrics import reduce_losses
 from npuify.distribute.losses.summed import add_up
-from npuify.distribute.models import Models
-from npuify.distribute.program import Program
-from npuify.distribute.rank_zero import load_to_own_card, only_once
+from npuify.distribute.reading.loops import Loops
+from npuify.distribute.reading.models import Models
+from npuify.distribute.reading.program import Program
 from npuify.distribute.refusals import HELPER, refuse, refuse_at_sight
-from npuify.distribute.scaling import scale_learning_rate
-from npuify.distribute.setup import free_devices, put_import, set_up
-from npuify.distribute.wrapping import wrap_models
 from npuify.model import Change, Finding, NpuifyError, Position
 
 if TYPE_CHECKING:

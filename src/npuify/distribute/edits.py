@@ -13,7 +13,7 @@ from npuify.rewrite.edits import apply_edits
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from npuify.distribute.program import Unit
+    from npuify.distribute.reading.program import Unit
 
 
 class Unprovable(Exception):

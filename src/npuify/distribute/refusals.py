@@ -10,8 +10,8 @@ from npuify.model import Severity
 
 if TYPE_CHECKING:
     from npuify.distribute.edits import Draft
-    from npuify.distribute.loops import Loops
-    from npuify.distribute.program import Program, Unit
+    from npuify.distribute.reading.loops import Loops
+    from npuify.distribute.reading.program import Program, Unit
 
 _ENVIRONMENTS = frozenset(
     "gym gymnasium stable_baselines3 tianshou pettingzoo dm_control procgen atari_py ale_py mujoco_py minigrid "
@@ -87,93 +87,80 @@ def refuse(program: Program, loops: Loops, draft: Draft) -> bool:
 
 def _refuse_node(node: ast.AST, unit: Unit, draft: Draft) -> None:
     if isinstance(node, (ast.Import, ast.ImportFrom)):
-        names = [alias.name for alias in node.names]
-        module = getattr(node, "module", None) or ""
-        if HELPER in (*names, module.rpartition(".")[2]):
-            draft.left(
-                "NPU392",
-                unit,
-                node,
-                "the program was already converted by npuify",
-                "convert the original again, with other options",
-            )
-        elif any(one.split(".")[0] == "horovod" for one in (*names, module)):
-            advice = "Horovod does not support NPUs: remove its calls, and convert the single-card program"
-            draft.left("NPU392", unit, node, "the program is distributed by Horovod", advice)
-        return
-    if isinstance(node, (ast.For, ast.While)):
+        _refuse_import(node, unit, draft)
+    elif isinstance(node, (ast.For, ast.While)):
         _refuse_process_for_each_card(node, unit, draft)
-    trainer = next((unit.qualname(base) for base in getattr(node, "bases", ()) if unit.qualname(base) in _TRAINERS), "")
-    if trainer:
-        draft.left(
-            "NPU380",
-            unit,
-            node,
-            f"{trainer} itself runs on many cards, and is not rewritten",
-            _TRAINERS[trainer],
-            Severity.WARNING,
-        )
-    if isinstance(node, ast.ClassDef) and any(unit.qualname(base) == "torch.autograd.Function" for base in node.bases):
-        for call in ast.walk(node):
-            if isinstance(call, ast.Call) and unit.qualname(call.func).startswith("torch.distributed."):
-                draft.left(
-                    "NPU391",
-                    unit,
-                    call,
-                    f"{node.name} exchanges tensors between processes in its own forward or backward: also averaging "
-                    "gradients would count some of them several times",
-                    "decide which gradients are already averaged, and exclude their parameters from "
-                    "DistributedDataParallel",
-                )
-                return
-    if not isinstance(node, ast.Call):
+    elif isinstance(node, ast.ClassDef):
+        _refuse_class(node, unit, draft)
+    elif isinstance(node, ast.Call):
+        _refuse_call(node, unit, draft)
+
+
+def _refuse_import(node: ast.Import | ast.ImportFrom, unit: Unit, draft: Draft) -> None:
+    names = [alias.name for alias in node.names]
+    module = getattr(node, "module", None) or ""
+    if HELPER in (*names, module.rpartition(".")[2]):
+        message = "the program was already converted by npuify"
+        draft.left("NPU392", unit, node, message, "convert the original again, with other options")
+    elif any(one.split(".")[0] == "horovod" for one in (*names, module)):
+        advice = "Horovod does not support NPUs: remove its calls, and convert the single-card program"
+        draft.left("NPU392", unit, node, "the program is distributed by Horovod", advice)
+
+
+def _refuse_class(node: ast.ClassDef, unit: Unit, draft: Draft) -> None:
+    bases = [unit.qualname(base) for base in node.bases]
+    _refuse_trainer(next((base for base in bases if base in _TRAINERS), ""), node, unit, draft)
+    if "torch.autograd.Function" not in bases:
         return
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call) and unit.qualname(call.func).startswith("torch.distributed."):
+            draft.left(
+                "NPU391",
+                unit,
+                call,
+                f"{node.name} exchanges tensors between processes in its own forward or backward: also averaging "
+                "gradients would count some of them several times",
+                "decide which gradients are already averaged, and exclude their parameters from "
+                "DistributedDataParallel",
+            )
+            return
+
+
+def _refuse_call(node: ast.Call, unit: Unit, draft: Draft) -> None:
     name = unit.qualname(node.func)
+    last = name.rpartition(".")[2]
     if name.startswith(("pytorch_lightning.", "lightning.")) and ".Trainer." in f"{name}.":
         name = "pytorch_lightning.Trainer"  # however it is reached, and Trainer.from_argparse_args
     if name in _GROUPS:
-        draft.left(
-            "NPU392",
-            unit,
-            node,
-            f"the program is already distributed: it calls {name.rpartition('.')[2]}()",
-            "migrate it with `npuify migrate`, and start it with `npuify launch`; `npuify distribute --complete` adds "
-            "what it lacks",
-        )
-    elif name.startswith("torch.distributed.") and name.rpartition(".")[2] not in _ASKING:
-        draft.left(
-            "NPU392",
-            unit,
-            node,
-            f"the program is already distributed: it calls {name}()",
-            "migrate it with `npuify migrate`, and start it with `npuify launch`",
-        )
+        message = f"the program is already distributed: it calls {last}()"
+        advice = f"{_MIGRATE}; `npuify distribute --complete` adds what it lacks"
+        draft.left("NPU392", unit, node, message, advice)
+    elif name.startswith("torch.distributed.") and last not in _ASKING:
+        draft.left("NPU392", unit, node, f"the program is already distributed: it calls {name}()", _MIGRATE)
     elif name in _PROCESSES or (name.endswith(".Process") and "multiprocessing" in name):
         draft.left(
             "NPU393",
             unit,
             node,
-            f"the program starts processes itself, with {name.rpartition('.')[2]}",
+            f"the program starts processes itself, with {last}",
             "let torchrun start the processes: call the training function once, and convert again (--complete adds "
             "what a program that joins a process group lacks)",
         )
     elif name in _TRAINERS:
-        draft.left(
-            "NPU380",
-            unit,
-            node,
-            f"{name} itself runs on many cards, and is not rewritten",
-            _TRAINERS[name],
-            Severity.WARNING,
-        )
+        _refuse_trainer(name, node, unit, draft)
     elif any(keyword.arg == "device_map" and not _is_none(keyword.value) for keyword in node.keywords):
-        draft.left(
-            "NPU394",
-            unit,
-            node,
-            "device_map splits one model across several cards",
-            "load the model without device_map; each process then has the whole model",
-        )
+        message = "device_map splits one model across several cards"
+        advice = "load the model without device_map; each process then has the whole model"
+        draft.left("NPU394", unit, node, message, advice)
+
+
+_MIGRATE: Final = "migrate it with `npuify migrate`, and start it with `npuify launch`"
+
+
+def _refuse_trainer(name: str, node: ast.AST, unit: Unit, draft: Draft) -> None:
+    if name:
+        message = f"{name} itself runs on many cards, and is not rewritten"
+        draft.left("NPU380", unit, node, message, _TRAINERS[name], Severity.WARNING)
 
 
 def _refuse_shared_model(node: ast.AST, unit: Unit, program: Program, draft: Draft) -> None:

@@ -42,8 +42,7 @@ def main(request_path: str) -> int:
     recorder = Recorder(places, request["compute_limit"], request["compute_seconds"], request["keep_real"])
     loaded = time.perf_counter()
     notes: dict[str, None] = {}
-    error: dict[str, Any] | None = None
-    code = 0
+    code, error = 0, None
     try:
         with patches.applied(recorder, request["steps"], notes), recorder:
             if request["module"]:
@@ -53,11 +52,9 @@ def main(request_path: str) -> int:
     except patches.Finished:
         pass
     except SystemExit as ended:
-        if ended.code not in (None, 0):
-            error = {"kind": "SystemExit", "message": f"the program ended with {ended.code!r}", "file": "", "line": 0}
+        error = _ended(ended)
     except BaseException as failed:
-        error = _failure(failed, places)
-        code = 1
+        code, error = 1, _failure(failed, places)
     result = {
         "torch": str(torch.__version__),
         "python": sys.version.split()[0],
@@ -69,18 +66,7 @@ def main(request_path: str) -> int:
         "notes": list(notes),
         "error": error,
         "operators": _operators(recorder),
-        "reads": [
-            {
-                "what": read.what,
-                "file": read.place[0],
-                "line": read.place[1],
-                "computed": read.computed,
-                "reason": read.reason,
-                "value": read.value,
-                "count": read.count,
-            }
-            for read in recorder.record.reads.values()
-        ],
+        "reads": _reads(recorder),
     }
     partial = Path(f"{request['result']}.part")
     partial.write_text(json.dumps(result), encoding="utf-8")
@@ -95,6 +81,21 @@ def _peak_memory() -> int:
     except ImportError:
         return 0
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def _reads(recorder: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "what": read.what,
+            "file": read.place[0],
+            "line": read.place[1],
+            "computed": read.computed,
+            "reason": read.reason,
+            "value": read.value,
+            "count": read.count,
+        }
+        for read in recorder.record.reads.values()
+    ]
 
 
 def _operators(recorder: Any) -> list[dict[str, Any]]:
@@ -128,6 +129,13 @@ def _composite(name: str, overload: str) -> bool:
         return any(torch._C._dispatch_has_kernel_for_dispatch_key(full, key) for key in keys)
     except RuntimeError:
         return False
+
+
+def _ended(ended: SystemExit) -> dict[str, Any] | None:
+    """The failure, if it is one, of a program that ends itself."""
+    if ended.code in (None, 0):
+        return None
+    return {"kind": "SystemExit", "message": f"the program ended with {ended.code!r}", "file": "", "line": 0}
 
 
 def _failure(failed: BaseException, places: Any) -> dict[str, Any]:

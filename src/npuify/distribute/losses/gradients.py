@@ -6,9 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from npuify.distribute.holders import Holder, Part
-    from npuify.distribute.loops import Loops
-    from npuify.distribute.program import Program, Unit
+    from npuify.distribute.reading.holders import Holder, Part
+    from npuify.distribute.reading.loops import Loops
+    from npuify.distribute.reading.program import Program, Unit
 
 
 class Gradients:

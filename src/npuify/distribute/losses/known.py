@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.analysis.values import Place
-    from npuify.distribute.loops import Loops
-    from npuify.distribute.program import Program, Unit
+    from npuify.distribute.reading.loops import Loops
+    from npuify.distribute.reading.program import Program, Unit
 
 _SAME_VALUE = frozenset(("detach", "cpu", "clone", "float", "item"))
 

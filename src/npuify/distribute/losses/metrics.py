@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.values import Kind
 from npuify.distribute.edits import Unprovable
-from npuify.distribute.loops import LOOPS, inside
 from npuify.distribute.losses.known import Losses, is_number
 from npuify.distribute.losses.steadiness import unsteady_condition
+from npuify.distribute.reading.loops import LOOPS, inside
 
 if TYPE_CHECKING:
     from npuify.distribute.edits import Draft
-    from npuify.distribute.loops import Loops, Pass
     from npuify.distribute.losses.gradients import Gradients
-    from npuify.distribute.program import Program, Unit
+    from npuify.distribute.reading.loops import Loops, Pass
+    from npuify.distribute.reading.program import Program, Unit
 
 
 def reduce_losses(program: Program, loops: Loops, gradients: Gradients, draft: Draft) -> None:

@@ -6,12 +6,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.analysis.values import Kind
-from npuify.distribute.loops import inside
 from npuify.distribute.losses.known import Losses
+from npuify.distribute.reading.loops import inside
 
 if TYPE_CHECKING:
-    from npuify.distribute.loops import Loops
-    from npuify.distribute.program import Unit
+    from npuify.distribute.reading.loops import Loops
+    from npuify.distribute.reading.program import Unit
 
 _UNSTEADY = ("time.", "random.", "numpy.random.", "torch.rand", "os.getpid", "socket.", "datetime.")
 

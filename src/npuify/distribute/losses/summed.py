@@ -11,8 +11,8 @@ from npuify.model import Severity
 
 if TYPE_CHECKING:
     from npuify.distribute.edits import Draft
-    from npuify.distribute.loops import Loops
-    from npuify.distribute.program import Program, Unit
+    from npuify.distribute.reading.loops import Loops
+    from npuify.distribute.reading.program import Program, Unit
 
 _HOPS = 6
 

@@ -120,15 +120,9 @@ class Recorder:
 
     def _call(self, original: Any, module: torch.nn.Module, args: Any, kwargs: Any) -> Any:
         thread = self._thread
-        if not thread.frames and (threading.get_ident() != self._main or _in_backward()):
-            # Replicas in threads of their own, and forwards that checkpointing runs again.
-            return original(module, *args, **kwargs)
-        if thread.frames and _in_backward():
-            return original(module, *args, **kwargs)
-        if torch.jit.is_tracing() or (not thread.frames and _is_worker()):
-            # A trace would take what is recorded for a part of the model; what loads data trains nothing.
-            return original(module, *args, **kwargs)
         root = not thread.frames
+        if self._passes_over(root):
+            return original(module, *args, **kwargs)
         name = self._name(module)
         if root:
             phase = "train" if torch.is_grad_enabled() else "eval"
@@ -183,6 +177,14 @@ class Recorder:
         if root:
             self._without_optimizer(name, number)
         return result
+
+    def _passes_over(self, root: bool) -> bool:
+        """Whether a call of a module is none of the program's own; ``root``: no other module calls it."""
+        # Forwards that checkpointing runs again, and replicas in threads of their own.
+        if _in_backward() or (root and threading.get_ident() != self._main):
+            return True
+        # A trace would take what is recorded for a part of the model; what loads data trains nothing.
+        return bool(torch.jit.is_tracing()) or (root and _is_worker())
 
     def _without_optimizer(self, name: str, number: int) -> None:
         """Where nothing is trained, each call of the first model is a step."""

@@ -145,91 +145,92 @@ def _random_from_cpu() -> None:
 
     Numbers in half precision are drawn in float32 and rounded: a run in bfloat16 gets those of one in float32.
     """
-
-    def with_generator(kwargs: dict[str, Any]) -> dict[str, Any]:
-        return {**kwargs, "generator": _on_cpu(kwargs["generator"])} if kwargs.get("generator") is not None else kwargs
-
-    def drawn_on_cpu(
-        original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], device: Any, half: Any
-    ) -> Any:
-        """What ``original`` draws on the CPU, on ``device``; ``half``: the type it is rounded to, None for none."""
-        wanted = kwargs.pop("requires_grad", False)
-        drawn_as = {} if half is None else {"dtype": torch.float32}
-        value = original(*args, **with_generator({**kwargs, **drawn_as})).to(device, half)
-        return value.requires_grad_() if wanted else value
-
-    def factory(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def made(*args: Any, **kwargs: Any) -> Any:
-            tensors = [one for one in (*args, *kwargs.values()) if isinstance(one, torch.Tensor)]
-            if tensors:
-                return of_tensor(original)(*args, **kwargs)
-            device = kwargs.get("device")
-            if device is None:
-                device = torch.get_default_device() if hasattr(torch, "get_default_device") else torch.device("cpu")
-            device = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
-            half = _half(original.__name__, kwargs.get("dtype"))
-            if device.type == "meta" or kwargs.get("out") is not None or (device.type == "cpu" and half is None):
-                return original(*args, **kwargs)
-            kwargs.pop("pin_memory", None)
-            return drawn_on_cpu(original, args, {**kwargs, "device": "cpu"}, device, half)
-
-        return made
-
-    def like(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def made(tensor: Any, *args: Any, **kwargs: Any) -> Any:
-            half = _half(original.__name__, kwargs.get("dtype") or tensor.dtype)
-            if not (_elsewhere(tensor) or (half is not None and _is_plain(tensor))):
-                return original(tensor, *args, **kwargs)
-            device = kwargs.pop("device", None) or tensor.device
-            empty = torch.empty(tensor.shape, dtype=tensor.dtype)
-            return drawn_on_cpu(original, (empty, *args), kwargs, device, half)
-
-        return made
-
-    def of_tensor(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def made(*args: Any, **kwargs: Any) -> Any:
-            away = [one for one in (*args, *kwargs.values()) if _elsewhere(one)]
-            if not away or kwargs.get("out") is not None:
-                return original(*args, **kwargs)
-
-            def here(value: Any) -> Any:
-                return value.cpu() if isinstance(value, torch.Tensor) else value
-
-            moved = {name: here(value) for name, value in with_generator(kwargs).items()}
-            return original(*map(here, args), **moved).to(away[0].device)
-
-        return made
-
-    def in_place(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def filled(tensor: Any, *args: Any, **kwargs: Any) -> Any:
-            half = _half(original.__name__, getattr(tensor, "dtype", None))
-            if not (_elsewhere(tensor) or (half is not None and _is_plain(tensor))):
-                return original(tensor, *args, **kwargs)
-
-            def here(value: Any) -> Any:
-                return value.cpu() if isinstance(value, torch.Tensor) else value
-
-            drawn = torch.empty(tensor.shape, dtype=tensor.dtype if half is None else torch.float32)
-            moved = {name: here(value) for name, value in with_generator(kwargs).items()}
-            original(drawn, *map(here, args), **moved)
-            return tensor.copy_(drawn)
-
-        return filled
-
     for name in _FACTORIES:
-        setattr(torch, name, factory(getattr(torch, name)))
+        setattr(torch, name, _factory(getattr(torch, name)))
     for name in _LIKE:
-        setattr(torch, name, like(getattr(torch, name)))
+        setattr(torch, name, _like(getattr(torch, name)))
     for name in _OF_TENSOR:
-        setattr(torch, name, of_tensor(getattr(torch, name)))
+        setattr(torch, name, _of_tensor(getattr(torch, name)))
         if hasattr(torch.Tensor, name):
-            setattr(torch.Tensor, name, of_tensor(getattr(torch.Tensor, name)))
+            setattr(torch.Tensor, name, _of_tensor(getattr(torch.Tensor, name)))
     for name in _IN_PLACE:
-        setattr(torch.Tensor, name, in_place(getattr(torch.Tensor, name)))
+        setattr(torch.Tensor, name, _in_place(getattr(torch.Tensor, name)))
+
+
+def _with_generator(kwargs: dict[str, Any]) -> dict[str, Any]:
+    return {**kwargs, "generator": _on_cpu(kwargs["generator"])} if kwargs.get("generator") is not None else kwargs
+
+
+def _drawn_on_cpu(
+    original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], device: Any, half: Any
+) -> Any:
+    """What ``original`` draws on the CPU, on ``device``; ``half``: the type it is rounded to, None for none."""
+    wanted = kwargs.pop("requires_grad", False)
+    drawn_as = {} if half is None else {"dtype": torch.float32}
+    value = original(*args, **_with_generator({**kwargs, **drawn_as})).to(device, half)
+    return value.requires_grad_() if wanted else value
+
+
+def _factory(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        tensors = [one for one in (*args, *kwargs.values()) if isinstance(one, torch.Tensor)]
+        if tensors:
+            return _of_tensor(original)(*args, **kwargs)
+        device = kwargs.get("device")
+        if device is None:
+            device = torch.get_default_device() if hasattr(torch, "get_default_device") else torch.device("cpu")
+        device = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
+        half = _half(original.__name__, kwargs.get("dtype"))
+        if device.type == "meta" or kwargs.get("out") is not None or (device.type == "cpu" and half is None):
+            return original(*args, **kwargs)
+        kwargs.pop("pin_memory", None)
+        return _drawn_on_cpu(original, args, {**kwargs, "device": "cpu"}, device, half)
+
+    return made
+
+
+def _like(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def made(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        half = _half(original.__name__, kwargs.get("dtype") or tensor.dtype)
+        if not (_elsewhere(tensor) or (half is not None and _is_plain(tensor))):
+            return original(tensor, *args, **kwargs)
+        device = kwargs.pop("device", None) or tensor.device
+        empty = torch.empty(tensor.shape, dtype=tensor.dtype)
+        return _drawn_on_cpu(original, (empty, *args), kwargs, device, half)
+
+    return made
+
+
+def _of_tensor(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        away = [one for one in (*args, *kwargs.values()) if _elsewhere(one)]
+        if not away or kwargs.get("out") is not None:
+            return original(*args, **kwargs)
+        moved = {name: _here(value) for name, value in _with_generator(kwargs).items()}
+        return original(*map(_here, args), **moved).to(away[0].device)
+
+    return made
+
+
+def _in_place(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def filled(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        half = _half(original.__name__, getattr(tensor, "dtype", None))
+        if not (_elsewhere(tensor) or (half is not None and _is_plain(tensor))):
+            return original(tensor, *args, **kwargs)
+        drawn = torch.empty(tensor.shape, dtype=tensor.dtype if half is None else torch.float32)
+        moved = {name: _here(value) for name, value in _with_generator(kwargs).items()}
+        original(drawn, *map(_here, args), **moved)
+        return tensor.copy_(drawn)
+
+    return filled
+
+
+def _here(value: Any) -> Any:
+    return value.cpu() if isinstance(value, torch.Tensor) else value
 
 
 def _data_order(settings: Settings, store: Store) -> None:

@@ -8,10 +8,10 @@ from npuify.html.escape import escaped, shortened
 from npuify.html.frame import framed
 from npuify.version import __version__
 
-from .judge import percent
 from .measure import moving_average, relative_errors
 from .plot import Line, plot
 from .text import VERDICTS, curve_lines
+from .words import percent
 
 if TYPE_CHECKING:
     from .model import LossReport, Part

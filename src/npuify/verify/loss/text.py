@@ -10,8 +10,9 @@ import msgspec
 from npuify.report import printable
 from npuify.report.schemas import schema_of
 
-from .judge import VERSION, percent
+from .judge import VERSION
 from .model import Verdict
+from .words import percent
 
 if TYPE_CHECKING:
     from .model import Curve, LossReport, Part

@@ -14,6 +14,8 @@ from npuify.verify.loss.captures import records
 from .model import Status, StepResult, Where
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .bench import Bench
     from .runner import Ran
 
@@ -149,66 +151,27 @@ def backward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
     title = "Backward pass and update of the migrated program"
     if seen is None or not seen.calls:
         return StepResult("backward", title, Status.NOT_RUN, Where.NOWHERE, "The forward pass failed.")
-    evidence = [
-        (
-            f"{seen.gradients} gradients of results, {seen.updated} parameters in "
-            f"{', '.join(seen.optimizers) or 'no optimizer'}"
-        )
-    ]
+    optimizers = ", ".join(seen.optimizers) or "no optimizer"
+    evidence = f"{seen.gradients} gradients of results, {seen.updated} parameters in {optimizers}"
+
+    def made(status: Status, message: str, more: Iterable[str] = (), advice: str = "") -> StepResult:
+        where = Where.NOWHERE if status is Status.NOT_RUN else bench.where
+        return StepResult("backward", title, status, where, message, (evidence, *more), advice, (ran.shown,))
+
     if not seen.gradients and not seen.updated:
         if ran.fine:
-            return StepResult(
-                "backward",
-                title,
-                Status.NOT_RUN,
-                Where.NOWHERE,
-                "The program has no backward pass: it is inference-only.",
-                tuple(evidence),
-                "",
-                (ran.shown,),
-            )
-        return StepResult(
-            "backward",
-            title,
-            Status.FAILED,
-            bench.where,
-            f"Before a gradient was computed it {ran.why()}",
-            (*evidence, *ran.seen()),
-            ran.advice(),
-            (ran.shown,),
-        )
+            return made(Status.NOT_RUN, "The program has no backward pass: it is inference-only.")
+        return made(Status.FAILED, f"Before a gradient was computed it {ran.why()}", ran.seen(), ran.advice())
     if seen.broken_gradients:
-        return StepResult(
-            "backward",
-            title,
+        return made(
             Status.FAILED,
-            bench.where,
             f"{seen.broken_gradients} gradients hold NaN or infinities.",
-            tuple(evidence),
-            "With a GradScaler the first steps may overflow and be skipped: compare with the reference.",
-            (ran.shown,),
+            advice="With a GradScaler the first steps may overflow and be skipped: compare with the reference.",
         )
     if not seen.updated:
-        return StepResult(
-            "backward",
-            title,
-            Status.FAILED,
-            bench.where,
-            "Gradients were computed, but no optimizer stepped.",
-            (*evidence, *(ran.seen() if not ran.fine else ())),
-            "",
-            (ran.shown,),
-        )
-    return StepResult(
-        "backward",
-        title,
-        Status.PASSED,
-        bench.where,
-        "All gradients are finite, and the optimizer stepped.",
-        tuple(evidence),
-        "",
-        (ran.shown,),
-    )
+        more = ran.seen() if not ran.fine else ()
+        return made(Status.FAILED, "Gradients were computed, but no optimizer stepped.", more)
+    return made(Status.PASSED, "All gradients are finite, and the optimizer stepped.")
 
 
 def compare(bench: Bench, reference: Path | None, target: Path, why: str) -> StepResult:

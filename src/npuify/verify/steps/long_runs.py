@@ -10,10 +10,10 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
 from npuify.model import NpuifyError
-from npuify.verify.loss.judge import percent
 from npuify.verify.loss.model import Verdict
 from npuify.verify.loss.read import read_curve
 from npuify.verify.loss.run import compare_losses
+from npuify.verify.loss.words import percent
 from npuify.verify.steps.captured import CaptureSummary, summarize
 from npuify.verify.steps.model import Status, StepResult, Where
 from npuify.verify.steps.plan import checkpoints, longer, resume_option
@@ -273,84 +273,62 @@ def _nothing_to_do(ran: Ran) -> bool:
 
 def cards(bench: Bench) -> StepResult:
     """Whether the migrated program runs on several cards, and its parameters stay the same on all."""
-    title = f"Training on {bench.cards} cards"
     words = bench.plan.cards
     if not words:
-        return StepResult(
-            "cards",
-            title,
+        return _on_cards(
+            bench,
             Status.NOT_RUN,
-            Where.NOWHERE,
             bench.plan.why_no_cards.capitalize() + ".",
             advice="npuify distribute converts a program to many cards; "
             'or specify the command: --cards-entry "torchrun --nproc_per_node=2 train.py".',
         )
     if not bench.simulated and bench.devices.npu < bench.cards:
-        return StepResult(
-            "cards",
-            title,
-            Status.NOT_RUN,
-            Where.NOWHERE,
-            f"{bench.cards} cards were requested, but this machine has {bench.devices.npu}.",
-        )
+        message = f"{bench.cards} cards were requested, but this machine has {bench.devices.npu}."
+        return _on_cards(bench, Status.NOT_RUN, message)
     ran, folder = bench.capture("cards", target=True, words=words, steps=2, samples=_SAMPLES)
-    command = (ran.shown,)
     if not (folder / "capture.json").is_file() or not ran.fine:
         guessed = "If the program needs different arguments for several cards, specify them with --cards-entry. "
-        return StepResult(
-            "cards",
-            title,
-            Status.FAILED,
-            bench.where,
-            f"It {ran.why()}",
-            ran.seen(),
-            (guessed if bench.plan.cards_guessed else "") + ran.advice(),
-            command,
-            ran.seconds,
-        )
-    seen = summarize(folder)
+        advice = (guessed if bench.plan.cards_guessed else "") + ran.advice()
+        return _on_cards(bench, Status.FAILED, f"It {ran.why()}", ran, ran.seen(), advice)
+    return _same_on_cards(bench, ran, summarize(folder))
+
+
+def _same_on_cards(bench: Bench, ran: Ran, seen: CaptureSummary) -> StepResult:
+    """Whether all processes ran a model, and have the same parameters after a step."""
     evidence = [
         f"{seen.ranks} processes, {len(seen.after[0]) if seen.after else 0} parameters seen after a step in the first"
     ]
     if seen.ranks < bench.cards:
-        return StepResult(
-            "cards",
-            title,
-            Status.FAILED,
-            bench.where,
-            f"{seen.ranks} of {bench.cards} processes ran a model.",
-            (*evidence, *ran.tail()[-_SHOWN:]),
-            "",
-            command,
-            ran.seconds,
-        )
+        message = f"{seen.ranks} of {bench.cards} processes ran a model."
+        return _on_cards(bench, Status.FAILED, message, ran, (*evidence, *ran.tail()[-_SHOWN:]))
     apart = _apart(seen)
     if apart:
-        return StepResult(
-            "cards",
-            title,
+        return _on_cards(
+            bench,
             Status.FAILED,
-            bench.where,
             f"After a step the processes have different values of {', '.join(apart[:5])}.",
-            tuple(evidence),
+            ran,
+            evidence,
             "Gradients are not averaged: is the model wrapped in DistributedDataParallel, and called through it? An "
             "intentionally sharded model (FSDP, tensor parallel) also looks like this.",
-            command,
-            ran.seconds,
         )
     same = any(seen.after[0].keys() & other.keys() for other in seen.after[1:])
     told = "and have the same parameters after each step" if same else "but no parameters were seen after a step"
-    return StepResult(
-        "cards",
-        title,
-        Status.PASSED,
-        bench.where,
-        f"{seen.ranks} processes train {told}.",
-        tuple(evidence),
-        "",
-        command,
-        ran.seconds,
-    )
+    return _on_cards(bench, Status.PASSED, f"{seen.ranks} processes train {told}.", ran, evidence)
+
+
+def _on_cards(
+    bench: Bench,
+    status: Status,
+    message: str,
+    ran: Ran | None = None,
+    evidence: Sequence[str] = (),
+    advice: str = "",
+) -> StepResult:
+    """The result of the step on several cards; ``ran`` is None where nothing was run."""
+    title = f"Training on {bench.cards} cards"
+    where, command, seconds = (bench.where, (ran.shown,), ran.seconds) if ran else (Where.NOWHERE, (), 0.0)
+    return StepResult("cards", title, status, where, message, tuple(evidence), advice, command, seconds)
 
 
 def _apart(seen: CaptureSummary) -> list[str]:

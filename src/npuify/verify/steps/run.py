@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .captured import CaptureSummary
+    from .model import Devices
 
 CARDS: Final = 2
 ITERATIONS: Final = 20
@@ -78,14 +79,7 @@ def accept(
         "--iterations": str(iterations) if iterations != ITERATIONS else "",
     }
     devices = devices_of(python_for(python))
-    if target == "npu" and not devices.npu:
-        raise NpuifyError("torch_npu sees no NPU on this machine", advice="--target simulated runs without one")
-    simulated = target == "simulated" or (target == "auto" and not devices.npu)
-    if simulated and devices.torch_npu:
-        raise NpuifyError(
-            f"torch-npu {devices.torch_npu} is installed for {devices.python} but sees no NPU",
-            advice="npuify doctor explains why; or simulate with a Python without torch-npu: --python",
-        )
+    simulated = _is_simulated(target, devices)
     folder = Path(tempfile.mkdtemp(prefix="npuify-steps-")) if work is None else work
     folder.mkdir(parents=True, exist_ok=True)
     # Programs may print what they were started with, and write beside themselves: paths without links are compared.
@@ -103,24 +97,23 @@ def accept(
             count=cards,
             migrated=copied,
         )
-        prepared += plan.guessed
-        device = "cuda" if devices.cuda else "cpu"
-        if prepare:
-            log = folder / "prepare.log"
-            prepared.append(made_first(prepare, original, copied, log, devices, device, timeout))
         bench = Bench(
             plan=plan,
             devices=devices,
             work=folder,
             reference=original,
             target=copied,
-            reference_device=device,
+            reference_device="cuda" if devices.cuda else "cpu",
             simulated=simulated,
             timeout=timeout,
             iterations=iterations,
             cards=cards,
             given=reference.resolve() if reference is not None else None,
         )
+        prepared += plan.guessed
+        if prepare:
+            log = folder / "prepare.log"
+            prepared.append(made_first(prepare, original, copied, log, devices, bench.reference_device, timeout))
         _run(bench, progress or (lambda _: None))
         return AcceptanceReport(
             version=VERSION,
@@ -138,6 +131,19 @@ def accept(
     finally:
         if work is None:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_simulated(target: str, devices: Devices) -> bool:
+    """Whether the target is simulated: as asked, or for want of an NPU."""
+    if target == "npu" and not devices.npu:
+        raise NpuifyError("torch_npu sees no NPU on this machine", advice="--target simulated runs without one")
+    simulated = target == "simulated" or (target == "auto" and not devices.npu)
+    if simulated and devices.torch_npu:
+        raise NpuifyError(
+            f"torch-npu {devices.torch_npu} is installed for {devices.python} but sees no NPU",
+            advice="npuify doctor explains why; or simulate with a Python without torch-npu: --python",
+        )
+    return simulated
 
 
 def _check(project: Path, migrated: Path | None, reference: Path | None, target: str, work: Path | None) -> None:

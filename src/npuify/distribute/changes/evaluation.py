@@ -6,17 +6,17 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.distribute.edits import Unprovable
-from npuify.distribute.loops import LOOPS, inside
 from npuify.distribute.losses.steadiness import unsteady_condition
+from npuify.distribute.reading.loops import LOOPS, inside
 from npuify.model import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.distribute.edits import Draft
-    from npuify.distribute.loops import Loops, Pass
     from npuify.distribute.losses.gradients import Gradients
-    from npuify.distribute.program import Program
+    from npuify.distribute.reading.loops import Loops, Pass
+    from npuify.distribute.reading.program import Program
 
 _ZEROS = frozenset(("torch.zeros", "numpy.zeros", "torch.tensor"))
 _TALKING = frozenset(

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from npuify.analysis.arguments import argument_for
 from npuify.analysis.values import Kind
 from npuify.distribute.edits import Unprovable
-from npuify.distribute.loops import inside
+from npuify.distribute.reading.loops import inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.distribute.models import Models
-    from npuify.distribute.program import Function, Program, Unit
+    from npuify.distribute.reading.models import Models
+    from npuify.distribute.reading.program import Function, Program, Unit
 
 _MOVES = frozenset(("to", "cuda", "npu", "cpu"))
 _LISTS = ("torch.nn.ModuleList", "torch.nn.ModuleDict")

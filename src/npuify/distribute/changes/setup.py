@@ -10,7 +10,7 @@ from npuify.distribute.edits import Unprovable
 
 if TYPE_CHECKING:
     from npuify.distribute.edits import Draft
-    from npuify.distribute.program import Program, Unit
+    from npuify.distribute.reading.program import Program, Unit
 
 _NUMBERED: Final = re.compile(r"(npu|cuda):\d+")
 _SET_DEVICE = frozenset(("torch.npu.set_device", "torch.cuda.set_device", "torch_npu.npu.set_device"))

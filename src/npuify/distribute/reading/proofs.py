@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from npuify.analysis.values import Kind
 
 if TYPE_CHECKING:
-    from npuify.distribute.holders import Holder, Holders
-    from npuify.distribute.questions import Questions
-    from npuify.distribute.units import Unit
+    from npuify.distribute.reading.holders import Holder, Holders
+    from npuify.distribute.reading.questions import Questions
+    from npuify.distribute.reading.units import Unit
 
 _OF_MODELS = frozenset(("parameters", "named_parameters", "train"))
 """Methods that modules have, and hardly anything else that a training loop calls like a function."""

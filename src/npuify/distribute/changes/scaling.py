@@ -9,7 +9,7 @@ from npuify.analysis.values import Kind
 
 if TYPE_CHECKING:
     from npuify.distribute.edits import Draft
-    from npuify.distribute.program import Program
+    from npuify.distribute.reading.program import Program
 
 _OWN_RATE = {"OneCycleLR": (1, "max_lr"), "CyclicLR": (2, "max_lr")}
 

@@ -6,17 +6,17 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.analysis.values import MODELS, Kind
+from npuify.distribute.changes.sites import sites_of
+from npuify.distribute.changes.unused import unused_parameters
 from npuify.distribute.edits import Unprovable
-from npuify.distribute.sites import sites_of
-from npuify.distribute.unused import unused_parameters
 from npuify.model import Edit, Severity
 
 if TYPE_CHECKING:
+    from npuify.distribute.changes.sites import Site
     from npuify.distribute.edits import Draft
-    from npuify.distribute.loops import Loops
-    from npuify.distribute.models import Models
-    from npuify.distribute.program import Function, Program, Unit
-    from npuify.distribute.sites import Site
+    from npuify.distribute.reading.loops import Loops
+    from npuify.distribute.reading.models import Models
+    from npuify.distribute.reading.program import Function, Program, Unit
 
 _QUIET = frozenset("parameters named_parameters state_dict load_state_dict train eval zero_grad to".split())
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.analysis.files import DEFINITIONS
 from npuify.analysis.model import Kind, ProgramModel, Reach
 from npuify.analysis.values import MODELS, OBJECTS, Values
-from npuify.distribute.units import Files, Unit
+from npuify.distribute.reading.units import Files, Unit
 from npuify.model import NpuifyError
 from npuify.source.python.scopes import absolute_module
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.values import Kind
 from npuify.distribute.edits import Unprovable
-from npuify.distribute.loops import inside
+from npuify.distribute.reading.loops import inside
 
 if TYPE_CHECKING:
     from npuify.distribute.edits import Draft
-    from npuify.distribute.loops import Loops, Pass
-    from npuify.distribute.models import Models
-    from npuify.distribute.program import Program, Unit
+    from npuify.distribute.reading.loops import Loops, Pass
+    from npuify.distribute.reading.models import Models
+    from npuify.distribute.reading.program import Program, Unit
     from npuify.model import Edit
 
 

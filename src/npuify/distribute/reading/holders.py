@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.analysis.values import Place
-    from npuify.distribute.questions import Questions
-    from npuify.distribute.units import Unit
+    from npuify.distribute.reading.questions import Questions
+    from npuify.distribute.reading.units import Unit
 
 Holder = tuple["ast.AST | Place", str]
 """A name in a scope, or an attribute of a class's objects."""

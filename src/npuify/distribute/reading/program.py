@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from npuify.analysis.values import Kind, Value
-from npuify.distribute.holders import Holders
-from npuify.distribute.proofs import Proofs
-from npuify.distribute.questions import Function, Questions
-from npuify.distribute.units import Unit
+from npuify.distribute.reading.holders import Holders
+from npuify.distribute.reading.proofs import Proofs
+from npuify.distribute.reading.questions import Function, Questions
+from npuify.distribute.reading.units import Unit
 
 if TYPE_CHECKING:
     import ast

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, cast
 from npuify.analysis.arguments import argument_for
 from npuify.analysis.values import Kind
 from npuify.distribute.edits import Unprovable
-from npuify.distribute.loops import inside
+from npuify.distribute.reading.loops import inside
 from npuify.model import Severity
 
 if TYPE_CHECKING:
     from npuify.analysis.values import Value
     from npuify.distribute.edits import Draft
-    from npuify.distribute.loops import Data, Loop, Loops, Pass
-    from npuify.distribute.models import Models
-    from npuify.distribute.program import Program, Unit
+    from npuify.distribute.reading.loops import Data, Loop, Loops, Pass
+    from npuify.distribute.reading.models import Models
+    from npuify.distribute.reading.program import Program, Unit
     from npuify.model import Edit
 
 _OF_PYTORCH = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.values import Kind
 from npuify.distribute.edits import Unprovable
-from npuify.distribute.loops import inside
+from npuify.distribute.reading.loops import inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from npuify.distribute.edits import Draft, Editor
-    from npuify.distribute.program import Program, Unit
+    from npuify.distribute.reading.program import Program, Unit
 
 _WRITERS = frozenset(
     "torch.save numpy.save numpy.savez numpy.savez_compressed numpy.savetxt torchvision.utils.save_image json.dump "

@@ -11,7 +11,7 @@ from npuify.distribute.edits import Unprovable
 if TYPE_CHECKING:
     from npuify.analysis.values import Place
     from npuify.distribute.edits import Draft
-    from npuify.distribute.program import Program
+    from npuify.distribute.reading.program import Program
 
 _DATA_PARALLEL = frozenset(
     ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.analysis.values import Value
-    from npuify.distribute.program import Program, Unit
+    from npuify.distribute.reading.program import Program, Unit
 
 Loop = ast.For | ast.While
 LOOPS = (ast.For, ast.While)

@@ -9,7 +9,7 @@ from npuify.analysis.values import Kind
 
 if TYPE_CHECKING:
     from npuify.analysis.values import Value
-    from npuify.distribute.program import Function, Program, Unit
+    from npuify.distribute.reading.program import Function, Program, Unit
 
 
 class Reason(NamedTuple):
