@@ -171,7 +171,7 @@ def test_a_project_that_is_not_migrated_is_told_to_be_so(project: Path) -> None:
     name, files = skill_files(read_record(project, OPTIONS))
     text = files["SKILL.md"].decode()
     assert "Nobody has migrated this project yet" in text
-    assert "says nowhere which packages hold the modules `numpy`, which its files import." in text
+    assert "The project's files import `numpy`, but nothing says which packages provide these modules." in text
     assert b"torch.nn.Linear(2, 2).npu()" in files["references/changes.patch"]
     assert name == "move-my-project-to-npu"
 
@@ -194,7 +194,7 @@ def test_commands_read_as_on_an_npu(records: dict[str, Record]) -> None:
     assert "HF_HOME=/data $RUN python infer.py --half\nmkdir -p out\n" in steps[()]
     assert "--device npu:0" in steps["documented",]
     assert "cuda:0" not in steps["documented",]
-    assert "Whoever wrote this named no command" in text_of(records["inference"])
+    assert "The author of this guide named no command" in text_of(records["inference"])
 
 
 def test_commands_of_pages_cannot_do_more_than_start_programs(project: Path) -> None:

@@ -89,7 +89,7 @@ def left_over(trace: Trace, changes: Iterable[Change], findings: Iterable[Findin
         yield msgspec.structs.replace(
             _finding(file, _START),
             message=f"the program was started with {arguments}",
-            advice="start the migrated one with npu in place of cuda, and hccl in place of nccl",
+            advice="start the migrated program with npu instead of cuda, and hccl instead of nccl",
         )
 
 
@@ -108,12 +108,12 @@ def _finding(file: str, place: TracedPlace) -> Finding:
         evidence=RULE.evidence,
         source=RULE.source,
         subject=place.call,
-        advice="write what it became, or keep npuify run for this program",
+        advice="write what it became, or keep starting this program with npuify run",
     )
 
 
 def _documentation(node: object, file: object) -> Iterator[object]:
-    """A call that npuify run was seen to change stands at a line that no rule changes: told with --from-trace only."""
+    """npuify run changed a call on a line that no rule changes; reported with --from-trace only."""
     raise NotImplementedError("traced places are told by left_over")
 
 

@@ -50,11 +50,11 @@ def _findings(relative: str, text: Text) -> Iterator[Finding]:
             file=relative,
             start=Position(*text.position(match.start())),
             end=Position(*text.position(match.end())),
-            message=f"{word} stands in a file that cannot be parsed, and was not migrated",
+            message=f"{word} is in a file that cannot be parsed, and was not migrated",
             evidence=RULE.evidence,
             source=RULE.source,
             subject=word.strip("\"'.("),
-            advice="make the file parse with the Python that runs npuify, then migrate again",
+            advice="make the file valid for the Python that runs npuify, then migrate again",
         )
 
 
@@ -64,12 +64,12 @@ def _advice(raw: bytes) -> str:
     ):
         return "it looks like Python 2; convert it with 2to3 or python-modernize first"
     if any(_FIRST_LINE_OF_MAGIC.match(line) for line in raw.splitlines()):
-        return "it has IPython magics; they are not Python"
-    return "mend the syntax error, or run npuify with a newer Python"
+        return "it contains IPython magics, which are not Python"
+    return "fix the syntax error, or run npuify with a newer Python"
 
 
 def _documentation(node: object, file: object) -> Iterator[object]:
-    """A file that the running Python cannot parse names CUDA; it is searched by words, and not migrated."""
+    """A file that the running Python cannot parse names CUDA; it is only searched for words, and not migrated."""
     raise NotImplementedError("files that do not parse are searched by search_tokens")
 
 

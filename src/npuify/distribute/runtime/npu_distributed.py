@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""One process for each card: what a training program needs for that.
+"""One process per card: what a training program needs for that.
 
 Start it with ``torchrun --nproc_per_node 8 train.py``. Without torchrun it runs in one process on one card, and every
 function here does what a program for one card would have done. Cards are NPUs (HCCL), else CUDA devices (NCCL), else
@@ -29,10 +29,10 @@ _joined = False
 
 
 def setup(*, same_random_numbers=False):
-    """Take this process's card and join the others; to be called before anything touches a device.
+    """Select this process's card and join the others; call it before anything uses a device.
 
-    Only rank 0 prints and logs from then on; warnings, and what goes to the error stream, come from every rank.
-    The group is left when the program ends, also by an error.
+    From then on only rank 0 prints and logs; warnings, and output to stderr, come from every rank.
+    The group is left when the program ends, also with an error.
 
     Args:
         same_random_numbers: all processes draw the same random numbers while training, too: for batches that the
@@ -43,14 +43,14 @@ def setup(*, same_random_numbers=False):
     if "LOCAL_RANK" not in os.environ:
         return
     if sys._getframe(1).f_globals.get("__name__") == "__mp_main__":
-        return  # a worker of a DataLoader has imported the program; it is no rank
+        return  # a DataLoader worker has imported the program; it is not a rank
     if not dist.is_initialized():
         kind, cards = _kind(), _cards()
         if kind != "cpu":
             if local_rank() >= cards:
                 raise RuntimeError(
-                    f"process {local_rank()} of this machine has no card: {cards} can be seen; start fewer processes, "
-                    "or look at ASCEND_RT_VISIBLE_DEVICES"
+                    f"process {local_rank()} of this machine has no card: {cards} are visible; start fewer processes, "
+                    "or check ASCEND_RT_VISIBLE_DEVICES"
                 )
             getattr(torch, kind).set_device(local_rank())
         backend = {"npu": "cpu:gloo,npu:hccl", "cuda": "cpu:gloo,cuda:nccl", "cpu": "gloo"}[kind]
@@ -73,7 +73,7 @@ def _begin_alike():
 
 
 def finish():
-    """Leave the group; called by itself when the program ends."""
+    """Leave the group; called automatically when the program ends."""
     if dist.is_available() and dist.is_initialized():
         dist.destroy_process_group()
 
@@ -111,7 +111,7 @@ _first_alone = False
 def main_first():
     """Rank 0 goes first (it downloads), then one process of each other machine, then all others.
 
-    So nothing is fetched twice at a time, whether the machines share their files or each has its own.
+    So nothing is downloaded twice at once, whether the machines share their files or each has its own.
     """
     global _first_alone
     if _first_alone:
@@ -148,7 +148,7 @@ def card(choice):
 
 
 def only_main(path):
-    """``path`` on rank 0, and nowhere on the others: for files that are opened to be written."""
+    """``path`` on rank 0, the null device on the others: for files that are opened for writing."""
     return path if is_main() else os.devnull
 
 
@@ -176,7 +176,7 @@ def _cards():
 
 
 class Silent:
-    """Stands for a writer on ranks other than 0: it takes every call, and does nothing."""
+    """Takes the place of a writer on ranks other than 0: it accepts every call, and does nothing."""
 
     def __getattr__(self, name):
         return self
@@ -331,9 +331,9 @@ def _part_random_numbers():
 
 
 def per_card(batch_size):
-    """The batch of one card, so that all of them together make ``batch_size``."""
+    """The batch size of one card, so that all of them together make ``batch_size``."""
     if batch_size % world_size():
-        raise ValueError(f"a batch of {batch_size} cannot be shared out evenly among {world_size()} processes")
+        raise ValueError(f"a batch of {batch_size} cannot be split evenly among {world_size()} processes")
     return batch_size // world_size()
 
 
@@ -375,8 +375,8 @@ def shard(loader, *, keep_global_batch=False):
     """
     if type(loader) is not DataLoader or isinstance(loader.dataset, IterableDataset):
         raise TypeError(
-            f"{type(loader).__name__} over {type(getattr(loader, 'dataset', loader)).__name__} cannot be shared out "
-            "from outside: let its __iter__ give every world_size()-th sample, beginning with rank()"
+            f"{type(loader).__name__} over {type(getattr(loader, 'dataset', loader)).__name__} cannot be split "
+            "from outside: let its __iter__ give every world_size()-th sample, starting with rank()"
         )
     options = _options_of(loader)
     if loader.batch_size is None and loader.batch_sampler is not None:
@@ -403,7 +403,7 @@ def own_part(*tensors, dim=0):
     size = world_size()
     for tensor in tensors:
         if tensor.size(dim) % size:
-            raise ValueError(f"{tensor.size(dim)} rows cannot be shared out evenly among {size} processes")
+            raise ValueError(f"{tensor.size(dim)} rows cannot be split evenly among {size} processes")
     own = tuple(
         tensor.index_select(dim, torch.arange(rank(), tensor.size(dim), size, device=tensor.device))
         if size > 1
@@ -496,7 +496,7 @@ class _Part(Sampler):
 
 
 def _own_of(batch):
-    """This process's part of a batch; samples are repeated where it cannot be shared out evenly."""
+    """This process's part of a batch; samples are repeated where it cannot be split evenly."""
     size = world_size()
     count = max(1, -(-len(batch) // size))
     return [batch[(rank() + place * size) % len(batch)] for place in range(count)]
@@ -520,7 +520,7 @@ def _same_random_numbers(seed):
 
 
 def _common_seed():
-    """The program's own seed, or, where it has set none, the one that rank 0 began with."""
+    """The program's own seed, or, where it has set none, the one that rank 0 started with."""
     seed = torch.tensor(torch.initial_seed() % 2**31, device=_meeting_place())
     if world_size() > 1:
         dist.broadcast(seed, src=0)
@@ -539,7 +539,7 @@ def _options_of(loader):
 
 
 def total(*values):
-    """The sum of numbers or tensors over all processes; every process has to ask, and gets the same."""
+    """The sum of numbers or tensors over all processes; every process must call it, and gets the same result."""
     sums = tuple(_sum(value) for value in values)
     return sums[0] if len(sums) == 1 else sums
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Sets the network addresses of the cards of @@{machine}: @@{title}.
-# To be run once on that machine, as root. What is right already stays; /etc/hccn.conf keeps what is set.
+# Run it once on that machine, as root. Correct settings stay as they are; /etc/hccn.conf keeps what is set.
 # Written by npuify.
 set -euo pipefail
 
 tool=$(command -v hccn_tool || echo /usr/local/Ascend/driver/tools/hccn_tool)
 if [[ ! -x $tool ]]; then
-    echo "${0##*/}: there is no hccn_tool; it comes with the driver" >&2
+    echo "${0##*/}: hccn_tool not found; it comes with the driver" >&2
     exit 2
 fi
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Asks the cards of @@{machine} about their network: @@{title}. Changes nothing.
-# To be run on that machine, as root, when addresses are set on all. Exit code: 0 where all is as planned, 1 where not.
+# Run it on that machine, as root, once the addresses are set on all machines. Exit code: 0 if everything is as planned, else 1.
 # Written by npuify.
 set -uo pipefail
 
 tool=$(command -v hccn_tool || echo /usr/local/Ascend/driver/tools/hccn_tool)
 if [[ ! -x $tool ]]; then
-    echo "${0##*/}: there is no hccn_tool; it comes with the driver" >&2
+    echo "${0##*/}: hccn_tool not found; it comes with the driver" >&2
     exit 2
 fi
 failed=0

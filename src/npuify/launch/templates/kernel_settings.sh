@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sets what HCCL needs of the kernel, now and at each start. To be run as root on every machine, and in a container that has
-# a network of its own. Larger values and other reserved ports stay as they are. Written by npuify.
+# Sets what HCCL needs of the kernel, now and at each boot. Run it as root on every machine, and in containers that have
+# their own network. Larger values and other reserved ports stay as they are. Written by npuify.
 set -euo pipefail
 
 file=${SYSCTL_FILE:-/etc/sysctl.d/90-hccl.conf}

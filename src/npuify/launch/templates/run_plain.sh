@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Starts @@{entry}, which starts a process for each card by itself (@@{spawns_at}).
+# Starts @@{entry}, which starts one process per card itself (@@{spawns_at}).
 #
 @@{usage}
 #
-# Arguments of this script go to the program, behind those below. How many processes there are, the program decides:
-# ASCEND_RT_VISIBLE_DEVICES limits the cards that it sees. What it prints is in logs/program.log too.
+# Arguments of this script are passed to the program, after those below. The program decides how many processes there are:
+# ASCEND_RT_VISIBLE_DEVICES limits the cards that it sees. Its output also goes to logs/program.log.
 # Written by npuify.
 @@{settings}
 export MASTER_ADDR MASTER_PORT

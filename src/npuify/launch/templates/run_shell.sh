@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Starts @@{entry} once for each card, in a loop of its own.
+# Starts @@{entry} once per card, in a loop of its own.
 #
 @@{usage}
 #
-# Arguments of this script go to the program, behind those below. Each rank writes @@{logs}; the first one
-# of this machine is shown. When a rank fails, or this script is stopped, all ranks of this machine are ended.
+# Arguments of this script are passed to the program, after those below. Each rank writes @@{logs}; the first one
+# of this machine is shown. When a rank fails, or this script is stopped, all ranks of this machine are stopped.
 # Written by npuify.
 @@{settings}
 export MASTER_ADDR MASTER_PORT
@@ -26,7 +26,7 @@ alive() { # does any rank still run?
     return 1
 }
 
-# End all ranks: first with a request, after ten seconds for good; and then what they have started and left behind.
+# Stop all ranks: first with a request, after ten seconds by force; then everything that they have started and left behind.
 stop() {
     local process
     trap '' INT TERM HUP
@@ -50,7 +50,7 @@ trap 'stop; exit 129' HUP
 for ((local_rank = 0; local_rank < CARDS; local_rank++)); do
     rank=$((NODE_RANK * CARDS + local_rank))
     log=$(log_of "$local_rank")
-    # With job control each rank leads a process group of its own, which can be ended as a whole.
+    # With job control each rank leads its own process group, which can be stopped as a whole.
     set -m
     RANK=$rank LOCAL_RANK=$local_rank GROUP_RANK=$NODE_RANK@@{extra_variables} \
         "$PYTHON" @@{module_flag}"${program[@]}" "$@" </dev/null >"$log" 2>&1 &
@@ -80,7 +80,7 @@ while [[ -n $running ]]; do
             rank=${rank_of[$process]}
             local_rank=$((rank - NODE_RANK * CARDS))
             log=$(log_of "$local_rank")
-            echo "${0##*/}: rank $rank failed with exit code $status; ending the others. Its log is $log" >&2
+            echo "${0##*/}: rank $rank failed with exit code $status; stopping the others. Its log is $log" >&2
             if ((local_rank > 0)); then tail -n 20 "$log" >&2; fi
             stop
             exit "$status"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Starts @@{entry} once for each card, by torch.multiprocessing.spawn (in spawn_ranks.py beside this script).
+# Starts @@{entry} once per card, by torch.multiprocessing.spawn (in spawn_ranks.py beside this script).
 #
 @@{usage}
 #
-# Arguments of this script go to the program, behind those below. Each rank writes logs/rank_N.log; the first one of this
-# machine is shown. When a rank fails, or this script is stopped, all ranks of this machine are ended.
+# Arguments of this script are passed to the program, after those below. Each rank writes logs/rank_N.log; the first one of this
+# machine is shown. When a rank fails, or this script is stopped, all ranks of this machine are stopped.
 # Written by npuify.
 @@{settings}
 exec "$PYTHON" "$here/spawn_ranks.py" \

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Starts @@{entry} once for each card, by @@{title} (python -m @@{module}).
+# Starts @@{entry} once per card, by @@{title} (python -m @@{module}).
 #
 @@{usage}
 #
-# Arguments of this script go to the program, behind those below. Logs of all ranks lie in logs/; @@{shown}
-# shown. When a rank fails, or this script is stopped, all ranks of this machine are ended.
+# Arguments of this script are passed to the program, after those below. The logs of all ranks are in logs/; @@{shown}
+# shown. When a rank fails, or this script is stopped, all ranks of this machine are stopped.
 # Written by npuify.
 @@{settings}
 exec "$PYTHON" -m @@{module} @@{own_options}\

@@ -3,7 +3,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd @@{to_folder}
 
-# Each of these can be given in the environment instead: CARDS=4 bash @@{script}
+# Each of these can also be set in the environment: CARDS=4 bash @@{script}
 PYTHON=${PYTHON:-python3}
 CARDS=${CARDS:-@@{cards}}    # of this machine; one process for each
 NODES=${NODES:-@@{nodes}}    # machines
@@ -18,7 +18,7 @@ fail() {
     exit 2
 }
 
-# How many cards programs see here; 0 where that cannot be told.
+# How many cards programs see here; 0 if unknown.
 cards_here() {
     local devices
     if [[ -n ${ASCEND_RT_VISIBLE_DEVICES:-} ]]; then
@@ -45,6 +45,6 @@ if [[ -z ${NPUIFY_SIMULATE:-} ]]; then
     # shellcheck source=/dev/null
     source "$here/env.sh" ""
 fi
-export PYTHONUNBUFFERED=1    # logs are written as things happen
+export PYTHONUNBUFFERED=1    # logs are written at once
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}    # many processes share the cores
 mkdir -p "$LOG_DIR"

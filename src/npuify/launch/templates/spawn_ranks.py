@@ -1,4 +1,4 @@
-"""Starts a program once for each card of this machine, with torch.multiprocessing.spawn.
+"""Starts a program once per card of this machine, with torch.multiprocessing.spawn.
 
 Each process finds RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT in its environment,
 as under torchrun, and runs the program as if it had been started alone. Written by npuify; it needs torch only.
@@ -86,7 +86,7 @@ def show(log: Path, ended: threading.Event) -> None:
 
 
 def end(processes: list[Any]) -> None:
-    """End processes: first with a request, after ten seconds for good."""
+    """Stop processes: first with a request, after ten seconds by force."""
     for process in processes:
         if process.is_alive():
             process.terminate()
@@ -104,7 +104,7 @@ def stopped(number: int, frame: FrameType | None) -> None:
 
 
 def main() -> int:
-    """Start the ranks of this machine and wait for them; the first failure ends all.
+    """Start the ranks of this machine and wait for them; the first failure stops all.
 
     Returns:
         0, or the exit code of the rank that failed first.

@@ -64,7 +64,7 @@ class Models:
             if home is self.file or one.name == "__init__" or self.view.in_module(one, home):
                 continue
             if any(isinstance(item, ast.Call) and makes_tensor(item, home, self.view) for item in ast.walk(one)):
-                reason = f"a module calls {one.name}(), which makes a tensor on the CPU"
+                reason = f"a module calls {one.name}(), which creates a tensor on the CPU"
                 raise Unproven(call, reason, self.file)
         function = call.func
         if isinstance(function, ast.Attribute) and function.attr == "numpy" and not call.args:
@@ -73,7 +73,7 @@ class Models:
             if not back and (self.view.is_tensor(value, self.file) or _shows_tensor(value)):
                 self.plan.host[value] = None
             elif not back:
-                raise Unproven(call, "whether this is a tensor on the device cannot be told", self.file)
+                raise Unproven(call, "it is unclear whether this is a tensor on the device", self.file)
 
     def _follow_into(self, call: ast.Call) -> None:
         """See that a function of the project to which a model or loss is handed is known to get one.
@@ -94,7 +94,7 @@ class Models:
                 continue
             if not all(self.view.is_model(use, home) for use in uses):
                 said = "model" if kind is Kind.MODEL else "loss"
-                reason = f"what {function.name}() gets as {arg.arg} is not the same {said} everywhere"
+                reason = f"{function.name}() does not get the same {said} as {arg.arg} everywhere"
                 raise Unproven(call, reason, self.file)
 
     def _refuse_kept(self, node: ast.List | ast.Dict | ast.Set | ast.Tuple) -> None:
@@ -109,7 +109,7 @@ class Models:
         inside = node.values if isinstance(node, ast.Dict) else node.elts
         kept = next((item for item in inside if self.view.is_model(item, self.file)), None)
         if kept is not None:
-            reason = "it is kept in a list or dictionary, and where it is called cannot be told"
+            reason = "it is kept in a list or dictionary, and it is unclear where it is called"
             raise Unproven(kept, reason, self.file)
 
     # --- where models are made ---

@@ -82,7 +82,7 @@ class Needs(Presence):
 
     def _bring_back(self, node: ast.expr) -> None:
         if self.view.values(node, self.file).of_kind(Kind.CONTAINER, Kind.LIBRARY_OBJECT, Kind.NUMBER):
-            raise self._unproven(node, "whether this is a tensor on the device cannot be told")
+            raise self._unproven(node, "it is unclear whether this is a tensor on the device")
         self.plan.host[node] = None
 
     # --- what gets something on the device ---
@@ -166,7 +166,7 @@ class Needs(Presence):
             for value in node.values:
                 self.need(value)
         elif not isinstance(node, ast.JoinedStr):
-            raise self._unproven(node, "where this comes from cannot be told")
+            raise self._unproven(node, "it is unclear where this comes from")
 
     def place(self, node: ast.expr) -> None:
         """Move a value where it is made, or assigned."""
@@ -211,10 +211,10 @@ class Needs(Presence):
         elif self._is_movable(node):
             self.plan.values[node] = None
         elif name not in _NUMBERS and not name.startswith(_OF_NUMBERS):
-            gives = "gives a tensor cannot" if isinstance(node.func, ast.Attribute) else ""
-            raise self._unproven(
-                node, f"whether {word}() {gives} be told" if gives else f"what {word}() gives cannot be told"
+            gives = (
+                f"whether {word}() gives a tensor" if isinstance(node.func, ast.Attribute) else f"what {word}() gives"
             )
+            raise self._unproven(node, f"it is unclear {gives}")
 
     def _need_returned(self, node: ast.Call) -> bool:
         """See to it that what a function of the group returns is on the device; False for any other call."""
@@ -236,11 +236,11 @@ class Needs(Presence):
             for file, bound in stores:
                 self._need_stored(node, file, bound)
         elif isinstance(node.value, ast.Name) and node.value.id == "self":
-            raise self._unproven(node, f"where self.{node.attr} comes from cannot be told")
+            raise self._unproven(node, f"it is unclear where self.{node.attr} comes from")
         elif node.attr in ("T", "data", "mT", "real", "imag", "grad"):
             self.need(node.value)
         elif not self.view.name(node, self.file).startswith(("torch.", "math.")):
-            raise self._unproven(node, f"whether {node.attr} is a tensor cannot be told")
+            raise self._unproven(node, f"it is unclear whether {node.attr} is a tensor")
 
     def _need_subscript(self, node: ast.Subscript) -> None:
         key, base = node.slice, node.value
@@ -295,7 +295,7 @@ class Needs(Presence):
             else:
                 self.place(bound.source)
         else:
-            raise self._unproven(node, f"where {node.id} comes from cannot be told")
+            raise self._unproven(node, f"it is unclear where {node.id} comes from")
 
     def _given(self, node: ast.Name, arg: ast.arg) -> list[Expression]:
         given = self.view.passed(arg, self.file)
@@ -318,7 +318,7 @@ class Needs(Presence):
         if isinstance(node, ast.Name) and isinstance(bound.node, ast.stmt) and self.view.is_batch(values):
             self.plan.unpacked.setdefault(bound.node, {})[node.id] = None
             return
-        raise self._unproven(node, f"whether {word} is a tensor cannot be told")
+        raise self._unproven(node, f"it is unclear whether {word} is a tensor")
 
     def _need_element(self, node: ast.Name, bound: Bound) -> None:
         values = self.view.model.bound(bound, self.file)
@@ -326,9 +326,7 @@ class Needs(Presence):
         if over is None or self.on_device(over) or self.view.is_no_tensor(values):
             return
         if not self.view.is_batch(values):
-            raise self._unproven(
-                node, f"{node.id} comes from a loop over something that is not known to be a DataLoader"
-            )
+            raise self._unproven(node, f"{node.id} comes from a loop over something that may not be a DataLoader")
         if not isinstance(bound.node, (ast.For, ast.AsyncFor)):
             raise self._unproven(node, f"{node.id} is bound in a comprehension")
         if bound.node not in self.plan.batches:
@@ -350,7 +348,7 @@ class Needs(Presence):
             if isinstance(sole, Bound) and sole.how == "element" and isinstance(sole.node, (ast.For, ast.AsyncFor)):
                 self.plan.batches[sole.node] = (node.id, shape)
                 return
-        raise self._unproven(node, "what is unpacked here cannot be told")
+        raise self._unproven(node, "it is unclear what is unpacked here")
 
     # --- other files ---
 
@@ -360,7 +358,7 @@ class Needs(Presence):
             raise self._unproven(node, f"{file.relative} sets {node.attr}, and is not placed with this file")
         there = Needs(plan, self.together)
         if bound.source is None or bound.how not in ("value", "added"):
-            raise self._unproven(node, f"where {node.attr} comes from cannot be told")
+            raise self._unproven(node, f"it is unclear where {node.attr} comes from")
         if bound.path:
             there._need_part(node, bound)
         else:

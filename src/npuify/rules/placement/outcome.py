@@ -95,7 +95,7 @@ def handed_over(file: FileModel, other: FileModel, view: ProgramView, run: Run) 
 
 
 def _named_in(file: FileModel) -> Problem:
-    reason = f"{file.relative}, which belongs to it, names a device, or a framework that does"
+    reason = f"{file.relative}, which belongs to it, names a device, or a framework that places models itself"
     return Problem(file.relative, 1, (0, 0), reason, is_placed=True)
 
 
@@ -108,12 +108,12 @@ def _settle(together: Together, placeable: frozenset[str]) -> None:
     plans = together.plans
     tree = next(iter(plans.values())).file.source.tree
     if len(plans) > MOST_FILES:
-        raise Unproven(tree, f"it is made of more than {MOST_FILES} files", next(iter(plans.values())).file)
+        raise Unproven(tree, f"the program has more than {MOST_FILES} files", next(iter(plans.values())).file)
     if any(plan.called for plan in plans.values()):
         _follow(together)
     for relative, plan in plans.items():
         if plan.changes and relative not in placeable:
-            reason = f"{relative} does not import torch, and something is to be moved there"
+            reason = f"{relative} does not import torch, but something would have to be moved there"
             raise Unproven(plan.file.source.tree, reason, plan.file)
 
 

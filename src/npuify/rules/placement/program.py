@@ -120,14 +120,14 @@ def not_placed_on_device(node: ast.Module, file: PythonFile) -> Iterator[Diagnos
                 needs_torch_npu=file.plan.style == "npu",
             )
             return
-        advice = "write one statement a line, and run npuify again"
-        yield _left(file, own.span, f": statements of {shared} share lines", advice)
+        advice = "put each statement on its own line, and run npuify again"
+        yield _left(file, own.span, f": several statements of {shared} are on one line", advice)
     elif own.trains is not None and not outcome.runs_models:
         yield file.report(
             own.trains,
-            "training here names no device, and where its model and data come from is not shown in this file",
+            "this training loop names no device, and this file does not show where its model and data come from",
             subject="torch.Tensor.to",
-            advice="move the model where it is made and each batch in this loop, with .to(device)",
+            advice="move the model where it is created, and each batch in this loop, with .to(device)",
         )
 
 
@@ -159,7 +159,7 @@ _BY_HAND: Final = "move the model before the optimizer is built, and each batch 
 
 
 def _left(file: PythonFile, span: tuple[int, int], why: str, advice: str = _BY_HAND) -> Diagnostic:
-    message = f"the program names no device, and was not placed on one{why}"
+    message = f"the program names no device, and could not be placed on one{why}"
     return file.report(span, message, subject="torch.Tensor.to", advice=advice)
 
 
@@ -206,7 +206,7 @@ def made_on_cpu_in_a_module(node: ast.Module, file: PythonFile) -> Iterator[Diag
     for span, edit in outcome.files[file.source.relative].made:
         yield file.report(
             span,
-            "this tensor is made on the CPU, wherever the module is",
+            "this tensor is created on the CPU, whatever device the module is on",
             edits=[edit] if edit else (),
             subject="torch.Tensor.device",
             advice="" if edit else "give it the device of one of the inputs",

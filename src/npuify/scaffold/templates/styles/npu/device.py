@@ -11,7 +11,7 @@ import torch
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Only its absence is forgiven: one that is there and cannot be imported (CANN's set_env.sh not sourced) is an error.
+# Only its absence is accepted: an installed one that cannot be imported (CANN's set_env.sh not sourced) is an error.
 HAS_TORCH_NPU = importlib.util.find_spec("torch_npu") is not None
 if HAS_TORCH_NPU:
     import torch_npu
@@ -47,19 +47,19 @@ def backend(device: torch.device) -> str:
 
 
 def supports_bfloat16(device: torch.device) -> bool:
-    """First-generation 910 chips have no bfloat16; the CPU has it, slowly."""
+    """First-generation 910 chips do not support bfloat16; the CPU does, slowly."""
     return bool(torch.npu.is_bf16_supported()) if device.type == "npu" else True
 
 
 def grad_scaler(device: torch.device, enabled: bool) -> Any:
-    """Loss scaling for float16. torch_npu's own also sees an overflow on chips that saturate where others give Inf."""
+    """Loss scaling for float16. torch_npu's own also detects overflows on chips that saturate instead of giving Inf."""
     if device.type == "npu":
         return torch_npu.npu.amp.GradScaler(enabled=enabled)
     return torch.amp.GradScaler(device.type, enabled=enabled)
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait for what was started on the device: before a clock is read."""
+    """Wait for everything started on the device: before reading a clock."""
     if device.type == "npu":
         torch.npu.synchronize(device)
 
@@ -75,7 +75,7 @@ def rng_state(device: torch.device) -> torch.Tensor | None:
 
 
 def set_rng_state(device: torch.device, state: torch.Tensor | None) -> None:
-    """Put back what ``rng_state`` gave."""
+    """Restore what ``rng_state`` returned."""
     if device.type == "npu" and state is not None:
         torch.npu.set_rng_state(state, device)
 

@@ -7,7 +7,7 @@ cards="${1:?how many cards? scripts/train.sh 8}"
 shift
 cd "$(dirname "$0")/.."
 
-# CANN's environment, where this shell does not have it yet; newer releases install into cann, older ones into ascend-toolkit.
+# CANN's environment, if this shell does not have it yet; newer releases install into cann, older ones into ascend-toolkit.
 if [ -z "${ASCEND_HOME_PATH:-}" ]; then
     for home in /usr/local/Ascend/cann /usr/local/Ascend/ascend-toolkit "$HOME/Ascend/cann" "$HOME/Ascend/ascend-toolkit"; do
         if [ -f "$home/set_env.sh" ]; then
@@ -20,7 +20,7 @@ if [ -z "${ASCEND_HOME_PATH:-}" ]; then
     done
 fi
 
-# One process for each card; when one fails, torchrun stops the others and says which was first.
+# One process per card; when one fails, torchrun stops the others and says which failed first.
 exec torchrun \
     --nnodes "${NODES:-1}" --node_rank "${NODE:-0}" \
     --master_addr "${MASTER_ADDR:-127.0.0.1}" --master_port "${MASTER_PORT:-29500}" \

@@ -1,4 +1,4 @@
-"""What must hold of the training loop. On the CPU, in some seconds: python -m pytest"""
+"""Tests of the training loop. On the CPU, in a few seconds: python -m pytest"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from training_project.trainer import Trainer
 ROOT = Path(__file__).parents[1]
 TINY = ROOT / "configs" / "tiny.yaml"
 CPU = Process(0, 1, torch.device("cpu"))
-# Dropout draws other numbers for other batches: it is off where runs with other batches are compared.
+# Dropout draws different numbers for different batches: it is off where runs with different batches are compared.
 PLAIN = ["model.dropout=0.0", "optimization.precision=fp32", "train.epochs=1"]
 
 

@@ -1,1 +1,1 @@
-"""A training project that runs on NPUs and on the CPU. Begin reading in train.py, then trainer.py."""
+"""A training project that runs on NPUs and on the CPU. Start reading in train.py, then trainer.py."""

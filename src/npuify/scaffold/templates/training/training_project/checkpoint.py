@@ -1,4 +1,4 @@
-"""Checkpoints: whole or not there at all, with everything that a run needs to go on as if it had not stopped."""
+"""Checkpoints: complete or not there at all, with everything that a run needs to continue as if it had not stopped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rng_states(process: Process) -> list[dict[str, Any]]:
 
 
 def restore_rng(states: list[dict[str, Any]], process: Process) -> None:
-    """Put back this process's share of ``rng_states``."""
+    """Restore this process's part of ``rng_states``."""
     mine = states[process.rank]
     random.setstate(mine["python"])
     torch.set_rng_state(mine["cpu"])
@@ -66,7 +66,7 @@ def load(path: Path) -> dict[str, Any]:
     except Exception as error:
         raise CheckpointError(f"{path}: {error}") from error
     if not isinstance(state, dict) or state.get("format") != FORMAT:
-        raise CheckpointError(f"{path}: not a checkpoint of this program, or of another version")
+        raise CheckpointError(f"{path}: not a checkpoint of this program, or from another version of it")
     return state
 
 

@@ -1,4 +1,4 @@
-"""The settings: a YAML file, with single values changed on the command line. What is misspelt is an error."""
+"""The settings: a YAML file, with single values changed on the command line. A misspelt name is an error."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from training_project import device
 
 
 class ConfigError(Exception):
-    """A setting that cannot be; the message is for a person."""
+    """An invalid setting; the message is for a person."""
 
 
 @dataclass(frozen=True)
 class Data:
-    """The made-up sequences."""
+    """The synthetic sequences."""
 
     samples: int = 4096
     validation_samples: int = 501
     length: int = 32
     vocabulary: int = 8
     noise: float = 0.05
-    """Share of tokens that are replaced at random, anew in each epoch."""
+    """Share of tokens that are replaced at random, differently in each epoch."""
     workers: int = 2
 
 
@@ -38,7 +38,7 @@ class Model:
     layers: int = 2
     dropout: float = 0.1
     checkpoint_activations: bool = False
-    """Compute activations again in the backward pass: less memory, about a third more time."""
+    """Recompute activations in the backward pass: less memory, about a third more time."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Train:
     save_every: int = 50
     keep: int = 3
     exact_resume: bool = True
-    """Refuse to go on from a checkpoint whose run cannot be continued to the bit."""
+    """Refuse to resume from a checkpoint if the run cannot be continued bit by bit."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def load(path: Path, overrides: list[str]) -> Config:
     except (OSError, yaml.YAMLError) as error:
         raise ConfigError(f"{path}: {error}") from error
     if not isinstance(values, dict):
-        raise ConfigError(f"{path}: not sections with settings")
+        raise ConfigError(f"{path}: expected sections with settings")
     for item in overrides:
         name, equals, text = item.partition("=")
         section, dot, key = name.partition(".")
@@ -119,7 +119,7 @@ def _build(kind: type, values: dict[str, Any], where: str) -> Any:
     hints = get_type_hints(kind)
     unknown = sorted(set(values) - set(hints))
     if unknown:
-        raise ConfigError(f"{where}: there is no {', '.join(unknown)}; there are {', '.join(hints)}")
+        raise ConfigError(f"{where}: unknown {', '.join(unknown)}; known are {', '.join(hints)}")
     made = {}
     for name, value in values.items():
         wanted = hints[name]
@@ -146,6 +146,6 @@ def _check(config: Config) -> None:
     counts = ("epochs", "batch_size", "accumulation", "log_every", "save_every", "keep")
     wrong = [name for name in counts if getattr(train, name) < 1]
     if wrong:
-        raise ConfigError(f"{', '.join(wrong)}: at least 1")
+        raise ConfigError(f"{', '.join(wrong)}: must be at least 1")
     if config.model.width % config.model.heads:
-        raise ConfigError(f"width {config.model.width} cannot be divided among {config.model.heads} heads")
+        raise ConfigError(f"width {config.model.width} is not divisible by {config.model.heads} heads")

@@ -1,4 +1,4 @@
-"""Made-up data, and samplers that can go on in the middle of an epoch and show each validation sample once."""
+"""Synthetic data, and samplers that can resume in the middle of an epoch and show each validation sample once."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from training_project.processes import Process
 
 Key = tuple[int, int]
-"""Epoch and index. A sample's noise depends on both and on nothing else, so that a resumed run sees the same."""
+"""Epoch and index. A sample's noise depends on these two only, so that a resumed run sees the same data."""
 
 
 class Majority(Dataset[tuple[torch.Tensor, torch.Tensor]]):
-    """Sequences of tokens; the label is the token that stands most often in them."""
+    """Sequences of tokens; the label is their most frequent token."""
 
     def __init__(self, size: int, length: int, vocabulary: int, noise: float, seed: int) -> None:
         self.size, self.length, self.vocabulary, self.noise, self.seed = size, length, vocabulary, noise, seed
@@ -40,7 +40,7 @@ class Majority(Dataset[tuple[torch.Tensor, torch.Tensor]]):
 
 
 class TrainingSampler(Sampler[Key]):
-    """An order of its own for each epoch, shared out to the processes, which can be entered at any step.
+    """A different order for each epoch, split among the processes, which can be entered at any step.
 
     ``samples_per_step`` is what all processes together see between two steps of the optimizer. The tail of an epoch
     that fills no step is left out, so that shapes stay the same; it is another tail in each epoch.
@@ -98,7 +98,7 @@ def loaders(config: Config, process: Process) -> tuple[DataLoader, TrainingSampl
     if not sampler.steps:
         raise ValueError(f"{len(training)} samples do not fill one step of {samples_per_step}")
     validation = Majority(data.validation_samples, data.length, data.vocabulary, 0.0, train.seed + 1)
-    # Loaders draw seeds for their workers; with generators of their own they leave the program's random numbers alone.
+    # Loaders draw seeds for their workers; with their own generators they leave the program's random numbers alone.
     return (
         DataLoader(training, sampler=sampler, generator=torch.Generator(), **common),
         sampler,

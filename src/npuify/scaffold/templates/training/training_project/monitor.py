@@ -1,4 +1,4 @@
-"""What a run tells: messages, numbers, and its profile."""
+"""What a run reports: log messages, metrics, and its profile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def configure_logging(process: Process) -> None:
-    """The first process tells everything, the others what went wrong; each line says who speaks."""
+    """The first process logs everything, the others only warnings and errors; each line names its process."""
     logging.basicConfig(
         level=logging.INFO if process.first else logging.WARNING,
         format=f"%(asctime)s rank {process.rank} %(levelname)s %(message)s",
@@ -26,7 +26,7 @@ def configure_logging(process: Process) -> None:
 
 
 class Metrics:
-    """Numbers by step, one JSON object a line, written by the first process."""
+    """Metrics by step, one JSON object per line, written by the first process."""
 
     def __init__(self, path: Path, process: Process, resumed_step: int) -> None:
         self.path = path if process.first else None
@@ -34,7 +34,7 @@ class Metrics:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.exists() else []
-        # What was told after the checkpoint will be told again.
+        # What was written after the checkpoint will be written again.
         kept = [line for line in lines if json.loads(line)["step"] <= resumed_step]
         self.path.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
 
@@ -50,7 +50,7 @@ class Metrics:
 
 
 class Speed:
-    """Samples per second since it was last asked; the first steps after a start are in the first answer."""
+    """Samples per second since the last call; the first steps after a start count for the first call."""
 
     def __init__(self, process: Process) -> None:
         self.process, self.samples, self.since = process, 0, time.perf_counter()
@@ -60,7 +60,7 @@ class Speed:
         self.samples += samples
 
     def ask(self) -> float:
-        """Waits for the device, and begins anew."""
+        """Wait for the device, and start again."""
         devices.synchronize(self.process.device)
         now = time.perf_counter()
         speed, self.samples, self.since = self.samples / max(now - self.since, 1e-9), 0, now
@@ -68,7 +68,7 @@ class Speed:
 
 
 class Profiler:
-    """Records some steps of the first process; nothing where it is off."""
+    """Records some steps of the first process; does nothing where it is off."""
 
     def __init__(self, settings: Profile, process: Process, folder: Path) -> None:
         self.inner = None

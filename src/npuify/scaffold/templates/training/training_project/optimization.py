@@ -18,7 +18,7 @@ PRECISIONS = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float
 
 
 def precision(wanted: str, device: torch.device) -> torch.dtype:
-    """The type for autocast; float32 means none.
+    """The type for autocast; float32 means no autocast.
 
     Raises:
         RuntimeError: bfloat16 is asked for, and the chip has none.
@@ -33,7 +33,7 @@ def precision(wanted: str, device: torch.device) -> torch.dtype:
 
 
 def optimizer(model: torch.nn.Module, settings: Optimization) -> torch.optim.AdamW:
-    """AdamW; biases, norms and other vectors do not decay."""
+    """AdamW, without weight decay for biases, norms and other vectors."""
     matrices = [p for p in model.parameters() if p.requires_grad and p.dim() >= 2]
     vectors = [p for p in model.parameters() if p.requires_grad and p.dim() < 2]
     groups = [

@@ -1,4 +1,4 @@
-"""One process for each card: who this process is, and what it shares with the others."""
+"""One process per card: which one this is, and what it shares with the others."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class Process:
 
 @contextmanager
 def joined(device: str) -> Iterator[Process]:
-    """Join the processes that torchrun started; alone where it did not. The group is left at the end, also on an error.
+    """Join the processes that torchrun started; without it, run alone. The group is left at the end, also on an error.
 
     Raises:
         RuntimeError: there is no device for this process.
     """
     rank, world_size = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
-    # The card is chosen before anything touches one, and by LOCAL_RANK: RANK counts over all machines.
+    # The card is chosen before anything uses a device, and by LOCAL_RANK: RANK counts over all machines.
     chosen = devices.choose(device, int(os.environ.get("LOCAL_RANK", "0")))
     if world_size > 1:
         dist.init_process_group(devices.backend(chosen))

@@ -32,7 +32,7 @@ Batch = tuple[torch.Tensor, torch.Tensor]
 
 
 class TrainingError(Exception):
-    """The run makes no sense any more; the message says why."""
+    """The run cannot usefully continue; the message says why."""
 
 
 class Trainer:
@@ -41,7 +41,7 @@ class Trainer:
     def __init__(self, config: Config, process: Process) -> None:
         self.config, self.process = config, process
         self.output = Path(config.train.output)
-        # Parameters begin the same on every process; dropout differs between them, see run().
+        # Parameters start equal on every process; dropout differs between them, see run().
         random.seed(config.train.seed)
         torch.manual_seed(config.train.seed)
         self.loader, self.sampler, self.validation = loaders(config, process)
@@ -51,7 +51,7 @@ class Trainer:
         self.optimizer = optimization.optimizer(self.model, config.optimization)
         self.total_steps = self.sampler.steps * config.train.epochs
         self.schedule = optimization.schedule(self.optimizer, config.optimization, self.total_steps)
-        # Loss scaling is for float16 alone: bfloat16 has the range of float32.
+        # Loss scaling is for float16 only: bfloat16 has the range of float32.
         self.scaler = devices.grad_scaler(process.device, enabled=self.dtype is torch.float16)
         self.step, self.rate = 0, 0.0
         self.best = math.inf
@@ -61,7 +61,7 @@ class Trainer:
     def autocast(self) -> torch.autocast:
         """Lower precision in the forward pass; the backward pass follows by itself."""
         enabled = self.dtype is not torch.float32
-        # A disabled autocast still checks its type, and float32 is none.
+        # Even a disabled autocast checks its type, and does not accept float32.
         return torch.autocast(
             self.process.device.type, dtype=self.dtype if enabled else torch.bfloat16, enabled=enabled
         )
@@ -92,14 +92,14 @@ class Trainer:
                 self._epoch(profiler)
                 if self.step % self.sampler.steps == 0:
                     result = self._validate()
-                # After the validation, so that a run that goes on from here has not missed it.
+                # After the validation, so that a run resumed from here has not missed it.
                 self.save()
         if self.stopping:
             log.warning("stopped at step %d; go on with --resume auto", self.step)
         return result
 
     def _epoch(self, profiler: monitor.Profiler) -> None:
-        """From where the run is to the end of its epoch, or to where it is asked to stop."""
+        """Train from the current step to the end of the epoch, or until asked to stop."""
         train = self.config.train
         epoch, first_step = divmod(self.step, self.sampler.steps)
         self.sampler.enter(epoch, first_step)
@@ -124,7 +124,7 @@ class Trainer:
         for number, (tokens, labels) in enumerate(batches, start=1):
             tokens = tokens.to(self.process.device, non_blocking=True)
             labels = labels.to(self.process.device, non_blocking=True)
-            # Gradients are summed over processes once a step, with those of the last batch.
+            # Gradients are averaged over the processes once per step, with those of the last batch.
             last = number == len(batches)
             local = contextlib.nullcontext() if last or self.process.world_size == 1 else self.wrapped.no_sync()
             with local:
@@ -171,12 +171,12 @@ class Trainer:
         if result["loss"] < self.best:
             self.best = result["loss"]
             self.save(best=True)
-        self.speed.ask()  # the time of the validation is none of the training
+        self.speed.ask()  # validation time is not training time
         return result
 
     @contextlib.contextmanager
     def _stoppable(self) -> Any:
-        """A first SIGTERM or Ctrl-C asks for a checkpoint and an end where numbers are next told; a second one ends."""
+        """A first SIGTERM or Ctrl-C asks for a checkpoint and a stop at the next log step; a second one ends."""
 
         def ask(number: int, _frame: object) -> None:
             self.stop_asked = True
@@ -211,7 +211,7 @@ class Trainer:
         checkpoint.thin_out(self.output, self.config.train.keep)
 
     def load(self, path: Path) -> None:
-        """Go on from a checkpoint; before the model is wrapped.
+        """Resume from a checkpoint; before the model is wrapped.
 
         Raises:
             checkpoint.CheckpointError: it cannot be used, or (with ``exact_resume``) not exactly.
@@ -233,7 +233,7 @@ class Trainer:
         log.info("resumed from %s at step %d", path, self.step)
 
     def _run(self) -> dict[str, Any]:
-        """What must be the same for a run to go on to the bit."""
+        """What must be the same for a bitwise identical continuation."""
         config, train = self.config, self.config.train
         return {
             "processes": self.process.world_size,
