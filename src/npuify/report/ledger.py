@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from npuify.engine.ledger.reasons import REASONS
-from npuify.model import LedgerEntry, State  # noqa: TC001 - msgspec reads the annotations
+from npuify.model import LedgerEntry, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
