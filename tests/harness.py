@@ -155,7 +155,7 @@ def findings(
     plan = None
     if style != "npu" or place:
         plan = style_plan({name: raw}, style, place=place, torch=torch, release=release)
-    found, errors, _ = worker(root, release, plan=plan, soc=soc).analyse(name, raw)
+    found, errors, _, _ = worker(root, release, plan=plan, soc=soc).analyse(name, raw)
     assert not errors, errors
     return found
 

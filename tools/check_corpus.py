@@ -57,7 +57,7 @@ def check(folder: Path, options: Options) -> tuple[list[str], str]:
             continue  # the portable style's helper
         old = (root / relative).read_bytes()
         changed_lines += check_file(relative, old, new, release, places, problems)
-        again, _, _ = worker.analyse(relative, new)
+        again, _, _, _ = worker.analyse(relative, new)
         again_edits = [finding for finding in again if finding.edits and finding.safety.value == "safe"]
         if again_edits:
             problems.append(f"{relative}:{again_edits[0].start.line}: a second run would apply {again_edits[0].code}")

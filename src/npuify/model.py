@@ -105,6 +105,32 @@ class FileError(msgspec.Struct, frozen=True):
     advice: str = ""
 
 
+class State(str, Enum):
+    """What became of a place that concerns CUDA."""
+
+    EDITED = "edited"
+    """An edit is offered for it."""
+    REPORTED = "reported"
+    """A finding speaks of it."""
+    CLEARED = "cleared"
+    """It needs nothing, and the reason is known."""
+
+
+class LedgerEntry(msgspec.Struct, frozen=True):
+    """One place that concerns CUDA, and what became of it."""
+
+    file: str
+    line: int
+    column: int
+    word: str
+    """The name, or part of a string, that stands there."""
+    state: State
+    by: str
+    """The code of the finding, or the id of the reason for which the place is cleared."""
+    because: str = ""
+    """What shows the reason, as the program model tells it; empty where the place itself does."""
+
+
 class Release(msgspec.Struct, frozen=True):
     """The torch_npu release that is aimed at, and why it was chosen."""
 
@@ -203,6 +229,8 @@ class ScanResult(msgspec.Struct, frozen=True):
     survey: Survey = Survey()
     style: str = "npu"
     """How migrated code reads: ``npu``, ``portable`` or ``auto``."""
+    ledger: tuple[LedgerEntry, ...] = ()
+    """Every place that concerns CUDA, by file and place."""
 
 
 class Change(msgspec.Struct, frozen=True):

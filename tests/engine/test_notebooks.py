@@ -36,7 +36,7 @@ def _sources(raw: bytes) -> list[Any]:
 
 
 def findings_and_errors(notebook: str) -> tuple[list[Finding], list[FileError]]:
-    found, errors, _ = worker().analyse("demo.ipynb", notebook.encode())
+    found, errors, _, _ = worker().analyse("demo.ipynb", notebook.encode())
     return found, errors
 
 

@@ -155,7 +155,7 @@ def test_unreadable_file_is_an_error(tmp_path: Path) -> None:
 
 
 def test_file_that_vanishes_between_finding_and_reading(tmp_path: Path) -> None:
-    found, errors, _ = worker_of().analyse_file(worker.Candidate("gone.py", str(tmp_path / "gone.py")))
+    found, errors, _, _ = worker_of().analyse_file(worker.Candidate("gone.py", str(tmp_path / "gone.py")))
     assert not found
     assert "cannot be read" in errors[0].message
 

@@ -131,7 +131,7 @@ def texts(statement: str) -> list[str]:
 
 
 def found(worker: Worker, text: str) -> list[npuify.Finding]:
-    findings, errors, _ = worker.analyse("a.py", text.encode(), whole=False)
+    findings, errors, _, _ = worker.analyse("a.py", text.encode(), whole=False)
     assert not errors
     return findings
 

@@ -85,7 +85,7 @@ def test_undecodable_is_an_error_with_its_place(raw: bytes, message: str, line: 
     with pytest.raises(UnreadableText, match=message) as caught:
         Text(raw)
     assert caught.value.line == line
-    found, errors, _ = worker().analyse("a.py", raw)
+    found, errors, _, _ = worker().analyse("a.py", raw)
     assert not found
     assert [error.file for error in errors] == ["a.py"]
     assert "npuify failed" not in errors[0].message

@@ -176,6 +176,11 @@ class ProjectIndex:
                 found = self.modules.get(rest)
         return found
 
+    def holds(self, qualified: str) -> bool:
+        """Whether a qualified name, or a module, is one of the project's own, as far as its first part tells."""
+        root = qualified.partition(".")[0]
+        return root in self._tops or self.file_of(root) is not None
+
     def load(self, relative: str) -> PythonSource | None:
         """Another file of the project, parsed; None where it cannot be."""
         self.dependencies.add(relative)

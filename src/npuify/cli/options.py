@@ -105,6 +105,12 @@ AboutOption = Annotated[
         help="Only findings about: unsupported, doubtful, affinity, shapes, precision, performance, kernels.",
     ),
 ]
+LedgerOption = Annotated[
+    bool,
+    typer.Option(
+        "--ledger", help="Also list the places that need nothing, and why; in JSON, every place that concerns CUDA."
+    ),
+]
 VendorReportsOption = Annotated[
     Path | None,
     typer.Option("--vendor-reports", metavar="DIR", help="Also write the vendor tool's result files to this folder."),

@@ -34,8 +34,11 @@ def put(text: str, output: Path | None = None, *, exact: bool = True) -> None:
         _to_stdout(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
 
 
-def put_report(result: ScanResult | MigrationResult, format: str, output: Path | None) -> None:
+def put_report(result: ScanResult | MigrationResult, format: str, output: Path | None, *, ledger: bool = False) -> None:
     """Write the report of ``result``; with colours where a person reads it in a terminal.
+
+    Args:
+        ledger: as :func:`npuify.report.render_scan` takes it.
 
     Raises:
         NpuifyError: ``output`` cannot be written.
@@ -46,9 +49,9 @@ def put_report(result: ScanResult | MigrationResult, format: str, output: Path |
     if format == "text" and output is None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         from npuify.report.formats.text import lines
 
-        _to_terminal(lines(result))
+        _to_terminal(lines(result, ledger=ledger))
     elif isinstance(result, ScanResult):
-        put(render_scan(result, format), output, exact=format != "text")
+        put(render_scan(result, format, ledger=ledger), output, exact=format != "text")
     else:
         put(render_migration(result, format), output, exact=format != "text")
 

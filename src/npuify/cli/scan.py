@@ -16,6 +16,7 @@ from npuify.cli.options import (
     FormatOption,
     IgnoreOption,
     JobsOption,
+    LedgerOption,
     NoCacheOption,
     OutputOption,
     PlaceOption,
@@ -51,6 +52,7 @@ def scan(
     replace_unsupported: ReplaceOption = None,
     third_party: ThirdPartyOption = None,
     about: AboutOption = None,
+    ledger: LedgerOption = False,
     vendor_reports: VendorReportsOption = None,
     place_on_npu: PlaceOption = None,
     jobs: JobsOption = None,
@@ -88,5 +90,5 @@ def scan(
     with progress("Scanning") as show:
         result = npuify.scan(places, options, progress=show)
     put_vendor_files(result, options.vendor_reports)
-    put_report(result, format.value, output)
+    put_report(result, format.value, output, ledger=ledger)
     return NOTHING_LEFT if nothing_left(result) else FINDINGS_REMAIN

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from npuify import version
-from npuify.model import FileError, Finding  # noqa: TC001 - msgspec reads the annotations
+from npuify.model import FileError, Finding, LedgerEntry  # noqa: TC001 - msgspec reads the annotations
 from npuify.project.traces import Trace
 from npuify.rules.packages.extensions.build import Build  # noqa: TC001 - msgspec reads the annotations
 from npuify.source.native.file import NativeFile  # noqa: TC001 - msgspec reads the annotations
@@ -36,11 +36,12 @@ Stamp = tuple[int, int]
 
 
 class CachedResult(msgspec.Struct, array_like=True):
-    """What the rules found in a file, and the other files that this depends on."""
+    """What the rules found in a file, the other files that this depends on, and its ledger."""
 
     findings: list[Finding]
     errors: list[FileError]
     dependencies: list[tuple[str, Stamp]]
+    ledger: list[LedgerEntry] = []
 
 
 class CachedExtensions(msgspec.Struct, array_like=True):
@@ -57,6 +58,8 @@ class CachedFile(msgspec.Struct, array_like=True):
     stamp: Stamp
     concerns: bool
     own_cuda: bool
+    mentions: bool = False
+    """Whether it names anything that the ledger accounts for."""
     supports_npu: bool = False
     trace: Trace = Trace()
     result: CachedResult | None = None

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from npuify.rules.registry import Rule
 
 MODULES = (
+    "engine.ledger.unknown",
     "rules.devices.imports",
     "styles.imports",
     "styles.cuda_only_imports",

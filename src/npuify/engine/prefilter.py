@@ -8,6 +8,7 @@ from npuify.analysis.project import may_define_cuda
 from npuify.engine import opt_ins
 from npuify.engine.analysers import analysers_for
 from npuify.engine.cache import CachedFile
+from npuify.engine.ledger import vocabulary
 from npuify.engine.ruleset import RuleSet
 from npuify.model import FileError
 from npuify.project.traces import Trace, trace
@@ -90,6 +91,7 @@ class Prefilter:
             stamp=file.stamp or (0, len(raw)),
             concerns=concerns,
             own_cuda=python and may_define_cuda(raw, lower, rules.own_cuda),
+            mentions=concerns or vocabulary.concerns(lower),
             supports_npu=file.kind == "python" and supports_npu(file.relative, raw, lower, rules.support),
             trace=shows,
         )

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from npuify.engine.cache import CachedFile, Stamp
     from npuify.engine.extension_survey import ExtensionSurvey
-    from npuify.model import Finding, NativeOperator
+    from npuify.model import Finding, LedgerEntry, NativeOperator
     from npuify.options import Options
     from npuify.project import ProjectFile
     from npuify.project.traces import Trace
@@ -81,7 +81,11 @@ class PreparedScan(NamedTuple):
         return Worker(self.release.torch_npu, self.selection, self.project, self.plan, self.soc, self.rules)
 
     def scan_result(
-        self, findings: Iterable[Finding], errors: Iterable[FileError], about_project: Iterable[Finding]
+        self,
+        findings: Iterable[Finding],
+        errors: Iterable[FileError],
+        about_project: Iterable[Finding],
+        ledger: Iterable[LedgerEntry],
     ) -> ScanResult:
         """The result of a scan that came to this.
 
@@ -89,6 +93,7 @@ class PreparedScan(NamedTuple):
             findings: all of them.
             errors: all of them.
             about_project: those of the findings that no single one of ``files`` shows.
+            ledger: of all files.
         """
         return ScanResult(
             root=str(self.root),
@@ -96,7 +101,8 @@ class PreparedScan(NamedTuple):
             findings=tuple(findings),
             errors=tuple(errors),
             files_seen=len({*(file.relative for file in self.files), *(finding.file for finding in about_project)}),
-            files_parsed=len(self.candidates),
+            files_parsed=sum(one.concerns for one in self.candidates),
+            ledger=tuple(ledger),
             bytes_seen=self.bytes_seen,
             survey=self.survey,
             style=self.plan.style,
@@ -252,9 +258,10 @@ def _facts(found: _Files, cache: ScanCache, prefiltered: Mapping[str, Prefiltere
             errors.append(one.error)
         if one.file is not None and not _is_data(file, now):
             known[file.relative] = one.file
-            if one.file.concerns or one.file.supports_npu:
-                candidates.append(Candidate(file.relative, file.location, file.kind, now, one.matches))
-    analysed = {candidate.relative: known[candidate.relative] for candidate in candidates}
+            concerns = one.file.concerns or one.file.supports_npu
+            if concerns or one.file.mentions:
+                candidates.append(Candidate(file.relative, file.location, file.kind, now, one.matches, concerns))
+    analysed = {candidate.relative: known[candidate.relative] for candidate in candidates if candidate.concerns}
     return _Facts(
         candidates=candidates,
         own_cuda={relative: file.stamp for relative, file in analysed.items() if file.own_cuda},
@@ -279,7 +286,9 @@ def _with_planned(candidates: Sequence[Candidate], found: _Files, plan: StylePla
     known = {candidate.relative: candidate for candidate in candidates}
     planned = plan.entries | plan.placed
     return [
-        known.get(file.relative) or Candidate(file.relative, file.location, file.kind, found.stamps[file.relative])
+        known[file.relative]._replace(concerns=file.relative in planned or known[file.relative].concerns)
+        if file.relative in known
+        else Candidate(file.relative, file.location, file.kind, found.stamps[file.relative])
         for file in found.files
         if file.relative in known or file.relative in planned
     ]

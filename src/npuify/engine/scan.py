@@ -69,7 +69,8 @@ def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None =
     findings.sort(key=lambda finding: (finding.file, finding.start, finding.end, finding.code))
     errors = [*prepared.errors, *(error for result in results for error in result.errors)]
     errors.sort(key=lambda error: (error.file, error.line))
-    return prepared.scan_result(findings, errors, about_project)
+    ledger = [entry for result in results for entry in result.ledger]
+    return prepared.scan_result(findings, errors, about_project, ledger)
 
 
 @contextlib.contextmanager
@@ -173,9 +174,9 @@ def _analysed(
 
 
 def _analyse(worker: Worker, stamp_now: _Stamps, candidate: Candidate) -> _Analysed:
-    findings, errors, files = worker.analyse_file(candidate)
-    others = sorted(files - {candidate.relative})
-    return _Analysed(CachedResult(findings, errors, [(relative, stamp_now(relative) or (0, 0)) for relative in others]))
+    findings, errors, files, ledger = worker.analyse_file(candidate)
+    others = [(relative, stamp_now(relative) or (0, 0)) for relative in sorted(files - {candidate.relative})]
+    return _Analysed(CachedResult(findings, errors, others, ledger))
 
 
 def _crashed(error: FileError) -> _Analysed:

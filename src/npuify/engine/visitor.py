@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.engine.ledger.spans import Span, settled_spans, suppressed_spans
 from npuify.rules.context import PythonFile
 from npuify.source.suppressions import suppressed_codes
 from npuify.styles.finish import finish
@@ -39,9 +40,20 @@ _STRINGS = frozenset(("GPU", "gpu"))
 _NAMES = (ast.Attribute, ast.Name, ast.Call)
 
 
+class Findings(NamedTuple):
+    """What the rules find in a file, in order of place, and where they had something to say that is settled already.
+
+    ``file`` is the file as the rules saw it.
+    """
+
+    file: PythonFile
+    findings: list[Finding]
+    settled: list[Span]
+
+
 def analyse(
     source: PythonSource, rules: FileRules, words: Words, run: Run, *, needs_torch_npu: bool = False
-) -> list[Finding]:
+) -> Findings:
     """All findings of one file, in order of place, without those that a comment silences.
 
     A rule that fails on a file is a defect of ours; the exception goes to the caller, which reports the file
@@ -63,18 +75,22 @@ def analyse(
         release.counterpart(name) is not None if name.startswith("torch.") else project.provides(name)
     )
     by_node = rules.by_node
+    settled: list[Span] = []
     findings = [
         finding
         for batch in _batches(source, file, rules.words, words)
         for node in batch
         if type(node) in by_node and _may_matter(node, file, words)
-        for finding in _checked(node, by_node[type(node)], file)
+        for finding in _checked(node, by_node[type(node)], file, settled)
     ]
     if not findings:
-        return findings
+        return Findings(file, findings, settled)
     findings.sort(key=lambda finding: (finding.start, finding.end, finding.code))
     silenced = suppressed_codes(source.text, source.tree)
-    return [finding for finding in findings if not silenced(finding)] if silenced else findings
+    if silenced:
+        settled += suppressed_spans([one for one in findings if silenced(one)], source.text)
+        findings = [one for one in findings if not silenced(one)]
+    return Findings(file, findings, settled)
 
 
 def _batches(source: PythonSource, file: PythonFile, wanted: Words, words: Words) -> Iterator[list[ast.AST]]:
@@ -98,8 +114,8 @@ def _batches(source: PythonSource, file: PythonFile, wanted: Words, words: Words
         yield done
 
 
-def _checked(node: ast.AST, rules: Sequence[Rule], file: PythonFile) -> Iterator[Finding]:
-    """What the rules for nodes of this type find in one."""
+def _checked(node: ast.AST, rules: Sequence[Rule], file: PythonFile, settled: list[Span]) -> Iterator[Finding]:
+    """What the rules for nodes of this type find in one; what the style of the run settles goes to ``settled``."""
     name: str | None = None
     for rule in rules:
         if rule.names and isinstance(node, _NAMES):
@@ -111,6 +127,8 @@ def _checked(node: ast.AST, rules: Sequence[Rule], file: PythonFile) -> Iterator
             finding = finish(diagnostic, rule, file)
             if finding is not None:
                 yield finding
+            else:
+                settled += settled_spans(diagnostic, file)
 
 
 def _may_matter(node: ast.AST, file: PythonFile, words: Words) -> bool:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from npuify.analysis.model import Models
 from npuify.analysis.project import module_name
 from npuify.engine.analysers import Analyser, analysers_for
+from npuify.engine.ledger.account import account
+from npuify.engine.ledger.unknown import RULE as UNKNOWN
 from npuify.engine.opt_ins import opt_in_findings
 from npuify.engine.ruleset import RuleSet
 from npuify.engine.unparsed import RULE as UNPARSED
 from npuify.engine.unparsed import search_tokens
-from npuify.engine.visitor import analyse
+from npuify.engine.visitor import Findings, analyse
 from npuify.model import FileError
 from npuify.project.kinds import kind_of_path
 from npuify.rules.job import Job
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
     from npuify.analysis.project import ProjectIndex
     from npuify.engine.cache import Stamp
-    from npuify.model import Finding, Position
+    from npuify.model import Finding, LedgerEntry, Position
     from npuify.rules.selection import Selection
 
 _HEAD = 1000
@@ -51,6 +53,17 @@ class Candidate(NamedTuple):
     stamp: Stamp | None = None
     matches: array[int] | None = None
     """Those of the rules' words in a Python file of that stamp, as :meth:`npuify.words.Words.matches` packs them."""
+    concerns: bool = True
+    """Whether it concerns any rule; else it only names what the ledger accounts for."""
+
+
+class _Found(NamedTuple):
+    """What was found in one file; ``seen`` is a Python file as the rules saw it, ``parts`` the ledger of its parts."""
+
+    findings: list[Finding]
+    errors: list[FileError]
+    seen: Findings | None = None
+    parts: list[LedgerEntry] | None = None
 
 
 class Worker:
@@ -108,9 +121,40 @@ class Worker:
                 raw = stream.read()
         except OSError as error:
             return Result([], [FileError(candidate.relative, f"cannot be read: {error.strerror or error}")])
+        if not candidate.concerns:
+            return self._mentioned(candidate, raw)
         unchanged = candidate.stamp == (now.st_mtime_ns, now.st_size) and len(raw) == now.st_size
         matches = candidate.matches if unchanged else None
-        return self.analyse(candidate.relative, raw, whole=False, kind=candidate.kind, matches=matches)
+        return self.analyse(
+            candidate.relative, raw, whole=False, kind=candidate.kind, matches=matches, keeps_ledger=True
+        )
+
+    def _mentioned(self, candidate: Candidate, raw: bytes) -> Result:
+        """The ledger of a file that concerns no rule."""
+        kind = candidate.kind or kind_of_path(candidate.relative)
+        run = self.run._replace(project=self.run.project.view())
+        job = Job(run, self.analyse, self.options, keeps_ledger=True)
+        findings, ledger = self._accounted(candidate.relative, raw, kind, _Found([], []), job)
+        return Result(findings, [], frozenset(run.project.dependencies), ledger)
+
+    def _accounted(
+        self, relative: str, raw: bytes, kind: str, found: _Found, job: Job
+    ) -> tuple[list[Finding], list[LedgerEntry]]:
+        """The findings of a file, with what is said of the places that nothing is known of, and its ledger."""
+        if found.parts is not None:
+            return found.findings, found.parts
+        try:
+            file, settled = (found.seen.file, found.seen.settled) if found.seen is not None else (None, [])
+            text = file.source.text if file is not None else Text(raw)
+            accounted = account(relative, text, kind, found.findings, file, settled, job.run)
+        except (UnreadableText, RecursionError):
+            # What cannot be read is an error of the file.
+            return found.findings, []
+        if not accounted.unknown or not self.selection.has(UNKNOWN):
+            return found.findings, accounted.entries
+        silenced = suppressed_codes(text, None)
+        more = [one for one in accounted.unknown if silenced is None or not silenced(one)]
+        return sorted([*found.findings, *more], key=_place), accounted.entries
 
     def analyse(
         self,
@@ -123,6 +167,7 @@ class Worker:
         is_later_round: bool = False,
         matches: array[int] | None = None,
         options: ProgramOptions | None = None,
+        keeps_ledger: bool = False,
     ) -> Result:
         """What is found in a file's content.
 
@@ -135,6 +180,7 @@ class Worker:
             is_later_round: edits of this run were applied to the file already.
             matches: those of the rules' words in it, where they are known.
             options: what the project's programs declare, where it is not what their files say.
+            keeps_ledger: account for every place that concerns CUDA.
         """
         kind = kind or kind_of_path(relative)
         run = self.run._replace(project=self.run.project.view())
@@ -161,14 +207,16 @@ class Worker:
                 whole=whole,
                 is_later_round=is_later_round,
                 options=options,
+                keeps_ledger=keeps_ledger,
             )
             run.project.dependencies |= result.dependencies
             return result
 
-        job = Job(run, part, declared, needs_torch_npu, is_later_round)
-        found, errors = self._found(relative, raw, kind, job, whole=whole, matches=matches)
+        job = Job(run, part, declared, needs_torch_npu, is_later_round, keeps_ledger)
+        found = self._found(relative, raw, kind, job, whole=whole, matches=matches)
+        findings, ledger = self._accounted(relative, raw, kind, found, job) if keeps_ledger else (found.findings, [])
         dependencies = frozenset(run.project.dependencies).union(*(one.project.dependencies for one in asked))
-        return Result(found, errors, dependencies)
+        return Result(findings, found.errors, dependencies, ledger)
 
     def is_valid(self, relative: str, data: bytes, kind: str = "") -> bool:
         """Whether a file's text, as UTF-8, is of the format that its name tells."""
@@ -179,41 +227,44 @@ class Worker:
 
     def _found(
         self, relative: str, raw: bytes, kind: str, job: Job, *, whole: bool, matches: array[int] | None
-    ) -> tuple[list[Finding], list[FileError]]:
+    ) -> _Found:
         """What the rules for Python, the opt-ins and the analysers find in a file, in order of place."""
         found: list[Finding] = []
         errors: list[FileError] = []
+        seen: Findings | None = None
+        parts: list[LedgerEntry] | None = None
         if kind == "python":
-            found, errors = self._python(relative, raw, job, whole=whole, matches=matches)
+            found, errors, seen, _ = self._python(relative, raw, job, whole=whole, matches=matches)
             if self.selection.opt_ins != NO_OPT_INS and not errors:
                 found, errors = self._opted_in(relative, raw, found, job)
         if errors:
-            return found, errors
+            return _Found(found, errors)
         others: Sequence[Analyser] = analysers_for(relative, kind)
         if kind == "python":
             # Few of them have anything to do with those that take them; their beginning tells.
             head = raw[:_HEAD].lower()
             others = [analyser for analyser in others if analyser.may_concern(head)]
         for analyser in others:
-            more, failed = self._other(analyser, relative, kind, raw, job)
+            more, failed, _, accounted = self._other(analyser, relative, kind, raw, job)
             found, errors = [*found, *more], [*errors, *failed]
+            if kind == "notebook":
+                parts = accounted
         if others:
             found.sort(key=_place)
-        return found, errors
+        return _Found(found, errors, seen, parts)
 
-    def _other(
-        self, analyser: Analyser, relative: str, kind: str, raw: bytes, job: Job
-    ) -> tuple[list[Finding], list[FileError]]:
+    def _other(self, analyser: Analyser, relative: str, kind: str, raw: bytes, job: Job) -> Result:
         try:
             text = Text(raw)
-            found, problems, _ = analyser.findings(relative, kind, text, job)
+            found, problems, _, ledger = analyser.findings(relative, kind, text, job)
         except UnreadableText as error:
-            return [], [FileError(relative, error.message, error.line, "it was left as it is")]
+            return Result([], [FileError(relative, error.message, error.line, "it was left as it is")])
         except Exception as error:  # one file's failure must not end the run
-            return [], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
+            return Result([], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")])
         selected = [restyle_other(finding, self.run.plan) for finding in found if finding.code in self.rules.codes]
         silenced = suppressed_codes(text, None)
-        return [finding for finding in selected if silenced is None or not silenced(finding)], problems
+        kept = [finding for finding in selected if silenced is None or not silenced(finding)]
+        return Result(kept, problems, ledger=ledger)
 
     def _opted_in(
         self, relative: str, raw: bytes, found: list[Finding], job: Job
@@ -235,9 +286,7 @@ class Worker:
         more = [finding for finding in more if silenced is None or not silenced(finding)]
         return sorted([*found, *more], key=_place), []
 
-    def _python(
-        self, relative: str, raw: bytes, job: Job, *, whole: bool, matches: array[int] | None
-    ) -> tuple[list[Finding], list[FileError]]:
+    def _python(self, relative: str, raw: bytes, job: Job, *, whole: bool, matches: array[int] | None) -> _Found:
         try:
             text = Text(raw)
             if matches is not None and text.data is raw:
@@ -249,16 +298,18 @@ class Worker:
                 to_parse = None if whole else self.rules.words_to_parse(text.lower)
                 source = PythonSource(relative, module_name(relative), text, to_parse)
                 rules, words = self.rules.for_file(text.lower), self.rules.words
-                return analyse(source, rules, words, job.run, needs_torch_npu=job.needs_torch_npu), []
+                seen = analyse(source, rules, words, job.run, needs_torch_npu=job.needs_torch_npu)
+                return _Found(seen.findings, [], seen)
         except UnreadableText as error:
-            return [], [FileError(relative, error.message, error.line, "it was left as it is")]
+            return _Found([], [FileError(relative, error.message, error.line, "it was left as it is")])
         except SyntaxError as error:
             found, failed = search_tokens(relative, raw, error)
-            return (found if self.selection.has(UNPARSED) else []), failed
+            return _Found(found if self.selection.has(UNPARSED) else [], failed)
         except RecursionError:
-            return [], [FileError(relative, "is nested too deeply to be looked at", advice="it was left as it is")]
+            nested = FileError(relative, "is nested too deeply to be looked at", advice="it was left as it is")
+            return _Found([], [nested])
         except Exception as error:  # one file's failure must not end the run
-            return [], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
+            return _Found([], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")])
 
 
 def _place(finding: Finding) -> tuple[Position, Position, str]:

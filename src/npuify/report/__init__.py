@@ -14,13 +14,17 @@ FORMATS: Final = ("text", "json", "jsonl", "sarif", "github", "markdown", "html"
 __all__ = ["FORMATS", "json_schema", "render_migration", "render_scan", "report_files", "schema_text"]
 
 
-def render_scan(result: ScanResult, format: str = "text") -> str:
+def render_scan(result: ScanResult, format: str = "text", *, ledger: bool = False) -> str:
     """What a scan found, in one of ``FORMATS``; ends in a line end.
+
+    Args:
+        format: one of them.
+        ledger: also list the places that were left alone, and why; in JSON, every place that concerns CUDA.
 
     Raises:
         NpuifyError: there is no such format.
     """
-    return _render(result, format)
+    return _render(result, format, ledger=ledger)
 
 
 def render_migration(result: MigrationResult, format: str = "text") -> str:
@@ -71,14 +75,16 @@ def schema_text(kind: type, command: str, title: str, version: int) -> str:
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 
-def _render(result: ScanResult | MigrationResult, format: str) -> str:
+def _render(result: ScanResult | MigrationResult, format: str, *, ledger: bool = False) -> str:
     if format == "text":
-        from npuify.report.formats.text import render
-    elif format == "json":
-        from npuify.report.document import render_json as render
-    elif format == "jsonl":
-        from npuify.report.document import render_lines as render
-    elif format == "sarif":
+        from npuify.report.formats.text import render as render_text
+
+        return printable(render_text(result, ledger=ledger))
+    if format in ("json", "jsonl"):
+        from npuify.report.document import render_json, render_lines
+
+        return printable((render_json if format == "json" else render_lines)(result, ledger=ledger))
+    if format == "sarif":
         from npuify.report.formats.sarif import render
     elif format == "github":
         from npuify.report.formats.github import render

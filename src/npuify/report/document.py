@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from npuify.model import Evidence, MigrationResult, Release, Safety, ScanResult, Severity
+from npuify.model import Evidence, LedgerEntry, MigrationResult, Release, Safety, ScanResult, Severity
+from npuify.report.ledger import Ledger, ledger_of
 from npuify.report.summary import Summary, in_order, summarise
 from npuify.report.verdict import Verdict, judge
 from npuify.version import __version__
@@ -97,6 +98,7 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True, tag_field="command", tag="
     style: Annotated[str, Meta(description="How migrated code reads: npu, portable or auto.")]
     summary: Summary
     verdict: Verdict
+    ledger: Ledger
     findings: tuple[JsonFinding, ...]
     errors: tuple[JsonFailure, ...]
 
@@ -116,6 +118,8 @@ class Migration(msgspec.Struct, frozen=True, kw_only=True, tag_field="command", 
     """Of the source, before any edit."""
     summary: Summary
     verdict: Verdict
+    ledger: Ledger
+    """Of the source."""
     changed_files: tuple[File, ...]
     changes: tuple[JsonChange, ...]
     findings: tuple[JsonFinding, ...]
@@ -152,23 +156,31 @@ class SummaryLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", t
 
     summary: Summary
     verdict: Verdict
+    ledger: Ledger
 
 
-AnyLine = HeaderLine | FindingLine | FailureLine | ChangeLine | SummaryLine
+class LedgerLine(LedgerEntry, frozen=True, tag_field="type", tag="ledger"):
+    """A line for a place that concerns CUDA, where the ledger was asked for."""
 
 
-def render_json(result: ScanResult | MigrationResult) -> str:
+AnyLine = HeaderLine | FindingLine | FailureLine | ChangeLine | LedgerLine | SummaryLine
+
+
+def render_json(result: ScanResult | MigrationResult, *, ledger: bool = False) -> str:
     """One JSON document, indented."""
-    return json.dumps(_clean(msgspec.to_builtins(document(result))), ensure_ascii=False, indent=2) + "\n"
+    return json.dumps(_clean(msgspec.to_builtins(document(result, ledger=ledger))), ensure_ascii=False, indent=2) + "\n"
 
 
-def render_lines(result: ScanResult | MigrationResult) -> str:
+def render_lines(result: ScanResult | MigrationResult, *, ledger: bool = False) -> str:
     """JSON lines: a header, a line for each change, finding and error, and a summary."""
-    return "".join(json.dumps(_clean(msgspec.to_builtins(line)), ensure_ascii=False) + "\n" for line in _lines(result))
+    return "".join(
+        json.dumps(_clean(msgspec.to_builtins(line)), ensure_ascii=False) + "\n"
+        for line in _lines(result, ledger=ledger)
+    )
 
 
-def document(result: ScanResult | MigrationResult) -> Scan | Migration:
-    """``result`` as it is written."""
+def document(result: ScanResult | MigrationResult, *, ledger: bool = False) -> Scan | Migration:
+    """``result`` as it is written, with ``ledger`` the entries of the ledger, too."""
     if isinstance(result, ScanResult):
         return Scan(
             version=VERSION,
@@ -178,6 +190,7 @@ def document(result: ScanResult | MigrationResult) -> Scan | Migration:
             style=result.style,
             summary=summarise(result, result.findings),
             verdict=judge(result),
+            ledger=ledger_of(result.ledger, whole=ledger),
             findings=tuple(_finding(JsonFinding, one) for one in result.findings),
             errors=tuple(_error(JsonFailure, one) for one in in_order(result.errors)),
         )
@@ -191,6 +204,7 @@ def document(result: ScanResult | MigrationResult) -> Scan | Migration:
         summary_before=summarise(result.scan, result.scan.findings),
         summary=summarise(result.scan, result.left),
         verdict=judge(result),
+        ledger=ledger_of(result.scan.ledger, whole=ledger),
         changed_files=result.changed_files,
         changes=tuple(_change(JsonChange, one) for one in result.changes),
         findings=tuple(_finding(JsonFinding, one) for one in result.left),
@@ -214,7 +228,7 @@ def schema() -> str:
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 
-def _lines(result: ScanResult | MigrationResult) -> Iterator[msgspec.Struct]:
+def _lines(result: ScanResult | MigrationResult, *, ledger: bool) -> Iterator[msgspec.Struct]:
     scan = result if isinstance(result, ScanResult) else result.scan
     yield HeaderLine(
         version=VERSION,
@@ -233,7 +247,9 @@ def _lines(result: ScanResult | MigrationResult) -> Iterator[msgspec.Struct]:
         yield from (_change(ChangeLine, change) for change in result.changes)
     yield from (_finding(FindingLine, finding) for finding in findings)
     yield from (_error(FailureLine, error) for error in in_order(scan.errors))
-    yield SummaryLine(summary=summarise(scan, tuple(findings)), verdict=judge(result))
+    if ledger:
+        yield from (LedgerLine(**msgspec.structs.asdict(entry)) for entry in scan.ledger)
+    yield SummaryLine(summary=summarise(scan, tuple(findings)), verdict=judge(result), ledger=ledger_of(scan.ledger))
 
 
 def _tool() -> Tool:

@@ -103,6 +103,8 @@ class Verdict(msgspec.Struct, frozen=True):
 
 _MOST_DECIDING: Final = 10
 _SUPPORTED_ALREADY: Final = "NPU108"
+_UNKNOWN: Final = "NPU191"
+"""A place that nothing is known of breaks nothing for sure, and a person has to see whether it does."""
 _OPERATORS: Final = frozenset(
     ("NPU410", "NPU411", "NPU414", "NPU417", "NPU418", "NPU420", "NPU421", "NPU422", "NPU504", "NPU510")
 )
@@ -179,6 +181,8 @@ def status(finding: Finding, *, migrated: bool) -> str:
     """
     if finding.edits and finding.safety is Safety.SAFE and not migrated:
         return "migrated"
+    if finding.code == _UNKNOWN:
+        return "review"
     if finding.severity is Severity.ERROR and finding.safety is not Safety.REVIEW:
         return "manual"
     return "note" if finding.severity is Severity.INFO and not finding.edits else "review"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.engine.ledger.unknown import RULE as UNKNOWN
 from npuify.engine.traced import proven
-from npuify.model import Change, FileError, Finding, Position
+from npuify.model import Change, FileError, Finding, LedgerEntry, Position
 from npuify.rewrite.edits import Applied, EditError, OffsetMap, apply_findings, wanted
 from npuify.rewrite.left import still_to_do
 from npuify.source.text import Text, UnreadableText
@@ -22,7 +23,7 @@ MAX_ROUNDS = 12
 
 
 class MigratedFile(NamedTuple):
-    """What became of one file. ``raw`` is None where nothing changed."""
+    """What became of one file. ``raw`` is None where nothing changed; ``ledger`` is that of the original."""
 
     relative: str
     raw: bytes | None
@@ -30,6 +31,7 @@ class MigratedFile(NamedTuple):
     left: list[Finding]
     changes: list[Change]
     errors: list[FileError]
+    ledger: list[LedgerEntry] = []  # noqa: RUF012 - nobody adds to it
 
 
 class _Job(NamedTuple):
@@ -68,21 +70,21 @@ def migrate_file(
     The result parses, and a second run on it changes nothing; where either cannot be had, the file stays as it was and
     an error says so.
     """
-    found, errors, _ = worker.analyse(relative, raw, whole=False, kind=kind)
+    found, errors, _, ledger = worker.analyse(relative, raw, whole=False, kind=kind, keeps_ledger=True)
     found = proven(found, traced, lambda finding: finding.start.line)
     if not wanted(found, unsafe=unsafe):
-        return MigratedFile(relative, None, found, found, [], errors)
+        return MigratedFile(relative, None, found, found, [], errors, ledger)
     try:
         text = Text(raw)
         if not worker.is_valid(relative, text.data, kind):
             # Only a part that was not parsed is broken; the whole file decides.
-            found, errors, _ = worker.analyse(relative, raw, whole=True, kind=kind)
-            return MigratedFile(relative, None, found, found, [], errors)
+            found, errors, _, ledger = worker.analyse(relative, raw, whole=True, kind=kind, keeps_ledger=True)
+            return MigratedFile(relative, None, found, found, [], errors, ledger)
         done = _rounds(_Job(relative, kind, text, worker, unsafe, len(errors), traced), found)
-        return done._replace(errors=[*errors, *done.errors])
+        return done._replace(errors=[*errors, *done.errors], ledger=ledger)
     except (EditError, UnreadableText, _NotSettling) as error:
         failure = FileError(relative, f"was left as it is: {error}", advice=_DEFECT)
-        return MigratedFile(relative, None, found, found, [], [*errors, failure])
+        return MigratedFile(relative, None, found, found, [], [*errors, failure], ledger)
 
 
 class _NotSettling(Exception):
@@ -119,9 +121,10 @@ def _rounds(job: _Job, found: list[Finding]) -> MigratedFile:
     else:
         raise _NotSettling(f"its edits do not settle after {MAX_ROUNDS} rounds")
     changes.sort(key=lambda change: (change.start, change.end, change.code))
+    not_understood = {finding.subject for finding in found if finding.code == UNKNOWN.code}
     left = still_to_do(
         found,
-        state.findings,
+        [one for one in state.findings if one.code != UNKNOWN.code or one.subject in not_understood],
         changes,
         job.original,
         state.text,
@@ -163,8 +166,14 @@ def _next(applied: Applied, state: _State, job: _Job, offsets: OffsetMap) -> _St
     """What edits make of a file; ``offsets`` knows of them already."""
     needs_torch_npu = state.needs_torch_npu or any(finding.needs_torch_npu for finding in applied.findings)
     raw = state.text.encode(applied.data)
-    findings, errors, _ = job.worker.analyse(
-        job.relative, raw, needs_torch_npu=needs_torch_npu, whole=False, kind=job.kind, is_later_round=True
+    findings, errors, _, _ = job.worker.analyse(
+        job.relative,
+        raw,
+        needs_torch_npu=needs_torch_npu,
+        whole=False,
+        kind=job.kind,
+        is_later_round=True,
+        keeps_ledger=True,
     )
     if len(errors) > job.known_errors:
         raise EditError(errors[-1].message)

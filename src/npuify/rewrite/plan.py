@@ -50,8 +50,10 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
     changes = [*(change for file in migrated for change in file.changes), *others.changes]
     found = [finding for file in migrated for finding in file.found]
     left = [finding for file in migrated for finding in file.left]
+    errors = _errors(prepared, migrated, trace)
+    ledger = [entry for file in migrated for entry in file.ledger]
     result = MigrationResult(
-        scan=prepared.scan_result([*about_project, *found], _errors(prepared, migrated, trace), about_project),
+        scan=prepared.scan_result([*about_project, *found], errors, about_project, ledger),
         changes=tuple(changes),
         left=(*about_project, *_untreated(trace, migrated), *_without_line_ends(left, options)),
         changed_files=tuple(sorted(contents)),
@@ -91,6 +93,9 @@ def _migrated(
 def _migrate_one(
     worker: Worker, candidate: Candidate, *, unsafe: bool, traced: Mapping[str, Sequence[TracedPlace]]
 ) -> MigratedFile:
+    if not candidate.concerns:
+        found, errors, _, ledger = worker.analyse_file(candidate)
+        return MigratedFile(candidate.relative, None, found, found, [], errors, ledger)
     try:
         raw = Path(candidate.location).read_bytes()
     except OSError as error:

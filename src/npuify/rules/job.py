@@ -20,6 +20,7 @@ class Job(NamedTuple):
         options: gives what the project's programs declare as options.
         needs_torch_npu: earlier edits put names into the file that exist only after ``import torch_npu``.
         is_later_round: edits of this run were applied to the file already.
+        keeps_ledger: every place that concerns CUDA is to be accounted for.
     """
 
     run: Run
@@ -27,3 +28,4 @@ class Job(NamedTuple):
     options: Callable[[], ProgramOptions]
     needs_torch_npu: bool = False
     is_later_round: bool = False
+    keeps_ledger: bool = False

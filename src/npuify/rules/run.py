@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from npuify.analysis.model import Models
     from npuify.analysis.project import ProjectIndex
     from npuify.knowledge import Product, ReleaseTable
-    from npuify.model import FileError, Finding
+    from npuify.model import FileError, Finding, LedgerEntry
 
 
 class Run(NamedTuple):
@@ -41,11 +41,15 @@ class Run(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What was found in a file, what of it could not be treated, and the other files that this depends on."""
+    """What was found in a file, what of it could not be treated, the other files that this depends on, and its ledger.
+
+    The ledger is kept only where :class:`Analyse` was asked for it.
+    """
 
     findings: list[Finding]
     errors: list[FileError] = []  # noqa: RUF012 - nobody adds to it
     dependencies: frozenset[str] = frozenset()
+    ledger: list[LedgerEntry] = []  # noqa: RUF012 - nobody adds to it
 
 
 class Analyse(Protocol):

@@ -335,6 +335,6 @@ def test_a_forward_that_holds_no_word_still_makes_a_model() -> None:
         "    def pick(self, x):\n        return torch.nonzero(x)\n"
     )
     for whole in (True, False):
-        found, errors, _ = worker().analyse("head.py", text.encode(), whole=whole)
+        found, errors, _, _ = worker().analyse("head.py", text.encode(), whole=whole)
         assert not errors
         assert [finding.code for finding in found if finding.code == "NPU412"] == ["NPU412"]

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from npuify.engine.ledger.account import account
 from npuify.engine.notebooks.program import make_program
 from npuify.engine.unparsed import search_tokens
-from npuify.model import Edit, FileError, Finding, Position, Safety
+from npuify.model import Edit, FileError, Finding, LedgerEntry, Position, Safety, State
 from npuify.project.kinds import kind_of_path
 from npuify.rules.environment.variables import Mention, Setting, judge_variables
 from npuify.rules.run import Result
@@ -21,7 +22,7 @@ from npuify.source.python import parses
 from npuify.source.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from npuify.rules.job import Job
     from npuify.source.notebook.magics import WrittenFile
@@ -43,22 +44,29 @@ def notebook_findings(relative: str, text: Text, job: Job) -> Result:
         return Result([])
     problems: list[FileError] = []
     found: list[Finding] = []
+    ledger: list[LedgerEntry] = []
     cells = [_View(notebook, cell) for cell in notebook.cells]
     for view in cells:
         for start, end in view.masked.shell:
-            found += _commands(relative, view.text, start, end, text, job)
+            more, accounted = _commands(relative, view.text, start, end, text, job)
+            found += more
+            ledger += accounted
         if view.masked.writes is not None:
-            more, failed = _written_file(relative, view.text, view.masked.writes, text, job)
+            more, failed, accounted = _written_file(relative, view.text, view.masked.writes, text, job)
             found += more
             problems += failed
+            ledger += accounted
     found += _environment(relative, cells, text, job)
     program, broken = make_program([(view.text, view.masked) for view in cells])
     for cell, masked, error in broken:
         tokens, failed = search_tokens(relative, masked.text, error)
         problems += [_problem(failure, cell, text) for failure in failed]
         found += [_placed(one, cell, _offset(cell.text, one.start), text) for one in tokens]
+        broken_text = Text(masked.text)
+        answers = account(relative, broken_text, "python", tokens, None, (), job.run)
+        ledger += [_entry_at(entry, cell, _offset(masked.text, _start(entry)), text) for entry in answers.entries]
     if program.parts:
-        seen, errors, _ = job.analyse(
+        seen, errors, _, accounted = job.analyse(
             relative,
             program.data,
             needs_torch_npu=job.needs_torch_npu,
@@ -72,7 +80,31 @@ def notebook_findings(relative: str, text: Text, job: Job) -> Result:
             part = program.part_at(offset, ends_line=finding.start == finding.end and bool(finding.edits))
             placed = _placed(finding, part.text, offset - part.start, text)
             found.append(_edited(placed, finding, [program.edit(edit) for edit in finding.edits]))
-    return Result(sorted(found, key=lambda finding: (finding.start, finding.end, finding.code)), problems)
+        for entry in accounted:
+            offset = _offset(program.data, _start(entry))
+            part = program.part_at(offset)
+            ledger.append(_entry_at(entry, part.text, offset - part.start, text))
+    edited = {finding.code for finding in found if finding.edits}
+    ledger = [
+        msgspec.structs.replace(entry, state=State.REPORTED)
+        if entry.state is State.EDITED and entry.by not in edited
+        else entry
+        for entry in sorted(ledger, key=_start)
+    ]
+    return Result(
+        sorted(found, key=lambda finding: (finding.start, finding.end, finding.code)), problems, ledger=ledger
+    )
+
+
+def _start(entry: LedgerEntry) -> Position:
+    return Position(entry.line, entry.column)
+
+
+def _entry_at(entry: LedgerEntry, cell: CellText, offset: int, text: Text) -> LedgerEntry:
+    """An entry of the ledger at ``offset`` of a cell, as one of the notebook."""
+    offset = min(offset, len(cell.text))
+    line, column = text.position(cell.raw_span(offset, offset)[0])
+    return msgspec.structs.replace(entry, line=line, column=column)
 
 
 class _View:
@@ -128,23 +160,28 @@ def _problem(failure: FileError, cell: CellText, text: Text, shift: int = 0) -> 
     return FileError(failure.file, f"cell {cell.cell.number}: {failure.message}", line, failure.advice)
 
 
-def _commands(relative: str, cell: CellText, start: int, end: int, text: Text, job: Job) -> Iterator[Finding]:
+def _commands(
+    relative: str, cell: CellText, start: int, end: int, text: Text, job: Job
+) -> tuple[list[Finding], list[LedgerEntry]]:
     """What the rules for shell scripts find in a command, or in a cell of them."""
     script = cell.text[start:end]
-    found = job.analyse(relative, script, kind="shell").findings
+    result = job.analyse(relative, script, kind="shell")
     is_line = b"\n" not in script
-    for finding in found:
+    found = []
+    for finding in result.findings:
         placed = _placed(finding, cell, start + _offset(script, finding.start), text)
         edits = [
             None if is_line and "\n" in edit.after else cell.edit(edit.start + start, edit.end + start, edit.after)
             for edit in finding.edits
         ]
-        yield _edited(placed, finding, edits)
+        found.append(_edited(placed, finding, edits))
+    ledger = [_entry_at(entry, cell, start + _offset(script, _start(entry)), text) for entry in result.ledger]
+    return found, ledger
 
 
 def _written_file(
     relative: str, cell: CellText, written: WrittenFile, text: Text, job: Job
-) -> tuple[list[Finding], list[FileError]]:
+) -> tuple[list[Finding], list[FileError], list[LedgerEntry]]:
     """What the rules find in a file that a cell writes: a file of its own, of the kind that its name tells."""
     name = posixpath.normpath(posixpath.join(posixpath.dirname(relative), written.name.replace("\\", "/")))
     kind = kind_of_path(name)
@@ -152,7 +189,9 @@ def _written_file(
     # The import of torch_npu comes in a round of its own, as in other files; a part of a file has no place for it.
     again = job.is_later_round
     is_changed = again and not written.is_appended and _NPU.search(body) is not None
-    seen, errors, _ = job.analyse(name, body, needs_torch_npu=is_changed, whole=False, kind=kind, is_later_round=again)
+    seen, errors, _, accounted = job.analyse(
+        name, body, needs_torch_npu=is_changed, whole=False, kind=kind, is_later_round=again
+    )
     edits_stay = kind != "python" or job.run.plan.style == "npu"
     found = []
     for finding in seen:
@@ -165,7 +204,13 @@ def _written_file(
         edits = [cell.edit(edit.start + written.start, edit.end + written.start, edit.after) for edit in finding.edits]
         found.append(_edited(placed, finding, edits))
     problems = [_problem(error, cell, text, shift=_lines_above(cell.text, written.start)) for error in errors]
-    return found, [msgspec.structs.replace(problem, file=relative) for problem in problems]
+    ledger = [
+        msgspec.structs.replace(
+            _entry_at(entry, cell, written.start + _offset(body, _start(entry)), text), file=relative
+        )
+        for entry in accounted
+    ]
+    return found, [msgspec.structs.replace(problem, file=relative) for problem in problems], ledger
 
 
 def _lines_above(cell: bytes, start: int) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, MigrationResult, Safety, ScanResult
+from npuify.report.ledger import in_words, ledger_of
 from npuify.report.summary import counted, in_order, summarise
 from npuify.report.verdict import by_status, hours, judge, status
 from npuify.visible import in_one_line
@@ -42,6 +43,7 @@ def _scan(result: ScanResult) -> Iterator[str]:
         ("Files seen", str(summary.files_seen)),
         ("Files with findings", str(summary.files_with_findings)),
         *_severities(summary),
+        *_ledger(result),
     )
     yield from _verdict(judge(result), "npuify will change")
     yield from _release(result)
@@ -63,6 +65,7 @@ def _migration(result: MigrationResult) -> Iterator[str]:
         ("Files changed", str(len(result.changed_files))),
         ("Edits", str(len(result.changes))),
         *_severities(summary, "Left: "),
+        *_ledger(scan),
     )
     yield from _verdict(judge(result), "npuify changed")
     yield from _release(scan)
@@ -84,6 +87,11 @@ def _numbers(*rows: tuple[str, str]) -> Iterator[str]:
     yield from ("| | |", "|---|---|")
     yield from (f"| {name} | {value} |" for name, value in rows)
     yield ""
+
+
+def _ledger(scan: ScanResult) -> tuple[tuple[str, str], ...]:
+    counts = in_words(ledger_of(scan.ledger))
+    return (("Places that concern CUDA", counts),) if counts else ()
 
 
 def _folder(root: str) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, MigrationResult, Safety, ScanResult, Severity
+from npuify.report.ledger import cleared_by_reason, in_words, ledger_of
 from npuify.report.places import Places
 from npuify.report.scope import is_aside
 from npuify.report.summary import Summary, counted, in_order, severities_in_words, summarise
@@ -15,7 +16,7 @@ from npuify.visible import file_name, in_one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from npuify.model import FileError, Finding, Survey
+    from npuify.model import FileError, Finding, LedgerEntry, Survey
     from npuify.report.verdict import Group, Verdict
 
 Line = list[tuple[str, str]]
@@ -31,14 +32,38 @@ _SHOWN = 5
 _UNCERTAIN = {Evidence.ASSUMED, Evidence.REPORTED}
 
 
-def render(result: ScanResult | MigrationResult) -> str:
-    """The plain text, which does not depend on the terminal."""
-    return "".join("".join(text for text, _ in line) + "\n" for line in lines(result))
+def render(result: ScanResult | MigrationResult, *, ledger: bool = False) -> str:
+    """The plain text, which does not depend on the terminal.
+
+    Args:
+        result: what was found or done.
+        ledger: also list the places that were left alone, by reason.
+    """
+    return "".join("".join(text for text, _ in line) + "\n" for line in lines(result, ledger=ledger))
 
 
-def lines(result: ScanResult | MigrationResult) -> Iterator[Line]:
+def lines(result: ScanResult | MigrationResult, *, ledger: bool = False) -> Iterator[Line]:
     """The same text as lines of styled pieces."""
-    return _scan(result) if isinstance(result, ScanResult) else _migration(result)
+    if ledger:
+        scan = result if isinstance(result, ScanResult) else result.scan
+        yield from _left_alone(scan.ledger, Places(result))
+    yield from _scan(result) if isinstance(result, ScanResult) else _migration(result)
+
+
+def _left_alone(entries: Sequence[LedgerEntry], places: Places) -> Iterator[Line]:
+    for reason, cleared in cleared_by_reason(entries):
+        yield [(f"Left alone: {reason.count} {reason.title}", "bold"), (f" [{reason.reason}]. {reason.text}", "dim")]
+        for entry in cleared:
+            place = f"{file_name(places.shown_in_source(entry.file))}:{entry.line}:{entry.column}"
+            because = f"  {in_one_line(entry.because)}" if entry.because else ""
+            yield [(f"  {place}", ""), (f" {in_one_line(entry.word)}", "magenta"), (because, "dim")]
+        yield []
+
+
+def _counts(scan: ScanResult) -> Iterator[Line]:
+    counts = in_words(ledger_of(scan.ledger))
+    if counts:
+        yield [("Places that concern CUDA: ", "bold"), (f"{counts}.", "")]
 
 
 def _scan(result: ScanResult) -> Iterator[Line]:
@@ -56,6 +81,7 @@ def _scan(result: ScanResult) -> Iterator[Line]:
         yield [(f"Found {counted(summary.findings, 'place')}", "bold"), (where, "")]
         yield from _table(summary, result.findings, migrated=False)
         yield from _what_edits_do(result.findings)
+    yield from _counts(result)
     yield from _unread(result.errors)
     yield _aim(result)
     yield from _verdict(judge(result))
@@ -95,6 +121,7 @@ def _migration(result: MigrationResult) -> Iterator[Line]:
             yield [("  Their lines are those of the migrated files.", "dim")]
     else:
         yield [("Left to do: nothing that npuify knows of.", "bold green")]
+    yield from _counts(scan)
     yield from _unread(scan.errors)
     yield _aim(scan)
     yield from _verdict(judge(result))

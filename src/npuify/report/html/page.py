@@ -14,6 +14,7 @@ from npuify.report.areas import area
 from npuify.report.evidence import KNOWN
 from npuify.report.html.charts import Bar, proportions, ranges, stacked
 from npuify.report.html.code import Code
+from npuify.report.html.left_alone import left_alone
 from npuify.report.html.rows import STATUSES, diffs, rows
 from npuify.report.summary import counted, in_order
 from npuify.report.verdict import Level, hours, judge
@@ -49,6 +50,7 @@ def render(result: ScanResult | MigrationResult) -> str:
         _survey(verdict.survey),
         _table(table),
         _changes(changes, code),
+        left_alone(scan.ledger),
         _errors(scan.errors),
         _limits(migrated=code.migrated),
     ]

@@ -74,6 +74,18 @@ class Outline:
         mark = before.find(b"#")
         return mark >= 0 and b'"' not in before[:mark] and b"'" not in before[:mark]
 
+    def literal_at(self, offset: int) -> tuple[int, int] | None:
+        """The span, without its opening quotes, of the triple-quoted literal around an offset."""
+        index = bisect_right(self._literals or [], (offset,)) - 1
+        if index >= 0 and self._literals is not None and offset < self._literals[index][1]:
+            return self._literals[index]
+        return None
+
+    def literal_before(self, offset: int) -> int:
+        """Where the last triple-quoted literal before an offset ends; 0 where there is none."""
+        index = bisect_right(self._literals or [], (offset,)) - 1
+        return self._literals[index][1] if index >= 0 and self._literals is not None else 0
+
     def top_level(self) -> list[Part]:
         """Functions and classes at the left margin; none where the file cannot be cut safely."""
         return self._cut(0, len(self.data), b"", "")

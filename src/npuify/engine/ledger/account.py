@@ -1,0 +1,115 @@
+"""Account for every place of a file: by the findings about it, else by the reason for which it needs nothing."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from npuify.engine.ledger.answer import Cleared, Unknown
+from npuify.engine.ledger.other_files import clear_other
+from npuify.engine.ledger.python import clear_python
+from npuify.engine.ledger.spans import Spans, spans_of
+from npuify.engine.ledger.unknown import RULE, finding_of
+from npuify.engine.ledger.vocabulary import occurrences
+from npuify.model import LedgerEntry, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from npuify.engine.ledger.spans import Span
+    from npuify.engine.ledger.vocabulary import Occurrence
+    from npuify.model import Finding
+    from npuify.rules.context import PythonFile
+    from npuify.rules.run import Run
+    from npuify.source.text import Text
+
+_OF_NAMES = (ast.Import, ast.ImportFrom, ast.alias, ast.Name)
+
+
+class Accounted(NamedTuple):
+    """The ledger of one file in order of place, and a finding for each place that nothing is known of."""
+
+    entries: list[LedgerEntry]
+    unknown: list[Finding]
+
+
+def account(
+    relative: str,
+    text: Text,
+    kind: str,
+    findings: Sequence[Finding],
+    file: PythonFile | None,
+    settled: Iterable[Span],
+    run: Run,
+) -> Accounted:
+    """Account for every place of a file that concerns CUDA.
+
+    Args:
+        relative, text, kind: the file.
+        findings: what was found in it.
+        file: a Python file as the rules saw it; None where they did not.
+        settled: where rules had something to say that is settled without a finding.
+        run: what the run is about.
+    """
+    places = occurrences(text.data, text.lower)
+    if not places:
+        return Accounted([], [])
+    about = Spans([*spans_of(findings, text), *settled])
+    spans = [about.about(place) for place in places]
+    rest = [place for place, span in zip(places, spans, strict=True) if span is None]
+    if kind in ("python", "stub"):
+        answers = clear_python(relative, text, rest, file, run)
+    else:
+        answers = clear_other(kind, text, rest, bool(findings))
+    told = _told(places, spans, findings, text)
+    guarded = {answer.because for answer in answers if isinstance(answer, Cleared) and answer.reason == "guarded"}
+    entries: list[LedgerEntry] = []
+    unknown: dict[object, Finding] = {}
+    pending = iter(answers)
+    for place, span in zip(places, spans, strict=True):
+        line, column = text.position(place.start)
+        word = _word(place, text)
+        if span is not None:
+            entries.append(LedgerEntry(relative, line, column, word, span.state, span.by))
+            continue
+        answer = next(pending)
+        if isinstance(answer, Cleared):
+            entries.append(LedgerEntry(relative, line, column, word, State.CLEARED, answer.reason, answer.because))
+            continue
+        if answer.package and answer.package in guarded:
+            entries.append(LedgerEntry(relative, line, column, word, State.CLEARED, "guarded", answer.package))
+            continue
+        by = _told_elsewhere(word, answer, told)
+        entries.append(LedgerEntry(relative, line, column, word, State.REPORTED, by or RULE.code))
+        # A text of many lines is one thing to look at.
+        is_text = isinstance(answer.node, ast.Constant)
+        unknown.setdefault(
+            by or (answer.node if is_text else (line, word)), finding_of(relative, place, text, answer.node)
+        )
+    unknown = {key: finding for key, finding in unknown.items() if not isinstance(key, str)}
+    return Accounted(entries, list(unknown.values()))
+
+
+def _word(place: Occurrence, text: Text) -> str:
+    return text.data[place.start : place.end].decode("utf-8", "replace")
+
+
+def _told(
+    places: Sequence[Occurrence], spans: Sequence[Span | None], findings: Sequence[Finding], text: Text
+) -> Mapping[str, str]:
+    """Names and packages that findings of a file speak of, with the codes of these."""
+    told = {finding.subject.partition(".")[0]: finding.code for finding in findings if finding.subject}
+    for place, span in zip(places, spans, strict=True):
+        if span is not None and span.state is not State.CLEARED:
+            told.setdefault(_word(place, text), span.by)
+    return told
+
+
+def _told_elsewhere(word: str, unknown: Unknown, told: Mapping[str, str]) -> str:
+    """The code of a finding about the same name or package elsewhere in the file; empty where there is none.
+
+    A package is reported once a file, a name that is imported where it is used.
+    """
+    if isinstance(unknown.node, _OF_NAMES):
+        return told.get(word) or told.get(unknown.package, "") if unknown.package else told.get(word, "")
+    return told.get(unknown.package, "") if unknown.package else ""

@@ -1,0 +1,257 @@
+"""What the tree of a Python file and the program model tell about a place."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import textwrap
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, Final
+
+from npuify.analysis.flow.uses import Use
+from npuify.analysis.values import OBJECTS, Kind
+from npuify.engine.ledger.answer import Cleared
+from npuify.engine.ledger.identifiers import cuda_packages
+from npuify.engine.ledger.lexical import cleared_text
+from npuify.knowledge.dependencies import dependency
+from npuify.rules.common.import_guards import has_fallback, is_asked_for
+from npuify.source.parser_warnings import without_warnings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from collections.abc import Set as AbstractSet
+
+    from npuify.engine.ledger.vocabulary import Occurrence
+    from npuify.rules.context import PythonFile
+
+_BY_USE: Final = {
+    Use.PATH: "path",
+    Use.MESSAGE: "message",
+    Use.KEY: "key",
+    Use.OTHER: "other-string",
+    Use.DEVICE_KEY: "key",
+}
+_OF_PROJECT: Final = frozenset((Kind.FUNCTION, Kind.CLASS, Kind.MODULE, Kind.PROJECT_NAME, *OBJECTS))
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_CUDA_CODE = re.compile(r"#include|__global__|\bat::|TORCH_CHECK")
+_IMPORTS = re.compile(r"import_module|__import__|(?i:load|get_kernel)")
+_DEVICE = re.compile(r"(?i)(?:cuda|gpu|nccl)\b.*", re.DOTALL)
+
+
+class Syntax:
+    """The tree of one file, as far as places are asked about.
+
+    Args:
+        file: the file.
+        places: all that will be asked about.
+        api: identifiers that torch and the packages made for CUDA have.
+    """
+
+    def __init__(self, file: PythonFile, places: Iterable[Occurrence], api: AbstractSet[str]) -> None:
+        self._file = file
+        self._api = api
+        source = file.source
+        self._nodes: dict[int, list[ast.AST]] = {}
+        self._lines = sorted({source.text.line_of(place.start) for place in places})
+        source.visit(self._lines, self._collect)
+
+    def _collect(self, node: ast.AST) -> None:
+        first: int | None = node.__dict__.get("lineno")
+        if first is not None:
+            for line in self._lines[bisect_left(self._lines, first) : bisect_right(self._lines, node.end_lineno)]:  # type: ignore[attr-defined]
+                self._nodes.setdefault(line, []).append(node)
+
+    def node_at(self, place: Occurrence) -> ast.AST | None:
+        """The innermost node around a place."""
+        source = self._file.source
+        best = None
+        for node in self._nodes.get(source.text.line_of(place.start), ()):
+            if source.start(node) <= place.start and place.end <= source.end(node):
+                best = node
+        return best
+
+    def cleared(self, place: Occurrence, node: ast.AST) -> Cleared | None:
+        """Why a place needs nothing; None where that is not known."""
+        if isinstance(node, (ast.Constant, ast.JoinedStr, ast.FormattedValue)):
+            return self._string(node)
+        word = self._file.source.segment(place.start, place.end)
+        if isinstance(node, ast.keyword):
+            return self._keyword(word, node)
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            return self._name(word, node)
+        if isinstance(node, (ast.Import, ast.ImportFrom, ast.alias)):
+            return self._imported(word, node)
+        if isinstance(node, ast.arg):
+            return Cleared("own-name", f"the parameter {word}")
+        if isinstance(node, _DEFINITIONS):
+            return Cleared("own-name", f"defined here as {node.name}")
+        if isinstance(node, (ast.Global, ast.Nonlocal, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
+            return Cleared("own-name", word)
+        return None
+
+    def package_of(self, node: ast.AST) -> str:
+        """The package that a name belongs to; empty where it belongs to none."""
+        statement = self._file.parent(node) if isinstance(node, ast.alias) else node
+        if isinstance(statement, ast.ImportFrom):
+            return (statement.module or "").partition(".")[0]
+        if isinstance(node, ast.alias):
+            return node.name.partition(".")[0]
+        call = self._file.parent(node) if isinstance(node, ast.keyword) else None
+        named = call.func if isinstance(call, ast.Call) else node
+        qualified = self._file.qualname(named) if isinstance(named, (ast.Name, ast.Attribute)) else None
+        return qualified.partition(".")[0] if qualified is not None and self._is_foreign(qualified) else ""
+
+    # --- strings ---
+
+    def _string(self, node: ast.Constant | ast.JoinedStr | ast.FormattedValue) -> Cleared | None:
+        file = self._file
+        whole: ast.expr = node
+        parent = file.parent(node)
+        while isinstance(parent, (ast.JoinedStr, ast.FormattedValue)):
+            whole, parent = parent, file.parent(parent)
+        text = file.code(whole)
+        if isinstance(parent, ast.Expr):
+            return Cleared("docstring")
+        if ">>> " in text:
+            return Cleared("docstring", "an example in documentation")
+        uses = file.uses(whole)
+        if uses.is_no_device:
+            first = next((one for one in uses.destinations if one.use in _BY_USE), None)
+            if first is not None:
+                return Cleared(_BY_USE[first.use], f"{first.what} (line {first.place.line})")
+        value = node.value if isinstance(node, ast.Constant) else None
+        if not isinstance(value, str):
+            return None
+        if value.lower() == "gpu" and not self._is_given_away(whole):
+            return Cleared("own-value", "torch has no device of this name")
+        if uses.reaches_device:
+            return None
+        if value in cuda_packages() and not self._is_imported(whole):
+            return Cleared("key", f"the name of the package {value}, which is not imported here")
+        known = cleared_text(value.encode("utf-8", "surrogatepass"), self._api)
+        if known is None and not _DEVICE.fullmatch(value.strip()) and " " in value and not _is_code(value):
+            return Cleared("text")
+        return known
+
+    def _is_imported(self, node: ast.expr) -> bool:
+        """Whether a string is given to something that imports what it names."""
+        call = self._file.parent(node)
+        return isinstance(call, ast.Call) and _IMPORTS.search(self._file.code(call.func)) is not None
+
+    def _is_given_away(self, node: ast.expr) -> bool:
+        """Whether an expression is an argument of a package's function, or of one that is not known."""
+        file = self._file
+        parent = file.parent(node)
+        call = file.parent(parent) if isinstance(parent, ast.keyword) else parent
+        if not isinstance(call, ast.Call):
+            return False
+        qualified = file.qualname(call.func)
+        if qualified is not None:
+            return self._is_foreign(qualified)
+        return any(value.kind in (Kind.LIBRARY_NAME, Kind.LIBRARY_OBJECT) for value in file.values(call.func))
+
+    # --- names ---
+
+    def _name(self, word: str, node: ast.Name | ast.Attribute) -> Cleared | None:
+        file = self._file
+        if isinstance(node, ast.Name):
+            qualified = file.qualname(node)
+            if qualified is None or not self._is_foreign(qualified):
+                return Cleared("own-name", f"bound in this file as {word}" if qualified is None else qualified)
+            return self._foreign(qualified)
+        qualified = file.qualname(node)
+        if qualified is not None and qualified.startswith("torch."):
+            return self._of_torch(qualified)
+        values = file.values(node.value)
+        if values.is_known and all(value.kind in _OF_PROJECT and value.kind is not Kind.HEIR for value in values):
+            some = next(iter(values), None)
+            if some is not None and (some.definition is not None or some.kind is not Kind.INSTANCE):
+                return Cleared("own-member", some.name)
+        if word not in self._api:
+            if qualified is not None and self._is_foreign(qualified):
+                return self._foreign(qualified)
+            return Cleared("unknown-to-torch", f"an attribute {word}")
+        parent = file.parent(node)
+        is_called = isinstance(parent, ast.Call) and parent.func is node
+        if not is_called and not isinstance(parent, ast.Attribute) and word in ("cuda", "nccl", "apex", "triton"):
+            if qualified is None or not self._is_foreign(qualified):
+                return Cleared("own-value", f"{file.code(node)} is read, not called")
+        if qualified is not None and self._is_foreign(qualified):
+            return self._foreign(qualified)
+        return None
+
+    def _of_torch(self, qualified: str) -> Cleared | None:
+        row = self._file.release.counterpart(qualified)
+        if row is not None and row.status == "same":
+            return Cleared("works-unchanged", qualified)
+        return None
+
+    def _keyword(self, word: str, node: ast.keyword) -> Cleared | None:
+        file = self._file
+        call = file.parent(node)
+        if not isinstance(call, ast.Call):
+            return Cleared("own-name", f"the argument {word} of a class statement")
+        qualified = file.qualname(call.func)
+        if qualified is not None and self._is_foreign(qualified):
+            return self._foreign(qualified)
+        values = file.values(call.func)
+        if any(value.kind is Kind.LIBRARY_NAME for value in values):
+            return self._foreign(next(value.name for value in values if value.kind is Kind.LIBRARY_NAME))
+        if word in self._api and not values.is_known:
+            return None
+        return Cleared("own-name", f"an argument of {file.code(call.func)[:60]}()")
+
+    # --- imports and packages ---
+
+    def _imported(self, word: str, node: ast.Import | ast.ImportFrom | ast.alias) -> Cleared | None:
+        file = self._file
+        statement = file.parent(node) if isinstance(node, ast.alias) else node
+        if isinstance(statement, ast.ImportFrom):
+            if statement.level:
+                return Cleared("own-module", f"a relative import of {statement.module or '.'}")
+            module = statement.module or ""
+        elif isinstance(node, ast.alias):
+            module = node.name
+        else:
+            return None
+        if file.project.holds(module):
+            return Cleared("own-module", module)
+        if isinstance(node, ast.alias) and node.asname and word == node.asname != node.name:
+            return Cleared("own-name", f"the name that {node.name} gets")
+        if has_fallback(node, file) or is_asked_for(node, module, file):
+            return Cleared("guarded", module.partition(".")[0])
+        if module.partition(".")[0] == "torch":
+            name = f"{module}.{word}" if isinstance(statement, ast.ImportFrom) else module
+            if module.startswith(("torch.backends", "torch.utils.cpp_extension")) or name == "torch.backends.cudnn":
+                return Cleared("works-unchanged", f"every build of torch has {name}")
+            return self._of_torch(name)
+        return self._foreign(module)
+
+    def _is_foreign(self, qualified: str) -> bool:
+        """Whether a qualified name is that of a package that is not the project's own."""
+        root = qualified.partition(".")[0]
+        return root not in ("", "builtins") and not self._file.project.holds(root)
+
+    def _foreign(self, qualified: str) -> Cleared | None:
+        root = qualified.partition(".")[0]
+        if root == "torch":
+            return self._of_torch(qualified)
+        if root in sys.stdlib_module_names:
+            return Cleared("other-package", f"{root}, of Python's own library")
+        row = dependency(root.replace("_", "-").lower(), self._file.release.torch_npu)
+        if row is not None and row.status == "native":
+            return Cleared("other-package", f"{root}, which runs beside an NPU as it is")
+        return None
+
+
+def _is_code(text: str) -> bool:
+    """Whether a text is Python code that does more than name something, or code of CUDA."""
+    if _CUDA_CODE.search(text):
+        return True
+    with without_warnings():
+        try:
+            tree = ast.parse(textwrap.dedent(text))
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            return False
+    return any(not isinstance(one, ast.Expr) or isinstance(one.value, ast.Call) for one in tree.body)

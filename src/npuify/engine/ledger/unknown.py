@@ -1,0 +1,69 @@
+"""What is said of a place that concerns CUDA and that nothing is known of."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, Finding, Position, Safety, Severity
+from npuify.rules.registry import Rule, list_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.engine.ledger.vocabulary import Occurrence
+    from npuify.source.text import Text
+
+
+def finding_of(relative: str, place: Occurrence, text: Text, node: ast.AST | None) -> Finding:
+    """The finding about one place, whose innermost syntax node is ``node`` where there is one."""
+    word = text.data[place.start : place.end].decode("utf-8", "replace")
+    return Finding(
+        code=RULE.code,
+        name=RULE.name,
+        severity=RULE.severity,
+        safety=RULE.safety,
+        file=relative,
+        start=Position(*text.position(place.start)),
+        end=Position(*text.position(place.end)),
+        message=_message(word, node),
+        evidence=RULE.evidence,
+        source=RULE.source,
+        subject=word,
+        advice='see whether it matters on an NPU; a comment "# npuify: ignore[NPU191]" notes that it does not',
+    )
+
+
+def _message(word: str, node: ast.AST | None) -> str:
+    if isinstance(node, (ast.Import, ast.ImportFrom, ast.alias)):
+        return f"nothing is known of {word}, which is imported here"
+    if isinstance(node, ast.keyword):
+        return f"what the argument {word} does on an NPU is not known"
+    if isinstance(node, ast.Constant):
+        return f"what becomes of {word} in this string is not known"
+    return f"what {word} stands for is not known"
+
+
+def _documentation(node: object, file: object) -> Iterator[object]:
+    """A place concerns CUDA, and neither a rule nor the program model knows what becomes of it on an NPU.
+
+    Nothing is wrong with it for sure: it is an argument of a package that npuify does not know, a string whose use
+    cannot be followed, a method of an object that may be anything. ``npuify explain FILE:LINE`` shows what is known.
+    """
+    raise NotImplementedError("what no rule accounts for is found by the ledger")
+
+
+RULE = list_rule(
+    Rule(
+        "NPU191",
+        "not-understood",
+        Safety.MANUAL,
+        Severity.INFO,
+        Evidence.ASSUMED,
+        "the ledger of places that concern CUDA",
+        (),
+        (),
+        _documentation,
+    )
+)
+"""Listed with the rules; its findings come from the ledger."""

@@ -1,0 +1,237 @@
+"""The ledger: every place that concerns CUDA is edited, reported, or cleared with a reason."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from npuify.engine.ledger.reasons import REASONS
+from npuify.engine.ledger.unknown import RULE as UNKNOWN
+from npuify.engine.ledger.vocabulary import occurrences
+from npuify.engine.scan import scan
+from npuify.migration import migrate
+from npuify.model import State
+from npuify.options import STYLES, Options
+from npuify.report import json_schema, render_migration, render_scan
+from npuify.source.notebook.cells import read_notebook
+from npuify.source.text import Text, UnreadableText
+
+if TYPE_CHECKING:
+    from npuify.model import LedgerEntry, ScanResult
+
+ROOT = Path(__file__).parents[2]
+OPTIONS = Options(torch_npu="2.14.0", jobs=1, cache=False)
+
+
+def scanned(root: Path, files: dict[str, str], **options: object) -> ScanResult:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return scan([root], msgspec.structs.replace(OPTIONS, **options))
+
+
+def ledger(root: Path, text: str, name: str = "program.py", **options: object) -> list[tuple[str, str, str]]:
+    """Word, state and code or reason of each place."""
+    result = scanned(root, {name: text}, **options)
+    return [(entry.word, entry.state.value, entry.by) for entry in result.ledger]
+
+
+def unaccounted(root: Path, result: ScanResult) -> list[str]:
+    """Files of which the ledger has not exactly one entry for each place."""
+    by_file: dict[str, list[LedgerEntry]] = {}
+    for entry in result.ledger:
+        by_file.setdefault(entry.file, []).append(entry)
+    wrong = []
+    for relative, entries in by_file.items():
+        try:
+            text = Text((root / relative).read_bytes())
+        except UnreadableText:
+            continue
+        if relative.endswith(".ipynb"):
+            continue
+        places = [text.position(place.start) for place in occurrences(text.data, text.lower)]
+        if places != [(entry.line, entry.column) for entry in entries]:
+            wrong.append(relative)
+    return wrong
+
+
+class TestStates:
+    def test_what_is_edited_reported_and_cleared(self, tmp_path: Path) -> None:
+        text = (
+            "import torch\n"
+            "use_cuda = torch.cuda.is_available()  # with CUDA\n"
+            "print('CUDA is there', use_cuda)\n"
+            "torch.cuda.set_sync_debug_mode(1)\n"
+        )
+        found = ledger(tmp_path, text)
+        assert found[:5] == [
+            ("use_cuda", "cleared", "own-name"),
+            ("cuda", "edited", "NPU101"),
+            ("CUDA", "cleared", "comment"),
+            ("CUDA", "cleared", "text"),
+            ("use_cuda", "cleared", "own-name"),
+        ]
+        assert found[5][1] in ("edited", "reported")
+
+    @pytest.mark.parametrize(
+        ("line", "word", "reason"),
+        [
+            ('"""Trains on CUDA."""', "CUDA", "docstring"),
+            ("parser.add_argument('--use-cuda')", "cuda", "option-name"),
+            ("open('/usr/local/cuda/version.txt')", "cuda", "path"),
+            ("table = {'cuda_hours': 1}", "cuda_hours", "key"),
+            ("raise RuntimeError('cuda is missing')", "cuda", "text"),
+            ("flags = ['-DWITH_CUDA=1']", "DWITH_CUDA", "build-flag"),
+            ("def gpu_count(): ...", "gpu_count", "own-name"),
+            ("args.gpu_id = 3", "gpu_id", "unknown-to-torch"),
+            ("from .cuda_tools import x", "cuda_tools", "own-module"),
+        ],
+    )
+    def test_reasons(self, line: str, word: str, reason: str, tmp_path: Path) -> None:
+        assert (word, "cleared", reason) in ledger(tmp_path, f"{line}\n")
+
+    def test_a_member_of_the_projects_own_class(self, tmp_path: Path) -> None:
+        text = (
+            "import torch\nclass Box:\n    def cuda(self):\n        return self\n\nbox = Box()\nbox.cuda()\n"
+            "torch.cuda.init()\n"
+        )
+        entries = ledger(tmp_path, text)
+        assert ("cuda", "cleared", "own-member") in entries
+
+    def test_a_name_is_told_of_where_its_package_is(self, tmp_path: Path) -> None:
+        text = "from apex.normalization import FusedLayerNorm\nimport apex\nprint(apex.__version__)\n"
+        states = {state for _, state, by in ledger(tmp_path, text)}
+        assert states <= {"reported", "edited"}
+
+    def test_a_guarded_import(self, tmp_path: Path) -> None:
+        text = "try:\n    import cupy\nexcept ImportError:\n    cupy = None\nprint(cupy)\n"
+        assert all(by != UNKNOWN.code for _, _, by in ledger(tmp_path, text))
+
+    def test_what_a_comment_silences(self, tmp_path: Path) -> None:
+        entries = ledger(tmp_path, "import torch\ntorch.cuda.init()  # npuify: ignore\n")
+        assert ("cuda", "cleared", "suppressed") in entries
+
+    def test_what_the_automatic_style_leaves_to_the_run(self, tmp_path: Path) -> None:
+        text = "import torch\nif __name__ == '__main__':\n    torch.cuda.synchronize()\n"
+        assert ("cuda", "cleared", "at-run-time") in ledger(tmp_path, text, style="auto")
+
+    @pytest.mark.parametrize(
+        ("name", "text", "word", "reason"),
+        [
+            ("a.sh", "# with CUDA\necho on CUDA\n", "CUDA", "comment"),
+            ("a.sh", "echo on CUDA\n", "CUDA", "message"),
+            ("a.sh", "NUM_GPUS=8 ./x\n", "NUM_GPUS", "own-name"),
+            ("a.sh", "python a.py --num-gpus 8\n", "gpus", "option-name"),
+            ("a.yaml", "name: tests on CUDA\n", "CUDA", "text"),
+            ("a.yaml", "gpu_count: 8\n", "gpu_count", "setting"),
+            ("requirements.txt", "torch==2.1\nnvidia-nccl-cu12==2.1 ; sys_platform == 'linux'\n", "nccl", "locked"),
+        ],
+    )
+    def test_other_files(self, name: str, text: str, word: str, reason: str, tmp_path: Path) -> None:
+        found = ledger(tmp_path, text, name)
+        assert any(one == word and (by == reason or state != "cleared") for one, state, by in found), found
+
+
+class TestUnknown:
+    def test_is_reported(self, tmp_path: Path) -> None:
+        result = scanned(tmp_path, {"a.py": "import faiss\nindex = faiss.Kmeans(3, gpu=True)\n"})
+        assert [(one.code, one.subject) for one in result.findings] == [(UNKNOWN.code, "gpu")]
+
+    def test_keeps_the_verdict_from_saying_that_it_runs(self, tmp_path: Path) -> None:
+        result = scanned(tmp_path, {"a.py": "import torch\nimport faiss\nindex = faiss.Kmeans(3, gpu=True)\n"})
+        assert json.loads(render_scan(result, "json"))["verdict"]["level"] == "review"
+
+    def test_can_be_silenced(self, tmp_path: Path) -> None:
+        text = "import faiss\nindex = faiss.Kmeans(3, gpu=True)  # npuify: ignore[NPU191]\n"
+        assert scanned(tmp_path, {"a.py": text}).findings == ()
+
+    def test_stays_known_after_a_migration(self, tmp_path: Path) -> None:
+        (tmp_path / "a.py").write_text(
+            "import torch, faiss\nt = torch.zeros(1).cuda()\ni = faiss.Kmeans(3, gpu=True)\n"
+        )
+        result = migrate(tmp_path, None, OPTIONS, mode="diff")
+        assert UNKNOWN.code in {one.code for one in result.left}
+
+    def test_a_text_of_many_lines_is_one_place(self, tmp_path: Path) -> None:
+        text = 'SOURCE = """\n#include <cuda.h>\n__global__ void k() {}\n// cuda again\n"""\nbuild(SOURCE)\n'
+        result = scanned(tmp_path, {"a.py": text})
+        assert len([one for one in result.findings if one.code == UNKNOWN.code]) <= 1
+        assert len(result.ledger) == 2
+
+
+class TestEveryPlace:
+    @pytest.mark.parametrize("style", STYLES)
+    @pytest.mark.parametrize("folder", ["examples", "tests/cases", "tests/data"])
+    def test_has_one_entry(self, folder: str, style: str) -> None:
+        root = ROOT / folder
+        result = scan([root], msgspec.structs.replace(OPTIONS, style=style))
+        assert unaccounted(root, result) == []
+        assert all(entry.by in REASONS for entry in result.ledger if entry.state is State.CLEARED)
+        assert all(entry.by.startswith("NPU") for entry in result.ledger if entry.state is not State.CLEARED)
+
+    def test_of_damaged_files_too(self, tmp_path: Path) -> None:
+        chance = random.Random(7)
+        sources = sorted((ROOT / "examples").rglob("*.py"))
+        for number, source in enumerate(sources):
+            raw = source.read_bytes()
+            at, size = chance.randrange(len(raw) + 1), chance.randrange(30)
+            (tmp_path / f"f{number}.py").write_bytes(raw[:at] + raw[at + size :])
+        result = scan([tmp_path], OPTIONS)
+        assert unaccounted(tmp_path, result) == []
+
+    def test_of_a_notebook(self, tmp_path: Path) -> None:
+        cells = [
+            {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": source}
+            for source in ("import torch\nt = torch.zeros(1).cuda()  # CUDA", "!nvidia-smi", "x = (\ntorch.cuda")
+        ]
+        text = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+        assert read_notebook(text.encode()).is_python
+        entries = ledger(tmp_path, text, "a.ipynb")
+        assert [word for word, _, _ in entries] == ["cuda", "CUDA", "nvidia", "cuda"]
+
+
+class TestReports:
+    FILES = {"a.py": "import torch\nt = torch.zeros(1).cuda()\nprint('on CUDA', '<cuda>')\n"}  # noqa: RUF012
+
+    def test_counts_stand_in_every_report(self, tmp_path: Path) -> None:
+        result = scanned(tmp_path, self.FILES)
+        counts = "edited 1 · reported 0 · left alone 2"
+        assert counts in render_scan(result, "text")
+        assert counts in render_scan(result, "markdown")
+        assert counts in render_scan(result, "html")
+
+    def test_the_list_is_asked_for(self, tmp_path: Path) -> None:
+        result = scanned(tmp_path, self.FILES)
+        assert "Left alone: 1 text" not in render_scan(result, "text")
+        assert "a.py:3:11 CUDA" in render_scan(result, "text", ledger=True)
+
+    def test_json(self, tmp_path: Path) -> None:
+        result = scanned(tmp_path, self.FILES)
+        short, whole = (json.loads(render_scan(result, "json", ledger=ask))["ledger"] for ask in (False, True))
+        assert (short["edited"], short["reported"], short["cleared"], short["entries"]) == (1, 0, 2, [])
+        assert Counter(one["state"] for one in whole["entries"]) == {"edited": 1, "cleared": 2}
+        assert "LedgerEntry" in json_schema()
+
+    def test_lines(self, tmp_path: Path) -> None:
+        result = scanned(tmp_path, self.FILES)
+        lines = [json.loads(line) for line in render_scan(result, "jsonl", ledger=True).splitlines()]
+        assert len([line for line in lines if line["type"] == "ledger"]) == 3
+
+    def test_nothing_of_the_project_is_markup(self, tmp_path: Path) -> None:
+        result = scanned(tmp_path, {"<b>cuda.py": "x = '<script>cuda</script>'\n"})
+        page = render_scan(result, "html")
+        assert "<script>cuda" not in page
+        assert "<b>cuda.py" not in page
+
+    def test_a_migration_has_them_too(self, tmp_path: Path) -> None:
+        scanned(tmp_path, self.FILES)
+        assert "edited 1 · reported 0 · left alone 2" in render_migration(
+            migrate(tmp_path, None, OPTIONS, mode="diff"), "text"
+        )
