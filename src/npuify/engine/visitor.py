@@ -67,13 +67,6 @@ def analyse(
         needs_torch_npu: as :class:`npuify.rules.context.PythonFile` takes it.
     """
     file = PythonFile(source, run, needs_torch_npu=needs_torch_npu)
-    project, release = run.project, run.release
-    source.reexport = project.reexport
-    source.class_named = project.class_named
-    # Nothing that the source holds may hold the file: such a ring would keep the trees of all files alive.
-    source.star_has = lambda name: (
-        release.counterpart(name) is not None if name.startswith("torch.") else project.provides(name)
-    )
     by_node = rules.by_node
     settled: list[Span] = []
     findings = [

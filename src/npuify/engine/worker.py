@@ -6,11 +6,11 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.analysis.model import Models
-from npuify.analysis.project import module_name
 from npuify.engine.analysers import Analyser, analysers_for
 from npuify.engine.ledger.account import account
 from npuify.engine.ledger.unknown import RULE as UNKNOWN
 from npuify.engine.opt_ins import opt_in_findings
+from npuify.engine.parsing import parse_file
 from npuify.engine.ruleset import RuleSet
 from npuify.engine.unparsed import RULE as UNPARSED
 from npuify.engine.unparsed import search_tokens
@@ -23,7 +23,7 @@ from npuify.rules.program_options import ProgramOptions
 from npuify.rules.run import Result, Run
 from npuify.rules.style_plan import StylePlan
 from npuify.source.parser_warnings import without_warnings
-from npuify.source.python import PythonSource, parses
+from npuify.source.python import parses
 from npuify.source.suppressions import suppressed_codes
 from npuify.source.text import Text, UnreadableText
 from npuify.styles import restyle_other
@@ -296,7 +296,7 @@ class Worker:
                 if job.needs_torch_npu or job.run.plan.needs_whole(relative, raw):
                     whole = True
                 to_parse = None if whole else self.rules.words_to_parse(text.lower)
-                source = PythonSource(relative, module_name(relative), text, to_parse)
+                source = parse_file(relative, text, job.run, to_parse)
                 rules, words = self.rules.for_file(text.lower), self.rules.words
                 seen = analyse(source, rules, words, job.run, needs_torch_npu=job.needs_torch_npu)
                 return _Found(seen.findings, [], seen)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npuify.analysis.project import module_name
 from npuify.engine.ledger.answer import Unknown
 from npuify.engine.ledger.identifiers import cuda_identifiers
 from npuify.engine.ledger.lexical import Lexical
 from npuify.engine.ledger.syntax import Syntax
+from npuify.engine.parsing import parse_file
 from npuify.rules.context import PythonFile
 from npuify.source.parser_warnings import without_warnings
-from npuify.source.python import PythonSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +44,7 @@ def clear_python(
         try:
             if file is None or not file.source.tree.body:
                 # Of a file without a word of the rules nothing was parsed.
-                file = PythonFile(PythonSource(relative, module_name(relative), text), run)
+                file = PythonFile(parse_file(relative, text, run), run)
         except SyntaxError:
             return [answer or Unknown() for answer in told]
         syntax = Syntax(file, rest, api)

@@ -41,8 +41,6 @@ class PythonNames(PythonNodes):
         self._own_names: dict[ast.AST | None, str | None] = {}
         self.reexport = reexport
         self.star_has = star_has
-        self.class_named: Callable[[str], str | None] | None = None
-        """The class of the project that a qualified name denotes, by the name of where it is defined."""
 
     def qualname(self, node: ast.AST | None, scope: Scope | None = None) -> str | None:
         """The dotted name of the thing that an expression denotes (``torch.cuda.Event``), or None.
