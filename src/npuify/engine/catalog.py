@@ -28,6 +28,8 @@ MODULES = (
     "rules.devices.methods",
     "rules.devices.device_strings",
     "rules.devices.tensor_types",
+    "rules.devices.default_types",
+    "rules.devices.old_operators",
     "rules.devices.capability",
     "rules.devices.nccl_version",
     "rules.devices.backend_switches",

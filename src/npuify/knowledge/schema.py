@@ -104,6 +104,8 @@ class Meaning(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """First torch_npu release (``2.5`` stands for every 2.5.*) that the row holds for."""
     until: str = ""
     """Last torch_npu release that it holds for."""
+    renamed_parameters: tuple[tuple[str, str], ...] = ()
+    """CUDA's parameters and what the NPU's are called, where no signature can be read."""
 
 
 class Counterpart(msgspec.Struct, frozen=True):

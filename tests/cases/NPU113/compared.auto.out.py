@@ -7,4 +7,5 @@ def is_half(param):
     return param.type() in ["torch.npu.HalfTensor", "torch.npu.BFloat16Tensor"]
 
 
-torch.set_default_tensor_type("torch.npu.FloatTensor")
+torch.set_default_dtype(torch.float32)
+torch.set_default_device("npu")

@@ -56,7 +56,7 @@ def find_counterpart(
         evidence=meaning.evidence if meaning else table.evidence(npu or "torch_npu.npu"),
         source=meaning.source if meaning else _source(table, npu),
         message=meaning.message if meaning else _describe(table, name, npu, differences.missing),
-        renamed_parameters=differences.renamed,
+        renamed_parameters=(*differences.renamed, *(meaning.renamed_parameters if meaning else ())),
         moved_parameters=differences.moved,
     )
 

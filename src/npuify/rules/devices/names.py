@@ -12,6 +12,7 @@ from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.renaming import rename_chain
 from npuify.rules.devices import nccl_version
 from npuify.rules.devices.cuda_names import cuda_chain, describe, is_cuda_name, is_object
+from npuify.rules.devices.default_types import is_default_type
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def cuda_name(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[Diag
     if counterpart is None or counterpart.npu is None:
         return
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        return
+    if name.endswith("Tensor") and is_default_type(node, file):
         return
     edits = rename_chain(node, name, counterpart.npu, file)
     if isinstance(node, ast.Name):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Safety
 from npuify.rules.common.renaming import replace_in_literal
+from npuify.rules.devices.default_types import is_default_type
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def cuda_tensor_type(node: ast.Constant, file: PythonFile) -> Iterator[Diagnosti
     """
     if not isinstance(node.value, str) or not _TYPE.fullmatch(node.value):
         return
-    if isinstance(file.parent(node), (ast.Expr, ast.JoinedStr)):
+    if isinstance(file.parent(node), (ast.Expr, ast.JoinedStr)) or is_default_type(node, file):
         return
     counterpart = file.release.counterpart(node.value)
     if counterpart is None or counterpart.npu is None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _BACKEND = re.compile(r"nccl|NCCL|(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*")
 _CASES = {"nccl": "hccl", "NCCL": "HCCL", "cuda": "npu"}
+_SYMMETRIC = "torch.distributed._symmetric_memory.set_backend"
 _HCCL_AVAILABLE = "torch_npu.distributed.is_hccl_available"
 
 
@@ -63,6 +64,14 @@ def nccl_backend(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
         return
     if not isinstance(parent, ast.Subscript) and file.uses(node, Reach.FILE).is_no_device:
         return
+    if isinstance(parent, ast.Call) and (file.qualname(parent.func) or "").startswith(_SYMMETRIC):
+        yield file.report(
+            node,
+            "torch_npu takes no backend of symmetric memory: it has one, NPUSHMEM, and chooses it by itself",
+            subject="nccl",
+            advice="make the call on CUDA only",
+        )
+        return
     sure = ":" in node.value or _reaches_backend(node, file)
     yield file.report(
         node,
@@ -89,8 +98,6 @@ def _reaches_backend(node: ast.Constant, file: PythonFile) -> bool:
             first = up.args[0] if up.args else None
             option = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
             name = file.qualname(up.func) or ""
-            if name.startswith("torch.distributed._symmetric_memory"):
-                return False
             return name.startswith("torch.distributed.") or bool(BACKEND_WORD.search(f"{file.code(up.func)} {option}"))
         if isinstance(up, ast.Compare):
             sides = [side for side in (up.left, *up.comparators)]

@@ -37,6 +37,7 @@ FORMS: Final[dict[str, Form]] = {
     "NPU116": strings.onnx_provider,
     "NPU120": strings.device,
     "NPU134": calls.nccl_version,
+    "NPU135": calls.default_device,
     "NPU150": strings.out_of_memory,
     "NPU160": library_branches.profiler,
     "NPU201": calls.autocast_state,
@@ -53,7 +54,9 @@ FORMS: Final[dict[str, Form]] = {
     "NPU503": library_branches.attention,
     "NPU701": strings.environment_variable,
 }
-SAME: Final = frozenset("NPU118 NPU125 NPU126 NPU127 NPU130 NPU131 NPU215 NPU313 NPU505 NPU631 NPU650 NPU751".split())
+SAME: Final = frozenset(
+    "NPU118 NPU125 NPU126 NPU127 NPU130 NPU131 NPU136 NPU215 NPU313 NPU505 NPU631 NPU650 NPU751".split()
+)
 """Rules whose edits are right whatever the device is; 650 and 751 are made only where the user asks for them, and give
 CUDA the same numbers by another way."""
 _PACKAGE: Final = "CUDA machines need it unchanged; put the NPU's packages in a separate file"
@@ -61,6 +64,7 @@ REFUSED: Final[dict[str, str]] = {
     "NPU100": "the helper module imports torch_npu where it is available",
     "NPU114": "the handle belongs to one runtime; the code that receives it needs a branch for each",
     "NPU117": "CUDA keeps its kernel; register another for PrivateUse1",
+    "NPU137": "only an NPU has it",
     "NPU321": "Ray counts GPUs and NPUs as separate resources; choose the argument at program start",
     "NPU322": "the adaptor patches torch.cuda; import it only where torch_npu is found",
     "NPU324": "the value is for the NPU only; choose it by {helper}.type",

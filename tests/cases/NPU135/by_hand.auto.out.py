@@ -1,0 +1,12 @@
+import torch
+import torch_npu  # noqa: F401
+from torch_npu.contrib import transfer_to_npu  # noqa: F401
+from torch import set_default_tensor_type
+
+
+def start(options):
+    set_default_tensor_type("torch.cuda.FloatTensor")
+    before = torch.set_default_tensor_type(torch.cuda.FloatTensor)
+    torch.set_default_tensor_type(torch.cuda.FloatTensor if options.gpu else torch.DoubleTensor)
+    torch.set_default_tensor_type(torch.cuda.IntTensor)
+    return before

@@ -1,0 +1,10 @@
+import torch
+from torch import set_default_tensor_type
+
+
+def start(options):
+    set_default_tensor_type("torch.cuda.FloatTensor")
+    before = torch.set_default_tensor_type(torch.cuda.FloatTensor)
+    torch.set_default_tensor_type(torch.cuda.FloatTensor if options.gpu else torch.DoubleTensor)
+    torch.set_default_tensor_type(torch.cuda.IntTensor)
+    return before

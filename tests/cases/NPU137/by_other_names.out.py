@@ -1,0 +1,11 @@
+import torch
+import torch_npu
+import torch as t
+import numpy
+
+
+def run(x):
+    x = torch_npu.npu_format_cast(x, 2)
+    y = torch.ops.npu.npu_format_cast(x, 29)
+    kept = {"torch.npu_format_cast": torch.npu}
+    return y, torch.npu_of_nobody(x), kept
