@@ -98,10 +98,11 @@ def _reads(item: ast.AST, subject: ast.expr, asked: ast.Call, file: PythonFile, 
 
 _OF_TENSORS = {"cuda": "npu", "is_cuda": "is_npu"}
 _TAKES_NAMES = frozenset(("patch", "setattr", "delattr", "import_module", "resolve_name", "locate"))
+_IMPORTS = frozenset(("import_module", "resolve_name", "locate"))
 _DOTTED = re.compile(r"torch\.cuda(?:\.\w+)+")
 
 
-@rule("NPU115", "cuda-name-in-string", Safety.SAFE, words=("torch.cuda.",))
+@rule("NPU115", "cuda-name-in-string", Safety.SAFE, words=("torch.cuda",))
 def cuda_name_in_string(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     """A name of ``torch.cuda`` is passed as a string to a function that resolves it: ``mock.patch``,
     ``monkeypatch.setattr``.
@@ -123,22 +124,23 @@ def cuda_name_in_string(node: ast.Constant, file: PythonFile) -> Iterator[Diagno
         with mock.patch("torch.npu.device_count", return_value=2):
             assert torch.npu.device_count() == 2
     """
-    call = file.parent(node)
     if not isinstance(node.value, str):
         return
     if _is_annotation(node, file):
         yield from _annotated(node, file)
         return
-    if not _DOTTED.fullmatch(node.value) or not isinstance(call, ast.Call):
+    if not is_cuda_name(node.value):
         return
-    function = call.func
-    word = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    if word not in _TAKES_NAMES or not call.args or call.args[0] is not node:
+    word = _taken_by(node, file)
+    if word not in _TAKES_NAMES or (node.value == "torch.cuda" and word not in _IMPORTS):
         return
     counterpart = file.release.counterpart(node.value)
     if counterpart is None or counterpart.npu is None:
         return
-    edit = replace_in_literal(node, node.value, counterpart.npu, file)
+    # Importing torch.npu.amp by that name would load a second copy of the module.
+    below = node.value != "torch.cuda" and word == "import_module"
+    new = (counterpart.npu_import if below else None) or counterpart.npu
+    edit = replace_in_literal(node, node.value, new, file)
     yield file.report(
         node,
         describe(counterpart),
@@ -148,6 +150,17 @@ def cuda_name_in_string(node: ast.Constant, file: PythonFile) -> Iterator[Diagno
         source=counterpart.source,
         needs_torch_npu=True,
     )
+
+
+def _taken_by(node: ast.Constant, file: PythonFile) -> str:
+    """The function that a string is the first argument of, or what stands for one that looks up a module."""
+    around = file.parent(node)
+    if isinstance(around, ast.Subscript) and node is around.slice:
+        return "import_module" if file.qualname(around.value) == "sys.modules" and node.value == "torch.cuda" else ""
+    if not isinstance(around, ast.Call) or not around.args or around.args[0] is not node:
+        return ""
+    function = around.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def _is_annotation(node: ast.expr, file: PythonFile) -> bool:
