@@ -289,11 +289,14 @@ def test_own_classes_and_their_users_are_left(kind: str, where: str, tmp_path: P
     assert migrated(text, root=tmp_path, name="main.py", unsafe=True).raw is None
 
 
-def test_with_an_own_class_unknown_objects_need_a_look_and_known_ones_do_not(tmp_path: Path) -> None:
-    text = OWN["method"] + "import torch\nunknown.cuda()\ntorch.zeros(1).cuda()\ntorch.nn.ReLU().cuda()\n"
+def test_with_an_own_class_what_may_be_its_object_needs_a_look_and_nothing_else_does(tmp_path: Path) -> None:
+    text = OWN["method"] + "import torch\nx = [Own()]\nx[0].cuda()\nunknown.cuda()\ntorch.zeros(1).cuda()\n"
     project(tmp_path, {"main.py": text})
-    assert sorted(changed_lines(text, root=tmp_path, name="main.py")) == [6, 7]
-    assert sorted(changed_lines(text, root=tmp_path, name="main.py", unsafe=True)) == [5, 6, 7]
+    assert sorted(changed_lines(text, root=tmp_path, name="main.py")) == [7, 8]
+    several = text.replace("[Own()]", "{1: Own(), 2: load()}")
+    project(tmp_path, {"main.py": several})
+    assert sorted(changed_lines(several, root=tmp_path, name="main.py")) == [7, 8]
+    assert sorted(changed_lines(several, root=tmp_path, name="main.py", unsafe=True)) == [6, 7, 8]
 
 
 def test_bool_attribute_is_not_what_is_called(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from npuify.analysis.evaluate import evaluate
 from npuify.analysis.files import FUNCTIONS, FileModel, Function
 from npuify.analysis.flow.devices import denotes_device
 from npuify.analysis.flow.flows import Flow, callees, flow_of
+from npuify.analysis.flow.holders import Holders, holders_of
 from npuify.analysis.flow.uses import Uses, looked_up_by_device, uses_of
 from npuify.analysis.targets import bound_to
 from npuify.analysis.values import STRINGS, Kind, Value, Values
@@ -126,6 +127,10 @@ class ProgramModel(Engine):
     def lineage(self, node: ast.ClassDef, file: FileModel) -> list[tuple[FileModel, ast.ClassDef]]:
         """A class, and those of the project that it derives from."""
         return classes.lineage((file, node), self)
+
+    def holders(self, node: ast.ClassDef, file: FileModel) -> Holders | None:
+        """What holds the objects of a class, anywhere in the project; None where they may be anywhere."""
+        return holders_of(node, file, self)
 
     def method(self, node: ast.ClassDef, name: str, file: FileModel) -> tuple[FileModel, Function] | None:
         """A method of a class, inherited ones too."""

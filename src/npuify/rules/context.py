@@ -65,7 +65,7 @@ class PythonFile:
 
     def values(self, node: ast.expr, reach: Reach = Reach.FILE) -> Values:
         """What an expression may stand for; mostly this file alone is asked."""
-        return self._reaching(reach).values(node, self.model)
+        return self.reaching(reach).values(node, self.model)
 
     def is_tensor(self, node: ast.expr) -> bool:
         """Whether an expression surely is a tensor."""
@@ -77,11 +77,11 @@ class PythonFile:
 
     def uses(self, node: ast.expr, reach: Reach = Reach.IMPORTS) -> Uses:
         """What the value of an expression is used for; other files are asked only where this one does not tell."""
-        uses = self._reaching(Reach.FILE).uses(node, self.model, enough=True)
+        uses = self.reaching(Reach.FILE).uses(node, self.model, enough=True)
         return (
             uses
             if reach is Reach.FILE or uses.is_told
-            else self._reaching(Reach.IMPORTS).uses(node, self.model, enough=True)
+            else self.reaching(Reach.IMPORTS).uses(node, self.model, enough=True)
         )
 
     def tables(self, node: ast.expr) -> list[ast.Dict]:
@@ -108,13 +108,14 @@ class PythonFile:
 
     def denotes_device(self, node: ast.expr) -> bool:
         """Whether an expression denotes a device or its type, if only by its name."""
-        return self._reaching(Reach.FILE).denotes_device(node, self.model)
+        return self.reaching(Reach.FILE).denotes_device(node, self.model)
 
     def looked_up_by_device(self, table: ast.Dict) -> bool:
         """Whether a table is looked up with a device's type."""
-        return self._reaching(Reach.FILE).looked_up_by_device(table, self.model)
+        return self.reaching(Reach.FILE).looked_up_by_device(table, self.model)
 
-    def _reaching(self, reach: Reach) -> ProgramModel:
+    def reaching(self, reach: Reach) -> ProgramModel:
+        """The program model that looks so far."""
         return self.run.models.reaching(reach, self.project)
 
     # --- the tree ---

@@ -41,6 +41,8 @@ def rename_chain(node: ast.Attribute | ast.Name, name: str, target: str, file: P
             # ``compat.gpu`` of the project's own: what it stands for changes where it is bound.
             return edits if file.qualname(current) == ".".join(old[: index + 1]) else None
         if old[index] != new[index]:
+            if index and file.qualname(current.value) != ".".join(old[:index]):
+                return edits  # ``compat.cuda``: the import in the project's own module keeps the name
             edit = file.rename_attribute(current, new[index])
             if edit is None:
                 return None

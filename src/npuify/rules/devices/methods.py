@@ -10,6 +10,7 @@ from npuify.analysis.library.lookup import result_of
 from npuify.analysis.values import MODELS, STRINGS, Kind
 from npuify.model import Safety, Severity
 from npuify.rules.common.cuda_builds import opens_cuda_build
+from npuify.rules.devices.own_cuda import may_be
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _KNOWN = ("torch.Tensor.", "torch.nn.Module.", "torch.nn.modules.module.Module."
 Verdict = tuple[Safety | None, str]
 
 
-def _receiver(node: ast.Attribute, file: PythonFile) -> Verdict:
+def receiver(node: ast.Attribute, file: PythonFile) -> Verdict:
     """How sure it is that ``node.value`` is a torch object: a safety, or None where it is known not to be; and why."""
     name = file.qualname(node)
     if name is not None:
@@ -33,27 +34,27 @@ def _receiver(node: ast.Attribute, file: PythonFile) -> Verdict:
             return Safety.SAFE, ""
         base = file.qualname(node.value) or ""
         if not base.startswith("torch.") or base == "torch":
-            if _project_object(base, file):
-                return _of_module_level(node, file)
-            return None, ""
+            return _of_named(node, base, file)
     if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name) and node.value.func.id == "super":
-        return (None, "") if _inside_override(node, file) else (Safety.SAFE, "")
+        return _of_super(node, file)
     if isinstance(node.value, ast.Call) and result_of(file.qualname(node.value.func) or "") in (Kind.TENSOR, *MODELS):
         return Safety.SAFE, ""  # by far the most calls are of torch's own functions and classes
-    verdicts = {_of_value(value, node.attr, file) for value in file.values(node.value) if value.kind is not Kind.NONE}
+    return of_expression(node.value, node.attr, file, called=_is_called(node, file))
+
+
+def of_expression(node: ast.expr, attribute: str, file: PythonFile, *, called: bool) -> Verdict:
+    """How sure it is that an expression, whose ``attribute`` is asked for, is a torch object; as above."""
+    verdicts = {_of_value(value, attribute, file) for value in file.values(node) if value.kind is not Kind.NONE}
     if len(verdicts) == 1 and _UNTOLD not in verdicts:
         return verdicts.pop()
-    # Every torch module and tensor has the NPU's name as well, so a class of that kind does not make it uncertain.
-    called = _is_called(node, file)
-    own = [
-        item
-        for item in file.project.defines(node.attr, called=called, seen_from=file.source.relative)
-        if not (item.is_torch and called)
-    ]
+    own = may_be(node, attribute, file, called=called)
     if not own:
         return Safety.SAFE, ""
+    values = file.values(node, Reach.IMPORTS)
+    if {_of_value(value, attribute, file) for value in values if value.kind is not Kind.NONE} == {_NO_TORCH}:
+        return _NO_TORCH
     named = ", ".join(sorted({item.qualified.rpartition(".")[2] for item in own})[:3])
-    return Safety.REVIEW, f"; this project's {named} defines its own {node.attr}, and the object's type is unknown"
+    return Safety.REVIEW, f"; this project's {named} defines its own {attribute}, and the object may be one"
 
 
 def _is_called(node: ast.Attribute, file: PythonFile) -> bool:
@@ -63,33 +64,57 @@ def _is_called(node: ast.Attribute, file: PythonFile) -> bool:
 
 def _inside_override(node: ast.AST, file: PythonFile) -> bool:
     """Whether a place belongs to a method that overrides ``cuda``, its decorators included."""
-    return any(
-        isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)) and up.name == "cuda" for up in file.ancestors(node)
+    return _override(node, file) is not None
+
+
+def _override(node: ast.AST, file: PythonFile) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    return next(
+        (
+            up
+            for up in file.ancestors(node)
+            if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)) and up.name == "cuda"
+        ),
+        None,
     )
 
 
-def _project_object(name: str, file: PythonFile) -> bool:
-    return bool(name) and file.project.file_of(name.rpartition(".")[0]) is not None
-
-
 _UNTOLD: Verdict = Safety.REVIEW, "; the object's type is unknown"
+_NO_TORCH: Verdict = None, ""
 _NOTHING_OF_TORCH = frozenset((*STRINGS, Kind.NUMBER, Kind.CONTAINER, Kind.DEVICE, Kind.TORCH_MODULE, Kind.MODULE))
 _CLASSES = frozenset((Kind.INSTANCE, Kind.HEIR, *MODELS))
+
+
+def _of_super(node: ast.Attribute, file: PythonFile) -> Verdict:
+    """What is known of a member of ``super()``: in a ``cuda`` of the program's own, it may be one of its own, too."""
+    override = _override(node, file)
+    holder = file.parent(override) if override is not None else None
+    if not isinstance(holder, ast.ClassDef):
+        return Safety.SAFE, ""
+    own = {item.qualified for item in file.project.own_cuda if node.attr in item.methods}
+    named = [name for name in map(file.qualname, holder.bases) if name is not None]
+    if any(_inherits(file.project.class_named(name) or name, own, file) for name in named):
+        return _NO_TORCH
+    known = len(named) == len(holder.bases) and all(name.startswith("torch.") for name in named)
+    return (Safety.SAFE, "") if known else _UNTOLD
 
 
 def _of_value(value: Value, attribute: str, file: PythonFile) -> Verdict:
     """What is known of a member of one value."""
     if value.kind in _CLASSES and value.name and (value.definition is not None or value.kind is Kind.HEIR):
         own = {item.qualified for item in file.project.own_cuda if attribute in item.methods | item.attributes}
-        return (None, "") if own and _inherits(value.name, own, file) else (Safety.SAFE, "")
+        return _NO_TORCH if own and _inherits(value.name, own, file) else (Safety.SAFE, "")
     if value.kind is Kind.TENSOR or value.kind in MODELS:
         return Safety.SAFE, ""
-    return (None, "") if value.kind in _NOTHING_OF_TORCH else _UNTOLD
+    return _NO_TORCH if value.kind in _NOTHING_OF_TORCH else _UNTOLD
 
 
-def _of_module_level(node: ast.Attribute, file: PythonFile) -> Verdict:
-    """What is known of a member of a module-level object of another file."""
-    verdicts = {_of_value(value, node.attr, file) for value in file.values(node.value, Reach.IMPORTS)}
+def _of_named(node: ast.Attribute, base: str, file: PythonFile) -> Verdict:
+    """What is known of a member of something that has a dotted name: of a module, a class, a function, or a library."""
+    values = file.values(node.value, Reach.IMPORTS)
+    if all(value.kind is Kind.LIBRARY_NAME for value in values):
+        # What a package itself has under this name is its own; what one of its objects has is not known.
+        return _NO_TORCH if "." not in base or not _is_called(node, file) else _UNTOLD
+    verdicts = {_of_value(value, node.attr, file) for value in values if value.kind is not Kind.NONE}
     return verdicts.pop() if len(verdicts) == 1 else _UNTOLD
 
 
@@ -137,7 +162,7 @@ def cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     name = file.qualname(node)
     if name == "torch.cuda" or (not called and (_inside_override(node, file) or _is_replaced(node, file))):
         return
-    if not called and not (name or "").startswith(_KNOWN):
+    if not called and not (name or "").startswith(_KNOWN) and not _beside_cpu(node, file):
         values = file.values(node.value)
         if not values.only(Kind.TENSOR, *MODELS) or any(value.definition is not None for value in values):
             return
@@ -151,7 +176,7 @@ def cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
 
 def _renamed(node: ast.Attribute, new: str, message: str, file: PythonFile) -> Iterator[Diagnostic]:
     """The finding about a member that the NPU calls ``new``; none where the object is known to be no torch object."""
-    safety, why = _receiver(node, file)
+    safety, why = receiver(node, file)
     if safety is None:
         return
     edit = file.rename_attribute(node, new)
@@ -164,6 +189,15 @@ def _renamed(node: ast.Attribute, new: str, message: str, file: PythonFile) -> I
         advice="" if edit else f"write .{new} here; this spelling cannot be edited in place",
         needs_torch_npu=True,
     )
+
+
+def _beside_cpu(node: ast.Attribute, file: PythonFile) -> bool:
+    """Whether a method is taken that is not called yet: ``move = x.cuda if on_gpu else x.cpu``."""
+    choice = file.parent(node)
+    if not isinstance(choice, ast.IfExp) or node is choice.test:
+        return False
+    other = choice.orelse if node is choice.body else choice.body
+    return isinstance(other, ast.Attribute) and other.attr == "cpu" and file.code(other.value) == file.code(node.value)
 
 
 def _is_replaced(node: ast.Attribute, file: PythonFile) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from npuify.model import Safety, Severity
 from npuify.rules.common.renaming import replace_in_literal
 from npuify.rules.devices.cuda_names import describe, is_cuda_name
+from npuify.rules.devices.methods import of_expression
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @rule("NPU105", "hasattr-cuda", Safety.SAFE, words=("cuda",))
 def hasattr_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """``hasattr`` or ``getattr`` names a member of ``torch.cuda`` in a string.
+    """``hasattr`` or ``getattr`` names a member of ``torch.cuda``, or ``.cuda`` of a tensor, in a string.
 
     Before::
 
@@ -41,9 +42,12 @@ def hasattr_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     if not file.source.is_builtin(function.id, file.scope(node)):
         return
     base, word = file.qualname(node.args[0]), node.args[1]
-    if base is None or not isinstance(word, ast.Constant) or not isinstance(word.value, str):
+    if not isinstance(word, ast.Constant) or not isinstance(word.value, str):
         return
     name = f"{base}.{word.value}"
+    if word.value in _OF_TENSORS and not is_cuda_name(name) and base != "torch":
+        yield from _of_object(node, word, file)
+        return
     if not is_cuda_name(name):
         return
     counterpart = file.release.counterpart(name)
@@ -57,11 +61,48 @@ def hasattr_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         )
 
 
+def _of_object(node: ast.Call, word: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+    """The method or attribute of a tensor by its name, where it is called or read beside: else it may be a flag."""
+    subject, attribute, function = node.args[0], str(word.value), getattr(node.func, "id", "")
+    parent = file.parent(node)
+    is_method = attribute == "cuda"
+    if function == "getattr":
+        used = isinstance(parent, ast.Call) and parent.func is node and is_method
+    else:
+        used = any(_reads(item, subject, node, file, called=is_method) for item in file.model.references(attribute))
+    if not used:
+        return
+    safety, why = of_expression(subject, attribute, file, called=is_method)
+    new = _OF_TENSORS[attribute]
+    edit = replace_in_literal(word, attribute, new, file) if safety is not None else None
+    if edit is not None:
+        yield file.report(
+            word,
+            f".{attribute} is .{new} on the NPU{why}",
+            edits=[edit],
+            safety=safety,
+            subject=f"torch.Tensor.{attribute}",
+            needs_torch_npu=True,
+        )
+
+
+def _reads(item: ast.AST, subject: ast.expr, asked: ast.Call, file: PythonFile, *, called: bool) -> bool:
+    """Whether an expression reads the attribute, of the same object in the same function, that ``hasattr`` asks for."""
+    if not isinstance(item, ast.Attribute) or file.model.frame(item) is not file.model.frame(asked):
+        return False
+    parent = file.model.parent(item)
+    if called and not (isinstance(parent, ast.Call) and parent.func is item):
+        return False
+    return file.code(item.value) == file.code(subject)
+
+
+_OF_TENSORS = {"cuda": "npu", "is_cuda": "is_npu"}
 _TAKES_NAMES = frozenset(("patch", "setattr", "delattr", "import_module", "resolve_name", "locate"))
+_IMPORTS = frozenset(("import_module", "resolve_name", "locate"))
 _DOTTED = re.compile(r"torch\.cuda(?:\.\w+)+")
 
 
-@rule("NPU115", "cuda-name-in-string", Safety.SAFE, words=("torch.cuda.",))
+@rule("NPU115", "cuda-name-in-string", Safety.SAFE, words=("torch.cuda",))
 def cuda_name_in_string(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     """A name of ``torch.cuda`` is passed as a string to a function that resolves it: ``mock.patch``,
     ``monkeypatch.setattr``.
@@ -83,22 +124,23 @@ def cuda_name_in_string(node: ast.Constant, file: PythonFile) -> Iterator[Diagno
         with mock.patch("torch.npu.device_count", return_value=2):
             assert torch.npu.device_count() == 2
     """
-    call = file.parent(node)
     if not isinstance(node.value, str):
         return
     if _is_annotation(node, file):
         yield from _annotated(node, file)
         return
-    if not _DOTTED.fullmatch(node.value) or not isinstance(call, ast.Call):
+    if not is_cuda_name(node.value):
         return
-    function = call.func
-    word = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    if word not in _TAKES_NAMES or not call.args or call.args[0] is not node:
+    word = _taken_by(node, file)
+    if word not in _TAKES_NAMES or (node.value == "torch.cuda" and word not in _IMPORTS):
         return
     counterpart = file.release.counterpart(node.value)
     if counterpart is None or counterpart.npu is None:
         return
-    edit = replace_in_literal(node, node.value, counterpart.npu, file)
+    # Importing torch.npu.amp by that name would load a second copy of the module.
+    below = node.value != "torch.cuda" and word == "import_module"
+    new = (counterpart.npu_import if below else None) or counterpart.npu
+    edit = replace_in_literal(node, node.value, new, file)
     yield file.report(
         node,
         describe(counterpart),
@@ -108,6 +150,17 @@ def cuda_name_in_string(node: ast.Constant, file: PythonFile) -> Iterator[Diagno
         source=counterpart.source,
         needs_torch_npu=True,
     )
+
+
+def _taken_by(node: ast.Constant, file: PythonFile) -> str:
+    """The function that a string is the first argument of, or what stands for one that looks up a module."""
+    around = file.parent(node)
+    if isinstance(around, ast.Subscript) and node is around.slice:
+        return "import_module" if file.qualname(around.value) == "sys.modules" and node.value == "torch.cuda" else ""
+    if not isinstance(around, ast.Call) or not around.args or around.args[0] is not node:
+        return ""
+    function = around.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def _is_annotation(node: ast.expr, file: PythonFile) -> bool:
