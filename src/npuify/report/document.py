@@ -159,12 +159,12 @@ AnyLine = HeaderLine | FindingLine | FailureLine | ChangeLine | SummaryLine
 
 def render_json(result: ScanResult | MigrationResult) -> str:
     """One JSON document, indented."""
-    return json.dumps(_clean(msgspec.to_builtins(document(result))), ensure_ascii=False, indent=2) + "\n"
+    return _json(document(result), indent=2) + "\n"
 
 
 def render_lines(result: ScanResult | MigrationResult) -> str:
     """JSON lines: a header, a line for each change, finding and error, and a summary."""
-    return "".join(json.dumps(_clean(msgspec.to_builtins(line)), ensure_ascii=False) + "\n" for line in _lines(result))
+    return "".join(_json(line) + "\n" for line in _lines(result))
 
 
 def document(result: ScanResult | MigrationResult) -> Scan | Migration:
@@ -277,6 +277,16 @@ def _change(kind: type[JsonChange], change: Change) -> JsonChange:
         after=change.after,
         message=change.message,
     )
+
+
+def _json(value: msgspec.Struct, indent: int = 0) -> str:
+    """``value`` as JSON: in one line, or indented."""
+    try:
+        text = msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        # A file's name has bytes that are no text.
+        text = msgspec.json.encode(_clean(msgspec.to_builtins(value)))
+    return msgspec.json.format(text, indent=indent).decode()
 
 
 def _clean(value: Any) -> Any:
