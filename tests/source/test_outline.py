@@ -81,6 +81,19 @@ def test_what_holds_no_word_is_not_parsed() -> None:
     assert PythonSource("a.py", "a", b"# cuda\nx = 1\n", words_of(b"cuda")).tree.body == []
 
 
+def test_a_literal_at_the_margin_does_not_end_a_function() -> None:
+    text = "import torch\ndef f():\n    return '''\nat the margin\n'''\ndef g():\n    torch.cuda.init()\n"
+    tree = PythonSource("a.py", "a", text.encode(), words_of(b"cuda")).tree
+    assert [getattr(node, "name", "") for node in tree.body] == ["", "g"]
+
+
+def test_a_class_is_known_without_parsing_it() -> None:
+    text = "x = 'cuda'\nclass A:\n    pass\n\n\ndef f():\n    pass\n\n\nclass B:\n    pass\n\n\nB = None\n"
+    source = PythonSource("a.py", "a", text.encode(), words_of(b"cuda"))
+    assert [source.defines_class(name) for name in ("A", "f", "B", "C")] == [True, False, False, False]
+    assert "A" not in [getattr(node, "name", "") for node in source.tree.body]
+
+
 def test_hidden_parts_come_when_asked_for() -> None:
     text = "x = 'cuda'\ndef f():\n    pass\n\n\nclass A:\n    def g(self):\n        pass\n"
     source = PythonSource("a.py", "a", text.encode(), words_of(b"cuda"))

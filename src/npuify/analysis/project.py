@@ -198,14 +198,14 @@ class ProjectIndex:
         bindings = source.scope.names.get(name)
         return (source, bindings) if bindings else None
 
-    def definition(self, qualified: str) -> ast.AST | None:
-        """The function or class that ``package.module.name`` is in the project, or None."""
+    def _defines_class(self, qualified: str) -> bool:
+        """Whether ``package.module.name`` is a class of the project."""
         if qualified.partition(".")[0] not in self._tops:
-            return None
+            return False
         module, _, name = qualified.rpartition(".")
         relative = self.file_of(module)
         source = self.load(relative) if relative is not None else None
-        return source.definition(name) if source is not None else None
+        return source is not None and source.defines_class(name)
 
     def reexport(self, qualified: str) -> str | None:
         """What a name of one of the project's modules stands for in the end (``pkg.compat.cuda`` → ``torch.cuda``).
@@ -254,7 +254,7 @@ class ProjectIndex:
         if not self.own_cuda_files or qualified.partition(".")[0] not in self._tops:
             return None
         name = self.reexport(qualified) or qualified
-        return name if isinstance(self.definition(name), ast.ClassDef) else None
+        return name if self._defines_class(name) else None
 
     def _name_in(self, module: str, name: str, seen: set[tuple[str, str]] | None = None) -> str | None:
         seen = set() if seen is None else seen

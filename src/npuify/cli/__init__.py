@@ -5,13 +5,13 @@ from __future__ import annotations
 
 def main() -> None:
     """Run the command that ``sys.argv`` names, and exit: 0 nothing left to do, 1 findings remain, 2 failure."""
-    try:
-        from npuify.cli.app import app
+    import sys
 
-        app(prog_name="npuify")
+    try:
+        from npuify.cli.program import program
+
+        program(sys.argv[1] if len(sys.argv) > 1 else "")(prog_name="npuify")
     except KeyboardInterrupt:
         # No command runs yet: the modules are still being read.
-        import sys
-
         print("npuify: interrupted", file=sys.stderr)
         raise SystemExit(130) from None

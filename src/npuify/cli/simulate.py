@@ -26,9 +26,6 @@ class Engine(str, Enum):
     PYTHON = "python"
 
 
-CONTEXT = {"allow_interspersed_args": False, "ignore_unknown_options": True, "allow_extra_args": True}
-
-
 def simulate(
     program: ProgramArgument = None,
     module: ModuleOption = None,

@@ -168,15 +168,12 @@ AnyLine = HeaderLine | FindingLine | FailureLine | ChangeLine | LedgerLine | Sum
 
 def render_json(result: ScanResult | MigrationResult, *, ledger: bool = False) -> str:
     """One JSON document, indented."""
-    return json.dumps(_clean(msgspec.to_builtins(document(result, ledger=ledger))), ensure_ascii=False, indent=2) + "\n"
+    return _json(document(result, ledger=ledger), indent=2) + "\n"
 
 
 def render_lines(result: ScanResult | MigrationResult, *, ledger: bool = False) -> str:
     """JSON lines: a header, a line for each change, finding and error, and a summary."""
-    return "".join(
-        json.dumps(_clean(msgspec.to_builtins(line)), ensure_ascii=False) + "\n"
-        for line in _lines(result, ledger=ledger)
-    )
+    return "".join(_json(line) + "\n" for line in _lines(result, ledger=ledger))
 
 
 def document(result: ScanResult | MigrationResult, *, ledger: bool = False) -> Scan | Migration:
@@ -293,6 +290,16 @@ def _change(kind: type[JsonChange], change: Change) -> JsonChange:
         after=change.after,
         message=change.message,
     )
+
+
+def _json(value: msgspec.Struct, indent: int = 0) -> str:
+    """``value`` as JSON: in one line, or indented."""
+    try:
+        text = msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        # A file's name has bytes that are no text.
+        text = msgspec.json.encode(_clean(msgspec.to_builtins(value)))
+    return msgspec.json.format(text, indent=indent).decode()
 
 
 def _clean(value: Any) -> Any:

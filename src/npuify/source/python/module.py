@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.source.python.lines import Lines
@@ -89,14 +89,19 @@ class PythonModule:
             return bindings[0].node if len(bindings) == 1 and isinstance(bindings[0].node, ScopeNode) else None
         return None
 
+    def defines_class(self, name: str) -> bool:
+        """Whether a class is all that the module binds to ``name``; nothing is parsed for it."""
+        return [binding.kind for binding in self.scope.names.get(name, ())] == ["class"]
+
     def _parse_lines(self, ordered: Sequence[int]) -> None:
         """Parse what was skipped and holds one of these lines, which are in order."""
         if not self._skipped or all(line in self._parsed_lines for line in ordered):
             return
-        for part in list(self._skipped):
-            top, bottom = self.text.line_of(part.start), self.text.line_of(part.end - 1)
-            if bisect_left(ordered, top) < bisect_right(ordered, bottom):
-                self._parse_part(part)
+        starts = self.text.line_starts
+        offsets = [starts[line - 1] for line in ordered if line <= len(starts)]
+        # Parts begin and end where lines do.
+        for part in [part for part in self._skipped if _has_one_of(part, offsets)]:
+            self._parse_part(part)
 
     def _parse_part(self, part: Part) -> None:
         """Put a part into the tree that was skipped; one that does not parse by itself stays out."""
@@ -127,6 +132,12 @@ class PythonModule:
         """The top-level class that a line belongs to, also where its last methods are still skipped."""
         before = [item for item in self.tree.body if item.lineno <= line]
         return before[-1] if before and isinstance(before[-1], ast.ClassDef) else None
+
+
+def _has_one_of(part: Part, offsets: Sequence[int]) -> bool:
+    """Whether one of these offsets, which are in order, lies in a part."""
+    index = bisect_left(offsets, part.start)
+    return index < len(offsets) and offsets[index] < part.end
 
 
 def _parse_for(text: Text, outline: Outline, lines: dict[int, int], words: Words) -> _Parsed:

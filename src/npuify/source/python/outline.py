@@ -165,14 +165,14 @@ class Outline:
     def _behind(self, part: Part) -> int | None:
         """Where the first statement of a part's level, or of one further out, begins behind its body; or None."""
         literals = self._literals or []
-        literal = bisect_right(literals, (part.start,)) - 1
+        literal = max(bisect_right(literals, (part.start,)) - 1, 0)
         # At the very start of the text no line end stands before the head.
         heads = 1 if part.start == 0 and not self.data.startswith(b"@") else 0
         for match in _patterns(part.indent)[1].finditer(self.data, max(part.start - 1, 0), part.end):
             place = match.end() - 1
-            while 0 <= literal < len(literals) and literals[literal][1] <= place:
+            while literal < len(literals) and literals[literal][1] <= place:
                 literal += 1
-            if 0 <= literal < len(literals) and literals[literal][0] < place:
+            if literal < len(literals) and literals[literal][0] < place:
                 continue
             heads += 1
             if heads > 1:
