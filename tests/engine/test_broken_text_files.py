@@ -72,9 +72,10 @@ def test_settings_of_a_file_that_cannot_be_read_are_told() -> None:
     assert result.raw is None
     assert [(one.code, one.start.line, one.start.column, one.edits) for one in result.left] == [
         ("NPU731", 2, 11, ()),
+        ("NPU191", 3, 9, ()),
         ("NPU730", 6, 18, ()),
     ]
-    assert all("cannot be read: not YAML: " in one.message for one in result.left)
+    assert all("cannot be read: not YAML: " in one.message for one in result.left if one.code != "NPU191")
 
 
 @pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.name)

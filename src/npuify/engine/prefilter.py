@@ -9,7 +9,7 @@ from npuify.engine import opt_ins
 from npuify.engine.analysers import analysers_for
 from npuify.engine.cache import CachedFile
 from npuify.engine.ledger import vocabulary
-from npuify.engine.ruleset import RuleSet
+from npuify.engine.ruleset import RuleSet, rules_to_run
 from npuify.model import FileError
 from npuify.project.traces import Trace, trace
 from npuify.rules.common.npu_support import supports_npu
@@ -57,7 +57,7 @@ class Prefilter:
     ) -> None:
         self._arguments = (selection, style, place_on_npu, soc)
         self._opt_ins = selection.opt_ins
-        self._rules = rules or RuleSet(selection, style, place_on_npu=place_on_npu, soc=soc)
+        self._rules = rules or RuleSet(rules_to_run(selection), style, place_on_npu=place_on_npu, soc=soc)
         self._packages = import_names()
 
     def __reduce__(self) -> tuple[type[Prefilter], tuple[Selection, str, bool, str]]:

@@ -16,7 +16,7 @@ from npuify.engine.catalog import checked_selection
 from npuify.engine.extension_survey import survey_extensions
 from npuify.engine.prefilter import FILES_PER_PROCESS, Prefilter, Prefiltered, ToPrefilter
 from npuify.engine.processes import Processes
-from npuify.engine.ruleset import RuleSet
+from npuify.engine.ruleset import RuleSet, rules_to_run
 from npuify.engine.worker import Candidate, Worker
 from npuify.model import FileError, NpuifyError, Release, ScanResult, Survey
 from npuify.options import check_style
@@ -172,7 +172,7 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
     processes.warm_up(Prefilter, len(to_prefilter), files_per_process=FILES_PER_PROCESS)
     extensions = survey_extensions(found.everything, cache, found.stamps)
     selection = _with_operators(asked, extensions.operators)
-    rules = RuleSet(selection, options.style, place_on_npu=options.place_on_npu, soc=target.soc)
+    rules = RuleSet(rules_to_run(selection), options.style, place_on_npu=options.place_on_npu, soc=target.soc)
     prefiltered = processes.map(
         Prefilter(selection, options.style, options.place_on_npu, target.soc, rules),
         to_prefilter,

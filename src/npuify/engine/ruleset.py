@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.analysis.project import OWN_CUDA_WORDS
 from npuify.engine.catalog import all_rules
+from npuify.engine.ledger.unknown import RULE as UNKNOWN
 from npuify.knowledge import products
 from npuify.project.traces import IMPORT_WORDS
 from npuify.rules.common.npu_support import SUPPORT_WORDS
@@ -42,6 +43,14 @@ class FileRules(NamedTuple):
 
     by_node: Mapping[type[ast.AST], Sequence[Rule]]
     words: Words
+
+
+def rules_to_run(selection: Selection) -> Selection:
+    """Which rules have to run for what a selection asks: all of them where it has what the ledger finds.
+
+    A place is not understood if no rule speaks of it, selected or not.
+    """
+    return Selection(opt_ins=selection.opt_ins) if selection.has(UNKNOWN) else selection
 
 
 class RuleSet:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from npuify.analysis.model import Models
 from npuify.engine.analysers import Analyser, analysers_for
+from npuify.engine.catalog import all_rules
 from npuify.engine.ledger.account import account
 from npuify.engine.ledger.unknown import RULE as UNKNOWN
 from npuify.engine.opt_ins import opt_in_findings
 from npuify.engine.parsing import parse_file
-from npuify.engine.ruleset import RuleSet
+from npuify.engine.ruleset import RuleSet, rules_to_run
 from npuify.engine.unparsed import RULE as UNPARSED
 from npuify.engine.unparsed import search_tokens
 from npuify.engine.visitor import Findings, analyse
-from npuify.model import FileError
+from npuify.model import FileError, State
 from npuify.project.kinds import kind_of_path
 from npuify.rules.job import Job
 from npuify.rules.opt_ins import NO_OPT_INS
@@ -91,7 +94,8 @@ class Worker:
 
         self.torch_npu = torch_npu
         self.selection = selection
-        self.rules = rules or RuleSet(selection, plan.style, place_on_npu=plan.place_on_npu, soc=soc)
+        self.rules = rules or RuleSet(rules_to_run(selection), plan.style, place_on_npu=plan.place_on_npu, soc=soc)
+        self._selected = frozenset(rule.code for rule in all_rules().values() if selection.has(rule))
         self.run = Run(knowledge.load(torch_npu), project, Models(), plan, soc)
         self._options: ProgramOptions | None = None
 
@@ -142,19 +146,32 @@ class Worker:
     ) -> tuple[list[Finding], list[LedgerEntry]]:
         """The findings of a file, with what is said of the places that nothing is known of, and its ledger."""
         if found.parts is not None:
-            return found.findings, found.parts
+            return self._asked_for(found.findings), found.parts
         try:
             file, settled = (found.seen.file, found.seen.settled) if found.seen is not None else (None, [])
             text = file.source.text if file is not None else Text(raw)
             accounted = account(relative, text, kind, found.findings, file, settled, job.run)
         except (UnreadableText, RecursionError):
             # What cannot be read is an error of the file.
-            return found.findings, []
-        if not accounted.unknown or not self.selection.has(UNKNOWN):
-            return found.findings, accounted.entries
+            return self._asked_for(found.findings), []
+        findings = self._asked_for(found.findings)
+        entries = [self._if_asked_for(entry) for entry in accounted.entries]
+        if not accounted.unknown or UNKNOWN.code not in self._selected:
+            return findings, entries
         silenced = suppressed_codes(text, None)
         more = [one for one in accounted.unknown if silenced is None or not silenced(one)]
-        return sorted([*found.findings, *more], key=_place), accounted.entries
+        return sorted([*findings, *more], key=_place), entries
+
+    def _asked_for(self, findings: list[Finding]) -> list[Finding]:
+        """Those of the rules that were selected: others may have run for the sake of the ledger."""
+        if all(finding.code in self._selected for finding in findings):
+            return findings
+        return [finding for finding in findings if finding.code in self._selected]
+
+    def _if_asked_for(self, entry: LedgerEntry) -> LedgerEntry:
+        if entry.state is State.CLEARED or entry.by in self._selected:
+            return entry
+        return msgspec.structs.replace(entry, state=State.CLEARED, by="not-selected", because=entry.by)
 
     def analyse(
         self,
@@ -214,7 +231,10 @@ class Worker:
 
         job = Job(run, part, declared, needs_torch_npu, is_later_round, keeps_ledger)
         found = self._found(relative, raw, kind, job, whole=whole, matches=matches)
-        findings, ledger = self._accounted(relative, raw, kind, found, job) if keeps_ledger else (found.findings, [])
+        if keeps_ledger:
+            findings, ledger = self._accounted(relative, raw, kind, found, job)
+        else:
+            findings, ledger = self._asked_for(found.findings), []
         dependencies = frozenset(run.project.dependencies).union(*(one.project.dependencies for one in asked))
         return Result(findings, found.errors, dependencies, ledger)
 

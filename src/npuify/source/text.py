@@ -53,7 +53,7 @@ class Text:
         encoding: the file's own encoding.
     """
 
-    __slots__ = ("_line_starts", "_lower", "_string", "data", "encoding", "has_bom")
+    __slots__ = ("_is_ascii", "_line_starts", "_lower", "_string", "data", "encoding", "has_bom")
 
     def __init__(self, raw: bytes) -> None:
         self.encoding = declared_encoding(raw)
@@ -62,7 +62,8 @@ class Text:
         self._string: str | None = None
         self._lower: bytes | None = None
         self._line_starts: list[int] | None = None
-        if self.encoding in ("utf-8", "ascii") and body.isascii():
+        self._is_ascii = self.encoding in ("utf-8", "ascii") and body.isascii()
+        if self._is_ascii:
             # Such text cannot fail to be decoded, and few ask for it as a whole.
             self.data = body
             return
@@ -111,6 +112,8 @@ class Text:
         """Line and column, both from 1, the column in characters."""
         line = self.line_of(offset)
         start = self.line_starts[line - 1]
+        if self._is_ascii:
+            return line, offset - start + 1
         return line, len(self.data[start:offset].decode("utf-8", "replace")) + 1
 
     def offset(self, line: int, column: int) -> int:

@@ -223,7 +223,7 @@ def test_toml(tmp_path: Path) -> None:
         "class A(Fast): pass\nb = mylib.Plain\nmylib.load(device='npu')\nmylib.load(device='cpu')\n"
     )
     worker = Worker(RELEASE, Selection(opt_ins=OptIns(custom=rules)), ProjectIndex(Path("/nowhere"), [], []))
-    (found,), _, _ = worker.analyse("a.py", b"import mylib\nmylib.risky(1)\n")
+    (found,), *_ = worker.analyse("a.py", b"import mylib\nmylib.risky(1)\n")
     assert (found.severity, found.safety, found.advice) == (Severity.ERROR, Safety.MANUAL, "ask the authors")
 
 

@@ -60,7 +60,7 @@ def account(
     if kind in ("python", "stub"):
         answers = clear_python(relative, text, rest, file, run)
     else:
-        answers = clear_other(kind, text, rest, bool(findings))
+        answers = clear_other(kind, text, rest, run.plan, is_reported=bool(findings))
     told = _told(places, spans, findings, text)
     guarded = {answer.because for answer in answers if isinstance(answer, Cleared) and answer.reason == "guarded"}
     entries: list[LedgerEntry] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from npuify.engine.ledger.answer import Cleared
@@ -45,29 +46,37 @@ class Lexical:
         self._data = data
         self._api = api
         self._outline = Outline(data)
+        self._begin = self._line_end = 0
+        self._tokens: list[re.Match[bytes]] = []
+        self._token_ends: list[int] = []
 
     def cleared(self, place: Occurrence) -> Cleared | None:
         """Why a place needs nothing; None where the text does not tell."""
         if self._outline.is_text(place.start):
             return self._text(place)
-        data = self._data
-        begin = data.rfind(b"\n", 0, place.start) + 1
-        literal = self._outline.literal_at(place.start)
-        if literal is not None:
+        if self._outline.literal_at(place.start) is not None:
             return None
-        behind = self._outline.literal_before(place.start)
-        begin = max(begin, behind)
-        limit = data.find(b"\n", place.start)
-        for token in _TOKEN.finditer(data, begin, limit if limit >= 0 else len(data)):
-            if token.end() > place.start:
-                break
-        else:
+        token = self._token_at(place.start)
+        if token is None:
             return None
         if token.group("comment"):
             return Cleared("comment")
         if token.group("string"):
             return self._string(token.group("string"), place)
         return self._name(place)
+
+    def _token_at(self, offset: int) -> re.Match[bytes] | None:
+        """The token around an offset, of the line that it stands in: places are asked about in order."""
+        data = self._data
+        behind_literal = self._outline.literal_before(offset)
+        if offset >= self._line_end or behind_literal > self._begin:
+            self._begin = max(data.rfind(b"\n", 0, offset) + 1, behind_literal)
+            end = data.find(b"\n", offset)
+            self._line_end = end if end >= 0 else len(data)
+            self._tokens = list(_TOKEN.finditer(data, self._begin, self._line_end))
+            self._token_ends = [token.end() for token in self._tokens]
+        index = bisect_right(self._token_ends, offset)
+        return self._tokens[index] if index < len(self._tokens) else None
 
     def _text(self, place: Occurrence) -> Cleared | None:
         """A comment, or a literal of several lines."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from npuify.engine.ledger.vocabulary import Occurrence
+    from npuify.rules.style_plan import StylePlan
     from npuify.source.text import Text
 
 _COMMENTS = {
@@ -29,16 +30,30 @@ _SAYS = re.compile(rb"\b(?:echo|printf|info|warn|error|LABEL|MAINTAINER)\b|\bpri
 _COMMAND = frozenset((b"nvidia-smi", b"nvcc", b"nsys", b"nvprof", b"ncu"))
 
 
-def clear_other(kind: str, text: Text, places: Sequence[Occurrence], is_reported: bool) -> list[Cleared | Unknown]:
+def clear_other(
+    kind: str, text: Text, places: Sequence[Occurrence], plan: StylePlan, *, is_reported: bool
+) -> list[Cleared | Unknown]:
     """What can be said of places that no finding speaks of.
 
     Args:
         kind: of the file.
         text: its text.
         places: those asked about.
+        plan: the style of the run.
         is_reported: whether findings speak of other places of it.
     """
-    return [_clear(kind, text, place, is_reported) for place in places]
+    answers = [_clear(kind, text, place, is_reported) for place in places]
+    if plan.style == "auto" and plan.entries:
+        return [_translated(place, answer, text) for place, answer in zip(places, answers, strict=True)]
+    return answers
+
+
+def _translated(place: Occurrence, answer: Cleared | Unknown, text: Text) -> Cleared | Unknown:
+    """The automatic style leaves the names of devices and backends to the programs that are given them."""
+    start, end = _token(text.data, place)
+    if isinstance(answer, Unknown) and _DEVICE.fullmatch(text.data[start:end]):
+        return Cleared("at-run-time", "transfer_to_npu translates the names that the programs are given")
+    return answer
 
 
 def _clear(kind: str, text: Text, place: Occurrence, is_reported: bool) -> Cleared | Unknown:

@@ -69,6 +69,12 @@ _REASONS: Final = (
         "suppressed", "suppressed place", "suppressed places", "A comment of the project tells npuify to ignore it."
     ),
     Reason(
+        "not-selected",
+        "place that was not asked about",
+        "places that were not asked about",
+        "Rules were left out by --select or --ignore, and one of these may speak of it.",
+    ),
+    Reason(
         "setting", "setting of the project", "settings of the project", "It is a key or value that names no device."
     ),
     Reason("native-source", "native source", "native sources", "No Python code of the project builds or calls it."),

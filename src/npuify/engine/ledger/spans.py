@@ -79,7 +79,7 @@ def settled_spans(diagnostic: Diagnostic, file: PythonFile) -> Iterator[Span]:
     place, source = diagnostic.place, file.source
     by = "at-run-time" if file.plan.style == "auto" else "handles-npu"
     start, end = place if isinstance(place, tuple) else (source.start(place), source.end(place))
-    if not isinstance(place, ast.stmt):
+    if not isinstance(place, ast.stmt) or isinstance(place, (ast.Import, ast.ImportFrom)):
         yield Span(start, end, State.CLEARED, by)
     for edit in diagnostic.edits:
         if edit.end > edit.start:
