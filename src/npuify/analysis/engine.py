@@ -55,6 +55,9 @@ class Project(Protocol):
     def files_with(self, word: bytes) -> list[str]:
         """The files in whose text a word stands."""
 
+    def files_storing(self, name: bytes) -> list[str]:
+        """The files that may assign to an attribute."""
+
     def class_named(self, qualified: str) -> str | None:
         """The class that a qualified name denotes, where that matters."""
 
@@ -190,11 +193,18 @@ class Engine(ABC):
 
     def files_with(self, word: str) -> list[FileModel]:
         """The files that hold a word, as far as the question reaches."""
+        return self._looked_for(self.project.files_with, word)
+
+    def files_storing(self, name: str) -> list[FileModel]:
+        """The files that may assign to an attribute, as far as the question reaches."""
+        return self._looked_for(self.project.files_storing, name)
+
+    def _looked_for(self, look: Callable[[bytes], list[str]], word: str) -> list[FileModel]:
         if self.reach is not Reach.PROGRAM:
             return []
         (self._seen if self._open else self.project.dependencies).add(EVERY_FILE)
         leave_out = self._leave_out
-        found = self.project.files_with(word.encode())
+        found = look(word.encode())
         files = (self.file(relative) for relative in found if leave_out is None or not leave_out(relative))
         return [file for file in files if file is not None]
 
@@ -329,7 +339,8 @@ class Engine(ABC):
         else:
             for one in self._log[mark:]:
                 found = self._drafts[one]
-                self._drafts[one] = found._replace(lowest=min(found.lowest, lowest), files=found.files | files)
+                if found.lowest > lowest or not files <= found.files:
+                    self._drafts[one] = found._replace(lowest=min(found.lowest, lowest), files=found.files | files)
             self._drafts[full] = _Draft(values, lowest, files)
             self._log.append(full)
         self._lowest = min(outer_lowest, lowest)

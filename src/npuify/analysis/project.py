@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from npuify.analysis.stored_names import stored_names
 from npuify.source.python import PythonSource
 from npuify.source.text import UnreadableText
 from npuify.words import words_of
@@ -51,8 +53,19 @@ def may_define_cuda(raw: bytes, lower: bytes, words: Words | None = None) -> boo
     return False
 
 
+def _content(path: str) -> bytes:
+    """All files of a project are read for a question: ``pathlib`` takes as long again as reading does."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:
+        return os.read(descriptor, os.fstat(descriptor).st_size)
+    finally:
+        os.close(descriptor)
+
+
 _TENSOR_BASES = ("torch.Tensor", "torch.nn.Module", "torch.nn.Parameter")
 _MAX_HOPS = 16
+_UNREAD = b""
+"""Under which files that cannot be read are kept among those by the names that they assign to."""
 EVERY_FILE = "*"
 """Stands for all of a project's modules among the files that something depends on."""
 _TESTS = frozenset(("test", "tests", "testing", "unit_tests"))
@@ -119,6 +132,7 @@ class ProjectIndex:
         self._load = lru_cache(maxsize=48)(partial(_load, root, self._own_set))
         self._suffixes: dict[str, str] = {}
         self._files_with: dict[bytes, list[str]] = {}
+        self._files_storing: dict[bytes, list[str]] = {}
         self._reexports: dict[str, tuple[str | None, tuple[str, ...]]] = {}
         """What names stand for, with the files that this depends on."""
         self.remembered: dict[str, Any] = {}
@@ -142,6 +156,7 @@ class ProjectIndex:
         self._load.cache_clear()
         self._own_cuda.clear()
         self._files_with.clear()
+        self._files_storing.clear()
         self._reexports.clear()
         self.remembered.clear()
 
@@ -153,12 +168,27 @@ class ProjectIndex:
             found = []
             for relative in self.modules.values():
                 try:
-                    if word in (self.root / relative).read_bytes():
+                    if word in _content(f"{self.root}/{relative}"):
                         found.append(relative)
                 except OSError:
                     found.append(relative)
             self._files_with[word] = found
         return self._files_with[word]
+
+    def files_storing(self, name: bytes) -> list[str]:
+        """The Python files that may assign to an attribute, as their relative paths; ones that cannot be read, too."""
+        storing = self._files_storing
+        if not storing:
+            storing[_UNREAD] = []
+            for relative in self.modules.values():
+                try:
+                    names = stored_names(_content(f"{self.root}/{relative}"))
+                except OSError:
+                    storing[_UNREAD].append(relative)
+                    continue
+                for stored in names:
+                    storing.setdefault(stored, []).append(relative)
+        return storing.get(name, []) + storing[_UNREAD]
 
     def file_of(self, module: str) -> str | None:
         """The file of a module, also where the import path starts below the project's root (scripts in a folder)."""

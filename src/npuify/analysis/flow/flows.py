@@ -100,7 +100,7 @@ def next_of(here: Occurrence, model: Engine) -> Iterator[Occurrence]:
         yield here._replace(node=parent)
     elif isinstance(parent, ast.BinOp):
         if not isinstance(parent.op, ast.Div):
-            yield here._replace(node=parent)
+            yield here._replace(node=_whole_operation(parent, file))
     elif isinstance(parent, ast.NamedExpr):
         yield here._replace(node=parent)
         yield from _readers(parent.target, here, model)
@@ -276,6 +276,14 @@ def _returned(node: ast.Return, here: Occurrence, model: Engine) -> Iterator[Occ
 
 
 # --- names and attributes ---
+
+
+def _whole_operation(node: ast.BinOp, file: FileModel) -> ast.BinOp:
+    """The operation of which ``node`` is a part, without a path: concatenations of thousands of strings exist."""
+    up = file.parent(node)
+    while isinstance(up, ast.BinOp) and not isinstance(up.op, ast.Div):
+        node, up = up, file.parent(up)
+    return node
 
 
 def _readers(target: ast.expr, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
