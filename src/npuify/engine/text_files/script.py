@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from npuify.rules.environment.options import Pair
     from npuify.rules.program_options import ProgramOptions
     from npuify.rules.text_file import TextFile
-    from npuify.source.shell import Assignment, Script, Word
+    from npuify.source.shell import Assignment, Heredoc, Script, Word
 
 _FOR_BATCH = re.compile(r"(?i)sbatch|srun|slurm|salloc")
 _SHELLS = frozenset(("bash", "sh", "zsh", "ksh", "dash", "ssh", "sbatch", "srun"))
@@ -105,18 +105,22 @@ def judge_script(
     for first, last in script.comments:
         judge_comment(first, last, file)
     for document in script.heredocs:
-        if is_python(document.command[:1]) or document.target.endswith(".py"):
-            text = file.source(document.start, document.end)
-            if document.is_literal or not re.search(r"[$`\\]", text):
-                judge_python(text, document.start, file)
-            continue
-        # Without a command it is RUN of a Dockerfile that runs the document.
-        is_script = not document.command or document.command[0].rpartition("/")[2] in _SHELLS
-        is_script = is_script or _SHEBANG.match(data, document.start, document.end) is not None
-        if depth < 2 and (is_script or _SCRIPT_NAME.search(document.target)):
-            judge_script(
-                data, document.start, min(document.end, document.start + _LARGEST_PART), file, options, depth + 1
-            )
+        _judge_document(document, data, file, options, depth)
+
+
+def _judge_document(document: Heredoc, data: bytes, file: TextFile, options: ProgramOptions, depth: int) -> None:
+    """Report what stands in a here-document: a program in Python, or a script."""
+    if is_python(document.command[:1]) or document.target.endswith(".py"):
+        text = file.source(document.start, document.end)
+        if document.is_literal or not re.search(r"[$`\\]", text):
+            judge_python(text, document.start, file)
+        return
+    # Without a command it is RUN of a Dockerfile that runs the document.
+    is_script = not document.command or document.command[0].rpartition("/")[2] in _SHELLS
+    is_script = is_script or _SHEBANG.match(data, document.start, document.end) is not None
+    if depth < 2 and (is_script or _SCRIPT_NAME.search(document.target)):
+        end = min(document.end, document.start + _LARGEST_PART)
+        judge_script(data, document.start, end, file, options, depth + 1)
 
 
 def _given_once(script: Script) -> dict[str, Given]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch.nn import functional
@@ -62,6 +62,54 @@ def _finish(y: torch.Tensor, bias: torch.Tensor | None, act_type: int, dtype: to
     return y.to(dtype)
 
 
+_NAME = "npu_grouped_matmul"
+
+
+class _Given(NamedTuple):
+    """What a grouped product is given beside its inputs: lists with one tensor for all groups, or one for each."""
+
+    weight: Sequence[torch.Tensor]
+    bias: Sequence[torch.Tensor] | None
+    scale: Sequence[torch.Tensor] | None
+    per_token_scale: Sequence[torch.Tensor] | None
+    antiquant_scale: Sequence[torch.Tensor] | None
+    antiquant_offset: Sequence[torch.Tensor] | None
+    act_type: int
+    dtype: torch.dtype
+
+    def own(self, values: Sequence[torch.Tensor] | None, place: int) -> torch.Tensor | None:
+        """The part of group ``place`` of one of the lists."""
+        if not values:
+            return None
+        if len(values) > 1:
+            return values[place]
+        stacked = self.weight[0].dim() == 3 and values[0].dim() > 1
+        return values[0][place] if stacked else values[0]
+
+    def product(self, left: torch.Tensor, right: torch.Tensor, place: int, rows: slice) -> torch.Tensor:
+        """What group ``place`` gives, whose input are ``rows`` of the whole."""
+        if left.dtype is torch.int8:
+            return self._quantised(left, right, place, rows)
+        factor = self.own(self.antiquant_scale, place)
+        if factor is not None:
+            offset = self.own(self.antiquant_offset, place)
+            right = right.to(left.dtype)
+            right = (right if offset is None else right + offset) * factor
+        return _finish(left @ right, self.own(self.bias, place), self.act_type, self.dtype, _NAME)
+
+    def _quantised(self, left: torch.Tensor, right: torch.Tensor, place: int, rows: slice) -> torch.Tensor:
+        product = (left.to(torch.int64) @ right.to(torch.int64)).to(torch.float32)
+        shift = self.own(self.bias, place)
+        if shift is not None and not shift.is_floating_point():
+            product = product + shift
+        product = product * self.own(self.scale, place)
+        if self.per_token_scale:
+            product = product * self.per_token_scale[0][rows].unsqueeze(-1)
+        if shift is not None and shift.is_floating_point():
+            product = product + shift
+        return _finish(product, None, self.act_type, self.dtype, _NAME)
+
+
 def _grouped(
     x: Sequence[torch.Tensor],
     weight: Sequence[torch.Tensor],
@@ -77,73 +125,51 @@ def _grouped(
     act_type: int,
     output_dtype: Any,
 ) -> list[torch.Tensor]:
-    name = "npu_grouped_matmul"
-    dtype = x[0].dtype if output_dtype is None else to_dtype(output_dtype, name)
     quantised = x[0].dtype is torch.int8
-    require(not quantised or scale is not None, name, "int8 inputs need a scale")
-    require(not quantised or output_dtype is not None, name, "int8 inputs need an output_dtype")
-
-    def own(values: Sequence[torch.Tensor] | None, place: int) -> torch.Tensor | None:
-        """The part of group ``place`` of a list with one tensor for all groups, or one for each."""
-        if not values:
-            return None
-        if len(values) > 1:
-            return values[place]
-        stacked = weight[0].dim() == 3 and values[0].dim() > 1
-        return values[0][place] if stacked else values[0]
-
-    def multiply(left: torch.Tensor, right: torch.Tensor, place: int, rows: slice) -> torch.Tensor:
-        if quantised:
-            product = (left.to(torch.int64) @ right.to(torch.int64)).to(torch.float32)
-            shift = own(bias, place)
-            if shift is not None and not shift.is_floating_point():
-                product = product + shift
-            product = product * own(scale, place)
-            if per_token_scale:
-                product = product * per_token_scale[0][rows].unsqueeze(-1)
-            if shift is not None and shift.is_floating_point():
-                product = product + shift
-            return _finish(product, None, act_type, dtype, name)
-        factor = own(antiquant_scale, place)
-        if factor is not None:
-            offset = own(antiquant_offset, place)
-            right = right.to(left.dtype)
-            right = (right if offset is None else right + offset) * factor
-        return _finish(left @ right, own(bias, place), act_type, dtype, name)
-
+    require(not quantised or scale is not None, _NAME, "int8 inputs need a scale")
+    require(not quantised or output_dtype is not None, _NAME, "int8 inputs need an output_dtype")
+    dtype = x[0].dtype if output_dtype is None else to_dtype(output_dtype, _NAME)
+    given = _Given(weight, bias, scale, per_token_scale, antiquant_scale, antiquant_offset, act_type, dtype)
     kind = -1 if group_type is None else group_type
     if group_list is None or (kind == -1 and len(x) > 1):
-        require(len(x) == len(weight), name, f"{len(x)} inputs and {len(weight)} weights")
-        rows = slice(None)
-        results = [
-            multiply(left, right, place, rows) for place, (left, right) in enumerate(zip(x, weight, strict=True))
-        ]
+        require(len(x) == len(weight), _NAME, f"{len(x)} inputs and {len(weight)} weights")
+        pairs = enumerate(zip(x, weight, strict=True))
+        results = [given.product(left, right, place, slice(None)) for place, (left, right) in pairs]
         return [torch.cat(results)] if split_item in (2, 3) else results
-    require(len(x) == 1, name, "a group_list divides one input")
-    groups = weight[0].shape[0] if len(weight) == 1 and weight[0].dim() == 3 else len(weight)
+    require(len(x) == 1, _NAME, "a group_list divides one input")
     if kind == 2:
-        sizes = group_sizes(group_list, group_list_type, 0, x[0].shape[-1], name)
-        starts = [sum(sizes[:place]) for place in range(len(sizes))]
-        blocks = [
-            x[0][:, start : start + size] @ weight[0][start : start + size]
-            for start, size in zip(starts, sizes, strict=True)
-        ]
-        return [torch.stack(blocks).to(dtype)]
-    sizes = group_sizes(group_list, group_list_type, groups, x[0].shape[0], name)
-    require(len(sizes) == groups, name, f"group_list names {len(sizes)} groups, there are {groups} weights")
-    parts = []
-    start = 0
-    for place, size in enumerate(sizes):
-        right = weight[0][place] if len(weight) == 1 and weight[0].dim() == 3 else weight[place]
-        rows = slice(start, start + size)
-        parts.append(multiply(x[0][rows], right, place, rows))
-        start += size
+        return [_by_columns(x[0], weight[0], group_list, group_list_type).to(dtype)]
+    parts = _by_rows(x[0], given, group_list, group_list_type)
     if split_item in (0, 1):
         return parts
-    rest = x[0].shape[0] - start
+    rest = x[0].shape[0] - sum(part.shape[0] for part in parts)
     if rest:
         parts.append(parts[0].new_zeros((rest, parts[0].shape[-1])))
     return [torch.cat(parts)]
+
+
+def _by_columns(x: torch.Tensor, weight: torch.Tensor, group_list: Any, kind: int) -> torch.Tensor:
+    """The products of groups of the dimension that is summed over."""
+    sizes = group_sizes(group_list, kind, 0, x.shape[-1], _NAME)
+    starts = [sum(sizes[:place]) for place in range(len(sizes))]
+    pairs = zip(starts, sizes, strict=True)
+    return torch.stack([x[:, start : start + size] @ weight[start : start + size] for start, size in pairs])
+
+
+def _by_rows(x: torch.Tensor, given: _Given, group_list: Any, kind: int) -> list[torch.Tensor]:
+    """The products of groups of rows, each with a weight of its own."""
+    weight = given.weight
+    is_stacked = len(weight) == 1 and weight[0].dim() == 3
+    groups = weight[0].shape[0] if is_stacked else len(weight)
+    sizes = group_sizes(group_list, kind, groups, x.shape[0], _NAME)
+    require(len(sizes) == groups, _NAME, f"group_list names {len(sizes)} groups, there are {groups} weights")
+    parts = []
+    start = 0
+    for place, size in enumerate(sizes):
+        rows = slice(start, start + size)
+        parts.append(given.product(x[rows], weight[0][place] if is_stacked else weight[place], place, rows))
+        start += size
+    return parts
 
 
 @operator("npu_grouped_matmul", note="without int4 and without quantised outputs")
