@@ -50,6 +50,27 @@ def test_tensors_modules_and_memory(simulate: Simulate) -> None:
         out = torch.empty(0, device="npu")
         torch.add(a, 1, out=out)
         assert out.tolist() == [2, 6, 6]
+        #: products of half types
+        # computed in float32 and rounded once, as an NPU does it; types are not mixed
+        for half in (torch.float16, torch.bfloat16):
+            left, right = torch.randn(4, 999, dtype=half), torch.randn(999, 4, dtype=half)
+            exact = left.float() @ right.float()
+            l, r = left.npu(), right.npu()
+            assert torch.equal((l @ r).cpu(), exact.to(half)) and (l @ r).dtype == half
+            out = torch.empty(0, dtype=half, device="npu")
+            assert torch.mm(l, r, out=out) is out and torch.equal(out.cpu(), exact.to(half))
+            total = torch.ones(4, 4, dtype=half, device="npu")
+            memory = total.data_ptr()
+            total.addmm_(l, r)
+            assert torch.equal(total.cpu(), (1 + exact).to(half)) and total.data_ptr() == memory
+            assert "dtype" in refused(lambda: l @ r.float())
+            layer = torch.nn.Conv1d(4, 3, 3).to("npu", half)
+            image = torch.randn(2, 4, 9, dtype=half, device="npu", requires_grad=True)
+            layer(image).sum().backward()
+            wide = copy.deepcopy(layer).cpu().float()
+            assert torch.equal(layer(image).cpu(), wide(image.detach().cpu().float()).to(half))
+            grads = [image.grad, *(p.grad for p in layer.parameters())]
+            assert [g.dtype for g in grads] == [half] * 3 and all(g.is_npu for g in grads)
         #: modules that move
         # a parameter keeps its identity when its module moves, so that an optimiser made before has it
         w, before = m.weight, torch.optim.SGD(m.parameters(), 0.1)

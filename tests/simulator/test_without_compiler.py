@@ -78,6 +78,26 @@ def test_tensors_training_and_gaps(
         assert out.resize_(5)[:3].tolist() == [2, 6, 6] and out.resize_(2).tolist() == [2, 6]
         assert "other is on cpu, different from other tensors on npu:0" in refused(lambda: a + torch.ones(3))
         assert (a + torch.tensor(2.0)).tolist() == [3, 7, 7] and a[torch.tensor([0, 2])].tolist() == [1, 5]
+        # products of half types: computed in float32 and rounded once, as an NPU does it; types are not mixed
+        for half in (torch.float16, torch.bfloat16):
+            left, right = torch.randn(4, 999, dtype=half), torch.randn(999, 4, dtype=half)
+            exact = left.float() @ right.float()
+            l, r = left.npu(), right.npu()
+            assert torch.equal((l @ r).cpu(), exact.to(half)) and (l @ r).dtype == half
+            out = torch.empty(0, dtype=half, device="npu")
+            assert torch.mm(l, r, out=out) is out and torch.equal(out.cpu(), exact.to(half))
+            total = torch.ones(4, 4, dtype=half, device="npu")
+            memory = total.data_ptr()
+            total.addmm_(l, r)
+            assert torch.equal(total.cpu(), (1 + exact).to(half)) and total.data_ptr() == memory
+            assert "dtype" in refused(lambda: l @ r.float())
+            layer = torch.nn.Conv1d(4, 3, 3).to("npu", half)
+            image = torch.randn(2, 4, 9, dtype=half, device="npu", requires_grad=True)
+            layer(image).sum().backward()
+            wide = copy.deepcopy(layer).cpu().float()
+            assert torch.equal(layer(image).cpu(), wide(image.detach().cpu().float()).to(half))
+            grads = [image.grad, *(p.grad for p in layer.parameters())]
+            assert [g.dtype for g in grads] == [half] * 3 and all(g.is_npu for g in grads)
         assert "not simulated" in refused(lambda: torch.eye(2).npu().to_sparse(), NotImplementedError)
         assert "hccl" in refused(lambda: state.device.learn_twin(None), NotImplementedError)
         assert "Invalid device" in refused(lambda: torch.npu.set_device(1))

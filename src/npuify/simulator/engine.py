@@ -51,10 +51,18 @@ class Native:
         self._lib.npuify_set_capacity(settings.memory)
         self._lib.npuify_start(settings.devices, int(settings.cpu_random))
 
-    def register(self, whole: list[str], beside_cpu: list[str]) -> None:
-        """Register the operators: those of ``whole`` in one piece; those of ``beside_cpu`` take CPU tensors, too."""
+    def register(self, whole: list[str], beside_cpu: list[str], in_float: list[str]) -> None:
+        """Register the operators.
+
+        Args:
+            whole: those that run in one piece.
+            beside_cpu: those that take CPU tensors, too.
+            in_float: those that compute half types in float32.
+        """
         for name in beside_cpu:
             self._lib.npuify_allow_cpu_tensors(name.encode())
+        for name in in_float:
+            self._lib.npuify_compute_in_float(name.encode())
         self._lib.npuify_register()
         for name in whole:
             self._lib.npuify_run_whole(name.encode())

@@ -17,6 +17,18 @@ aten::_index_put_impl aten::index.Tensor_out aten::repeat_interleave.Tensor
 """.split()
 """CPU tensors may stand beside NPU tensors: copies, and indices and lengths that live on the host."""
 
+IN_FLOAT = """
+aten::mm aten::mm.out aten::bmm aten::bmm.out aten::addmm aten::addmm.out aten::addmm_ aten::baddbmm aten::baddbmm.out
+aten::baddbmm_ aten::addbmm aten::addbmm.out aten::addbmm_ aten::mv aten::mv.out aten::addmv aten::addmv.out
+aten::addmv_ aten::dot aten::vdot aten::_trilinear aten::_cdist_forward aten::_cdist_backward aten::linear
+aten::linear.out aten::matmul aten::matmul.out aten::convolution aten::_convolution aten::convolution_backward
+aten::convolution_overrideable aten::convolution_backward_overrideable
+""".split()
+"""Products: of half types they are computed in float32 and rounded once, as an NPU's matrix unit does.
+
+The CPU's own kernels of half types take up to fourteen times as long as those of float32.
+"""
+
 SAME_KERNEL = {
     "aten::convolution": "aten::convolution_overrideable",
     "aten::convolution_backward": "aten::convolution_backward_overrideable",

@@ -54,6 +54,7 @@ struct Operator {
   bool collective = false;    // torch.distributed
   bool flat = false;          // of a collective: the shapes of its tensors mean nothing
   bool on_host = false;       // the release has no NPU kernel for it: there it runs on the host's CPU
+  bool in_float = false;      // half types are computed in float32 and rounded once
   std::vector<bool> written;  // by argument
   std::atomic<int64_t> calls{0};
 };
@@ -62,6 +63,7 @@ std::mutex table_mutex;
 std::unordered_map<const void*, Operator*> table;
 std::unordered_set<std::string> native_names; // "aten::add.Tensor", those with a kernel in the release
 std::unordered_set<std::string> mixed_names;
+std::unordered_set<std::string> float_names;
 std::atomic<int> policy{kOff};
 std::atomic<bool> knows_release{false};
 
@@ -85,6 +87,7 @@ Operator* describe(const OperatorHandle& op) {
   o->collective = o->name.rfind("c10d::", 0) == 0;
   o->flat = o->name == "c10d::_allgather_base_" || o->name == "c10d::_reduce_scatter_base_";
   o->takes_cpu = mixed_names.count(o->name) != 0;
+  o->in_float = float_names.count(o->name) != 0;
   o->on_host = knows_release && o->name.rfind("aten::", 0) == 0 && native_names.count(o->name) == 0;
   table[key] = o;
   return o;
@@ -512,6 +515,88 @@ bool each_tensor(IValue& value, F&& f) {
   return false;
 }
 
+// Products and convolutions of half types: the CPU's kernels for these are many times slower than those for float32. An NPU
+// accumulates in float32 and rounds once, which is what this does.
+class InFloat {
+ public:
+  // Widens the arguments on the stack, where all that are of a floating type are of one half type.
+  InFloat(const Operator& o, Stack* stack, size_t base, size_t count) {
+    if (!o.in_float || !find_half(stack, base, count)) {
+      return;
+    }
+    for (size_t i = 0; i < count; i++) {
+      each_tensor((*stack)[base + i], [&](const Tensor& t) { return is_floating(t) ? widen(t, o.written[i]) : t; });
+    }
+  }
+
+  // Rounds what was written, and what the operator returned.
+  void round(Stack* stack, size_t returned) {
+    for (const auto& w : wide_) {
+      if (w.written) {
+        if (w.half.sizes() != w.wide.sizes()) {
+          w.half.resize_(w.wide.sizes());
+        }
+        w.half.copy_(w.wide);
+      }
+    }
+    for (size_t i = stack->size() - returned; !wide_.empty() && i < stack->size(); i++) {
+      each_tensor((*stack)[i], [&](const Tensor& t) { return narrow(t); });
+    }
+  }
+
+ private:
+  struct Wide {
+    Tensor half;
+    Tensor wide;
+    bool written;
+  };
+
+  static bool is_floating(const Tensor& t) {
+    return t.defined() && t.is_floating_point() && t.layout() == c10::kStrided;
+  }
+
+  bool find_half(Stack* stack, size_t base, size_t count) {
+    bool alike = true;
+    for (size_t i = 0; i < count; i++) {
+      each_tensor((*stack)[base + i], [&](const Tensor& t) {
+        if (is_floating(t)) {
+          alike = alike && (half_ == at::ScalarType::Undefined || half_ == t.scalar_type());
+          half_ = t.scalar_type();
+        }
+        return t;
+      });
+    }
+    return alike && (half_ == at::kHalf || half_ == at::kBFloat16);
+  }
+
+  Tensor widen(const Tensor& t, bool written) {
+    for (auto& w : wide_) {
+      if (w.half.is_same(t)) {
+        w.written |= written;
+        return w.wide;
+      }
+    }
+    wide_.push_back({t, cast(t, at::kFloat), written});
+    return wide_.back().wide;
+  }
+
+  Tensor narrow(const Tensor& t) const {
+    for (const auto& w : wide_) {
+      if (w.wide.is_same(t)) {
+        return w.half;
+      }
+    }
+    return is_floating(t) && t.scalar_type() == at::kFloat ? cast(t, half_) : t;
+  }
+
+  static Tensor cast(const Tensor& t, at::ScalarType type) {
+    return at::native::_to_copy(t, type, none, none, none, false, none);
+  }
+
+  at::ScalarType half_ = at::ScalarType::Undefined;
+  std::vector<Wide> wide_;
+};
+
 void run_on_host(const OperatorHandle& op, DispatchKeySet given, Stack* stack) {
   Operator& o = about(op);
   const bool sparse = given.has(DispatchKey::SparsePrivateUse1);
@@ -575,7 +660,9 @@ void run_on_host(const OperatorHandle& op, DispatchKeySet given, Stack* stack) {
         check_reduction(o.name, count, *stack);
       }
       if (!o.collective || !collective_by_other_means(o.name, count, stack)) {
+        InFloat products(o, stack, base, count);
         op.redispatchBoxed(call.keys & c10::after_ADInplaceOrView_keyset, stack);
+        products.round(stack, op.schema().returns().size());
       }
     } catch (...) {
       call.write_back();
@@ -1019,6 +1106,11 @@ NPUIFY_API void npuify_set_autocast_type(int type) {
 NPUIFY_API void npuify_allow_cpu_tensors(const char* name) {
   std::lock_guard<std::mutex> lock(table_mutex);
   mixed_names.insert(name);
+}
+
+NPUIFY_API void npuify_compute_in_float(const char* name) {
+  std::lock_guard<std::mutex> lock(table_mutex);
+  float_names.insert(name);
 }
 
 // Names with a kernel in the release, one a line.

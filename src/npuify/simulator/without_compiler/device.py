@@ -83,9 +83,9 @@ class PythonDevice:
         self._capacity = settings.memory
         storages.patch()
 
-    def register(self, whole: list[str], beside_cpu: list[str]) -> None:
-        """Register the operators: those of ``whole`` in one piece; those of ``beside_cpu`` take CPU tensors, too."""
-        self._kernels = Kernels(frozenset(beside_cpu), self._before)
+    def register(self, whole: list[str], beside_cpu: list[str], in_float: list[str]) -> None:
+        """Register the operators, as :meth:`npuify.simulator.engine.Engine.register` does."""
+        self._kernels = Kernels(frozenset(beside_cpu), frozenset(in_float), self._before)
         run = self._kernels.run
         fallback = torch.library.Library("_", "IMPL")
         aten = torch.library.Library("aten", "IMPL")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from npuify.simulator import NotSimulated
+from npuify.simulator.without_compiler.half_types import half_type, in_float
 from npuify.simulator.without_compiler.memory import of_storage, to_host, to_npu, view_of
 
 if TYPE_CHECKING:
@@ -22,10 +23,11 @@ REFUSED = {"Sparse": "sparse", "SparseCsr": "compressed sparse", "NestedTensor":
 class Operator:
     """What the kernel has to know of one operator, read once from its schema."""
 
-    def __init__(self, op: Any, beside_cpu: frozenset[str]) -> None:
+    def __init__(self, op: Any, beside_cpu: frozenset[str], in_float: frozenset[str]) -> None:
         schema = op._schema
         self.name = schema.name if not schema.overload_name else f"{schema.name}.{schema.overload_name}"
         self.mixes = self.name in beside_cpu or self.name.startswith("aten::_foreach")
+        self.in_float = self.name in in_float
         self.names = [a.name for a in schema.arguments]
         self.outs = frozenset(a.name for a in schema.arguments if a.is_out)
         written = {}
@@ -42,8 +44,9 @@ class Operator:
 class Kernels:
     """The kernel of all operators, and what it asks."""
 
-    def __init__(self, beside_cpu: frozenset[str], before: Callable[[str], None]) -> None:
+    def __init__(self, beside_cpu: frozenset[str], in_float: frozenset[str], before: Callable[[str], None]) -> None:
         self._beside_cpu = beside_cpu
+        self._in_float = in_float
         self._before = before
         self._known: dict[Any, Operator] = {}
 
@@ -56,7 +59,7 @@ class Kernels:
         """
         about = self._known.get(op)
         if about is None:
-            about = self._known[op] = Operator(op, self._beside_cpu)
+            about = self._known[op] = Operator(op, self._beside_cpu, self._in_float)
         self._before(about.name)
         call = _Call(about)
         host_args = []
@@ -74,7 +77,11 @@ class Kernels:
             call.npus += 1
         call.check()
         with torch._C._AutoDispatchBelowAutograd(), torch._C._DisableAutocast():
-            result = op(*host_args, **host_kwargs, **fresh)
+            half = half_type([*host_args, *host_kwargs.values(), *fresh.values()]) if about.in_float else None
+            if half is None:
+                result = op(*host_args, **host_kwargs, **fresh)
+            else:
+                result = in_float(op, host_args, host_kwargs, fresh, half)
             for name, made in fresh.items():
                 _give(kwargs[name], made)
         if not about.returned:
