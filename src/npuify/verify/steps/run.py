@@ -115,22 +115,35 @@ def accept(
             log = folder / "prepare.log"
             prepared.append(made_first(prepare, original, copied, log, devices, bench.reference_device, timeout))
         _run(bench, progress or (lambda _: None))
-        return AcceptanceReport(
-            version=VERSION,
-            project=str(project),
-            entry=" ".join(bench.plan.entry),
-            reference=f"capture {reference}" if reference is not None else bench.reference_device.upper(),
-            target="simulated NPU" if simulated else "NPU",
-            devices=devices,
-            prepared=tuple(prepared),
-            steps=tuple(bench.done),
-            verdict=_verdict(bench.done, simulated),
-            folder=str(work) if work is not None else "",
-            asked=tuple(word for name, value in asked.items() if value for word in (name, value)),
-        )
+        return _report(bench, project, prepared, asked, capture=reference, kept=work)
     finally:
         if work is None:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _report(
+    bench: Bench,
+    project: Path,
+    prepared: list[str],
+    asked: dict[str, str],
+    *,
+    capture: Path | None,
+    kept: Path | None,
+) -> AcceptanceReport:
+    """What the acceptance found; ``capture`` was given as the reference, ``kept`` is the folder that stays."""
+    return AcceptanceReport(
+        version=VERSION,
+        project=str(project),
+        entry=" ".join(bench.plan.entry),
+        reference=f"capture {capture}" if capture is not None else bench.reference_device.upper(),
+        target="simulated NPU" if bench.simulated else "NPU",
+        devices=bench.devices,
+        prepared=tuple(prepared),
+        steps=tuple(bench.done),
+        verdict=_verdict(bench.done, bench.simulated),
+        folder=str(kept) if kept is not None else "",
+        asked=tuple(word for name, value in asked.items() if value for word in (name, value)),
+    )
 
 
 def _is_simulated(target: str, devices: Devices) -> bool:
