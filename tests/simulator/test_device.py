@@ -71,6 +71,14 @@ def test_tensors_modules_and_memory(simulate: Simulate) -> None:
             assert torch.equal(layer(image).cpu(), wide(image.detach().cpu().float()).to(half))
             grads = [image.grad, *(p.grad for p in layer.parameters())]
             assert [g.dtype for g in grads] == [half] * 3 and all(g.is_npu for g in grads)
+        #: traces
+        # operators that the real one takes apart are taken apart here, too: else what they give is no part of the graph
+        net = torch.nn.Sequential(
+            torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.ConvTranspose2d(4, 2, 3)
+        ).npu()
+        image = torch.randn(2, 3, 8, 8, device="npu")
+        traced = torch.jit.trace(net.eval(), image)
+        assert torch.equal(traced(image), net(image)) and "aten::_convolution" in str(traced.inlined_graph)
         #: modules that move
         # a parameter keeps its identity when its module moves, so that an optimiser made before has it
         w, before = m.weight, torch.optim.SGD(m.parameters(), 0.1)

@@ -235,6 +235,14 @@ except RuntimeError as error:
 else:
     raise AssertionError("a tensor of the host was reduced")
 dist.destroy_process_group()
+
+#: groups without a backend, and with two
+for asked in (None, "cpu:gloo,npu:hccl"):
+    dist.init_process_group(asked)
+    dist.all_reduce(torch.ones(1, device="npu"))
+    if asked is not None:
+        dist.all_reduce(torch.ones(1))
+    dist.destroy_process_group()
 sys.stdout.write("all well\\n")
 """
 
@@ -248,3 +256,4 @@ def test_two_processes(tmp_path: Path, record_property: Callable[[str, object], 
     keep_parts(PROGRAM, done.stdout, record_property)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"[-6000:]
     assert done.stdout.count("all well") == 2, done.stdout
+    assert "No backend of type" not in done.stderr, done.stderr

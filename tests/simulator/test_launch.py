@@ -13,8 +13,9 @@ import pytest
 
 from npuify.cli.options import size_in_bytes
 from npuify.model import NpuifyError
-from npuify.simulator import build, launch, tables
+from npuify.simulator import build, launch, messages, tables
 from npuify.simulator.settings import Settings, from_environment
+from npuify.simulator.visible_devices import visible_devices
 from tests.warm import Program
 
 from .conftest import environment
@@ -75,6 +76,73 @@ def test_a_wrong_variable_ends_a_process_that_imports_torch() -> None:
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 1
     assert done.stderr == "npuify: NPUIFY_SIMULATE_DEVICES=x is not a number from 1 to 64\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "seen"),
+    [
+        (None, (0, 1, 2, 3)),
+        ("", ()),
+        ("0,1", (0, 1)),
+        ("2", (2,)),
+        ("1,3,5", (1, 3)),
+        ("0,1,", (0, 1)),
+        ("0, 1", (0,)),
+        ("0,x,1", (0,)),
+        ("x", ()),
+        ("-1", ()),
+        ("1,0", ()),
+        ("1,1", ()),
+    ],
+)
+def test_the_devices_that_the_environment_shows(value: str | None, seen: tuple[int, ...]) -> None:
+    assert visible_devices(value, 4) == seen
+
+
+def test_a_program_chooses_its_devices_until_it_uses_one(on_npus: Warm, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import os, torch, torch_npu\n"
+        "count = lambda: print(torch.npu.device_count(), torch.accelerator.device_count())\n"
+        "count()\n"
+        "os.environ['ASCEND_RT_VISIBLE_DEVICES'] = '3,4,6'\n"
+        "count()\n"
+        "x = torch.ones(1, device='npu:2')\n"
+        "os.environ['ASCEND_RT_VISIBLE_DEVICES'] = ''\n"
+        "count()\n"
+        "for refused in (lambda: torch.npu.set_device(3), lambda: torch.ones(1, device='npu:5')):\n"
+        "    try: refused()\n"
+        "    except RuntimeError as error: print('ASCEND_RT_VISIBLE_DEVICES shows 3 NPUs' in str(error))\n"
+    )
+    shown, none = on_npus.run(
+        Program(["program.py"], tmp_path, {"ASCEND_RT_VISIBLE_DEVICES": "0,1"}),
+        Program(["program.py"], tmp_path, {"ASCEND_RT_VISIBLE_DEVICES": ""}),
+    )
+    assert shown.stdout.split() == ["2", "2", "3", "3", "3", "3", "True", "True"], shown
+    assert none.stdout.split()[:2] == ["0", "0"], none
+
+
+def test_a_run_says_each_thing_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    environ: dict[str, str] = {}
+    messages.new_run(environ, str(tmp_path))
+    monkeypatch.setenv("NPUIFY_SIMULATE_CACHE", str(tmp_path))
+    monkeypatch.setattr(messages, "_said", set())
+    monkeypatch.setenv("NPUIFY_SIMULATE_RUN", environ["NPUIFY_SIMULATE_RUN"])
+    messages.say("once", topic="host-runs")
+    messages.say("once", topic="host-runs")
+    monkeypatch.setattr(messages, "_said", set())  # as in another process
+    messages.say("once", topic="host-runs")
+    messages.say("and another", topic="no-compiler")
+    assert capsys.readouterr().err == "once\nand another\n"
+    (notes,) = (tmp_path / "said").iterdir()
+    os.utime(notes, (0, 0))
+    messages.new_run({}, str(tmp_path))
+    assert not notes.exists()
+    monkeypatch.setenv("NPUIFY_SIMULATE_RUN", "../evil")
+    monkeypatch.setattr(messages, "_said", set())
+    messages.say("outside of a run", topic="host-runs")
+    assert capsys.readouterr().err == "outside of a run\n"
 
 
 def test_the_launcher_of_torch_npu_needs_no_port(monkeypatch: pytest.MonkeyPatch) -> None:

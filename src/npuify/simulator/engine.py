@@ -6,6 +6,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any
 
 from npuify.simulator import NotSimulated, build
+from npuify.simulator.visible_devices import visible_count
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,11 +46,14 @@ class Native:
         lib.npuify_host_runs.restype = ctypes.c_int64
         lib.npuify_host_runs.argtypes = [ctypes.c_char_p, ctypes.c_int64]
         self._lib: Any = lib
+        self._visible: Any = None
 
     def start(self, settings: Settings) -> None:
         """Make PyTorch know the device. Only once in a process."""
         self._lib.npuify_set_capacity(settings.memory)
-        self._lib.npuify_start(settings.devices, int(settings.cpu_random))
+        # Called from C++, and so kept.
+        self._visible = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: visible_count(settings.devices))
+        self._lib.npuify_start(settings.devices, int(settings.cpu_random), self._visible)
 
     def register(self, whole: list[str], beside_cpu: list[str], in_float: list[str]) -> None:
         """Register the operators.
@@ -94,6 +98,10 @@ class Native:
             room = needed + 1024
         pairs = (line.rsplit(" ", 1) for line in text.value.decode().splitlines())
         return {name: int(count) for name, count in pairs}
+
+    def device_count(self) -> int:
+        """How many devices this process sees."""
+        return int(self._lib.npuify_device_count())
 
     def current_device(self) -> int:
         """The calling thread's current device."""

@@ -10,8 +10,9 @@ from npuify.model import NpuifyError
 from npuify.process.command import become, command
 from npuify.process.environment import let_begin, spare_amx
 from npuify.process.python import answers, first_on_path, python_for
-from npuify.simulator import tables
+from npuify.simulator import messages, tables
 from npuify.simulator.settings import PREFIX, Settings
+from npuify.simulator.visible_devices import VARIABLE, visible_devices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,11 +74,14 @@ def run(settings: Settings, arguments: Sequence[str], *, module: bool = False, p
     environ = environment(settings, dict(os.environ))
     torch, release = check(interpreter, environ)
     environ[f"{PREFIX}_TORCH_NPU"] = release
+    messages.new_run(environ, settings.cache)
     environ["PATH"] = first_on_path(interpreter, environ.get("PATH", ""))
     count = f"{settings.devices} NPU{'s' if settings.devices != 1 else ''}"
+    visible = len(visible_devices(environ.get(VARIABLE), settings.devices))
+    hidden = f" {VARIABLE} shows {visible} of them." if visible < settings.devices else ""
     print(
         f"npuify: simulating {count} ({settings.soc}, {settings.memory / 2**30:g} GiB each) "
-        f"as torch_npu {release}+simulated on torch {torch}. "
+        f"as torch_npu {release}+simulated on torch {torch}.{hidden} "
         "Numbers and speed are those of this machine's CPU, not of an NPU.",
         file=sys.stderr,
         flush=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 WHOLE = """
-aten::convolution aten::convolution_backward aten::copy_ aten::_convolution aten::clone aten::embedding
+aten::convolution_backward aten::copy_ aten::_convolution aten::clone aten::embedding
 aten::embedding_dense_backward aten::native_layer_norm aten::native_layer_norm_backward aten::native_group_norm
 aten::native_group_norm_backward aten::_embedding_bag aten::zero_ aten::fill_.Scalar aten::fill_.Tensor
 """.split()
@@ -21,7 +21,7 @@ IN_FLOAT = """
 aten::mm aten::mm.out aten::bmm aten::bmm.out aten::addmm aten::addmm.out aten::addmm_ aten::baddbmm aten::baddbmm.out
 aten::baddbmm_ aten::addbmm aten::addbmm.out aten::addbmm_ aten::mv aten::mv.out aten::addmv aten::addmv.out
 aten::addmv_ aten::dot aten::vdot aten::_trilinear aten::_cdist_forward aten::_cdist_backward aten::linear
-aten::linear.out aten::matmul aten::matmul.out aten::convolution aten::_convolution aten::convolution_backward
+aten::linear.out aten::matmul aten::matmul.out aten::_convolution aten::convolution_backward
 aten::convolution_overrideable aten::convolution_backward_overrideable
 """.split()
 """Products: of half types they are computed in float32 and rounded once, as an NPU's matrix unit does.

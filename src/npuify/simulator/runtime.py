@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import atexit
 import os
-import sys
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from npuify.simulator import registry, state, tables
+from npuify.simulator import messages, registry, state, tables
 from npuify.simulator.settings import PREFIX, Settings, WrongSettingError, from_environment
 
 
@@ -78,13 +77,11 @@ def _python_device() -> Any:
 
 
 def _tell_no_compiler(reason: str) -> None:
-    if os.environ.get("RANK", "0") == "0":
-        print(
-            f"npuify: {reason}\nnpuify: until then the device is simulated in Python alone, which lacks some things; "
-            "see docs/simulation.md",
-            file=sys.stderr,
-            flush=True,
-        )
+    messages.say(
+        f"npuify: {reason}\nnpuify: until then the device is simulated in Python alone, which lacks some things; "
+        "see docs/simulation.md",
+        topic="no-compiler",
+    )
 
 
 def _fallback_is_forbidden() -> bool:
@@ -169,9 +166,8 @@ def _tell_host_runs() -> None:
     lines = [f"  {count:>8} × {name}" for name, count in most[:20]]
     if len(most) > 20:
         lines.append(f"  and {len(most) - 20} more operators")
-    print(
+    text = [
         f"npuify: torch_npu {state.release} has no NPU kernel for these operators; there they run on the host's CPU:",
         *lines,
-        sep="\n",
-        file=sys.stderr,
-    )
+    ]
+    messages.say("\n".join(text), topic="host-runs")

@@ -58,6 +58,8 @@ def _problem(value: str, cards: int) -> str:
     if len(set(numbers)) < len(numbers):
         twice = next(number for number in numbers if numbers.count(number) > 1)
         return f"card {twice} is listed twice"
+    if numbers != sorted(numbers):
+        return "the numbers do not ascend, so no card is visible"
     if cards and max(numbers) >= cards:
         return f"there is no card {max(numbers)}: they are numbered 0 to {cards - 1}"
     return ""

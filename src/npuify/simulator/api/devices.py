@@ -13,6 +13,7 @@ import torch
 
 from npuify.simulator import state
 from npuify.simulator.tables import numbers
+from npuify.simulator.visible_devices import VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,13 +29,13 @@ class DeferredNpuCallError(Exception):
 
 
 def is_available() -> bool:
-    """Whether there is an NPU: always, here."""
+    """Whether there is an NPU that the process sees."""
     return device_count() > 0
 
 
 def device_count() -> int:
-    """How many NPUs the simulated machine shows."""
-    return state.settings.devices
+    """How many NPUs of the simulated machine the process sees."""
+    return int(state.device.device_count())
 
 
 def _is_in_bad_fork() -> bool:
@@ -150,9 +151,13 @@ def _set(index: int) -> None:
     _lazy_init()
     if not state.device.set_device(index):
         count = device_count()
+        npus = f"{count} NPU{'s' if count != 1 else ''}"
+        hidden = count < state.settings.devices
+        limit = (
+            f"{VARIABLE} shows {npus}" if hidden else f"the simulated machine has {npus} (npuify simulate --devices)"
+        )
         raise RuntimeError(
-            f"Invalid device ID {index}: the simulated machine has {count} NPU{'s' if count != 1 else ''} "
-            "(npuify simulate --devices). On the real one: aclrtSetDevice fails with error code 107001."
+            f"Invalid device ID {index}: {limit}. On the real one: aclrtSetDevice fails with error code 107001."
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import warnings
 from typing import Any
 
@@ -62,7 +64,31 @@ def register() -> None:
     if "hccl" in getattr(dist.Backend, "backend_list", []):
         return
     dist.Backend.register_backend("hccl", _create, extended_api=True, devices=["npu"])
+    _is_default()
     _bundles()
+
+
+def _is_default() -> None:
+    """Make ``hccl`` the default backend of each group that has it, whatever else was asked for.
+
+    torch takes gloo, or none, where a program names no backend or several, and then warns of it as the group ends. The
+    real package replaces the same function, at least for a program that names none (torch_npu 2.13.0,
+    torch_npu/_compat/distributed.py).
+    """
+    from torch.distributed import distributed_c10d
+
+    new_group = distributed_c10d._new_process_group_helper
+
+    @functools.wraps(new_group)
+    def with_default(*args: Any, **kwargs: Any) -> Any:
+        group, store = new_group(*args, **kwargs)
+        if isinstance(group, dist.ProcessGroup) and hasattr(group, "_set_default_backend"):
+            with contextlib.suppress(RuntimeError):  # it has none for NPU tensors
+                if isinstance(group._get_backend(torch.device("npu")), HcclBackend):
+                    group._set_default_backend(dist.ProcessGroup.BackendType.CUSTOM)
+        return group, store
+
+    distributed_c10d._new_process_group_helper = with_default
 
 
 def _bundles() -> None:

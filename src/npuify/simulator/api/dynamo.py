@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
+
+from npuify.simulator import messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-_said: set[str] = set()
 
 
 def as_it_is(name: str) -> Callable[..., Any]:
@@ -17,12 +16,10 @@ def as_it_is(name: str) -> Callable[..., Any]:
     def compile_graph(graph: Any, inputs: Any, **options: Any) -> Any:
         from torch._dynamo.backends.registry import lookup_backend
 
-        if name not in _said:
-            _said.add(name)
-            print(
-                f"npuify: torch.compile's backend {name} makes no code for the simulated NPU; the graph runs as it is",
-                file=sys.stderr,
-            )
+        messages.say(
+            f"npuify: torch.compile's backend {name} makes no code for the simulated NPU; the graph runs as it is",
+            topic=f"compile-{name}",
+        )
         return lookup_backend("aot_eager")(graph, inputs)
 
     return compile_graph

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 
 from torch.distributed import run as torchrun
 from torch.distributed.argparse_util import env
 from torch.distributed.elastic.multiprocessing.errors import record
+
+from npuify.simulator import messages
 
 __all__ = ["parse_args"]
 
@@ -29,7 +30,7 @@ def _main(args: Sequence[str] | None = None) -> None:
     if not parsed.rdzv_endpoint:
         # From torch 2.13 on torchrun picks a port itself where none is given; "static" needs one.
         parsed.rdzv_endpoint = f"{parsed.master_addr}:{parsed.master_port or 29500}"
-    print("npuify: torch_npu_run is simulated with torchrun's own meeting point", file=sys.stderr)
+    messages.say("npuify: torch_npu_run is simulated with torchrun's own meeting point", topic="torch-npu-run")
     torchrun.run(parsed)
 
 

@@ -28,17 +28,35 @@ void resize_bytes(c10::StorageImpl* storage, size_t bytes, int device);
 
 namespace {
 
-int devices = 1;
+int machine = 1; // NPUs of the simulated machine
+int (*visible)() = nullptr; // how many of them the environment lets this process see
+std::atomic<int> settled{-1}; // that number, from the first use of a device on
 bool shared_random = false;
 std::atomic<bool> initialized{false};
 thread_local int current = 0;
 thread_local std::array<int64_t, kMostDevices> streams{};
 std::atomic<int64_t> next_stream{1};
 
+// As on a real one, a program may choose its devices until it uses the first.
+int devices() noexcept {
+  int known = settled;
+  if (known >= 0) {
+    return known;
+  }
+  bool used = initialized;
+  int count = visible == nullptr ? machine : visible();
+  if (used) {
+    settled = count;
+  }
+  return count;
+}
+
 void check(int device) {
+  int count = devices();
   TORCH_CHECK(
-      device >= 0 && device < devices, "Invalid device ID ", device, ": the simulated machine has ", devices,
-      devices == 1 ? " NPU" : " NPUs", " (npuify simulate --devices)");
+      device >= 0 && device < count, "Invalid device ID ", device, ": ",
+      count < machine ? "ASCEND_RT_VISIBLE_DEVICES shows " : "the simulated machine has ", count,
+      count == 1 ? " NPU" : " NPUs", count < machine ? "" : " (npuify simulate --devices)");
 }
 
 // ---- generators -----------------------------------------------------------------------------------------------------
@@ -113,7 +131,7 @@ at::_GeneratorRegister registered_generator(new_generator);
 std::vector<at::Generator>& default_generators() {
   static std::vector<at::Generator>* all = [] {
     auto* made = new std::vector<at::Generator>();
-    for (int i = 0; i < devices; i++) {
+    for (int i = 0; i < machine; i++) {
       made->push_back(at::make_generator<NpuGenerator>(i));
     }
     return made;
@@ -174,7 +192,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     return true;
   }
   bool isAvailable() const {
-    return devices > 0;
+    return devices() > 0;
   }
   const at::Generator& getDefaultGenerator(c10::DeviceIndex device) NPUIFY_CONST {
     int index = device < 0 ? current : device;
@@ -203,7 +221,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     initialized = true;
   }
   c10::DeviceIndex deviceCount() const {
-    return c10::DeviceIndex(devices);
+    return c10::DeviceIndex(devices());
   }
   void setCurrentDevice(c10::DeviceIndex device) const {
     set_current_device(device);
@@ -246,7 +264,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     set_current_device(device.index());
   }
   void uncheckedSetDevice(c10::Device device) const noexcept override {
-    if (device.index() >= 0 && device.index() < devices) {
+    if (device.index() >= 0 && device.index() < devices()) {
       current = device.index();
     }
   }
@@ -273,7 +291,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     return before;
   }
   c10::DeviceIndex deviceCount() const noexcept override {
-    return c10::DeviceIndex(devices);
+    return c10::DeviceIndex(devices());
   }
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
     delete static_cast<Event*>(event);
@@ -319,7 +337,7 @@ bool is_pinned(const void* data) {
 }
 
 int device_count() {
-  return devices;
+  return devices();
 }
 
 int current_device() {
@@ -346,7 +364,7 @@ c10::intrusive_ptr<c10::GeneratorImpl> host_generator(c10::GeneratorImpl* npu) {
 }
 
 c10::intrusive_ptr<c10::GeneratorImpl> default_generator(int device) {
-  check(device);
+  TORCH_CHECK(device >= 0 && device < machine, "Invalid device ID ", device);
   return default_generators()[device].getIntrusivePtr();
 }
 
@@ -358,8 +376,10 @@ bool shares_cpu_random_numbers() {
 
 using namespace npuify;
 
-NPUIFY_API void npuify_start(int count, int share_random) {
-  devices = count;
+// ask_visible tells how many of the machine's devices this process sees, as long as it has used none.
+NPUIFY_API void npuify_start(int count, int share_random, int (*ask_visible)()) {
+  machine = count;
+  visible = ask_visible;
   shared_random = share_random != 0;
   c10::SetAllocator(kNpu, npu_allocator());
   static c10::impl::DeviceGuardImplRegistrar registrar(kNpu, new Guard());
@@ -372,11 +392,15 @@ NPUIFY_API int npuify_current_device() {
 
 // Returns whether there is such a device.
 NPUIFY_API int npuify_set_device(int device) {
-  if (device < 0 || device >= devices) {
+  if (device < 0 || device >= devices()) {
     return 0;
   }
   set_current_device(device);
   return 1;
+}
+
+NPUIFY_API int npuify_device_count() {
+  return devices();
 }
 
 NPUIFY_API int npuify_is_initialized() {

@@ -11,6 +11,7 @@ import torch
 
 from npuify.simulator import NotSimulated
 from npuify.simulator.engine import STATISTICS
+from npuify.simulator.visible_devices import visible_count
 from npuify.simulator.without_compiler import autocast, gaps, storages
 from npuify.simulator.without_compiler.kernels import (
     KEY,
@@ -65,7 +66,7 @@ class PythonDevice:
 
         class Hooks(acc.PrivateUse1Hooks):
             def is_available(self) -> bool:
-                return True
+                return visible_count(1) > 0
 
             def is_built(self) -> bool:
                 return True
@@ -165,6 +166,10 @@ class PythonDevice:
             )
 
     # ---- devices, streams, memory --------------------------------------------------------------------------------
+
+    def device_count(self) -> int:
+        """How many devices this process sees: one, unless the environment hid it before the first use."""
+        return 1 if self._initialized else visible_count(1)
 
     def current_device(self) -> int:
         """The current device: there is one."""

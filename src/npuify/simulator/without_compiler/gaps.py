@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import sys
+import re
+
+from npuify.simulator import messages
 
 GAPS: dict[str, str] = {
     "devices": "there is one NPU, whatever --devices says",
@@ -18,11 +20,8 @@ GAPS: dict[str, str] = {
 }
 """Gap → what happens instead."""
 
-_said: set[str] = set()
-
 
 def say(name: str) -> None:
     """Tell once on stderr that a program met a gap which does not stop it."""
-    if name not in _said:
-        _said.add(name)
-        print(f"npuify: simulated without a C++ compiler, so {GAPS[name]}", file=sys.stderr, flush=True)
+    text = f"npuify: simulated without a C++ compiler, so {GAPS[name]}"
+    messages.say(text, topic="gap-" + re.sub(r"\W", "-", name))
