@@ -182,7 +182,7 @@ def _check_unreadable(root: Path) -> None:
 
 
 def test_gitignore(tmp_path: Path) -> None:
-    make(tmp_path, "a.py", "build/b.py", "gen_x.py", "keep/gen_y.py", "deep/docs/_build/c.py")
+    make(tmp_path, "a.py", "build/b.py", "gen_x.py", "keep/gen_y.py", "deep/docs/_build/c.py", ".git/HEAD")
     (tmp_path / ".gitignore").write_text("build/\ngen_*.py\n!keep/gen_y.py\ndocs/_build\n# a.py\n\n")
     kinds = {"python"}
     assert names(tmp_path, kinds=kinds) == ["a.py", "deep/docs/_build/c.py", "keep/gen_y.py"]
@@ -190,7 +190,7 @@ def test_gitignore(tmp_path: Path) -> None:
 
 
 def test_nested_gitignore_wins_over_outer(tmp_path: Path) -> None:
-    make(tmp_path, "gen.py", "sub/gen.py", "sub/other.py", "sub/deeper/other.py")
+    make(tmp_path, "gen.py", "sub/gen.py", "sub/other.py", "sub/deeper/other.py", ".git/HEAD")
     (tmp_path / ".gitignore").write_text("gen.py\n")
     (tmp_path / "sub/.gitignore").write_text("!gen.py\n/other.py\n")
     assert names(tmp_path, kinds={"python"}) == ["sub/deeper/other.py", "sub/gen.py"]
@@ -207,6 +207,45 @@ def test_gitignore_of_enclosing_folders_does_not_hold_outside_a_repository(tmp_p
     make(tmp_path, "pkg/a.py")
     (tmp_path / ".gitignore").write_text("a.py\n")
     assert names(tmp_path / "pkg") == ["a.py"]
+
+
+def test_an_archive_of_a_repository_holds_what_git_tracks(tmp_path: Path) -> None:
+    make(tmp_path, "a.py", "tools/run.sh", "clone/gen.py", "clone/.git/HEAD")
+    (tmp_path / ".gitignore").write_text("*.sh\n")
+    (tmp_path / "clone/.gitignore").write_text("gen.py\n")
+    kinds = {"python", "shell"}
+    assert names(tmp_path, kinds=kinds) == ["a.py", "tools/run.sh"]
+    assert names(tmp_path, kinds=kinds, outside_repositories=True) == ["a.py"]
+
+
+@pytest.mark.parametrize("version", ["2", "3", "4"])
+def test_what_git_tracks_is_not_ignored(version: str, tmp_path: Path) -> None:
+    make(tmp_path, "a.py", "run.sh", "new.sh", "out/kept.py", "out/new.py", "out/deep/kept.py", "gone/new.py")
+    (tmp_path / ".gitignore").write_text("*.sh\nout/\ngone/\n")
+    git = ["git", "-C", str(tmp_path)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", "-f", "a.py", "run.sh", "out/kept.py", "out/deep/kept.py"], check=True)
+    subprocess.run([*git, "update-index", "--index-version", version], check=True)
+    if version == "3":  # git writes it where an entry needs it
+        subprocess.run([*git, "add", "-N", "-f", "gone/new.py"], check=True)
+    expected = ["a.py", "out/deep/kept.py", "out/kept.py", "run.sh"]
+    if version == "3":
+        expected.insert(1, "gone/new.py")
+    assert names(tmp_path, kinds={"python", "shell"}) == expected
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".git").rename(tmp_path / "elsewhere/real")
+    (tmp_path / ".git").write_text("gitdir: elsewhere/real\n")
+    assert names(tmp_path, kinds={"python", "shell"}) == expected
+
+
+@pytest.mark.parametrize(
+    "index", [b"", b"DIRC", b"DIRC\0\0\0\x02\0\0\0\x09abc", b"DIRC\0\0\0\x04\0\0\0\x02" + b"x" * 70]
+)
+def test_a_broken_index_tracks_nothing(index: bytes, tmp_path: Path) -> None:
+    make(tmp_path, "a.py", "gen.py", ".git/HEAD")
+    (tmp_path / ".gitignore").write_text("gen.py\n")
+    (tmp_path / ".git/index").write_bytes(index)
+    assert names(tmp_path, kinds={"python"}) == ["a.py"]
 
 
 def test_an_ignored_folder_named_on_purpose_is_taken(tmp_path: Path) -> None:
@@ -298,9 +337,10 @@ PATTERNS = st.one_of(
     files=st.lists(PATHS, min_size=1, max_size=8),
     outer=st.lists(PATTERNS, max_size=4),
     inner=st.lists(PATTERNS, max_size=3),
+    tracked=st.integers(0, 3),
 )
 def test_ignores_what_git_ignores(
-    tmp_path_factory: pytest.TempPathFactory, files: list[str], outer: list[str], inner: list[str]
+    tmp_path_factory: pytest.TempPathFactory, files: list[str], outer: list[str], inner: list[str], tracked: int
 ) -> None:
     root = tmp_path_factory.mktemp("repo")
     for name in files:
@@ -315,6 +355,9 @@ def test_ignores_what_git_ignores(
         (root / "a" / ".gitignore").write_text("\n".join(inner) + "\n")
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
     subprocess.run(["git", "init", "-q", str(root)], check=True, env=environment)
+    added = [name for name in files[:tracked] if (root / name).is_file()]
+    if added:
+        subprocess.run(["git", "-C", str(root), "add", "-f", "--", *added], check=True, env=environment)
     listed = subprocess.run(
         ["git", "-C", str(root), "ls-files", "-co", "--exclude-standard", "-z"],
         check=True,

@@ -34,6 +34,8 @@ def between(source: Path, project: Path) -> Patch:
     What .gitignore files name, reports of npuify, and files that only runs leave behind are no part of it.
     """
     old, new = _files(source), _files(project)
+    kept = {*_kept(source), *_kept(project)}
+    old, new = ({name: found for name, found in table.items() if name in kept} for table in (old, new))
     pieces, files, left_out = [], [], []
     for name in sorted({*old, *new}):
         # What runs leave behind, and data that was moved away, is no change of the project.
@@ -56,7 +58,12 @@ def of_text(diff: str, files: Iterable[str]) -> Patch:
 
 
 def _files(root: Path) -> dict[str, tuple[Path, str]]:
-    return {file.relative: (file.path, file.kind) for file in find_files([root])}
+    return {file.relative: (file.path, file.kind) for file in find_files([root], respect_gitignore=False)}
+
+
+def _kept(root: Path) -> list[str]:
+    """Files that no run has left behind, as far as .gitignore files tell."""
+    return [file.relative for file in find_files([root], outside_repositories=True)]
 
 
 def _same(one: Path, other: Path) -> bool:

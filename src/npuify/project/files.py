@@ -8,13 +8,14 @@ import os
 import stat
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from npuify.model import FileError, NpuifyError
 from npuify.project.ignores import IgnoreRules
 from npuify.project.kinds import MAY_BE_SCRIPTS, kind_of, kind_of_path, kind_of_shebang
+from npuify.project.repository import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -85,6 +86,7 @@ def find_files(
     *,
     exclude: Iterable[str] = (),
     respect_gitignore: bool = True,
+    outside_repositories: bool = False,
     kinds: Collection[str] | None = None,
     errors: list[FileError] | None = None,
 ) -> list[ProjectFile]:
@@ -96,8 +98,10 @@ def find_files(
     Args:
         roots: folders and files.
         exclude: patterns as in .gitignore, relative to ``common_root(roots)``.
-        respect_gitignore: leave out what .gitignore files (nested ones, those of enclosing folders of the same
-            repository, and .git/info/exclude) name.
+        respect_gitignore: in a git repository, leave out what .gitignore files (nested ones, those of enclosing
+            folders of the same repository, and .git/info/exclude) name and git does not track.
+        outside_repositories: respect them elsewhere, too. An archive of a repository holds only what git tracks, so
+            there they would leave out parts of the project.
         kinds: keep only these kinds; None keeps all.
         errors: gets an entry for each folder that cannot be read. Where it is None, such a folder raises.
 
@@ -111,7 +115,7 @@ def find_files(
         if not root.exists():
             raise NpuifyError("there is no such file or folder", file=str(root))
         if root.is_dir():
-            walk = _Walk(base, excluded, respect_gitignore, kinds, errors, found)
+            walk = _Walk(base, excluded, respect_gitignore, outside_repositories, kinds, errors, found)
             walk.folder(root)
         else:
             relative = _relative(root, base)
@@ -123,12 +127,26 @@ def find_files(
     return [found[relative] for relative in sorted(found)]
 
 
+class _Folder(NamedTuple):
+    """A folder to walk."""
+
+    location: str
+    prefix: str
+    """Its path below the common root, with a final slash."""
+    rules: tuple[IgnoreRules, ...]
+    repository: Repository | None
+    """The repository that it belongs to."""
+    is_ignored: bool = False
+    """Whether only what git tracks in it is looked at."""
+
+
 class _Walk:
     def __init__(
         self,
         base: Path,
         excluded: IgnoreRules,
         respect_gitignore: bool,
+        outside_repositories: bool,
         kinds: Collection[str] | None,
         errors: list[FileError] | None,
         found: dict[str, ProjectFile],
@@ -136,6 +154,7 @@ class _Walk:
         self.base = base
         self.excluded = excluded
         self.respect_gitignore = respect_gitignore
+        self.outside_repositories = outside_repositories
         self.kinds = kinds
         self.errors = errors
         self.found = found
@@ -145,40 +164,41 @@ class _Walk:
     def folder(self, root: Path) -> None:
         relative = _relative(root, self.base)
         prefix = "" if relative == "." else relative + "/"
-        outer = self._outer_rules(root) if self.respect_gitignore else ()
-        stack: list[tuple[str, str, tuple[IgnoreRules, ...]]] = [(str(root), prefix, outer)]
+        stack: list[_Folder] = [_Folder(str(root), prefix, *self._outer_rules(root))]
         while stack:
-            location, prefix, rules = stack.pop()
+            location, prefix, rules, repository, is_ignored = stack.pop()
             try:
                 with os.scandir(location) as scan:
                     entries = list(scan)
             except OSError as error:
                 self._unreadable(prefix, error)
                 continue
-            if self.respect_gitignore and any(entry.name == ".gitignore" for entry in entries):
+            names = {entry.name for entry in entries} if self.respect_gitignore else ()
+            if ".git" in names and (repository is None or repository.top != os.path.abspath(location)):
+                # A repository of its own, such as a submodule.
+                repository = Repository(os.path.abspath(location), len(self.above) + len(prefix))
+            if ".gitignore" in names and (repository is not None or self.outside_repositories):
                 own = _read_rules(os.path.join(location, ".gitignore"), len(self.above) + len(prefix))
                 rules = (*rules, own) if own else rules
+            folder = _Folder(location, prefix, rules, repository, is_ignored)
             for entry in entries:
-                self._entry(entry, prefix, rules, stack)
+                self._entry(entry, folder, stack)
 
-    def _entry(
-        self,
-        entry: os.DirEntry[str],
-        prefix: str,
-        rules: tuple[IgnoreRules, ...],
-        stack: list[tuple[str, str, tuple[IgnoreRules, ...]]],
-    ) -> None:
-        name = entry.name
+    def _entry(self, entry: os.DirEntry[str], folder: _Folder, stack: list[_Folder]) -> None:
+        name, prefix = entry.name, folder.prefix
         try:
             if entry.is_dir(follow_symlinks=False):
+                relative = prefix + name + "/"
                 if (
                     name in SKIPPED_FOLDERS
-                    or self._ignored(prefix + name + "/", name, rules)
+                    or self._is_excluded(relative, name)
                     or _is_junction(entry)
                     or os.path.exists(os.path.join(entry.path, "pyvenv.cfg"))
                 ):
                     return
-                stack.append((entry.path, prefix + name + "/", rules))
+                is_ignored = self._is_ignored(relative, name, folder)
+                if not is_ignored or self._is_tracked(relative, folder):
+                    stack.append(folder._replace(location=entry.path, prefix=relative, is_ignored=is_ignored))
                 return
             if not entry.is_file(follow_symlinks=False):
                 return
@@ -192,38 +212,52 @@ class _Walk:
             return
         if self.kinds is not None and kind not in self.kinds:
             return
-        if not self._ignored(prefix + name, name, rules):
-            self.found[prefix + name] = ProjectFile(prefix + name, entry.path, kind)
+        relative = prefix + name
+        if self._is_excluded(relative, name):
+            return
+        if not self._is_ignored(relative, name, folder) or self._is_tracked(relative, folder):
+            self.found[relative] = ProjectFile(relative, entry.path, kind)
 
-    def _ignored(self, relative: str, name: str, rules: tuple[IgnoreRules, ...]) -> bool:
-        if self.excluded and self.excluded.ignores(relative, name):
+    def _is_excluded(self, relative: str, name: str) -> bool:
+        return bool(self.excluded) and self.excluded.ignores(relative, name) is True
+
+    def _is_ignored(self, relative: str, name: str, folder: _Folder) -> bool:
+        """Whether .gitignore files name an entry, or the folder that it lies in."""
+        if folder.is_ignored:
             return True
-        for one in reversed(rules):
-            verdict = one.ignores((self.above + relative)[one.skip :], name)
+        path = self.above + relative
+        for one in reversed(folder.rules):
+            verdict = one.ignores(path[one.skip :], name)
             if verdict is not None:
                 return verdict
         return False
 
-    def _outer_rules(self, root: Path) -> tuple[IgnoreRules, ...]:
+    def _is_tracked(self, relative: str, folder: _Folder) -> bool:
+        repository = folder.repository
+        return repository is not None and repository.tracks((self.above + relative)[repository.skip :])
+
+    def _outer_rules(self, root: Path) -> tuple[tuple[IgnoreRules, ...], Repository | None]:
         """Rules of the enclosing folders of ``root``, up to the top of its repository; none outside a repository."""
+        if not self.respect_gitignore:
+            return (), None
         absolute = os.path.abspath(root)
         top = absolute
         while not os.path.exists(os.path.join(top, ".git")):
             parent = os.path.dirname(top)
             if parent == top:
-                return ()
+                return (), None
             top = parent
         below_top = _slashes(os.path.relpath(os.path.abspath(self.base), top))
         if below_top.startswith(".."):
             return self._rules_of_repository_inside(absolute, top)
         self.above = "" if below_top == "." else below_top + "/"
-        return self._collect(absolute, top, offset=0)
+        return self._collect(absolute, top, offset=0), Repository(top, 0)
 
-    def _rules_of_repository_inside(self, absolute: str, top: str) -> tuple[IgnoreRules, ...]:
+    def _rules_of_repository_inside(self, absolute: str, top: str) -> tuple[tuple[IgnoreRules, ...], Repository]:
         """As ``_outer_rules``, where the repository begins below the common root of several roots."""
         offset = len(_slashes(os.path.relpath(top, os.path.abspath(self.base)))) + 1
         self.above = ""
-        return self._collect(absolute, top, offset=offset)
+        return self._collect(absolute, top, offset=offset), Repository(top, offset)
 
     def _collect(self, absolute: str, top: str, offset: int) -> tuple[IgnoreRules, ...]:
         rules = []
