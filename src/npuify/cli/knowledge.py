@@ -1,4 +1,4 @@
-"""``npuify knowledge list``, ``show`` and ``generate``."""
+"""``npuify knowledge list``, ``show``, ``generate`` and ``generate-tensorflow``."""
 
 from __future__ import annotations
 
@@ -71,4 +71,23 @@ def generate(
     else:
         from npuify.knowledge.generate import generate as make
     put(f"{make(torch_npu, wheels=wheels, output=output)}\n", exact=False)
+    return NOTHING_LEFT
+
+
+def generate_tensorflow(
+    sources: Annotated[Path, typer.Argument(metavar="SOURCES", help="A checkout of the adapter's repository.")],
+    commit: Annotated[str, typer.Option("--commit", metavar="HASH", help="The commit that was checked out.")],
+    output: Annotated[
+        Path, typer.Option("--output", metavar="FOLDER", help="Where to write the tables; default: here.")
+    ] = Path(),
+) -> int:
+    """Generate the tables of the TensorFlow adapter.
+
+    Reads the Python sources and the vendor's lists of names; imports and runs nothing from them.
+    """
+    from npuify.cli.output import put
+    from npuify.knowledge.generate.tensorflow import generate_tensorflow as make
+
+    for path in make(sources, commit=commit, output=output):
+        put(f"{path}\n", exact=False)
     return NOTHING_LEFT

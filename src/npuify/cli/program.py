@@ -40,6 +40,7 @@ _COMMANDS = (
     _Command("knowledge", "list", "knowledge:list_releases"),
     _Command("knowledge", "show", "knowledge:show"),
     _Command("knowledge", "generate", "knowledge:generate"),
+    _Command("knowledge", "generate-tensorflow", "knowledge:generate_tensorflow"),
     _Command("scaffold", "training", "scaffold:training"),
     _Command("verify", "capture", "verify.capture:capture", passes_on=True),
     _Command("verify", "compare", "verify.compare:compare"),

@@ -6,15 +6,16 @@ from npuify.knowledge.failures import explain_failure
 from npuify.knowledge.hand_written import environment
 from npuify.knowledge.release.table import load
 from npuify.knowledge.release.versions import choose_release, releases
+from npuify.knowledge.tensorflow.explain import explain_tensorflow
 from npuify.model import Evidence, Explanation, ReleaseRow
 
 
 def explain_name(what: str, *, torch_npu: str | None = None) -> Explanation | None:
-    """What is known of a CUDA or NPU name, an operator, an environment variable, or an error; None where nothing is.
+    """What is known of a CUDA, NPU or TensorFlow name, an operator, a variable, or an error; None where nothing is.
 
     Args:
         what: ``torch.cuda.Event``, ``torch.npu.Event``, ``aten::lgamma``, ``NCCL_DEBUG``, ``EI0006``, ``507015``,
-            ``ERR00100``.
+            ``ERR00100``, ``tf.Session``, ``NPURunConfig``, ``precision_mode_v2``.
         torch_npu: only this release; None for all that are shipped.
 
     Raises:
@@ -25,7 +26,9 @@ def explain_name(what: str, *, torch_npu: str | None = None) -> Explanation | No
         return found
     wanted = choose_release(torch_npu, None).torch_npu if torch_npu else None
     versions = [info.torch_npu for info in releases() if info.has_table and wanted in (None, info.torch_npu)]
-    return _operator(what, versions) if what.startswith("aten::") else _python_name(what, versions)
+    if what.startswith("aten::"):
+        return _operator(what, versions)
+    return _python_name(what, versions) or explain_tensorflow(what)
 
 
 def _variable(what: str) -> Explanation | None:

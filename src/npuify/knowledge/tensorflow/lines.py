@@ -1,0 +1,88 @@
+"""Which adapter a TensorFlow project is moved to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from npuify.model import NpuifyError
+
+from .tables import adapters
+
+if TYPE_CHECKING:
+    from .schema import Adapter
+
+_MINORS_1 = tuple(f"1.{minor}.0" for minor in range(16))
+_MINORS_2 = tuple(f"2.{minor}.{patch}" for minor in range(31) for patch in (0, 5))
+
+
+class AdapterChoice(NamedTuple):
+    """The adapter aimed at, and why; None where the project leaves both lines open."""
+
+    adapter: Adapter | None
+    reason: str
+    move: str = ""
+    """What it means to get to that version of TensorFlow from the one that the project asks for."""
+
+
+def requested_adapter(version: str) -> Adapter:
+    """The adapter for a version of TensorFlow as a user writes it: ``1.15``, ``1.15.0``, ``2.6`` or ``2.6.5``.
+
+    Raises:
+        NpuifyError: there is none for it.
+    """
+    wanted = version.strip()
+    for adapter in adapters():
+        if adapter.version == wanted or adapter.version.rpartition(".")[0] == wanted:
+            return adapter
+    known = " or ".join(one.version for one in adapters())
+    raise NpuifyError(f"there is no TensorFlow adapter for {wanted or '(empty)'}", advice=f"give {known}")
+
+
+def choose_adapter(requested: str | None, pin: str | None) -> AdapterChoice:
+    """The adapter to aim at.
+
+    Args:
+        requested: what the user asked for, as :func:`requested_adapter` takes it; it wins.
+        pin: the project's requirement of TensorFlow, for example ``==1.4`` or ``>=2.3``; None where it states none.
+
+    Raises:
+        NpuifyError: there is no adapter for what was requested.
+    """
+    if requested is not None:
+        return AdapterChoice(requested_adapter(requested), "asked for")
+    if not pin:
+        return AdapterChoice(None, "the project does not pin TensorFlow; each file is taken for what it uses")
+    try:
+        wanted = SpecifierSet(pin)
+    except InvalidSpecifier:
+        return AdapterChoice(None, f"the requirement tensorflow{pin} could not be read")
+    first, second = adapters()
+    ones = [version for version in _MINORS_1 if wanted.contains(version)]
+    twos = [version for version in _MINORS_2 if wanted.contains(version)]
+    if bool(ones) == bool(twos):
+        return AdapterChoice(None, f"the requirement tensorflow{pin} leaves both lines open")
+    adapter = first if ones else second
+    return AdapterChoice(adapter, f"the project asks for tensorflow{pin}", _move(adapter, wanted, pin))
+
+
+def _move(adapter: Adapter, wanted: SpecifierSet, pin: str) -> str:
+    """What moving to an adapter's TensorFlow means, empty where the requirement admits it."""
+    if wanted.contains(adapter.version) or wanted.contains(adapter.version.rpartition(".")[0]):
+        return ""
+    if adapter.line == "1":
+        return (
+            f"The project asks for tensorflow{pin}; the adapter is for 1.15, which runs most code for earlier 1.x "
+            "versions, with warnings about names that moved to tf.compat.v1."
+        )
+    if not any(wanted.contains(version) for version in _MINORS_2 if int(version.split(".")[1]) > 6):
+        return (
+            f"The project asks for tensorflow{pin}; the adapter is for 2.6.5. What later 2.x versions renamed, such as "
+            "tf.keras.mixed_precision without experimental, is already there under its new name."
+        )
+    return (
+        f"The project asks for tensorflow{pin}; the adapter is for 2.6.5. What came later is missing "
+        "there: among others the optimizers of 2.11 (2.6.5 has those that later became tf.keras.optimizers.legacy), "
+        "tf.keras.utils.split_dataset, Dataset.rebatch, the .keras file format and Keras 3. Run the program on tensorflow-cpu 2.6.5 first."
+    )
