@@ -84,5 +84,6 @@ def _move(adapter: Adapter, wanted: SpecifierSet, pin: str) -> str:
     return (
         f"The project asks for tensorflow{pin}; the adapter is for 2.6.5. What came later is missing "
         "there: among others the optimizers of 2.11 (2.6.5 has those that later became tf.keras.optimizers.legacy), "
-        "tf.keras.utils.split_dataset, Dataset.rebatch, the .keras file format and Keras 3. Run the program on tensorflow-cpu 2.6.5 first."
+        "tf.keras.utils.split_dataset, Dataset.rebatch, the .keras file format and Keras 3. "
+        "Run the program on tensorflow-cpu 2.6.5 first."
     )
