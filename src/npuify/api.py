@@ -1,8 +1,15 @@
-"""What faces call to explain: rules, and what is known of a name."""
+"""What faces call besides scan and migrate: rules, what is known of a name, what is new in a scan."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from npuify.model import Explanation, NpuifyError, RuleInfo
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from npuify.model import ScanResult
 
 
 def rules() -> tuple[RuleInfo, ...]:
@@ -36,3 +43,28 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
             "of an error (EI0006)",
         )
     return found
+
+
+def narrowed(result: ScanResult, *, baseline: Path | None = None, since: str | None = None) -> ScanResult:
+    """What is new in a scan. ``narrowed`` of the answer says how much was left out.
+
+    Args:
+        result: of a scan.
+        baseline: an earlier report (``--format json``): only what it has not.
+        since: a git revision: only what is said of lines that have changed since.
+
+    Raises:
+        NpuifyError: the report cannot be read, or git cannot answer.
+    """
+    if baseline is not None:
+        from npuify.report.narrow import without_baseline
+
+        result = without_baseline(result, baseline)
+    if since is not None:
+        from pathlib import Path
+
+        from npuify.project.git import changed_lines
+        from npuify.report.narrow import on_changed_lines
+
+        result = on_changed_lines(result, changed_lines(Path(result.root), since))
+    return result

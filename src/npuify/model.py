@@ -231,6 +231,8 @@ class ScanResult(msgspec.Struct, frozen=True):
     """How migrated code reads: ``npu``, ``portable`` or ``auto``."""
     ledger: tuple[LedgerEntry, ...] = ()
     """Every place that concerns CUDA, by file and place."""
+    narrowed: str = ""
+    """Which findings and errors are left out on purpose, in a sentence; empty where these are all."""
 
 
 class Change(msgspec.Struct, frozen=True):

@@ -294,7 +294,7 @@ def test_what_was_done_in_place_is_told_as_done(calls: Calls) -> None:
 # --- where results go ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("format", ["text", "json", "jsonl", "sarif", "github", "markdown", "html"])
+@pytest.mark.parametrize("format", ["text", "json", "jsonl", "sarif", "github", "gitlab", "junit", "markdown", "html"])
 def test_every_format_to_the_screen_and_to_a_file(calls: Calls, format: str) -> None:
     calls.scan = scanned(finding())
     shown = run("scan", "--format", format)

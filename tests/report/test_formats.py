@@ -24,6 +24,7 @@ from npuify.model import (
     Position,
     Safety,
     ScanResult,
+    Severity,
     Survey,
 )
 from npuify.report import FORMATS, json_schema, render_migration, render_scan, report_files
@@ -489,3 +490,46 @@ def test_a_hostile_name_neither_ends_a_line_nor_speaks_to_the_terminal(scan_resu
         assert not {char for char in page if not char.isprintable()} - {"\n"}
         assert "⟨U+001B⟩[31m⟨U+202E⟩.py" in page
     assert "new⟨U+000A⟩line" in render_scan(result, "text")
+
+
+def test_gitlab_code_quality(scan_result: ScanResult) -> None:
+    issues = json.loads(render_scan(scan_result, "gitlab"))
+    assert len(issues) == len(scan_result.findings) + len(scan_result.errors)
+    for issue, one in zip(issues, scan_result.findings, strict=False):
+        assert issue["check_name"] == f"{one.code} {one.name}" and one.message in issue["description"]
+        assert issue["location"]["path"].endswith(one.file)
+        assert issue["location"]["lines"] == {"begin": one.start.line, "end": one.end.line}
+        assert issue["severity"] in {"info", "minor", "major", "critical", "blocker"}
+    assert len({issue["fingerprint"] for issue in issues}) == len(issues)
+    # Lines above a finding do not make it another one.
+    moved = tuple(
+        replace(one, start=Position(one.start.line + 7, 1), end=Position(one.end.line + 7, 2))
+        for one in scan_result.findings
+    )
+    again = json.loads(render_scan(replace(scan_result, findings=moved), "gitlab"))
+    assert [issue["fingerprint"] for issue in again] == [issue["fingerprint"] for issue in issues]
+
+
+def test_junit(scan_result: ScanResult, clean_result: ScanResult) -> None:
+    from xml.etree import ElementTree
+
+    first, *rest = scan_result.findings
+    odd = replace(first, file='a"&<\x01>.py', message="]]> & <b> \x00", severity=Severity.ERROR)
+    note = replace(first, file="note.py", severity=Severity.INFO)
+    result = replace(scan_result, findings=(odd, note, *rest), errors=(FileError("b.py", "broken", 3),))
+    root = ElementTree.fromstring(render_scan(result, "junit").encode())
+    assert root.tag == "testsuites" and root.get("errors") == "1"
+    assert (
+        int(root.get("failures", ""))
+        == len(root.findall(".//failure"))
+        == sum(one.severity is not Severity.INFO for one in result.findings)
+    )
+    assert int(root.get("tests", "")) == len(root.findall(".//testcase")) == len(result.findings) + 1
+    for suite in root:
+        assert int(suite.get("tests", "")) == len(suite.findall("testcase"))
+    case = root.find(".//testcase")
+    assert case is not None and case.get("file", "").endswith('a"&<\\x01>.py')
+    assert (case.findtext("failure") or "").splitlines()[0].endswith("]]> & <b> \\x00")
+    assert root.findtext(".//system-out")
+    (passed,) = ElementTree.fromstring(render_scan(clean_result, "junit")).findall(".//testcase")
+    assert not list(passed)

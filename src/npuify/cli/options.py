@@ -22,6 +22,8 @@ class Format(str, Enum):
     JSONL = "jsonl"
     SARIF = "sarif"
     GITHUB = "github"
+    GITLAB = "gitlab"
+    JUNIT = "junit"
     MARKDOWN = "markdown"
     HTML = "html"
 
@@ -110,6 +112,14 @@ LedgerOption = Annotated[
     typer.Option(
         "--ledger", help="Also list the places that need nothing, and why; in JSON, every place that concerns CUDA."
     ),
+]
+BaselineOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Only findings that this earlier report (--format json) does not have."),
+]
+DiffBaseOption = Annotated[
+    str | None,
+    typer.Option("--diff-base", metavar="REV", help="Only findings on lines changed since this git revision."),
 ]
 VendorReportsOption = Annotated[
     Path | None,

@@ -10,7 +10,9 @@ import typer
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT, cleaning_up
 from npuify.cli.options import (
     AboutOption,
+    BaselineOption,
     CpuFallbackOption,
+    DiffBaseOption,
     ExcludeOption,
     Format,
     FormatOption,
@@ -52,6 +54,8 @@ def scan(
     replace_unsupported: ReplaceOption = None,
     third_party: ThirdPartyOption = None,
     about: AboutOption = None,
+    baseline: BaselineOption = None,
+    diff_base: DiffBaseOption = None,
     ledger: LedgerOption = False,
     vendor_reports: VendorReportsOption = None,
     place_on_npu: PlaceOption = None,
@@ -63,6 +67,7 @@ def scan(
     Exits with 0 if nothing is left to do, 1 if errors or warnings remain, 2 on failure.
     """
     import npuify
+    from npuify.api import narrowed
     from npuify.cli.output import put_report, put_vendor_files
     from npuify.cli.progress import progress
     from npuify.report.summary import nothing_left
@@ -89,6 +94,7 @@ def scan(
     )
     with progress("Scanning") as show:
         result = npuify.scan(places, options, progress=show)
+    result = narrowed(result, baseline=baseline, since=diff_base)
     put_vendor_files(result, options.vendor_reports)
     put_report(result, format.value, output, ledger=ledger)
     return NOTHING_LEFT if nothing_left(result) else FINDINGS_REMAIN

@@ -1,4 +1,5 @@
-"""What npuify tells: the same result as text, JSON, JSON lines, SARIF, GitHub annotations, Markdown or HTML."""
+"""What npuify tells: the same result as text, JSON, JSON lines, SARIF, GitHub annotations, GitLab code
+quality, JUnit, Markdown or HTML."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from npuify.model import NpuifyError
 if TYPE_CHECKING:
     from npuify.model import MigrationResult, ScanResult
 
-FORMATS: Final = ("text", "json", "jsonl", "sarif", "github", "markdown", "html")
+FORMATS: Final = ("text", "json", "jsonl", "sarif", "github", "gitlab", "junit", "markdown", "html")
 
 __all__ = ["FORMATS", "json_schema", "render_migration", "render_scan", "report_files", "schema_text"]
 
@@ -88,6 +89,10 @@ def _render(result: ScanResult | MigrationResult, format: str, *, ledger: bool =
         from npuify.report.formats.sarif import render
     elif format == "github":
         from npuify.report.formats.github import render
+    elif format == "gitlab":
+        from npuify.report.formats.gitlab import render
+    elif format == "junit":
+        from npuify.report.formats.junit import render
     elif format == "markdown":
         from npuify.report.formats.markdown import render
     elif format == "html":

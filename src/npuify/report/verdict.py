@@ -157,6 +157,8 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
         elif names_no_device(scan):
             summary = f"{_ON_THE_CPU} {summary}"
         summary += _supported_already(left)
+    if scan.narrowed:
+        summary = f"{scan.narrowed} {summary}"
     return Verdict(
         level=level,
         title=title,

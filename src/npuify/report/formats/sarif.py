@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from npuify.model import ScanResult, Severity
+from npuify.report.narrow import fingerprints
 from npuify.report.places import Places, relative_uri
 from npuify.report.summary import in_order
 from npuify.source.text import Text, UnreadableText
@@ -69,11 +69,8 @@ def _rules(findings: Sequence[Finding]) -> list[dict[str, Any]]:
 
 
 def _results(findings: Sequence[Finding], index: dict[str, int], texts: _Texts) -> list[dict[str, Any]]:
-    seen: dict[tuple[str, str, str], int] = {}
     results = []
-    for finding in findings:
-        key = (finding.code, finding.file, finding.subject)
-        seen[key] = seen.get(key, 0) + 1
+    for finding, mark in zip(findings, fingerprints(findings), strict=True):
         result: dict[str, Any] = {
             "ruleId": finding.code,
             "ruleIndex": index[finding.code],
@@ -92,7 +89,7 @@ def _results(findings: Sequence[Finding], index: dict[str, int], texts: _Texts) 
                     }
                 }
             ],
-            "partialFingerprints": {"npuifyPlace/v1": _fingerprint(*key, str(seen[key]))},
+            "partialFingerprints": {"npuifyPlace/v1": mark},
             "properties": {
                 "safety": finding.safety.value,
                 "evidence": finding.evidence.value,
@@ -115,10 +112,6 @@ def _results(findings: Sequence[Finding], index: dict[str, int], texts: _Texts) 
 
 def _artifact(file: str) -> dict[str, str]:
     return {"uri": relative_uri(file), "uriBaseId": _ROOT}
-
-
-def _fingerprint(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 
 def _notification(error: FileError) -> dict[str, Any]:

@@ -1,0 +1,150 @@
+"""Only what is new: findings that an earlier report does not have, or that stand on lines changed since a revision."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from npuify.model import NpuifyError
+from npuify.report.summary import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from npuify.model import FileError, Finding, ScanResult
+    from npuify.project.git import ChangedLines
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """A finding of an earlier report, as far as it tells one from another."""
+
+    code: str
+    file: str
+    line: int
+    subject: str
+
+
+class _KnownError(msgspec.Struct, frozen=True):
+    file: str
+    message: str
+
+
+class _Report(msgspec.Struct, frozen=True):
+    """What is read of the output of ``npuify scan --format json``."""
+
+    command: str
+    findings: tuple[_Known, ...]
+    errors: tuple[_KnownError, ...]
+
+
+def fingerprints(findings: Iterable[Finding]) -> list[str]:
+    """A stable id for each finding: lines above it may come and go, its own file, code and subject may not."""
+    seen: Counter[tuple[str, str, str]] = Counter()
+    marks = []
+    for finding in findings:
+        key = (finding.code, finding.file, finding.subject)
+        seen[key] += 1
+        text = "\0".join((*key, str(seen[key])))
+        marks.append(hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:32])
+    return marks
+
+
+def without_baseline(result: ScanResult, baseline: Path) -> ScanResult:
+    """What ``result`` has and an earlier report has not.
+
+    A finding is known by its file, code and subject. Where a file has more of the same than before, those count as new
+    whose lines moved least like the others.
+
+    Args:
+        result: of a scan.
+        baseline: the output of ``npuify scan --format json`` on the same project.
+
+    Raises:
+        NpuifyError: the file cannot be read, or is no such report.
+    """
+    report = _read(baseline)
+    before: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for one in report.findings:
+        before[one.file, one.code, one.subject].append(one.line)
+    now: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for number, finding in enumerate(result.findings):
+        now[finding.file, finding.code, finding.subject].append(number)
+    lines = [finding.start.line for finding in result.findings]
+    moved: dict[str, Counter[int]] = defaultdict(Counter)
+    for key, numbers in now.items():
+        moved[key[0]].update(lines[number] - line for number in numbers for line in before.get(key, []))
+    known: set[int] = set()
+    for key, numbers in now.items():
+        known.update(_matched(numbers, lines, before.get(key, []), moved[key[0]]))
+    old_errors = {(error.file, error.message) for error in report.errors}
+    return _narrowed(
+        result,
+        [finding for number, finding in enumerate(result.findings) if number not in known],
+        [error for error in result.errors if (error.file, error.message) not in old_errors],
+        f"Only findings that {baseline.name} does not have are counted",
+    )
+
+
+def on_changed_lines(result: ScanResult, changed: ChangedLines) -> ScanResult:
+    """What ``result`` says of lines that have changed, and of files with changed lines that could not be processed."""
+    return _narrowed(
+        result,
+        [one for one in result.findings if changed.touch(one.file, one.start.line, one.end.line)],
+        [error for error in result.errors if changed.has(error.file)],
+        f"Only findings on lines changed since {changed.since} are counted",
+    )
+
+
+def _narrowed(result: ScanResult, findings: Sequence[Finding], errors: Sequence[FileError], what: str) -> ScanResult:
+    others = len(result.findings) - len(findings) + len(result.errors) - len(errors)
+    said = f"{what}; {counted(others, 'other')} {'is' if others == 1 else 'are'} left out."
+    return msgspec.structs.replace(
+        result,
+        findings=tuple(findings),
+        errors=tuple(errors),
+        narrowed=f"{result.narrowed} {said}".lstrip(),
+    )
+
+
+def _read(baseline: Path) -> _Report:
+    make = "write it with: npuify scan PROJECT --format json --output baseline.json"
+    try:
+        raw = baseline.read_bytes()
+    except OSError as error:
+        raise NpuifyError(error.strerror or str(error), file=str(baseline), advice=make) from error
+    try:
+        report = msgspec.json.decode(raw, type=_Report)
+    except msgspec.MsgspecError as error:
+        raise NpuifyError(f"is no report of npuify scan: {error}", file=str(baseline), advice=make) from None
+    if report.command != "scan":
+        raise NpuifyError(f"is a report of npuify {report.command}", file=str(baseline), advice=make)
+    return report
+
+
+def _matched(numbers: Sequence[int], lines: Sequence[int], before: Sequence[int], moved: Counter[int]) -> set[int]:
+    """Which of the findings ``numbers`` the earlier ones, on the lines ``before``, are.
+
+    Args:
+        numbers: of findings of one kind in one file.
+        lines: of all findings.
+        before: where those of this kind stood.
+        moved: by how many lines findings of the file may have moved, and how many of them.
+    """
+    if len(numbers) <= len(before):
+        return set(numbers)
+
+    def unlikely(pair: tuple[int, int]) -> tuple[int, int]:
+        shift = lines[pair[0]] - before[pair[1]]
+        return -moved[shift], abs(shift)
+
+    found: set[int] = set()
+    taken: set[int] = set()
+    for number, old in sorted(((number, old) for number in numbers for old in range(len(before))), key=unlikely):
+        if number not in found and old not in taken:
+            found.add(number)
+            taken.add(old)
+    return found
