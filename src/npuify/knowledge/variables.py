@@ -9,6 +9,7 @@ import math
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.knowledge.frameworks.variables import variables_of
 from npuify.knowledge.hand_written import environment
 from npuify.model import Safety
 
@@ -31,15 +32,20 @@ class Translation(NamedTuple):
     problem: str = ""
 
 
-def fact_of(name: str) -> EnvironmentFact | None:
-    """The row of a variable that means something else on Ascend; None for others, and for those that stay."""
-    fact = environment().get(name)
+def fact_of(name: str, framework: str = "") -> EnvironmentFact | None:
+    """The row of a variable that means something else on Ascend; None for others, and for those that stay.
+
+    Args:
+        name: of the variable.
+        framework: that reads it, as :func:`npuify.knowledge.frameworks.variables.framework_in` tells it.
+    """
+    fact = variables_of(framework).get(name) or environment().get(name)
     return fact if fact is not None and fact.action != "keep" else None
 
 
-def renamed(name: str) -> str:
+def renamed(name: str, framework: str = "") -> str:
     """The name under which Ascend knows a variable whose values mean the same; empty where there is none."""
-    fact = fact_of(name)
+    fact = fact_of(name, framework)
     return fact.npu if fact is not None and fact.action == "rename" and fact.npu is not None else ""
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 
+from npuify.knowledge.frameworks.variables import framework_in
 from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
 from npuify.rules.registry import Rule, list_rule
 
@@ -58,6 +59,8 @@ class TextFile:
         job: what the run is about, and how to show a part of the file to other rules.
         given: variables that the file gives one value only, which it writes out.
         settled: those of them to which a finding gives another value already.
+        framework: whose programs the file starts, where its variables are not meant for PyTorch; see
+            :func:`npuify.knowledge.frameworks.variables.framework_in`.
     """
 
     def __init__(self, relative: str, kind: str, text: Text, job: Job) -> None:
@@ -70,6 +73,7 @@ class TextFile:
         self.findings: list[Finding] = []
         self.given: dict[str, Given] = {}
         self.settled: list[Given] = []
+        self.framework = framework_in(text.data)
         self._taken: set[tuple[str, int, int]] = set()
         self._unsure: list[tuple[int, int]] = []
 

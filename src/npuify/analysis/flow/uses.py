@@ -18,6 +18,7 @@ from npuify.analysis.flow.devices import (
     lists_devices,
 )
 from npuify.analysis.flow.flows import CHANGING_TEXT, MOST, callees, flow_of, followed, leaves, option_names
+from npuify.analysis.flow.owners import owner_of, owner_of_table
 from npuify.analysis.values import VAGUE, Kind
 
 if TYPE_CHECKING:
@@ -116,7 +117,12 @@ def _by_form(here: Occurrence) -> Seen | None:
     """Whether an argument is a device by what takes it, without asking what anything is."""
     node, file = here.node, here.file
     parent = file.parent(node)
+    if owner_of(node, file) is not None:
+        return None
     if isinstance(parent, ast.keyword):
+        call = file.parent(parent)
+        if isinstance(call, ast.Call) and _word(call) == "dict":
+            return None  # whose word it is, the call that the dictionary is spread into tells
         named = parent.arg is not None and names_device(parent.arg)
         return (Use.DEVICE, f"{parent.arg}=", False) if named else None
     if not isinstance(parent, ast.Call) or node not in parent.args:
@@ -131,6 +137,9 @@ def _use_at(here: Occurrence, model: Engine) -> Seen | None:
     """What is done with a value where an expression has it; None where it is only handed on."""
     node, file = here.node, here.file
     parent = file.parent(node)
+    framework = owner_of(node, file) if not here.depth else None
+    if framework is not None:
+        return Use.OTHER, f"given to {framework.name}", True
     if isinstance(parent, ast.keyword):
         call = file.parent(parent)
         return _of_keyword(parent, call, file, model) if isinstance(call, ast.Call) else None
@@ -323,9 +332,12 @@ def _of_keyword(keyword: ast.keyword, call: ast.Call, file: FileModel, model: En
         return None
     values = model.values(call.func, file)
     is_torch = any(value.name.startswith("torch.") for value in values)
-    if names_device(name):
-        return Use.DEVICE, f"{name}= of {file.code(call.func)}()", is_torch
     word = _word(call)
+    if names_device(name):
+        framework = owner_of_table(call, file, model) if word == "dict" else None
+        if framework is not None:
+            return Use.OTHER, f"given to {framework.name}", True
+        return Use.DEVICE, f"{name}= of {file.code(call.func)}()", is_torch
     if any(value.kind in (Kind.FUNCTION, Kind.CLASS) and value.definition is not None for value in values):
         # What the function does with it is found where it reads its parameter.
         return _by_keyword(name)
@@ -382,6 +394,9 @@ def _of_entry(node: ast.expr, table: ast.Dict, file: FileModel, model: Engine) -
         return (Use.DEVICE_KEY if is_device_table(table) else Use.KEY), "a key of a table", True
     key = table.keys[table.values.index(node)] if node in table.values else None
     if isinstance(key, ast.Constant) and isinstance(key.value, str) and names_device(key.value):
+        framework = owner_of_table(table, file, model)
+        if framework is not None:
+            return Use.OTHER, f"given to {framework.name}", True
         return Use.DEVICE, f"the entry {key.value!r}", False
     return None
 

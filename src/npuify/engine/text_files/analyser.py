@@ -50,6 +50,7 @@ _WORDS = (
     b'"install"',
     b"=npu",
     b"pytorch",
+    b"vllm",
     b" --nv",
 )
 """Lower-case words of which a file has to hold one."""

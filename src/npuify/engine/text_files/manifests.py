@@ -22,6 +22,7 @@ from npuify.rules.environment.containers import (
 from npuify.rules.environment.options import counterpart, judge_pair, pairs
 from npuify.rules.environment.settings import DEVICE, judge_option
 from npuify.rules.environment.shell_commands import NVIDIA_COMMAND, judge_command
+from npuify.rules.vllm.options import is_serving_image, judge_vllm_options, options_of_vllm
 from npuify.source.shell import Command, Word
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def judge_manifest(document: Document, file: TextFile, options: ProgramOptions) 
     workflow = is_workflow(file.relative)
     lists: dict[int, list[Value]] = {}
     labelled: set[int] = set()
+    serving = {value.path[:-1] for value in document.values if value.key == "image" and is_serving_image(value.text)}
     for value in document.values:
         key = value.key.lower().replace("-", "_")
         if value.path[-1:] == ("#",) and (key in _ARGUMENT_KEYS or (key == "test" and "healthcheck" in value.path)):
@@ -78,14 +80,18 @@ def judge_manifest(document: Document, file: TextFile, options: ProgramOptions) 
         ):
             # Escapes would move what stands behind them.
             if "\\" not in value.text or value.quote != '"':
-                judge_script(shell, value.start, value.end, file, options)
+                is_served = value.path[:-1] in serving
+                judge_script(shell, value.start, value.end, file, options, of_vllm=is_served)
         elif key in ("image", "base_image", "docker_image", "container", "container_image", "runner_image"):
             judge_image(value.text, (value.start, value.end), file)
         _judge_request(value, key, file, labelled, is_workflow=workflow)
     for values in lists.values():
         words = [_word(value) for value in values]
         program = options.program([word.value for word in words], file.relative.rpartition("/")[0])
-        for pair in pairs(words):
+        of_vllm = words if values[0].path[:-2] in serving else options_of_vllm(words)
+        if of_vllm:
+            judge_vllm_options(of_vllm, file.data, file, are_items=True)
+        for pair in () if of_vllm else pairs(words):
             judge_pair(pair, program, options, file)
             judge_option(pair, file)
         if words[0].value in ("CMD", "CMD-SHELL"):

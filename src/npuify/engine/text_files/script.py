@@ -26,6 +26,7 @@ from npuify.rules.environment.shell_commands import judge_command, judge_search_
 from npuify.rules.environment.variables import Mention, Setting, judge_variables
 from npuify.rules.packages.pip_lines import judge_conda_line, judge_pip_lines
 from npuify.rules.text_file import Given
+from npuify.rules.vllm.options import judge_vllm_options, options_of_vllm
 from npuify.source.shell import UNKNOWN, read
 
 if TYPE_CHECKING:
@@ -46,7 +47,15 @@ _LARGEST_PART = 200_000
 
 
 def judge_script(
-    data: bytes, start: int, end: int, file: TextFile, options: ProgramOptions, depth: int = 0, started: str = ""
+    data: bytes,
+    start: int,
+    end: int,
+    file: TextFile,
+    options: ProgramOptions,
+    depth: int = 0,
+    started: str = "",
+    *,
+    of_vllm: bool = False,
 ) -> None:
     """Report what stands in the shell script ``data[start:end]``.
 
@@ -57,6 +66,7 @@ def judge_script(
         options: that the project's programs declare.
         depth: how many scripts this one stands in.
         started: the program that gets options whose own command names none; empty where that is not known.
+        of_vllm: options without a command are those of vLLM's server.
     """
     script = read(data, start, end)
     if script.is_broken:
@@ -92,8 +102,15 @@ def judge_script(
                 lists.append((one.value.split(), _program_in(one.value, options, folder)))
     lists += [(words, "") for words in script.arrays]
     only = (next(iter(programs)) if len(programs) == 1 else next((one for one in programs if one), "")) or started
+    starts_vllm = of_vllm or any(options_of_vllm(words) for words, _ in lists)
     for words, program in lists:
         settings += _inner_settings(words)
+        taken = options_of_vllm(words)
+        if not taken and starts_vllm and not program and words[:1] and words[0].value.startswith("-"):
+            taken = words  # options that a variable holds, or that an image's entry point gets
+        if taken:
+            judge_vllm_options(taken, data, file)
+            continue
         is_command = any(words is command.words for command in script.commands)
         for pair in pairs(words):
             # A setting without dashes may be meant for any command, such as dd.

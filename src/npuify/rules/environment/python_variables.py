@@ -53,12 +53,13 @@ def cuda_environment_variable(node: ast.Constant, file: PythonFile) -> Iterator[
     name = node.value
     if not isinstance(name, str):
         return
+    from npuify.knowledge.frameworks.variables import framework_in
     from npuify.knowledge.variables import fact_of, translate
 
     if not _VARIABLE.fullmatch(name):
         yield from _set_in_command(node, name, file)
         return
-    fact = fact_of(name)
+    fact = fact_of(name, framework_in(file.source.data))
     if fact is None:
         return
     parent = file.parent(node)
@@ -112,10 +113,15 @@ def cuda_environment_variable(node: ast.Constant, file: PythonFile) -> Iterator[
 
 def _set_in_command(node: ast.Constant, text: str, file: PythonFile) -> Iterator[Diagnostic]:
     """A finding for a variable that a command in a text sets."""
+    from npuify.knowledge.frameworks.variables import framework_in
     from npuify.knowledge.variables import fact_of
 
     set_there = _SET_IN_COMMAND.match(text)
-    fact = fact_of(set_there.group(1)) if set_there and _runs_in_shell(node, file) else None
+    fact = (
+        fact_of(set_there.group(1), framework_in(file.source.data))
+        if set_there and _runs_in_shell(node, file)
+        else None
+    )
     if fact is not None and fact.npu:
         yield file.report(
             node,

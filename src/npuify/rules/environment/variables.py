@@ -83,12 +83,12 @@ def judge_variables(settings: Iterable[Setting], mentions: Iterable[Mention], fi
     by_name: dict[str, tuple[list[Setting], list[Mention]]] = {}
     becoming = _Becoming()
     for setting in settings:
-        fact = fact_of(setting.name)
+        fact = fact_of(setting.name, file.framework)
         becoming.add(setting, _translated(fact, setting).name if fact is not None else setting.name)
         if fact is not None:
             by_name.setdefault(setting.name, ([], []))[0].append(setting)
     for mention in mentions:
-        if fact_of(mention.name) is not None:
+        if fact_of(mention.name, file.framework) is not None:
             by_name.setdefault(mention.name, ([], []))[1].append(mention)
     for name, (given, named) in by_name.items():
         _judge(name, given, named, becoming, file)
@@ -122,10 +122,10 @@ def _is_told_better(name: str, new: str) -> bool:
 
 
 def _judge(name: str, given: list[Setting], named: list[Mention], becoming: _Becoming, file: TextFile) -> None:
-    fact = fact_of(name)
+    fact = fact_of(name, file.framework)
     assert fact is not None
     done = [_translated(fact, setting) for setting in given]
-    target = renamed(name)
+    target = renamed(name, file.framework)
     odd = next((use.default for use in named if use.default is not None and not _stays(fact, use.default)), None)
     # A variable that is read as well keeps one name in the file, or its reader would find nothing.
     blocked = bool(named) and (not target or odd is not None or any(one.name != target for one in done))
@@ -198,7 +198,7 @@ def _advice(name: str, setting: Setting, done: Translation, message: str, *, blo
 
 
 def _without(name: str, setting: Setting, problem: str, is_renamed: bool, file: TextFile) -> None:
-    fact = fact_of(name)
+    fact = fact_of(name, file.framework)
     assert fact is not None
     if fact.action == "drop":
         message, severity = f"{name} has no effect on Ascend", Severity.INFO

@@ -1,0 +1,53 @@
+"""Which framework takes a value: vLLM, PaddlePaddle and others have words of their own for devices."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.analysis.flow.flows import flow_of
+from npuify.knowledge.frameworks.owners import framework_of, frameworks, methods
+
+if TYPE_CHECKING:
+    from npuify.analysis.engine import Engine
+    from npuify.analysis.files import FileModel
+    from npuify.knowledge.frameworks.owners import Framework
+
+_HANDING_ON = (ast.IfExp, ast.BoolOp, ast.List, ast.Tuple, ast.Starred)
+
+
+def owner_of_call(call: ast.Call, file: FileModel) -> Framework | None:
+    """The framework whose function or method is called; None where it is PyTorch's, the project's, or not known."""
+    name = file.source.qualname(call.func)
+    found = framework_of(name) if name else None
+    if found is None and isinstance(call.func, ast.Attribute):
+        found = methods().get(call.func.attr)
+        if found is not None and not any(module.encode() in file.source.data for module in found.modules):
+            return None
+    return found
+
+
+def owner_of(node: ast.expr, file: FileModel) -> Framework | None:
+    """The framework whose call an expression is an argument of, as it is written there."""
+    current: ast.AST = node
+    for up in file.ancestors(node):
+        if isinstance(up, ast.Call):
+            return owner_of_call(up, file) if current is not up.func else None
+        if not isinstance(up, (*_HANDING_ON, ast.keyword)):
+            return None
+        current = up
+    return None
+
+
+def owner_of_table(table: ast.expr, file: FileModel, model: Engine) -> Framework | None:
+    """The framework that a dictionary is spread into: ``LLM(**options)``."""
+    data = file.source.data
+    if b"**" not in data or not any(module.encode() in data for module in frameworks()):
+        return None
+    for occurrence in flow_of(table, file, model).occurrences:
+        parent = occurrence.file.parent(occurrence.node)
+        call = occurrence.file.parent(parent) if isinstance(parent, ast.keyword) and parent.arg is None else None
+        found = owner_of_call(call, occurrence.file) if isinstance(call, ast.Call) and not occurrence.depth else None
+        if found is not None:
+            return found
+    return None

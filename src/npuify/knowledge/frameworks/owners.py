@@ -1,0 +1,52 @@
+"""Frameworks that have words of their own for devices and backends, which PyTorch's rules must not write."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from npuify.knowledge.hand_written import DATA, read_rows
+from npuify.model import Evidence  # noqa: TC001 - msgspec reads the annotation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Framework(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One row of ``frameworks/owners.toml``: a library whose arguments are not PyTorch's."""
+
+    name: str
+    modules: tuple[str, ...]
+    """Top-level modules."""
+    methods: tuple[str, ...] = ()
+    """Methods of its objects that no other library has: they tell whose object it is, where nothing else does."""
+    device: str = ""
+    """Its word for an NPU where CUDA is ``cuda`` or ``gpu``; empty: it has none."""
+    backend: str = ""
+    """Its word where NCCL is ``nccl``; empty: it has none."""
+    takes_index: bool = True
+    """Whether ``cuda:1`` has a counterpart."""
+    message: str
+    advice: str
+    evidence: Evidence
+    source: str
+
+
+@cache
+def frameworks() -> Mapping[str, Framework]:
+    """Every row, by top-level module."""
+    rows = read_rows(DATA / "frameworks" / "owners.toml", "framework", Framework)
+    return {module: row for row in rows for module in row.modules}
+
+
+@cache
+def methods() -> Mapping[str, Framework]:
+    """The rows by the methods that tell whose an object is."""
+    return {method: row for row in frameworks().values() for method in row.methods}
+
+
+def framework_of(qualname: str) -> Framework | None:
+    """The framework that a qualified name belongs to; None for PyTorch and everything else."""
+    return frameworks().get(qualname.partition(".")[0])

@@ -1,0 +1,57 @@
+"""Environment variables that a framework reads in another way than PyTorch does."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from npuify.knowledge.hand_written import DATA, read_rows
+from npuify.knowledge.schema import EnvironmentFact
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class FrameworkVariable(EnvironmentFact, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One row of ``frameworks/variables.toml``."""
+
+    framework: str
+    """As in ``owners.toml``."""
+
+
+@cache
+def variables_of(framework: str) -> Mapping[str, EnvironmentFact]:
+    """The rows of a framework by variable; none for PyTorch, which is written ``""``."""
+    rows = read_rows(DATA / "frameworks" / "variables.toml", "variable", FrameworkVariable) if framework else []
+    return {
+        name: msgspec.structs.replace(row, cuda=name, also=())
+        for row in rows
+        if row.framework == framework
+        for name in (row.cuda, *row.also)
+    }
+
+
+_VLLM = re.compile(
+    rb"\bvllm (?:serve|bench|run-batch|chat|complete)\b|\bvllm\.entrypoints\b|\bvllm/vllm-openai\b|/vllm-ascend:"
+    rb"|^\s*(?:from|import)\s+vllm\b",
+    re.MULTILINE,
+)
+_PADDLE = re.compile(
+    rb"\bpaddle\.distributed\.(?:launch|spawn)\b|\bpaddlepaddle\b|^\s*(?:from|import)\s+paddle\b", re.MULTILINE
+)
+_TORCH = re.compile(rb"\btorchrun\b|\btorch\.distributed\b|^\s*(?:from|import)\s+torch\b", re.MULTILINE)
+
+
+def framework_in(data: bytes) -> str:
+    """The framework that the variables in a text are for, as ``owners.toml`` calls it; empty: PyTorch, or not known.
+
+    vLLM counts before PyTorch, which it stands on; PaddlePaddle only where PyTorch is not used beside it.
+    """
+    if b"vllm" in data and _VLLM.search(data) is not None:
+        return "vLLM"
+    if b"paddle" in data and _PADDLE.search(data) is not None and _TORCH.search(data) is None:
+        return "PaddlePaddle"
+    return ""

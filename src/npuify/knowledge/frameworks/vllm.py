@@ -1,0 +1,158 @@
+"""vLLM on an NPU: sets of versions that belong together, and engine arguments that an NPU changes."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import msgspec
+
+from npuify.knowledge.hand_written import DATA, read_rows
+from npuify.model import Evidence, NpuifyError, Safety, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from packaging.version import Version
+
+
+class VllmSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One row of ``frameworks/vllm_sets.toml``: a release of vllm-ascend with what belongs to it."""
+
+    plugin: str
+    vllm: tuple[str, ...]
+    """The releases of vLLM that it extends; the first is meant where one is to be written."""
+    torch: str
+    torch_npu: str
+    cann: str
+    python: str
+    """A specifier: ``>=3.10,<3.13``."""
+    chips: tuple[str, ...]
+    """A star marks experimental support."""
+    status: Literal["final", "post", "candidate", "branch"]
+    installable: bool
+    """Whether the package index has wheels of it."""
+    evidence: Evidence
+    source: str
+    vllm_torch: str = ""
+    """The torch that vLLM's own wheel wants; empty: not looked up."""
+    triton_ascend: str = ""
+    """Empty: it needs none."""
+
+
+class EngineArgument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One row of ``frameworks/vllm_arguments.toml``: an argument of vLLM's engine that an NPU changes."""
+
+    names: tuple[str, ...]
+    """In Python; the option of the server is ``--so-written``."""
+    action: Literal["remove", "set", "tell"]
+    safety: Safety
+    severity: Severity
+    message: str
+    evidence: Evidence
+    source: str
+    values: tuple[str, ...] = ()
+    """Patterns of the values that it holds for; empty: all."""
+    flag: bool = False
+    """Whether the option takes no value."""
+    becomes: str = ""
+    dropped: bool = False
+    """vLLM itself has it no more; that has nothing to do with NPUs."""
+    advice: str = ""
+
+    def means(self, value: str | None) -> bool:
+        """Whether a value is one that the row is about; None: nobody knows the value."""
+        return not self.values or (value is not None and any(fnmatchcase(value, one) for one in self.values))
+
+
+@cache
+def engine_arguments() -> Mapping[str, tuple[EngineArgument, ...]]:
+    """The rows by name."""
+    found: dict[str, tuple[EngineArgument, ...]] = {}
+    for row in read_rows(DATA / "frameworks" / "vllm_arguments.toml", "argument", EngineArgument):
+        for name in row.names:
+            found[name] = (*found.get(name, ()), row)
+    return found
+
+
+def engine_argument(name: str, value: str | None) -> EngineArgument | None:
+    """What is known of an argument with a value; None where it stays, or where it is not known."""
+    return next((row for row in engine_arguments().get(name, ()) if row.means(value)), None)
+
+
+@cache
+def vllm_sets() -> tuple[VllmSet, ...]:
+    """Every row, the newest first."""
+    return tuple(read_rows(DATA / "frameworks" / "vllm_sets.toml", "set", VllmSet))
+
+
+class VllmChoice(NamedTuple):
+    """The set that a project is moved to, and why.
+
+    ``fits`` says whether the set is one for the vLLM that was asked for; where it is false, ``row`` is the nearest.
+    """
+
+    row: VllmSet
+    reason: str
+    fits: bool = True
+
+
+def choose_set(target: str, specifier: str | None) -> VllmChoice:
+    """The set for a vLLM.
+
+    Args:
+        target: the vLLM that the user asks for, ``0.18.0``; empty leaves it to the project.
+        specifier: what the project requires of vLLM, ``==0.11.0``; None or empty where it says nothing.
+
+    Raises:
+        NpuifyError: ``target`` has no set, or is no version.
+    """
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    if target:
+        row = _row_of(target)
+        if row is None:
+            nearest = _nearest(target).vllm[0]
+            raise NpuifyError(
+                f"no release of vllm-ascend is known for vLLM {target}", advice=f"the nearest with one is {nearest}"
+            )
+        return VllmChoice(row, f"--target-vllm {target}")
+    stable = next(row for row in vllm_sets() if row.installable and row.status == "final")
+    if not specifier:
+        return VllmChoice(stable, "the newest with a final plug-in, since the project pins no vLLM")
+    try:
+        wanted = SpecifierSet(specifier)
+    except InvalidSpecifier:
+        return VllmChoice(stable, f"the newest with a final plug-in; {specifier} cannot be read")
+    fitting = [row for row in vllm_sets() if any(wanted.contains(one, prereleases=True) for one in row.vllm)]
+    if fitting:
+        order = sorted(fitting, key=lambda row: (not row.installable, row.status not in ("final", "post")))
+        return VllmChoice(order[0], f"the project requires vllm{specifier}")
+    bounds = [part.version.removesuffix(".*") for part in wanted]
+    nearest_row = _nearest(bounds[0]) if bounds else stable
+    return VllmChoice(nearest_row, f"no release of vllm-ascend is known for vllm{specifier}", fits=False)
+
+
+def _row_of(version: str) -> VllmSet | None:
+    found = [row for row in vllm_sets() if version in row.vllm]
+    found.sort(key=lambda row: (not row.installable, row.status not in ("final", "post")))
+    return found[0] if found else None
+
+
+def _nearest(version: str) -> VllmSet:
+    """The set whose vLLM is nearest; of two, one that can be installed from the index."""
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        wanted = Version(version)
+    except InvalidVersion:
+        raise NpuifyError(f"{version!r} is no version", advice="write it as 0.18.0") from None
+    return min(
+        vllm_sets(),
+        key=lambda row: (_distance(Version(row.vllm[0]), wanted), not row.installable, row.status != "final"),
+    )
+
+
+def _distance(one: Version, other: Version) -> tuple[int, int, int]:
+    return (abs(one.major - other.major), abs(one.minor - other.minor), abs(one.micro - other.micro))

@@ -1,0 +1,1 @@
+"""Rules for programs on JAX, which Ascend does not run."""

@@ -1,0 +1,95 @@
+"""Devices and backends as libraries beside PyTorch call them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from npuify.analysis.flow.owners import owner_of
+from npuify.knowledge.frameworks.owners import frameworks
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.renaming import replace_in_literal
+from npuify.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.knowledge.frameworks.owners import Framework
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_DEVICE = re.compile(r"(cuda|gpu)(:\d+)?", re.IGNORECASE)
+_SETTLED_ELSEWHERE = frozenset(("vLLM", "PaddlePaddle"))
+"""Frameworks whose devices have rules of their own, which know more than a word."""
+
+
+@rule(
+    "NPU970",
+    "device-of-another-library",
+    Safety.REVIEW,
+    words=('"cuda', "'cuda", '"nccl', "'nccl", '"gpu', "'gpu"),
+    also_in_file=tuple(sorted(frameworks())),
+    evidence=Evidence.PACKAGE,
+    source="the table of frameworks; npuify says the source with each finding",
+)
+def device_of_another_library(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+    """A library with words of its own is given a CUDA device or NCCL: its word for an NPU is another, or it has none.
+
+    Before::
+
+        import onnxruntime
+
+        session = onnxruntime.InferenceSession("net.onnx")
+        binding = session.io_binding()
+        binding.bind_output("y", device_type="cuda", device_id=0)
+
+    After::
+
+        import onnxruntime
+
+        session = onnxruntime.InferenceSession("net.onnx")
+        binding = session.io_binding()
+        binding.bind_output("y", device_type="cann", device_id=0)
+    """
+    if not isinstance(node.value, str):
+        return
+    match = _DEVICE.fullmatch(node.value)
+    if match is None and node.value.lower() != "nccl":
+        return
+    framework = owner_of(node, file.model)
+    if framework is None or (match is not None and framework.name in _SETTLED_ELSEWHERE):
+        return
+    if framework.modules[0] in file.project.packages:
+        return  # the library itself is what is migrated
+    if match is None:
+        yield _backend(node, framework, file)
+        return
+    edit = None
+    if framework.device and (framework.takes_index or not match.group(2)):
+        edit = replace_in_literal(node, match.group(1), framework.device, file)
+    yield file.report(
+        node,
+        framework.message,
+        edits=[edit] if edit else (),
+        severity=Severity.ERROR,
+        evidence=framework.evidence,
+        source=framework.source,
+        subject=f"{framework.name}: {node.value}",
+        advice=framework.advice,
+    )
+
+
+def _backend(node: ast.Constant, framework: Framework, file: PythonFile) -> Diagnostic:
+    edit = replace_in_literal(node, str(node.value), framework.backend, file) if framework.backend else None
+    return file.report(
+        node,
+        f"{framework.name} calls the collective back end of an NPU {framework.backend}"
+        if framework.backend
+        else f"{framework.name} has no back end in the place of NCCL on an NPU",
+        edits=[edit] if edit else (),
+        evidence=framework.evidence,
+        source=framework.source,
+        subject=f"{framework.name}: nccl",
+        advice="" if edit else framework.advice,
+    )

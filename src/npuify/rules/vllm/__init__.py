@@ -1,0 +1,1 @@
+"""Rules for programs on vLLM: engine arguments, options, variables, versions and images."""

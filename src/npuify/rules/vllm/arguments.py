@@ -1,0 +1,169 @@
+"""Engine arguments of vLLM in Python: keywords of its classes, and entries of what is spread into them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from npuify.analysis.engine import Reach
+from npuify.analysis.flow.owners import owner_of_call, owner_of_table
+from npuify.knowledge.frameworks.vllm import engine_argument, engine_arguments
+from npuify.model import Evidence, Safety
+from npuify.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from npuify.knowledge.frameworks.vllm import EngineArgument
+    from npuify.model import Edit
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_ENGINES = re.compile(r"(?:^|\.)(?:LLM|(?:Async)?EngineArgs|(?:Async)?LLMEngine|\w*Config|AsyncOmni|Omni)(?:$|\.)")
+_BETWEEN = re.compile(rb"[\s)]*(?P<comma>,)\s*")
+_AFTER = re.compile(rb"\s*,\s*")
+_REST_OF_LINE = re.compile(rb"[ \t]*,[ \t]*(?:\r\n?|\n)")
+
+
+@rule(
+    "NPU930",
+    "vllm-argument",
+    Safety.SAFE,
+    words=tuple(sorted(engine_arguments())),
+    also_in_file=("vllm",),
+    evidence=Evidence.PACKAGE,
+    source="the table of vLLM's arguments; npuify says the source with each finding",
+)
+def vllm_argument(node: ast.keyword | ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+    """vLLM is given an argument that its plug-in for NPUs refuses or resets, or that vLLM does not have.
+
+    ``device`` is removed, never renamed: vLLM finds the NPU by itself. What only sounds like CUDA stays:
+    ``gpu_memory_utilization``, ``num_gpu_blocks_override``, ``cudagraph_capture_sizes``.
+
+    Before::
+
+        from vllm import LLM
+
+        llm = LLM("facebook/opt-125m", device="cuda", gpu_memory_utilization=0.9)
+
+    After::
+
+        from vllm import LLM
+
+        llm = LLM("facebook/opt-125m", gpu_memory_utilization=0.9)
+    """
+    if "vllm" in file.project.packages:
+        return  # vLLM itself, whose platforms decide
+    if isinstance(node, ast.keyword):
+        yield from _keyword(node, file)
+    else:
+        yield from _entry(node, file)
+
+
+def _keyword(node: ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
+    call = file.parent(node)
+    if node.arg is None or node.arg not in engine_arguments() or not isinstance(call, ast.Call):
+        return
+    is_table = isinstance(call.func, ast.Name) and call.func.id == "dict"
+    if not (_of_table(call, file) if is_table else _takes(call, file)):
+        return
+    row = engine_argument(node.arg, _text(node.value, file))
+    if row is not None and not _is_off(row, node.value):
+        edit = None
+        if row.action == "remove":
+            arguments: list[ast.AST] = sorted([*call.args, *call.keywords], key=file.source.start)
+            edit = _without(arguments, arguments.index(node), file)
+        elif row.action == "set":
+            edit = file.replace(node.value, row.becomes)
+        yield _report(node, node.arg, row, edit, file)
+
+
+def _entry(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+    table = file.parent(node)
+    if node.value not in engine_arguments() or not isinstance(table, ast.Dict) or node not in table.keys:
+        return
+    if not _of_table(table, file):
+        return
+    at = table.keys.index(node)
+    row = engine_argument(str(node.value), _text(table.values[at], file))
+    if row is not None and not _is_off(row, table.values[at]):
+        edit = None
+        if row.action == "remove":
+            edit = _without_entry(table, at, file)
+        elif row.action == "set":
+            edit = file.replace(table.values[at], row.becomes)
+        yield _report(node, str(node.value), row, edit, file)
+
+
+def _takes(call: ast.Call, file: PythonFile) -> bool:
+    framework = owner_of_call(call, file.model)
+    return (
+        framework is not None
+        and framework.name == "vLLM"
+        and _ENGINES.search(file.qualname(call.func) or "") is not None
+    )
+
+
+def _of_table(table: ast.expr, file: PythonFile) -> bool:
+    framework = owner_of_table(table, file.model, file.reaching(Reach.FILE))
+    return framework is not None and framework.name == "vLLM"
+
+
+def _text(value: ast.expr, file: PythonFile) -> str | None:
+    if isinstance(value, ast.Constant):
+        return str(value.value)
+    return file.code(value).replace("'", '"') if isinstance(value, (ast.Dict, ast.Call)) else None
+
+
+def _is_off(row: EngineArgument, value: ast.expr) -> bool:
+    """Whether the argument is given what it has anyway."""
+    off = (None, False) if row.flag or row.values or row.dropped else ()
+    return isinstance(value, ast.Constant) and any(value.value is one for one in off)
+
+
+def _report(place: ast.AST, name: str, row: EngineArgument, edit: Edit | None, file: PythonFile) -> Diagnostic:
+    return file.report(
+        place,
+        f"{name}: {row.message}",
+        edits=[edit] if edit else (),
+        safety=row.safety,
+        severity=row.severity,
+        evidence=row.evidence,
+        source=row.source,
+        subject=f"vllm: {name}",
+        advice=row.advice or ("remove it" if row.action == "remove" and edit is None else ""),
+    )
+
+
+def _without(arguments: Sequence[ast.AST], at: int, file: PythonFile) -> Edit | None:
+    """Takes an argument out of a call: its line, or it with the comma before it, or after it where it is the first."""
+    node = arguments[at]
+    before = file.source.end(arguments[at - 1]) if at else None
+    return _taken_out(file.source.start(node), file.source.end(node), before, file)
+
+
+def _without_entry(table: ast.Dict, at: int, file: PythonFile) -> Edit | None:
+    key = table.keys[at]
+    before = file.source.end(table.values[at - 1]) if at else None
+    return _taken_out(file.source.start(key), file.source.end(table.values[at]), before, file) if key else None
+
+
+def _taken_out(start: int, end: int, before: int | None, file: PythonFile) -> Edit | None:
+    """The edit that takes out what stands between two offsets; None where a comment would go with it.
+
+    Args:
+        start, end: of an argument or entry.
+        before: where the one before it ends; None for the first.
+        file: where it stands.
+    """
+    data = file.source.data
+    line = max(data.rfind(b"\n", 0, start), data.rfind(b"\r", 0, start)) + 1
+    whole = _REST_OF_LINE.match(data, end)
+    if whole is not None and not data[line:start].strip():
+        return file.edit(line, whole.end(), "")
+    if before is not None:
+        match = _BETWEEN.fullmatch(data, before, start)
+        return file.edit(match.start("comma"), end, "") if match is not None else None
+    after = _AFTER.match(data, end)
+    return file.edit(start, after.end() if after is not None else end, "")

@@ -1,0 +1,141 @@
+"""Options of vLLM's server and tools, wherever a shell or a container starts them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from npuify.knowledge.frameworks.vllm import engine_argument, engine_arguments
+from npuify.model import Evidence, Safety
+from npuify.rules.text_file import listed
+from npuify.source.shell import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from npuify.model import Finding
+    from npuify.rules.text_file import Replacement, TextFile
+    from npuify.source.shell import Word
+
+_COMMANDS = frozenset(("serve", "bench", "chat", "complete", "run-batch"))
+_SERVING_IMAGE = re.compile(r"(?:[\w.:-]+/)*vllm-openai(?:[:@].*)?$")
+_OPTION = re.compile(r"--([A-Za-z][\w-]*)")
+_GAP = re.compile(rb"(?:[ \t]|\\\r?\n)+\Z")
+_ITEMS = re.compile(rb"(?:[ \t]*-[ \t]+[\"']?[^\s\"'#,\[\]]+[\"']?[ \t]*(?:\r?\n|\Z))+")
+_SHORT = {"-q": "quantization", "-tp": "tensor_parallel_size"}
+
+
+@listed(
+    "NPU931",
+    "vllm-option",
+    Safety.SAFE,
+    evidence=Evidence.PACKAGE,
+    source="the table of vLLM's arguments; npuify says the source with each finding",
+)
+def OPTION(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 - the decorator makes it a rule
+    """vLLM is started with an option that its plug-in for NPUs refuses or resets, or that vLLM does not have.
+
+    ``--device`` is removed, never renamed: vLLM finds the NPU by itself.
+
+    Before::
+
+        vllm serve facebook/opt-125m --device cuda --port 8000 --gpu-memory-utilization 0.9
+
+    After::
+
+        vllm serve facebook/opt-125m --port 8000 --gpu-memory-utilization 0.9
+    """
+    raise NotImplementedError
+
+
+def options_of_vllm(words: Sequence[Word]) -> Sequence[Word]:
+    """The words of a command that vLLM reads as its options; empty where it does not start vLLM."""
+    for at, word in enumerate(words):
+        before = words[at - 1].value if at else ""
+        is_program = before.rpartition("/")[2] == "vllm" and word.value in _COMMANDS
+        is_module = before == "-m" and re.match(r"vllm(?:\.|$)", word.value) is not None
+        if is_program or is_module or (at and not before.startswith("-") and _SERVING_IMAGE.match(word.value)):
+            return words[at + 1 :]
+    return ()
+
+
+def is_serving_image(image: str) -> bool:
+    """Whether an image starts vLLM's server with the arguments that it is given."""
+    return _SERVING_IMAGE.match(image) is not None
+
+
+def judge_vllm_options(words: Sequence[Word], data: bytes, file: TextFile, *, are_items: bool = False) -> None:
+    """Report the options that an NPU changes.
+
+    Args:
+        words: what vLLM reads, without the command itself.
+        data: the text in which they stand.
+        file: gets the findings.
+        are_items: the words are members of a list in YAML or JSON, not a line that a shell reads.
+    """
+    for at, word in enumerate(words):
+        name, value, last = _option(words, at)
+        row = engine_argument(name, value) if name else None
+        if row is None:
+            continue
+        edits: list[Replacement | None] = []
+        if row.action == "remove":
+            edits = [(_without_items if are_items else _without)(data, word, last)]
+        elif row.action == "set" and value is not None:
+            span = last.span(len(last.value) - len(value), len(last.value))
+            edits = [(*span, row.becomes) if span is not None else None]
+        shown = word.value.partition("=")[0].replace(UNKNOWN, "…")
+        file.report(
+            OPTION,
+            (word.start, last.end),
+            f"{shown}: {row.message}",
+            edits=edits,
+            safety=row.safety,
+            severity=row.severity,
+            evidence=row.evidence,
+            source=row.source,
+            subject=f"vllm: {name}",
+            advice=row.advice or ("remove it" if row.action == "remove" and None in edits else ""),
+        )
+
+
+def _without(data: bytes, first: Word, last: Word) -> Replacement | None:
+    gap = _GAP.search(data[: first.start])
+    if gap is not None:
+        return gap.start(), last.end, ""
+    after = re.compile(rb"[ \t]+").match(data, last.end)
+    return (first.start, after.end(), "") if after is not None else None
+
+
+def _without_items(data: bytes, first: Word, last: Word) -> Replacement | None:
+    """Takes members out of a list: whole lines of YAML, or strings of JSON with the comma before them."""
+    start = data.rfind(b"\n", 0, first.start) + 1
+    end = data.find(b"\n", last.end) + 1 or len(data)
+    if _ITEMS.fullmatch(data, start, end):
+        return (start, end, "")
+    comma = re.search(rb",\s*[\"']\Z", data[: first.start])
+    if comma is None or data[last.end : last.end + 1] not in (b'"', b"'"):
+        return None
+    return (comma.start(), last.end + 1, "")
+
+
+def _option(words: Sequence[Word], at: int) -> tuple[str, str | None, Word]:
+    """The argument that an option stands for, its value where it can be read, and the word that ends it."""
+    word = words[at]
+    match = _OPTION.match(word.value)
+    name = match.group(1).replace("-", "_") if match is not None else _SHORT.get(word.value, "")
+    rows = engine_arguments().get(name)
+    if rows is None:
+        return "", None, word
+    rest = word.value[match.end() :] if match is not None else ""
+    if rest[:1] == "=":
+        return name, _known(rest[1:]), word
+    if rest:
+        return "", None, word
+    if rows[0].flag or at + 1 == len(words) or words[at + 1].value.startswith("--"):
+        return name, None, word
+    return name, _known(words[at + 1].value), words[at + 1]
+
+
+def _known(value: str) -> str | None:
+    return value if UNKNOWN not in value else None
