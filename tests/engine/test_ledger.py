@@ -18,6 +18,7 @@ from npuify.engine.scan import scan
 from npuify.migration import migrate
 from npuify.model import State
 from npuify.options import STYLES, Options
+from npuify.project import find_files
 from npuify.report import json_schema, render_migration, render_scan
 from npuify.source.notebook.cells import read_notebook
 from npuify.source.text import Text, UnreadableText
@@ -27,6 +28,25 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = Options(torch_npu="2.14.0", jobs=1, cache=False)
+
+
+CODE = {
+    "python",
+    "stub",
+    "cython",
+    "native",
+    "cuda",
+    "shell",
+    "docker",
+    "make",
+    "just",
+    "cmake",
+    "yaml",
+    "json",
+    "toml",
+    "ini",
+    "env",
+}
 
 
 def scanned(root: Path, files: dict[str, str], **options: object) -> ScanResult:
@@ -44,22 +64,46 @@ def ledger(root: Path, text: str, name: str = "program.py", **options: object) -
 
 
 def unaccounted(root: Path, result: ScanResult) -> list[str]:
-    """Files of which the ledger has not exactly one entry for each place."""
+    """Files of code and settings of which the ledger has not exactly one entry for each place."""
     by_file: dict[str, list[LedgerEntry]] = {}
     for entry in result.ledger:
         by_file.setdefault(entry.file, []).append(entry)
+    failed = {error.file for error in result.errors}
+    code = {file.relative for file in find_files([root], kinds=CODE)} - failed
     wrong = []
-    for relative, entries in by_file.items():
+    for relative in sorted(code | set(by_file)):
+        entries = by_file.get(relative, [])
         try:
             text = Text((root / relative).read_bytes())
         except UnreadableText:
             continue
-        if relative.endswith(".ipynb"):
+        if relative.endswith(".ipynb") or [entry.by for entry in entries] == ["data-file"]:
             continue
         places = [text.position(place.start) for place in occurrences(text.data, text.lower)]
         if places != [(entry.line, entry.column) for entry in entries]:
             wrong.append(relative)
     return wrong
+
+
+class TestFiles:
+    def test_code_and_settings_of_every_kind_are_accounted_for(self, tmp_path: Path) -> None:
+        names = (
+            *("a.py", "a.pyi", "a.pyx", "a.cu", "a.cuh", "a.cpp", "a.h", "a.sh", "Dockerfile", "Makefile", "justfile"),
+            *("CMakeLists.txt", "a.yaml", ".pre-commit-config.yaml", "a.json", "a.toml", "pytest.ini", "a.cfg", ".env"),
+        )
+        text = {"a.json": '{"gpu": "a GPU"}', "a.toml": 'gpu = "a GPU"'}
+        result = scanned(tmp_path, {name: text.get(name, "gpu = 'a GPU'\n") for name in names})
+        assert {entry.file for entry in result.ledger} == set(names) - {error.file for error in result.errors}
+        assert unaccounted(tmp_path, result) == []
+
+    def test_code_that_is_compiled(self, tmp_path: Path) -> None:
+        entries = ledger(tmp_path, "// for a GPU\n#include <cuda.h>\ncudaStream_t s;\n", "a.cu")
+        assert [by for _, _, by in entries] == ["comment", "native-source", "native-source"]
+
+    def test_a_file_of_data_is_named_and_not_read(self, tmp_path: Path) -> None:
+        (tmp_path / "vocabulary.json").write_text(json.dumps({f"gpu{i}": i for i in range(30_000)}))
+        result = scanned(tmp_path, {"a.py": "import torch\n"})
+        assert [(entry.file, entry.by) for entry in result.ledger] == [("vocabulary.json", "data-file")]
 
 
 class TestStates:

@@ -39,6 +39,25 @@ if TYPE_CHECKING:
     from npuify.rules.selection import Selection
 
 
+_OF_LEDGER = frozenset(
+    (
+        "native",
+        "cuda",
+        "cython",
+        "stub",
+        "shell",
+        "docker",
+        "make",
+        "just",
+        "cmake",
+        "yaml",
+        "json",
+        "toml",
+        "ini",
+        "env",
+    )
+)
+"""Kinds of files that hold code or settings: what in them concerns CUDA is accounted for, though no rule wants them."""
 _LARGEST = {"json": 300_000, **dict.fromkeys(("yaml", "toml", "ini", "env"), 1_000_000)}
 """Bytes, by kind. A longer file of settings is data, and is not read."""
 
@@ -56,6 +75,7 @@ class PreparedScan(NamedTuple):
         files: those of the project in which anything was sought.
         bytes_seen: their size.
         errors: files that could not be read.
+        data_files: files of settings that are so long that they hold data, and were not read.
         survey: what the project is.
         cache: what an earlier scan left.
         to_cache: what is known now for the next scan, without results.
@@ -72,6 +92,7 @@ class PreparedScan(NamedTuple):
     files: Sequence[ProjectFile]
     bytes_seen: int
     errors: Sequence[FileError]
+    data_files: Sequence[str]
     survey: Survey
     cache: ScanCache
     to_cache: ToCache
@@ -196,6 +217,7 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
         files=found.files,
         bytes_seen=sum(file.stamp[1] for file in facts.known.values()),
         errors=[*found.errors, *facts.errors],
+        data_files=[file.relative for file in found.files if _is_data(file, found.stamps[file.relative])],
         survey=msgspec.structs.replace(project_survey, operators=extensions.operators),
         cache=cache,
         to_cache=_to_cache(names, facts, extensions, plan),
@@ -204,8 +226,13 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
 
 def _find(paths: Sequence[Path], options: Options) -> _Files:
     errors: list[FileError] = []
-    everything = find_files(paths, exclude=options.exclude, kinds={"python", *kinds(), *KINDS}, errors=errors)
-    wanted = [file for file in everything if file.kind == "python" or analysers_for(file.relative, file.kind)]
+    known = {"python", *kinds(), *KINDS, *_OF_LEDGER}
+    everything = find_files(paths, exclude=options.exclude, kinds=known, errors=errors)
+    wanted = [
+        file
+        for file in everything
+        if file.kind == "python" or file.kind in _OF_LEDGER or analysers_for(file.relative, file.kind)
+    ]
     files = included_requirements(wanted, options.exclude)
     return _Files(everything, files, {file.relative: stamp(file.location) for file in files}, errors)
 
@@ -306,4 +333,10 @@ def _to_cache(names: Sequence[str], facts: _Facts, extensions: ExtensionSurvey, 
         for relative, found in extensions.python.items()
         if relative in facts.known
     }
-    return ToCache({**extensions.native, **facts.known, **python}, project, extensions.sought)
+    native = {
+        relative: msgspec.structs.replace(facts.known[relative], native=file.native, may_bind=file.may_bind)
+        if relative in facts.known
+        else file
+        for relative, file in extensions.native.items()
+    }
+    return ToCache({**facts.known, **native, **python}, project, extensions.sought)

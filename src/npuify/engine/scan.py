@@ -13,10 +13,11 @@ import msgspec
 
 from npuify.analysis.project import EVERY_FILE
 from npuify.engine.cache import CachedResult, stamp
+from npuify.engine.ledger.reasons import DATA_FILE
 from npuify.engine.prepare import prepare
 from npuify.engine.processes import Processes
 from npuify.engine.worker import FILES_PER_PROCESS
-from npuify.model import NpuifyError
+from npuify.model import LedgerEntry, NpuifyError, State
 from npuify.rules.packages.extensions.survey import RULE as NATIVE
 from npuify.rules.packages.extensions.survey import findings_of
 from npuify.rules.packages.third_party import RULE as THIRD_PARTY
@@ -70,6 +71,7 @@ def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None =
     errors = [*prepared.errors, *(error for result in results for error in result.errors)]
     errors.sort(key=lambda error: (error.file, error.line))
     ledger = [entry for result in results for entry in result.ledger]
+    ledger += (LedgerEntry(name, 1, 1, "", State.CLEARED, DATA_FILE.id) for name in prepared.data_files)
     return prepared.scan_result(findings, errors, about_project, ledger)
 
 

@@ -22,6 +22,7 @@ _COMMENTS = {
     "cuda": (b"//",),
     "cython": (b"#",),
 }
+_COMPILED = frozenset(("native", "cuda", "cython"))
 _SETTINGS = frozenset(("yaml", "json", "toml", "ini", "env"))
 _SCRIPTS = frozenset(("shell", "docker", "make", "just", "env"))
 _TOKEN = rb"[^\s\"'`=,;:(){}\[\]|&<>]"
@@ -62,6 +63,8 @@ def _clear(kind: str, text: Text, place: Occurrence, is_reported: bool) -> Clear
     before = data[begin : place.start]
     if any(_starts_comment(mark, before) for mark in _COMMENTS.get(kind, ())):
         return Cleared("comment")
+    if kind in _COMPILED:
+        return Cleared("native-source")
     start, end = _token(data, place)
     token = data[start:end]
     word = data[place.start : place.end]

@@ -17,7 +17,11 @@ class Reason(NamedTuple):
     text: str
 
 
+DATA_FILE: Final = Reason(
+    "data-file", "file of data", "files of data", "A file of settings as long as this holds data, and was not read."
+)
 _REASONS: Final = (
+    DATA_FILE,
     Reason("comment", "comment", "comments", "It stands in a comment, which nothing runs."),
     Reason("docstring", "docstring", "docstrings", "It stands in a docstring or a string that is a statement."),
     Reason("text", "text", "texts", "The string holds words for people: it names no device, variable or package."),
@@ -77,7 +81,12 @@ _REASONS: Final = (
     Reason(
         "setting", "setting of the project", "settings of the project", "It is a key or value that names no device."
     ),
-    Reason("native-source", "native source", "native sources", "No Python code of the project builds or calls it."),
+    Reason(
+        "native-source",
+        "place in C++ or CUDA code",
+        "places in C++ or CUDA code",
+        "It is compiled: what builds it, and what Python calls of it, is reported.",
+    ),
     Reason("output", "output of a cell", "outputs of cells", "A notebook recorded it as output or prose."),
 )
 REASONS: Final = {reason.id: reason for reason in _REASONS}
