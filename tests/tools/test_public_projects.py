@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("numpy")
 
-from tools.public_projects.__main__ import BEGIN, END, needed, page_with, table
+from tools.public_projects import verdict
+from tools.public_projects.__main__ import BEGIN, END, expanded, needed, page_with, table
 from tools.public_projects.trial import Outcome, Trial, TrialError, _run, compare, compare_lines, prepare, run, told
 
 from tests.hanging import Hanging
@@ -73,12 +74,76 @@ def test_times_and_memory_are_no_part_of_a_line() -> None:
     assert (found.lines, found.same_lines) == (2, 1)
 
 
+def test_a_program_that_trains_nothing_has_to_print_the_same() -> None:
+    found = Outcome("x", 1, "npu")
+    compare(found, [], [])
+    compare_lines(found, "score 1.5\ntime 2.5 s", "score 1.6\ntime 2.7 s", every=True)
+    assert found.problem == "0 of 1 printed lines hold the same numbers"
+    assert told("score 1.5\n") == [] and told("score 1.5\n", every=True) == [(1.5,)]
+
+
+FINDINGS = [
+    {"file": "a.py", "line": 3, "end_line": 4, "safety": "manual", "severity": "error"},
+    {"file": "a.py", "line": 9, "end_line": 9, "safety": "manual", "severity": "info"},
+    {"file": "a.py", "line": 12, "end_line": 12, "safety": "safe", "severity": "error"},
+]
+
+
+@pytest.mark.parametrize(
+    ("level", "problem", "place", "said"),
+    [
+        ("runs", "", None, ""),
+        ("review", "", None, ""),
+        ("blocked", "", None, "scan says blocked, and it runs"),
+        ("work", "", None, "scan says work, and it runs"),
+        ("runs", "ended with 1", ("a.py", 3), "scan says runs, and it does not"),
+        ("review", "ended with 1", ("a.py", 4), ""),
+        ("blocked", "ended with 1", ("b.py", 1), ""),
+        ("review", "ended with 1", ("a.py", 9), "no finding names a.py:9, where it stops"),
+        ("work", "ended with 1", ("a.py", 12), "no finding names a.py:12, where it stops"),
+        ("review", "backward 1: 2.0, on the CPU 1.0", None, "differs without stopping"),
+    ],
+)
+def test_a_run_bears_the_verdict_out_or_contradicts_it(
+    level: str, problem: str, place: tuple[str, int] | None, said: str
+) -> None:
+    found = verdict.judge(verdict.Report(level, "project", FINDINGS), problem, place)
+    assert said in found and bool(said) == bool(found)
+
+
+def test_the_place_where_a_copy_stopped_is_told_in_the_lines_of_the_original(tmp_path: Path) -> None:
+    original, copy = tmp_path / "original", tmp_path / "copy"
+    for folder, text in ((original, "import torch\na = 1\nb\n"), (copy, "import torch\nimport torch_npu\na = 1\nb\n")):
+        folder.mkdir()
+        (folder / "x.py").write_text(text)
+    said = f'File "{copy}/x.py", line 4, in <module>\nFile "/site/torch.py", line 9, in f\nNameError\n'
+    assert verdict.stops(said, copy, original) == ("x.py", 3)
+    assert verdict.stops("Killed", copy, original) is None
+
+
+def test_a_row_for_several_programs_is_written_once_for_each() -> None:
+    made = expanded([{"each": ["a", "b"], "entry": "NAME.py", "shorten": [["NAME.py", "x", "y"]]}, {"entry": "NAME"}])
+    assert [row["entry"] for row in made] == ["a.py", "b.py", "NAME"] and made[1]["shorten"] == [["b.py", "x", "y"]]
+
+
 def test_the_page_names_what_was_needed() -> None:
     program: dict[str, Any] = {"name": "x", "because": "sizes", "on_cpu": "mapped", "stand_ins": ["wandb"]}
     assert needed(program) == "edited in both copies: sizes; a stand-in for wandb; CUDA is the CPU for the original"
-    row = {"name": "x", "style": "npu", "processes": 2, "losses": 8, "apart": 1.2e-7, "lines": 3, "same_lines": 3}
-    made = table([program], {"x npu 2": {**row, "problem": ""}})
-    assert "| x | npu | 2 | 8, 1e-07 | 3 of 3 |" in made
+    row: dict[str, Any] = {
+        "name": "x",
+        "style": "npu",
+        "processes": 2,
+        "losses": 8,
+        "apart": 1.2e-7,
+        "lines": 3,
+        "same_lines": 3,
+    }
+    row |= {"verdict": "runs", "whose": "program", "contradicted": ""}
+    row |= {"problem": ""}
+    made = table([program], {"x npu 2": row})
+    assert "| x | npu | 2 | runs | 8, 1e-07 | 3 of 3 |" in made
+    row |= {"whose": "project", "contradicted": "no", "problem": "a\nb"}
+    assert "| runs (project); **no** | **b** |" in table([program], {"x npu 2": row})
     assert page_with(f"a\n{BEGIN}\nold\n{END}\nb\n", made) == f"a\n{BEGIN}\n\n{made}\n\n{END}\nb\n"
 
 

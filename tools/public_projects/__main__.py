@@ -18,6 +18,7 @@ anew. Exit code 1 if anything fails.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import sys
 from dataclasses import asdict
@@ -33,23 +34,52 @@ PAGE = ROOT / "docs" / "simulation.md"
 BEGIN, END = "<!-- projects: begin (tools/public_projects) -->", "<!-- projects: end -->"
 
 
+def expanded(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row a program: a row with ``each`` is written once for each of these names, which takes the place of NAME."""
+
+    def named(value: Any, name: str) -> Any:
+        if isinstance(value, list):
+            return [named(one, name) for one in value]
+        return value.replace("NAME", name) if isinstance(value, str) else value
+
+    made = []
+    for row in rows:
+        for name in row.get("each", [""]):
+            made.append({key: named(value, name) if "each" in row else value for key, value in row.items()})
+    return made
+
+
 def table(programs: list[dict[str, Any]], results: dict[str, dict[str, Any]]) -> str:
     """The kept results as a Markdown table, in the order of projects.toml."""
     lines = [
-        "| program | style | processes | losses, largest difference | printed lines alike | what was needed |",
-        "|---|---|---|---|---|---|",
+        "| program | style | processes | scan | losses, largest difference | printed lines alike | what was needed |",
+        "|---|---|---|---|---|---|---|",
     ]
+    order = {"npu": 0, "portable": 1, "auto": 2}
     for program in programs:
-        for _, row in sorted(results.items()):
-            if row["name"] != program["name"]:
-                continue
-            apart = "0" if row["apart"] == 0 else f"{row['apart']:.0e}"
-            found = f"**{row['problem']}**" if row["problem"] else f"{row['losses']}, {apart}"
+        rows = [row for row in results.values() if row["name"] == program["name"]]
+        for row in sorted(rows, key=lambda row: (order[row["style"]], row["processes"])):
             lines.append(
-                f"| {program['name']} | {row['style']} | {row['processes']} | {found} "
+                f"| {program['name']} | {row['style']} | {row['processes']} | {_scan(row)} | {_losses(row)} "
                 f"| {row['same_lines']} of {row['lines']} | {needed(program)} |"
             )
     return "\n".join(lines)
+
+
+def _scan(row: dict[str, Any]) -> str:
+    """The verdict; marked where it is the whole project's, and where the run contradicts it."""
+    if not row.get("verdict"):
+        return "not asked"
+    said = str(row["verdict"]) + (" (project)" if row["whose"] == "project" else "")
+    return f"{said}; **{row['contradicted']}**" if row["contradicted"] else said
+
+
+def _losses(row: dict[str, Any]) -> str:
+    if row["problem"]:
+        return f"**{row['problem'].splitlines()[-1]}**"
+    if not row["losses"]:
+        return "none"
+    return f"{row['losses']}, {row['apart']:.0e}" if row["apart"] else f"{row['losses']}, 0"
 
 
 def needed(program: dict[str, Any]) -> str:
@@ -82,11 +112,18 @@ def page_with(text: str, made: str) -> str:
 
 
 def keep(programs: list[dict[str, Any]], outcome: Outcome) -> None:
-    """Put one result beside the page, and into it: what was run stays when the rest is given up."""
-    kept: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
-    kept[f"{outcome.name} {outcome.style} {outcome.processes}"] = asdict(outcome)
-    RESULTS.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), table(programs, kept)), encoding="utf-8")
+    """Put one result beside the page, and into it: what was run stays when the rest is given up.
+
+    Two that run at once wait for each other.
+    """
+    with RESULTS.open("a+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        kept: dict[str, Any] = json.loads(file.read() or "{}")
+        kept[f"{outcome.name} {outcome.style} {outcome.processes}"] = asdict(outcome)
+        file.truncate(0)
+        file.write(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+        PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), table(programs, kept)), encoding="utf-8")
 
 
 def main() -> int:
@@ -100,7 +137,7 @@ def main() -> int:
     parser.add_argument("--style", choices=("npu", "portable", "auto"), default="npu")
     parser.add_argument("--write", action="store_true", help="keep the results, and put them into docs/simulation.md")
     given = parser.parse_args()
-    programs = tomli.loads((HERE / "projects.toml").read_text(encoding="utf-8"))["program"]
+    programs = expanded(tomli.loads((HERE / "projects.toml").read_text(encoding="utf-8"))["program"])
     bad = False
     for program in programs:
         if given.only and not any(one in program["name"] for one in given.only):
@@ -110,15 +147,15 @@ def main() -> int:
         counts = program.get("processes", [1])
         try:
             prepare(trial)
+            for count in counts:
+                outcome = try_program(trial, count)
+                print(outcome.line(), flush=True)
+                bad = bad or bool(outcome.problem or outcome.contradicted)
+                if given.write:
+                    keep(programs, outcome)
         except TrialError as error:
-            outcomes = [Outcome(program["name"], count, given.style, problem=str(error)) for count in counts]
-        else:
-            outcomes = [try_program(trial, count) for count in counts]
-        for outcome in outcomes:
-            print(outcome.line(), flush=True)
-            bad = bad or bool(outcome.problem)
-            if given.write and not outcome.problem:
-                keep(programs, outcome)
+            print(f"{program['name']} tells nothing: {error}", flush=True)
+            bad = True
     return int(bad)
 
 

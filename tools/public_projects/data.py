@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import json
+import pickle
 import struct
 from pathlib import Path
 
@@ -50,7 +54,8 @@ def sentences(folder: Path) -> None:
 def mnist(folder: Path) -> None:
     """MNIST's files, 64 digits to train and 16 to test, wherever the programs look for them."""
     drawn = numpy.random.default_rng(4)
-    for root in (folder.parent / "data", folder.parent.parent / "data" / "mnist", folder / "data"):
+    above = folder.parent.parent / "data"
+    for root in (folder.parent / "data", above, above / "mnist", folder / "data"):
         raw = root / "MNIST" / "raw"
         raw.mkdir(parents=True, exist_ok=True)
         for name, count in (("train", 64), ("t10k", 16)):
@@ -105,3 +110,95 @@ def picture_folders_and_autoencoder(folder: Path) -> None:
         norm_num_groups=4,
     )
     made.save_pretrained(folder / "stabilityai" / "sd-vae-ft-ema")
+
+
+@maker
+def cifar(folder: Path) -> None:
+    """CIFAR-10's and CIFAR-100's files, 8 pictures in each, wherever the programs look for them."""
+    drawn = numpy.random.default_rng(8)
+    above = folder.parent.parent / "data"
+    for root in (folder.parent / "data", above, folder / "data"):
+        ten, hundred = root / "cifar-10-batches-py", root / "cifar-100-python"
+        for made, names in (
+            (ten, [*(f"data_batch_{one}" for one in range(1, 6)), "test_batch"]),
+            (hundred, ["train", "test"]),
+        ):
+            made.mkdir(parents=True, exist_ok=True)
+            for name in names:
+                pixels = drawn.integers(256, size=(8, 3072)).astype(numpy.uint8)
+                labels = [int(one) for one in drawn.integers(10, size=8)]
+                said = {"data": pixels, "labels": labels, "fine_labels": labels, "coarse_labels": labels}
+                (made / name).write_bytes(pickle.dumps(said))
+        (ten / "batches.meta").write_bytes(pickle.dumps({"label_names": list("abcdefghij")}))
+        (hundred / "meta").write_bytes(pickle.dumps({"fine_label_names": [f"c{one}" for one in range(100)]}))
+
+
+@maker
+def cora(folder: Path) -> None:
+    """A citation network in the form of Cora's files: 1540 papers of 24 words, in 7 classes."""
+    drawn = numpy.random.default_rng(9)
+    kinds = ("Theory", "Cases", "Genes", "Nets", "Odds", "Rules", "Reward")
+    papers = [
+        "\t".join([str(1000 + one), *map(str, drawn.integers(2, size=24)), kinds[drawn.integers(7)]])
+        for one in range(1540)
+    ]
+    cites = [f"{1000 + one}\t{1000 + drawn.integers(1540)}" for one in range(1540) for _ in range(2)]
+    for made in (folder / "data" / "cora", folder.parent / "data" / "cora", folder / "cora"):
+        made.mkdir(parents=True, exist_ok=True)
+        (made / "cora.content").write_text("\n".join(papers) + "\n")
+        (made / "cora.cites").write_text("\n".join(cites) + "\n")
+
+
+@maker
+def zipped_words(folder: Path) -> None:
+    """PyTorchZeroToAll's: names with countries, and lines of text, both zipped."""
+    drawn = numpy.random.default_rng(10)
+    made = folder / "data"
+    made.mkdir(parents=True, exist_ok=True)
+    for part, count in (("train", 60), ("test", 20)):
+        with gzip.open(made / f"names_{part}.csv.gz", "wt", newline="") as file:
+            rows = ([WORDS[drawn.integers(8)].title(), f"Land{drawn.integers(4)}"] for _ in range(count))
+            csv.writer(file).writerows(rows)
+    with gzip.open(made / "shakespeare.txt.gz", "wt") as file:
+        file.writelines(" ".join(WORDS[one] for one in drawn.integers(8, size=3)) + "\n" for _ in range(8))
+
+
+@maker
+def names(folder: Path) -> None:
+    """makemore's: a word on each line; its test set takes a tenth."""
+    drawn = numpy.random.default_rng(11)
+    letters = numpy.array(list("abcdefgh"))
+    lines = ("".join(drawn.choice(letters, size=drawn.integers(2, 8))) for _ in range(80))
+    (folder / "names.txt").write_text("\n".join(lines))
+
+
+@maker
+def clouds(folder: Path) -> None:
+    """pointnet.pytorch's: clouds of points in two classes, with a part for each point, as ShapeNet has them."""
+    drawn = numpy.random.default_rng(12)
+    root = folder / "made"
+    for category in ("0001", "0002"):
+        for name in ("points", "points_label"):
+            (root / category / name).mkdir(parents=True)
+        for number in range(8):
+            numpy.savetxt(root / category / "points" / f"c{number}.pts", drawn.normal(size=(40, 3)))
+            numpy.savetxt(root / category / "points_label" / f"c{number}.seg", drawn.integers(1, 5, size=40), fmt="%d")
+    (root / "synsetoffset2category.txt").write_text("Airplane\t0001\nChair\t0002\n")
+    (root / "train_test_split").mkdir()
+    for part, numbers in (("train", range(6)), ("val", range(6, 8)), ("test", range(6, 8))):
+        named = [f"shape_data/{category}/c{number}" for category in ("0001", "0002") for number in numbers]
+        (root / "train_test_split" / f"shuffled_{part}_file_list.json").write_text(json.dumps(named))
+
+
+@maker
+def paired_pictures(folder: Path) -> None:
+    """PyTorch-GAN's: pictures side by side, and in two sets, and a plain folder, below data/made of the project."""
+    drawn = numpy.random.default_rng(13)
+    root = folder.parent.parent / "data" / "made"
+    for part, count in (("train", 3), ("test", 1), ("val", 6)):
+        for number in range(count):
+            _picture(root / part / f"{number}.jpg", drawn, (128, 64))
+            _picture(root / part / "A" / f"{number}.jpg", drawn, (64, 64))
+            _picture(root / part / "B" / f"{number}.jpg", drawn, (64, 64))
+    for number in range(5):
+        _picture(root / f"{number}.jpg", drawn, (64, 64))

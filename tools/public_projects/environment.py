@@ -35,6 +35,14 @@ PACKAGES = (
     "blobfile",
     "mpi4py",
     "mpich",
+    "requests",
+    "matplotlib",
+    "pandas",
+    "seaborn",
+    "scikit-learn",
+    "gymnasium==0.29.1",
+    "stable-baselines3==2.3.2",
+    "tyro",
 )
 """Without torchvision, which would bring a PyTorch for CUDA. This timm still has what Swin-Transformer and mae use."""
 

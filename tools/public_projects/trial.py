@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tools.public_projects import verdict
 from tools.public_projects.data import MAKERS
 
 HERE = Path(__file__).parent
@@ -34,6 +35,14 @@ LIMIT = 900.0
 
 class TrialError(Exception):
     """A run failed, or the row of projects.toml does not fit the project."""
+
+
+class RunError(TrialError):
+    """A copy was run, and failed. ``said`` is all that it printed."""
+
+    def __init__(self, message: str, said: str = "") -> None:
+        super().__init__(message)
+        self.said = said
 
 
 @dataclass
@@ -66,13 +75,22 @@ class Outcome:
     same_lines: int = 0
     """Of these, so many hold the same numbers, in all digits that are printed."""
     problem: str = ""
+    verdict: str = ""
+    """What scan said before the run."""
+    whose: str = ""
+    """Whose verdict that is: the "program"'s or the "project"'s."""
+    contradicted: str = ""
+    """How the run contradicts it, in words."""
 
     def line(self) -> str:
+        told = f"scan: {self.verdict} ({self.whose})" + (
+            f", CONTRADICTED: {self.contradicted}" * bool(self.contradicted)
+        )
         if self.problem:
-            return f"FAILS {self.name} on {self.processes} ({self.style}): {self.problem}"
+            return f"FAILS {self.name} on {self.processes} ({self.style}), {told}: {self.problem}"
         return (
             f"holds {self.name} on {self.processes} ({self.style}): {self.losses} losses apart {self.apart:.1e}, "
-            f"{self.same_lines} of {self.lines} printed lines the same"
+            f"{self.same_lines} of {self.lines} printed lines the same; {told}"
         )
 
 
@@ -127,18 +145,40 @@ def try_program(trial: Trial, processes: int) -> Outcome:
     Arguments:
         trial: prepared.
         processes: on so many.
+
+    Raises:
+        TrialError: scan failed, or the original did on the CPU: that says nothing of npuify.
     """
     program = trial.program
     outcome = Outcome(program["name"], processes, trial.style)
+    report = _scanned(trial)
+    outcome.verdict, outcome.whose = report.level, report.whose
+    cpu, said_on_cpu = run(trial, "original", processes)
+    place = None
     try:
-        cpu, said_on_cpu = run(trial, "original", processes)
         npu, said_on_npu = run(trial, "migrated", processes)
-    except TrialError as error:
+    except RunError as error:
         outcome.problem = str(error)
-        return outcome
-    compare(outcome, cpu, npu)
-    compare_lines(outcome, said_on_cpu, said_on_npu)
+        place = verdict.stops(error.said, trial.work / f"migrated-on-{processes}", trial.work / "original")
+    else:
+        compare(outcome, cpu, npu)
+        compare_lines(outcome, said_on_cpu, said_on_npu, every=_only_prints(program))
+    outcome.contradicted = verdict.judge(report, outcome.problem, place)
     return outcome
+
+
+def _only_prints(program: dict[str, Any]) -> bool:
+    return bool(program.get("compare") == "printed")
+
+
+def _scanned(trial: Trial) -> verdict.Report:
+    command = [sys.executable, "-m", "npuify", "scan", "original", "--style", trial.style]
+    try:
+        return verdict.scan(
+            [*command, *trial.program.get("options", ())], trial.work, trial.program["entry"], environment(trial)
+        )
+    except verdict.ScanError as error:
+        raise TrialError(f"scan: {error}") from error
 
 
 def run(trial: Trial, name: str, processes: int) -> tuple[list[list[float]], str]:
@@ -175,10 +215,12 @@ def run(trial: Trial, name: str, processes: int) -> tuple[list[list[float]], str
     done = _run(command, home, environ, LIMIT)
     (trial.work / f"said-{here}.txt").write_text(done.stdout, encoding="utf-8")
     if done.returncode != 0:
-        raise TrialError(f"{name} ended with {done.returncode}: {done.stdout.strip()[-1500:]}")
+        raise RunError(f"{name} ended with {done.returncode}: {done.stdout.strip()[-1500:]}", done.stdout)
+    if _only_prints(program):
+        return [], done.stdout
     files = [losses.with_name(f"{losses.name}.{rank}") for rank in range(processes)]
     if not all(file.is_file() for file in files):
-        raise TrialError(f"{name} called backward on no number, on one of {processes} processes")
+        raise RunError(f"{name} called backward on no number, on one of {processes} processes")
     return [[float(line) for line in file.read_text().splitlines()] for file in files], done.stdout
 
 
@@ -217,12 +259,14 @@ def _run(command: list[str], home: Path, environ: dict[str, str], limit: float) 
         os.killpg(started.pid, signal.SIGKILL)
         said, _ = started.communicate()
         ended = f"did not end within {limit:.0f} s: {' '.join(command[:6])}\n{said.strip()[-1500:]}"
-        raise TrialError(ended) from error
+        raise RunError(ended, said) from error
     return subprocess.CompletedProcess(command, started.returncode, said, "")
 
 
 def compare(outcome: Outcome, cpu: list[list[float]], npu: list[list[float]]) -> None:
     """Hold the losses of each rank against those of the CPU's; a number that is not finite has to be the same."""
+    if not cpu:
+        return
     outcome.losses = len(cpu[0])
     if len({one for ours in cpu for one in ours}) == 1:
         outcome.problem = "every loss is the same number, which tells nothing"
@@ -240,19 +284,30 @@ def compare(outcome: Outcome, cpu: list[list[float]], npu: list[list[float]]) ->
                 outcome.problem = f"rank {rank}, backward {step}: {other!r}, on the CPU {one!r} ({apart:.1e} apart)"
 
 
-def told(said: str) -> list[tuple[float, ...]]:
-    """The numbers of each printed line that tells how training goes, less what is measured of the machine."""
+def told(said: str, *, every: bool = False) -> list[tuple[float, ...]]:
+    """The numbers of each printed line that tells how training goes, less what is measured of the machine.
+
+    Arguments:
+        every: of all lines; for programs that train nothing.
+    """
     lines = re.split(r"[\r\n]+", said)
-    rows = (tuple(float(one) for one in NUMBER.findall(MEASURED.sub(" ", line))) for line in lines if LOSS.search(line))
+    chosen = (line for line in lines if every or LOSS.search(line))
+    rows = (tuple(float(one) for one in NUMBER.findall(MEASURED.sub(" ", line))) for line in chosen)
     return [row for row in rows if row]
 
 
-def compare_lines(outcome: Outcome, on_cpu: str, on_npu: str) -> None:
-    """Count the lines that are the same in both; processes may print in another order."""
-    ours, theirs = sorted(told(on_cpu)), sorted(told(on_npu))
+def compare_lines(outcome: Outcome, on_cpu: str, on_npu: str, *, every: bool = False) -> None:
+    """Count the lines that are the same in both; processes may print in another order.
+
+    Arguments:
+        every: the lines are all there is to compare, and have to be the same.
+    """
+    ours, theirs = sorted(told(on_cpu, every=every)), sorted(told(on_npu, every=every))
     outcome.lines = len(ours)
     left = list(theirs)
     for row in ours:
         if row in left:
             left.remove(row)
             outcome.same_lines += 1
+    if every and (not ours or outcome.same_lines < outcome.lines):
+        outcome.problem = f"{outcome.same_lines} of {outcome.lines} printed lines hold the same numbers"

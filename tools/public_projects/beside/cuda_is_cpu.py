@@ -56,6 +56,13 @@ def apply(torch, count):
         setattr(cuda, name, lambda *args, **kwargs: None)
     for name in ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"):
         setattr(cuda, name, lambda device=None: 0)
+    cuda.memory_summary = lambda device=None, abbreviated=False: ""
+    for name in ("Float", "Double", "Half", "Long", "Int", "Short", "Byte", "Bool"):
+        setattr(cuda, f"{name}Tensor", getattr(torch, f"{name}Tensor"))
+    set_default_tensor_type = torch.set_default_tensor_type
+    torch.set_default_tensor_type = lambda kind: set_default_tensor_type(
+        kind.replace("cuda.", "") if isinstance(kind, str) else kind
+    )
     torch.accelerator.is_available = lambda: True
     torch.accelerator.device_count = lambda: count
     torch.accelerator.current_accelerator = lambda check_available=False: torch.device("cpu")
@@ -81,12 +88,23 @@ def apply(torch, count):
         made(self, module, None, None, *args, **kwargs)
 
     DistributedDataParallel.__init__ = on_cpu
+    torch.nn.DataParallel.__init__ = _one_device(torch)
 
     load = torch.load
     torch.load = lambda file, map_location=None, *args, **kwargs: load(
         file, "cpu" if map_location is None or meant(map_location) == "cpu" else map_location, *args, **kwargs
     )
     torch.autocast = _autocast_off(torch.autocast)
+
+
+def _one_device(torch):
+    """DataParallel without devices hands each call to its module, as it does by itself where there is no GPU."""
+
+    def init(self, module, device_ids=None, output_device=None, dim=0):
+        torch.nn.Module.__init__(self)
+        self.module, self.device_ids, self.dim, self.output_device = module, [], dim, None
+
+    return init
 
 
 def _autocast_off(autocast):
