@@ -107,8 +107,10 @@ FINDINGS = [
 def test_a_run_bears_the_verdict_out_or_contradicts_it(
     level: str, problem: str, place: tuple[str, int] | None, said: str
 ) -> None:
-    found = verdict.judge(verdict.Report(level, "project", FINDINGS), problem, place)
+    found = verdict.judge(verdict.Report(level, "program", FINDINGS), problem, place)
     assert said in found and bool(said) == bool(found)
+    whole = verdict.judge(verdict.Report(level, "project", FINDINGS), problem, place)
+    assert whole == (found if problem else ""), "a project that needs work has programs that run"
 
 
 def test_the_place_where_a_copy_stopped_is_told_in_the_lines_of_the_original(tmp_path: Path) -> None:

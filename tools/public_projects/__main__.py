@@ -7,7 +7,7 @@ import: ``python -m tools.public_projects.environment --into FOLDER`` makes such
 given made-up data, fitted to a short run by the row's ``shorten`` (before it is migrated; the table says so), run on
 the CPU, migrated, and run under ``npuify simulate --cpu-random``. Compared are:
 
-- in all digits, the numbers on which each process calls ``backward``: within 1e-5 of the CPU's;
+- in all digits, the numbers on which each process calls ``backward``: within 1e-5 of the CPU's, or what its row allows;
 - the printed lines that tell how training goes.
 
 A program that takes CUDA for granted is run on the CPU by ``beside/cuda_is_cpu.py``: its text stays, what it asks of
@@ -95,6 +95,8 @@ def needed(program: dict[str, Any]) -> str:
         parts.append(f"a stand-in for {', '.join(program['stand_ins'])}")
     if program.get("on_cpu") == "mapped":
         parts.append("CUDA is the CPU for the original")
+    if program.get("tolerance"):
+        parts.append(f"half precision against float32, within {program['tolerance']}")
     return "; ".join(parts) or "nothing"
 
 

@@ -51,7 +51,7 @@ def sentences(folder: Path) -> None:
 
 
 @maker
-def mnist(folder: Path) -> None:
+def mnist(folder: Path, *, every_digit: bool = False) -> None:
     """MNIST's files, 64 digits to train and 16 to test, wherever the programs look for them."""
     drawn = numpy.random.default_rng(4)
     above = folder.parent.parent / "data"
@@ -60,10 +60,16 @@ def mnist(folder: Path) -> None:
         raw.mkdir(parents=True, exist_ok=True)
         for name, count in (("train", 64), ("t10k", 16)):
             pixels = drawn.integers(256, size=(count, 28, 28)).astype(numpy.uint8)
-            labels = drawn.integers(10, size=count).astype(numpy.uint8)
+            labels = (numpy.arange(count) % 10 if every_digit else drawn.integers(10, size=count)).astype(numpy.uint8)
             header = struct.pack(">IIII", 2051, count, 28, 28)
             (raw / f"{name}-images-idx3-ubyte").write_bytes(header + pixels.tobytes())
             (raw / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 2049, count) + labels.tobytes())
+
+
+@maker
+def mnist_with_every_digit(folder: Path) -> None:
+    """As :func:`mnist`, with pictures of each digit in the test set as well."""
+    mnist(folder, every_digit=True)
 
 
 def _picture(path: Path, drawn: numpy.random.Generator, size: tuple[int, int], levels: int = 256) -> None:
@@ -202,3 +208,69 @@ def paired_pictures(folder: Path) -> None:
             _picture(root / part / "B" / f"{number}.jpg", drawn, (64, 64))
     for number in range(5):
         _picture(root / f"{number}.jpg", drawn, (64, 64))
+
+
+@maker
+def zipped_bytes(folder: Path) -> None:
+    """Where the programs of lucidrains look for enwik8: 4000 bytes of words."""
+    drawn = numpy.random.default_rng(14)
+    (folder / "data").mkdir(exist_ok=True)
+    made = " ".join(WORDS[one] for one in drawn.integers(8, size=1000)).encode()[:4000]
+    (folder / "data" / "enwik8.gz").write_bytes(gzip.compress(made))
+
+
+@maker
+def pairs_of_pictures(folder: Path) -> None:
+    """SRCNN-pytorch's: small and large grey pictures in HDF5 files."""
+    import h5py
+
+    drawn = numpy.random.default_rng(15)
+    with h5py.File(folder / "train.h5", "w") as file:
+        file["lr"], file["hr"] = (drawn.integers(256, size=(12, 20, 20)).astype(numpy.float32) for _ in range(2))
+    with h5py.File(folder / "eval.h5", "w") as file:
+        for name in ("lr", "hr"):
+            for number in range(2):
+                file[f"{name}/{number}"] = drawn.integers(256, size=(20, 20)).astype(numpy.float32)
+
+
+@maker
+def boxes(folder: Path) -> None:
+    """ssd.pytorch's: VOC's folders of two years, of pictures with a box, and weights for its base network."""
+    import torch
+
+    drawn = numpy.random.default_rng(16)
+    for year in ("2007", "2012"):
+        root = folder / "VOCdevkit" / f"VOC{year}"
+        for name in ("Annotations", "ImageSets/Main"):
+            (root / name).mkdir(parents=True)
+        for number in range(4):
+            _picture(root / "JPEGImages" / f"{number}.jpg", drawn, (80, 60))
+            corners = zip(("xmin", "ymin", "xmax", "ymax"), (10, 12, 50, 48), strict=True)
+            said = "".join(f"<{name}>{value}</{name}>" for name, value in corners)
+            said = f"<object><name>dog</name><difficult>0</difficult><bndbox>{said}</bndbox></object>"
+            (root / "Annotations" / f"{number}.xml").write_text(f"<annotation>{said}</annotation>")
+        (root / "ImageSets" / "Main" / "trainval.txt").write_text("0\n1\n2\n3\n")
+    torch.manual_seed(17)
+    layers, before = {}, 3
+    sizes = [(0, 64), (2, 64), (5, 128), (7, 128), (10, 256), (12, 256), (14, 256), (17, 512), (19, 512), (21, 512)]
+    for place, width in [*sizes, (24, 512), (26, 512), (28, 512), (31, 1024), (33, 1024)]:
+        made = torch.nn.Conv2d(before, width, 1 if place == 33 else 3)
+        layers[f"{place}.weight"], layers[f"{place}.bias"] = made.weight.data, made.bias.data
+        before = width
+    (folder / "weights").mkdir(exist_ok=True)
+    torch.save(layers, folder / "weights" / "vgg16_reducedfc.pth")
+
+
+@maker
+def texts_with_labels(folder: Path) -> None:
+    """LSTM-Classification-pytorch's: a file for each text, lists of them and of their labels."""
+    drawn = numpy.random.default_rng(18)
+    for part, count in (("train", 15), ("test", 10)):
+        (folder / "data" / f"{part}_txt").mkdir(parents=True, exist_ok=True)
+        for number in range(count):
+            words = " ".join(WORDS[one] for one in drawn.integers(8, size=12))
+            (folder / "data" / f"{part}_txt" / f"{number}.txt").write_text(words)
+        listed = "".join(f"{number}.txt\n" for number in range(count))
+        (folder / "data" / f"{part}_txt.txt").write_text(listed)
+        labels = "".join(f"{one}\n" for one in drawn.integers(8, size=count))
+        (folder / "data" / f"{part}_label.txt").write_text(labels)

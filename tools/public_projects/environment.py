@@ -41,8 +41,10 @@ PACKAGES = (
     "seaborn",
     "scikit-learn",
     "gymnasium==0.29.1",
-    "stable-baselines3==2.3.2",
     "tyro",
+    "h5py",
+    "plyfile",
+    "opencv-python-headless",
 )
 """Without torchvision, which would bring a PyTorch for CUDA. This timm still has what Swin-Transformer and mae use."""
 

@@ -161,7 +161,7 @@ def try_program(trial: Trial, processes: int) -> Outcome:
         outcome.problem = str(error)
         place = verdict.stops(error.said, trial.work / f"migrated-on-{processes}", trial.work / "original")
     else:
-        compare(outcome, cpu, npu)
+        compare(outcome, cpu, npu, program.get("tolerance", TOLERANCE))
         compare_lines(outcome, said_on_cpu, said_on_npu, every=_only_prints(program))
     outcome.contradicted = verdict.judge(report, outcome.problem, place)
     return outcome
@@ -230,7 +230,7 @@ def _command(program: dict[str, Any], script: list[str], processes: int, *, simu
     if launcher == "mpiexec":
         found = Path(sys.executable).with_name("mpiexec")
         return [*(simulate if simulated else []), str(found), "-n", str(processes), sys.executable, *script]
-    if launcher == "torchrun" or processes > 1:
+    if launcher == "torchrun" or (processes > 1 and launcher != "plain"):
         options = ["--standalone", f"--nproc_per_node={processes}", *script]
         return (
             [*simulate, "torchrun", *options]
@@ -263,7 +263,7 @@ def _run(command: list[str], home: Path, environ: dict[str, str], limit: float) 
     return subprocess.CompletedProcess(command, started.returncode, said, "")
 
 
-def compare(outcome: Outcome, cpu: list[list[float]], npu: list[list[float]]) -> None:
+def compare(outcome: Outcome, cpu: list[list[float]], npu: list[list[float]], tolerance: float = TOLERANCE) -> None:
     """Hold the losses of each rank against those of the CPU's; a number that is not finite has to be the same."""
     if not cpu:
         return
@@ -280,7 +280,7 @@ def compare(outcome: Outcome, cpu: list[list[float]], npu: list[list[float]]) ->
                 continue
             apart = abs(one - other) / max(abs(one), 1e-30)
             outcome.apart = max(outcome.apart, apart)
-            if not apart <= TOLERANCE and not outcome.problem:
+            if not apart <= tolerance and not outcome.problem:
                 outcome.problem = f"rank {rank}, backward {step}: {other!r}, on the CPU {one!r} ({apart:.1e} apart)"
 
 

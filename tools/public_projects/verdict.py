@@ -102,7 +102,9 @@ def judge(report: Report, problem: str, place: tuple[str, int] | None) -> str:
         place: where it stopped, if it did.
     """
     if not problem:
-        return f"scan says {report.level}, and it runs" if report.level in ("work", "blocked") else ""
+        # Of a project, that says only that something in it does not run.
+        claimed = report.whose == "program" and report.level in ("work", "blocked")
+        return f"scan says {report.level}, and it runs" if claimed else ""
     if report.level == "runs":
         return "scan says runs, and it does not"
     if place is None:

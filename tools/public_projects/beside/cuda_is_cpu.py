@@ -95,6 +95,19 @@ def apply(torch, count):
         file, "cpu" if map_location is None or meant(map_location) == "cpu" else map_location, *args, **kwargs
     )
     torch.autocast = _autocast_off(torch.autocast)
+    torch.cuda.amp.autocast.__init__ = lambda self, *args, **kwargs: torch.autocast.__init__(self, "cuda")
+    _scale_on_cpu(torch)
+
+
+def _scale_on_cpu(torch):
+    """GradScaler takes its numbers from the CPU; those of CUDA are made of it."""
+    made = torch.amp.GradScaler.__init__
+
+    def init(self, device="cuda", *args, **kwargs):
+        made(self, "cpu" if str(device).startswith("cuda") else device, *args, **kwargs)
+
+    torch.amp.GradScaler.__init__ = init
+    torch.cuda.amp.GradScaler.__init__ = lambda self, *args, **kwargs: init(self, "cuda", *args, **kwargs)
 
 
 def _one_device(torch):
