@@ -25,6 +25,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         torch_npu: the torch_npu release aimed at; None takes it from the project's requirements, else the newest.
+        target_vllm: the vLLM aimed at; None takes the set of versions that fits the project's own requirement.
         soc: the chip aimed at, as :func:`npuify.knowledge.product` takes it; None aims at all of them.
         style: how the migrated code reads: ``npu``, ``portable`` (CUDA, NPU and CPU) or ``auto`` (``transfer_to_npu``).
         place_on_npu: give programs that name no device one, and place model, data and loss on it.
@@ -44,6 +45,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     torch_npu: str | None = None
+    target_vllm: str | None = None
     soc: str | None = None
     style: str = "npu"
     place_on_npu: bool = False

@@ -58,6 +58,10 @@ SocOption = Annotated[
     str | None,
     typer.Option("--soc", metavar="NAME", help="The target chip, for example 910A, 310P, A2 or 910B3, A3."),
 ]
+TargetVllmOption = Annotated[
+    str | None,
+    typer.Option("--target-vllm", metavar="VERSION", help="The target vLLM, for example 0.18.0."),
+]
 SelectOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -162,6 +166,7 @@ def settings(
     *,
     torch_npu: str | None = None,
     soc: str | None = None,
+    target_vllm: str | None = None,
     select: list[str] | None = None,
     ignore: list[str] | None = None,
     exclude: list[str] | None = None,
@@ -194,6 +199,7 @@ def settings(
     return Options(
         torch_npu=torch_npu or config.torch_npu,
         soc=soc or config.soc,
+        target_vllm=target_vllm or config.target_vllm,
         style=check_style(style or config.style or defaults.style),
         place_on_npu=_said(place_on_npu, config.place_on_npu),
         select=_chosen(select, about) if select or about else config.select or (),

@@ -82,6 +82,7 @@ MODULES = (
     "rules.environment.shell_commands",
     "rules.environment.batch_systems",
     "rules.environment.container_commands",
+    "rules.environment.serving_images",
     "rules.environment.containers",
     "rules.environment.settings",
     "engine.text_files.analyser",

@@ -17,7 +17,9 @@ from npuify.engine.extension_survey import survey_extensions
 from npuify.engine.prefilter import FILES_PER_PROCESS, Prefilter, Prefiltered, ToPrefilter
 from npuify.engine.processes import Processes
 from npuify.engine.ruleset import RuleSet, rules_to_run
+from npuify.engine.vllm_target import required_vllm
 from npuify.engine.worker import Candidate, Worker
+from npuify.knowledge.frameworks.vllm import VllmAim
 from npuify.model import FileError, NpuifyError, Release, ScanResult, Survey
 from npuify.options import check_style
 from npuify.project import common_root, find_files, torch_requirement
@@ -68,6 +70,7 @@ class PreparedScan(NamedTuple):
     Attributes:
         root: the project's root.
         release, soc: the release and the kind of chip aimed at.
+        vllm: the vLLM aimed at.
         selection, rules: the rules that run.
         project: what the rules may ask of the project's other files.
         plan: the style of the run.
@@ -84,6 +87,7 @@ class PreparedScan(NamedTuple):
     root: Path
     release: Release
     soc: str
+    vllm: VllmAim
     selection: Selection
     rules: RuleSet
     project: ProjectIndex
@@ -99,7 +103,7 @@ class PreparedScan(NamedTuple):
 
     def worker(self) -> Worker:
         """What analyses the files."""
-        return Worker(self.release.torch_npu, self.selection, self.project, self.plan, self.soc, self.rules)
+        return Worker(self.release.torch_npu, self.selection, self.project, self.plan, self.soc, self.rules, self.vllm)
 
     def scan_result(
         self,
@@ -143,6 +147,7 @@ class _Target(NamedTuple):
 
     release: Release
     soc: str
+    vllm: VllmAim
 
 
 class _Files(NamedTuple):
@@ -185,8 +190,11 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
     asked = checked_selection(options)
     root = common_root(paths)
     found = _find(paths, options)
-    target = _target(root, options)
-    aim, style = f"{target.release.torch_npu} {target.soc}", f"{options.style} {options.place_on_npu}"
+    target = _target(root, found.everything, options)
+    aim, style = (
+        f"{target.release.torch_npu} {target.soc} {' '.join(target.vllm)}",
+        f"{options.style} {options.place_on_npu}",
+    )
     cache = ScanCache(root, asked, aim, enabled=options.cache, style=style)
     to_prefilter = _not_cached(found, cache)
     processes = processes or Processes(1)
@@ -209,6 +217,7 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
         root=root,
         release=target.release,
         soc=target.soc,
+        vllm=target.vllm,
         selection=selection,
         rules=rules,
         project=ProjectIndex(root, python, list(facts.own_cuda), list(facts.supports_npu)),
@@ -237,15 +246,24 @@ def _find(paths: Sequence[Path], options: Options) -> _Files:
     return _Files(everything, files, {file.relative: stamp(file.location) for file in files}, errors)
 
 
-def _target(root: Path, options: Options) -> _Target:
+def _target(root: Path, files: Sequence[ProjectFile], options: Options) -> _Target:
     from npuify import knowledge
 
-    requirement = torch_requirement(root) if options.torch_npu is None else None
-    release = knowledge.choose_release(options.torch_npu, requirement.specifier if requirement else None)
+    vllm = VllmAim(options.target_vllm or "", required_vllm(files))
+    if options.torch_npu is None and any(vllm) and vllm.choice().fits:
+        # The plug-in decides which torch and torch_npu there are.
+        row = vllm.choice().row
+        release = knowledge.choose_release(None, f"=={row.torch}")
+        reason = f"vllm-ascend {row.plugin}, for vLLM {row.vllm[0]}, requires torch {row.torch}"
+        release = msgspec.structs.replace(release, reason=reason)
+    else:
+        requirement = torch_requirement(root) if options.torch_npu is None else None
+        release = knowledge.choose_release(options.torch_npu, requirement.specifier if requirement else None)
     if not options.soc:
-        return _Target(release, "")
+        return _Target(release, "", vllm)
     product = knowledge.product(options.soc)
-    return _Target(msgspec.structs.replace(release, reason=f"{release.reason}; for {product.title}"), product.name)
+    release = msgspec.structs.replace(release, reason=f"{release.reason}; for {product.title}")
+    return _Target(release, product.name, vllm)
 
 
 def _with_operators(selection: Selection, operators: Sequence[NativeOperator]) -> Selection:

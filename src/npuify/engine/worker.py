@@ -18,6 +18,7 @@ from npuify.engine.ruleset import RuleSet, rules_to_run
 from npuify.engine.unparsed import RULE as UNPARSED
 from npuify.engine.unparsed import search_tokens
 from npuify.engine.visitor import Findings, analyse
+from npuify.knowledge.frameworks.vllm import VllmAim
 from npuify.model import FileError, State
 from npuify.project.kinds import kind_of_path
 from npuify.rules.job import Job
@@ -79,6 +80,7 @@ class Worker:
         plan: the style of the run.
         soc: the kind of chip aimed at, as :class:`npuify.rules.run.Run` takes it.
         rules: those of ``selection``, where they were prepared already, which takes as long as looking at some files.
+        vllm: the vLLM aimed at.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class Worker:
         plan: StylePlan = NPU_STYLE,
         soc: str = "",
         rules: RuleSet | None = None,
+        vllm: VllmAim = VllmAim(),  # noqa: B008 - it cannot be changed
     ) -> None:
         from npuify import knowledge
 
@@ -96,11 +99,12 @@ class Worker:
         self.selection = selection
         self.rules = rules or RuleSet(rules_to_run(selection), plan.style, place_on_npu=plan.place_on_npu, soc=soc)
         self._selected = frozenset(rule.code for rule in all_rules().values() if selection.has(rule))
-        self.run = Run(knowledge.load(torch_npu), project, Models(), plan, soc)
+        self.run = Run(knowledge.load(torch_npu), project, Models(), plan, soc, vllm)
         self._options: ProgramOptions | None = None
 
-    def __reduce__(self) -> tuple[type[Worker], tuple[str, Selection, ProjectIndex, StylePlan, str]]:
-        return Worker, (self.torch_npu, self.selection, self.run.project, self.run.plan, self.run.soc)
+    def __reduce__(self) -> tuple[type[Worker], tuple[str, Selection, ProjectIndex, StylePlan, str, None, VllmAim]]:
+        run = self.run
+        return Worker, (self.torch_npu, self.selection, run.project, run.plan, run.soc, None, run.vllm)
 
     def close(self) -> None:
         """Let go of what refers back to this worker, and would wait for the collector with it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from npuify.knowledge.failures import explain_failure
+from npuify.knowledge.frameworks.explain import explain_framework
 from npuify.knowledge.hand_written import environment
 from npuify.knowledge.release.table import load
 from npuify.knowledge.release.versions import choose_release, releases
@@ -21,7 +22,7 @@ def explain_name(what: str, *, torch_npu: str | None = None) -> Explanation | No
     Raises:
         NpuifyError: there is no such release.
     """
-    found = _variable(what) or explain_failure(what)
+    found = _variable(what) or explain_failure(what) or explain_framework(what)
     if found is not None:
         return found
     wanted = choose_release(torch_npu, None).torch_npu if torch_npu else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from npuify.knowledge.frameworks.vllm import VllmAim
 from npuify.rules.style_plan import StylePlan
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ class Run(NamedTuple):
         project: the project's files; it notes which of them an answer depends on.
         models: what is known of the project's programs.
         plan: the style of the run.
+        vllm: the vLLM aimed at.
         soc: the kind of chip aimed at, a name in ``npuify.knowledge.products()``; empty means any.
     """
 
@@ -29,6 +31,7 @@ class Run(NamedTuple):
     models: Models
     plan: StylePlan = StylePlan()
     soc: str = ""
+    vllm: VllmAim = VllmAim()
 
     @property
     def product(self) -> Product | None:

@@ -51,6 +51,9 @@ _WORDS = (
     b"=npu",
     b"pytorch",
     b"vllm",
+    b"sglang",
+    b"text-generation-inference",
+    b"tritonserver",
     b" --nv",
 )
 """Lower-case words of which a file has to hold one."""

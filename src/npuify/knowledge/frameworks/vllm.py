@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from packaging.version import Version
 
 
+_DROPPED_BY = "0.23.0"
+"""The release whose parser was asked which arguments it has."""
+
+
 class VllmSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One row of ``frameworks/vllm_sets.toml``: a release of vllm-ascend with what belongs to it."""
 
@@ -60,10 +64,34 @@ class EngineArgument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     dropped: bool = False
     """vLLM itself has it no more; that has nothing to do with NPUs."""
     advice: str = ""
+    option_only: bool = False
+    """Whether Python's classes still have it."""
 
     def means(self, value: str | None) -> bool:
         """Whether a value is one that the row is about; None: nobody knows the value."""
         return not self.values or (value is not None and any(fnmatchcase(value, one) for one in self.values))
+
+
+class VllmAim(NamedTuple):
+    """The vLLM that a run aims at.
+
+    Attributes:
+        target: what the user asks for; empty leaves it to the project.
+        required: what the project requires, as a specifier; empty where it says nothing.
+    """
+
+    target: str = ""
+    required: str = ""
+
+    def choice(self, specifier: str = "") -> VllmChoice:
+        """The set for it; ``specifier`` is what the very place asks for, and counts before the rest of the project."""
+        return choose_set(self.target, specifier or self.required)
+
+    def has(self, row: EngineArgument) -> bool:
+        """Whether the vLLM aimed at may still have an argument."""
+        from packaging.version import Version
+
+        return not row.dropped or Version(self.choice().row.vllm[0]) < Version(_DROPPED_BY)
 
 
 @cache
@@ -98,6 +126,7 @@ class VllmChoice(NamedTuple):
     fits: bool = True
 
 
+@cache
 def choose_set(target: str, specifier: str | None) -> VllmChoice:
     """The set for a vLLM.
 

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.environment.serving_images import judge_serving_image
 from npuify.rules.text_file import listed
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def is_for_cuda(image: str) -> bool:
 
 def judge_image(image: str, place: tuple[int, int], file: TextFile) -> None:
     """Report an image that is made for CUDA."""
-    if not is_for_cuda(image):
+    if judge_serving_image(image, place, file) or not is_for_cuda(image):
         return
     from npuify import knowledge
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.packages.dependency_file import DependencyFile, admits, excludes_from
 from npuify.rules.packages.torch_set import judge_indexes, judge_torch
+from npuify.rules.packages.vllm_set import DECIDED_BY_VLLM, judge_vllm
 from npuify.rules.registry import Rule, list_rule
 from npuify.rules.run import Result
 from npuify.source.requirements import Spot, UnreadableRequirements, format_of, read
@@ -166,7 +167,7 @@ class _Dependencies:
             document = read(format_of(relative, kind) or "", text.data)
         except UnreadableRequirements as error:
             raise UnreadableText(error.message, error.line) from None
-        file = DependencyFile(relative, text, document, job.run.release)
+        file = DependencyFile(relative, text, document, job.run.release, job.run.vllm)
         if document.locked_by:
             return Result(list(_lock(file)))
         return Result([] if file.is_for_prose else judge(file))
@@ -184,8 +185,11 @@ ANALYSER = _Dependencies()
 
 def judge(file: DependencyFile) -> list[Finding]:
     """What becomes of each requirement of a file, in order of place."""
-    found = [*judge_torch(file), *judge_indexes(file), *_python(file)]
+    with_vllm = not file.is_for_other_devices and bool(file.named("vllm"))
+    found = [*(judge_vllm(file) if with_vllm else judge_torch(file)), *judge_indexes(file), *_python(file)]
     for entry in file.entries:
+        if with_vllm and entry.name in DECIDED_BY_VLLM:
+            continue
         found += _judge(entry, file)
     return sorted(found, key=lambda finding: (finding.start, finding.end, finding.code))
 

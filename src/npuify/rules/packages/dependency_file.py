@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from npuify.knowledge.frameworks.vllm import VllmAim
 from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
 from npuify.source.requirements import Entry, Spot
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from npuify.source.requirements import Document
     from npuify.source.text import Text
 
+NO_AIM = VllmAim()
 _HASHES = "its hashes belong to the old versions: regenerate the file from the migrated input"
 _FOR_OTHERS = frozenset(("amd", "ascend", "cpu", "hpu", "mac", "macos", "mps", "neuron", "npu", "rocm", "tpu", "xpu"))
 _FOR_PROSE = frozenset(("doc", "docs", "lint", "linting", "quality", "readthedocs", "style", "typing"))
@@ -27,13 +29,17 @@ class DependencyFile:
     Attributes:
         document: its entries.
         release: the torch_npu release aimed at.
+        vllm: the vLLM aimed at.
     """
 
-    def __init__(self, relative: str, text: Text, document: Document, release: ReleaseTable) -> None:
+    def __init__(
+        self, relative: str, text: Text, document: Document, release: ReleaseTable, vllm: VllmAim = NO_AIM
+    ) -> None:
         self.relative = relative
         self.text = text
         self.document = document
         self.release = release
+        self.vllm = vllm
         words = set(re.split(r"[\W_]+", "/".join(relative.lower().split("/")[-2:])))
         self.is_for_other_devices = not words.isdisjoint(_FOR_OTHERS)
         self.is_for_prose = not words.isdisjoint(_FOR_PROSE)

@@ -69,7 +69,7 @@ def _keyword(node: ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
     if not (_of_table(call, file) if is_table else _takes(call, file)):
         return
     row = engine_argument(node.arg, _text(node.value, file))
-    if row is not None and not _is_off(row, node.value):
+    if row is not None and not row.option_only and file.run.vllm.has(row) and not _is_off(row, node.value):
         edit = None
         if row.action == "remove":
             arguments: list[ast.AST] = sorted([*call.args, *call.keywords], key=file.source.start)
@@ -87,7 +87,7 @@ def _entry(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
         return
     at = table.keys.index(node)
     row = engine_argument(str(node.value), _text(table.values[at], file))
-    if row is not None and not _is_off(row, table.values[at]):
+    if row is not None and not row.option_only and file.run.vllm.has(row) and not _is_off(row, table.values[at]):
         edit = None
         if row.action == "remove":
             edit = _without_entry(table, at, file)

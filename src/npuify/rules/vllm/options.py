@@ -76,7 +76,7 @@ def judge_vllm_options(words: Sequence[Word], data: bytes, file: TextFile, *, ar
     for at, word in enumerate(words):
         name, value, last = _option(words, at)
         row = engine_argument(name, value) if name else None
-        if row is None:
+        if row is None or not file.run.vllm.has(row):
             continue
         edits: list[Replacement | None] = []
         if row.action == "remove":

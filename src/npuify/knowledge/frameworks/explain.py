@@ -1,0 +1,59 @@
+"""What the tables of frameworks say of a name: ``npuify explain vllm==0.18.0``, ``--attention-backend``."""
+
+from __future__ import annotations
+
+import re
+
+from npuify.knowledge.frameworks.owners import frameworks
+from npuify.knowledge.frameworks.vllm import engine_arguments, vllm_sets
+from npuify.model import Explanation, NpuifyError
+
+_VLLM = re.compile(r"vllm(?:-ascend)?(?:==v?(?P<version>\d[\w.]*))?")
+
+
+def explain_framework(what: str) -> Explanation | None:
+    """What is known of a framework, a vLLM with what belongs to it, or one of its engine arguments; None for others.
+
+    Args:
+        what: ``vllm``, ``vllm==0.18.0``, ``--attention-backend``, ``xgboost``.
+
+    Raises:
+        NpuifyError: there is no set for this vLLM.
+    """
+    match = _VLLM.fullmatch(what)
+    if match is not None:
+        return _sets(what, match["version"] or "")
+    if what.startswith("--"):
+        return _argument(what)
+    row = frameworks().get(what)
+    if row is None:
+        return None
+    words = [f"{kind} is {word}" for kind, word in (("cuda", row.device), ("nccl", row.backend)) if word]
+    return Explanation(what, "framework", (row.message, *words, row.advice), (), row.source, row.evidence)
+
+
+def _sets(what: str, version: str) -> Explanation:
+    rows = [row for row in vllm_sets() if version in ("", row.plugin, *row.vllm)]
+    if not rows:
+        raise NpuifyError(f"no release of vllm-ascend is known for {what}", advice="`npuify explain vllm` lists all")
+    text = []
+    for row in rows:
+        index = "" if row.installable else ", not on the package index"
+        triton = f", triton-ascend {row.triton_ascend}" if row.triton_ascend else ""
+        text.append(
+            f"vllm {' or '.join(row.vllm)}: vllm-ascend {row.plugin} ({row.status}{index}), torch {row.torch}, "
+            f"torch-npu {row.torch_npu}{triton}, CANN {row.cann}, Python {row.python}, {', '.join(row.chips)}"
+        )
+    return Explanation(what, "set of versions", tuple(text), (), rows[0].source, rows[0].evidence)
+
+
+def _argument(what: str) -> Explanation | None:
+    rows = engine_arguments().get(what[2:].replace("-", "_"), ())
+    if not rows:
+        return None
+    text = []
+    for row in rows:
+        values = f" with {', '.join(row.values)}" if row.values else ""
+        done = {"remove": "removed", "set": f"set to {row.becomes}", "tell": "told"}[row.action]
+        text.append(f"vLLM's {what}{values}: {done}; {row.message}" + (f"; {row.advice}" if row.advice else ""))
+    return Explanation(what, "vLLM option", tuple(text), (), rows[0].source, rows[0].evidence)
