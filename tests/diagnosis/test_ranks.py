@@ -139,10 +139,11 @@ def test_a_python_error_of_the_program_itself() -> None:
         for rank in (0, 1)
     )
     found = diagnosed(log)
-    assert (found.cause, found.confidence) == ("script-error", Confidence.UNKNOWN)
+    assert (found.cause, found.confidence) == ("script-error", Confidence.LIKELY)
     assert found.exception == "KeyError: 'labels'"
+    assert found.title.startswith("KeyError at /w/train.py:7") and "lacks the key" in found.why
     assert found.frame is not None and found.frame.line == 7
-    assert found.collect and found.excerpt
+    assert found.first is not None and found.first.rank == "1"
 
 
 def test_a_warning_does_not_hide_the_exception_that_ended_the_program() -> None:

@@ -47,7 +47,7 @@ def test_names_and_codes_are_there_once() -> None:
 
 def test_every_cause_is_reached_and_can_be_acted_on() -> None:
     used = {fact.cause for fact in (*text_facts(), *code_facts())} - {""}
-    assert set(causes()) - used == {"script-error"}
+    assert set(causes()) == used
     for cause in causes().values():
         assert cause.title and cause.why and cause.fix
         assert not cause.title.endswith(".")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.diagnosis.lines import rank_and_pid, split_head, time_of
 from npuify.diagnosis.model import Event, Frame, Place
-from npuify.diagnosis.ranks import Rank, counted, merge
+from npuify.diagnosis.packages import ASKS, package_match
+from npuify.diagnosis.ranks import Rank, at_exit, counted, merge
 from npuify.diagnosis.signatures import Match, matches
 from npuify.diagnosis.stems import (
     CODE,
@@ -266,12 +267,16 @@ class Collector:
             rank.number = told_rank
         if pid:
             rank.pids.add(pid)
-        if self._traceback(rank, message, text, number, lines, index):
+        frames = self._traceback(rank, message, text, number, lines, index)
+        if frames is None:
             return
         if "ChildFailedError" in message and not self.first_failed:
             self._failed_text = []
             self._look_for_first_failed(lines[index : index + 60])
         found = matches(text)
+        if ASKS.search(text):
+            package = package_match(text, frames, found)
+            found += [package] if package is not None else []
         operator = _OPERATOR.search(text)
         if operator and not rank.operator:
             rank.operator = next(part for part in operator.groups() if part)
@@ -305,36 +310,47 @@ class Collector:
                 weight=one.weight,
                 evidence=one.evidence,
                 source=one.source,
+                why=one.why,
+                fix=one.fix,
             )
             rank.order[key] = when
 
-    def _traceback(self, rank: Rank, message: str, text: str, number: int, lines: list[bytes], index: int) -> bool:
-        """Follow Python tracebacks; True where the line is a part of one that says nothing by itself."""
+    def _traceback(
+        self, rank: Rank, message: str, text: str, number: int, lines: list[bytes], index: int
+    ) -> list[Frame] | None:
+        """Follow Python tracebacks; None where the line says nothing by itself, else the frames that end with it."""
+        if message.startswith(("Exception ignored in", "Error in atexit")):
+            rank.ignored = number
         if "Traceback (most recent call last)" in message and "TraceBack" not in message:
             self._open.add(rank.key)
             rank.tracebacks += 1
             rank.open_frames = []
-            return True
+            return None
         frame = _FRAME.match(message)
         if frame:
             self._open.add(rank.key)
             if rank.tracebacks <= TRACEBACKS:
                 rank.open_frames.append(Frame(frame["file"], int(frame["line"]), frame["function"] or ""))
                 del rank.open_frames[:-60]
-            return True
+            return None
         exception = _EXCEPTION.match(text)
         if exception and not exception["kind"].endswith("Warning"):
-            own = next((one for one in reversed(rank.open_frames) if not _LIBRARIES.search(one.file)), None)
+            frames, rank.open_frames = rank.open_frames, []
+            self._open.discard(rank.key)
+            if number - rank.ignored <= 60 or at_exit(exception["kind"], frames):
+                # Raised while Python, or CANN's compiler, was already shutting down.
+                rank.ignored = -60
+                return None
+            own = next((one for one in reversed(frames) if not _LIBRARIES.search(one.file)), None)
             _, when = self._time(message, "", lines, index)
             entry = (self._place(number, text), text[:SHOWN], own, when)
             if len(rank.exceptions) < 3:
                 rank.exceptions.append(entry)
             else:
                 rank.exceptions[2] = entry
-            self._open.discard(rank.key)
-            rank.open_frames = []
             self.changed = True
-        return False
+            return frames
+        return []
 
     def _place(self, number: int, text: str) -> Place:
         shown = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

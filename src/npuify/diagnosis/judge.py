@@ -15,6 +15,8 @@ from npuify.version import __version__
 from .model import Confidence, Diagnosis, Event, Frame, Place, RankStory
 
 if TYPE_CHECKING:
+    from npuify.knowledge.failures import Cause
+
     from .collect import Collector
     from .ranks import Rank
 
@@ -23,6 +25,11 @@ _CLOSE: Final = 15
 
 _SAME_MOMENT: Final = 0.5
 """Seconds within which nothing is said about who was first: parts of one failure are logged one after another."""
+
+_LOUD: Final = 55
+"""Weight from which a consequence is more than a guess."""
+
+_ROLES: Final = {"cause": 0, "consequence": 1, "stop": 2, "wrapper": 4, "hint": 5}
 
 COLLECT: Final = (
     "the full output of every rank, not only rank 0: torchrun --log-dir DIR --redirects 3",
@@ -41,6 +48,8 @@ def judge(collector: Collector) -> Diagnosis:
     rank, key = best
     event = rank.events[key]
     exception, frame = _exception(rank, event)
+    if event.role == "hint" and event.weight <= 30 and not any(one.exceptions or one.suspects for one in ranks):
+        return _nothing(collector, ranks, event.cause)
     if event.role in ("wrapper", "hint") and event.weight <= 30 and exception and not _only_repeats(exception):
         # The log ends in an exception that nothing is known of; a warning before it is not its cause.
         return _script_error(collector, ranks, rank)
@@ -69,9 +78,9 @@ def _with_event(
         tool=__version__,
         confidence=_confidence(event, bool(fact is not None and fact.question)),
         cause=event.cause,
-        title=fact.title if fact is not None else event.meaning,
-        why=fact.why if fact is not None else "",
-        fix=fact.fix if fact is not None else "",
+        title=_title(event, fact, exception, frame),
+        why=event.why or (fact.why if fact is not None else ""),
+        fix=event.fix or (fact.fix if fact is not None else ""),
         commands=fact.commands if fact is not None else (),
         evidence=event.evidence,
         source=event.source,
@@ -89,7 +98,7 @@ def _with_event(
         findings=(),
         excerpt=(),
         collect=COLLECT if event.role in ("wrapper", "consequence") else (),
-        notes=_notes(collector, event, waited, silent, given),
+        notes=_notes(collector, ranks, rank, event, waited, silent, given),
         files=collector.files,
         lines=collector.lines,
         bytes=collector.bytes,
@@ -110,7 +119,7 @@ def _best(ranks: list[Rank], first_failed: str) -> tuple[Rank, tuple[str, str]] 
         event = item[0].events[item[1]]
         if event.role == "cause":
             return 0 if event.weight > 30 else 1
-        return {"consequence": 2, "wrapper": 3}.get(event.role, 4)
+        return 1 + _role(event)
 
     best_tier = min(map(tier, candidates))
     chosen = [item for item in candidates if tier(item) == best_tier]
@@ -138,19 +147,38 @@ def _best(ranks: list[Rank], first_failed: str) -> tuple[Rank, tuple[str, str]] 
 
 def _loudest(rank: Rank) -> tuple[str, str] | None:
     """The event of a rank that says most: a cause rather than a consequence, the surest, and of those the first."""
-    if not rank.events:
+    said = [key for key, event in rank.events.items() if event.role != "noise"]
+    if not said:
         return None
-    roles = {"cause": 0, "consequence": 1, "wrapper": 2, "hint": 3}
+    waited = [
+        event.place
+        for event in rank.events.values()
+        if event.role == "consequence" and event.weight >= _LOUD and event.cause != "peer-ended"
+    ]
 
-    def value(key: tuple[str, str]) -> tuple[int, int, float, int]:
+    def value(key: tuple[str, str]) -> tuple[int, int, float, int, int]:
         event = rank.events[key]
         when = rank.order[key]
-        role = roles[event.role]
+        role = _role(event)
         if event.role == "hint" and event.weight >= 40:
             role = 1
-        return role, -(event.weight // _CLOSE), when if when >= 0 else 0.0, event.place.line
+        if event.name.startswith("python-") and any(_before(place, event.place) for place in waited):
+            # What a rank's Python code says after it waited in vain is what its clean-up ran into.
+            role = 2
+        return role, -(event.weight // _CLOSE), when if when >= 0 else 0.0, event.place.line, -event.weight
 
-    return min(rank.events, key=value)
+    return min(said, key=value)
+
+
+def _role(event: Event) -> int:
+    """How near a role is to the cause; that another rank ended is said of a stop as well, so the stop counts more."""
+    if event.role == "consequence" and event.cause == "peer-ended":
+        return 3
+    return _ROLES[event.role]
+
+
+def _before(one: Place, other: Place) -> bool:
+    return one.file == other.file and one.line < other.line
 
 
 def _confidence(event: Event, has_question: bool) -> Confidence:
@@ -210,10 +238,29 @@ def _order(name: str) -> tuple[int, str]:
     return (int(name), "") if name.isdigit() else (1 << 30, name)
 
 
+def _misses_file(rank: Rank) -> bool:
+    return any(event.cause == "missing-file" for event in rank.events.values())
+
+
+def _called(name: str) -> str:
+    return f"rank {name}" if name.isdigit() else name
+
+
 def _notes(
-    collector: Collector, event: Event, waited: list[str], silent: tuple[str, ...], given: set[str]
+    collector: Collector,
+    ranks: list[Rank],
+    rank: Rank,
+    event: Event,
+    waited: list[str],
+    silent: tuple[str, ...],
+    given: set[str],
 ) -> tuple[str, ...]:
     notes = []
+    others = [one.name() for one in ranks if one.name() and one.name() != rank.name()]
+    if event.cause == "missing-file" and others and not any(_misses_file(one) for one in ranks if one is not rank):
+        notes.append(
+            f"Only {_called(rank.name())} misses it: look at the node that it ran on; the others found theirs."
+        )
     if event.role == "consequence":
         missing = [one for one in waited if one not in given]
         if silent:
@@ -234,14 +281,42 @@ def _without_event(collector: Collector, ranks: list[Rank]) -> Diagnosis:
     with_exception = failed or next((rank for rank in ranks if rank.exceptions), None)
     if with_exception is not None:
         return _script_error(collector, ranks, with_exception)
+    noise = any(one.events for one in ranks)
+    if noise and not any(rank.suspects for rank in ranks):
+        return _nothing(collector, ranks, "")
     suspects = tuple(place for rank in ranks for place in rank.suspects[:6])[:12]
     return _empty(
         collector,
         Confidence.UNKNOWN if suspects else Confidence.NOTHING,
-        "npuify recognizes nothing in these logs" if suspects else "The logs contain no error",
+        "npuify recognizes nothing in these logs" if suspects else "No failure found",
         excerpt=suspects,
         collect=COLLECT,
     )
+
+
+def _nothing(collector: Collector, ranks: list[Rank], cause: str) -> Diagnosis:
+    """Warnings, and what is printed at the end of good runs, are no failure."""
+    import msgspec
+
+    said: dict[str, Event] = {}
+    for rank in ranks:
+        for event in rank.events.values():
+            if event.role == "hint":
+                event = msgspec.structs.replace(event, why=event.why or f"a warning: {causes()[event.cause].title}")
+            said.setdefault(event.name, _named(event, rank))
+    base = _empty(collector, Confidence.NOTHING, "No failure found")
+    return msgspec.structs.replace(base, cause=cause, noise=tuple(said.values()))
+
+
+def _title(event: Event, fact: Cause | None, exception: str, frame: Frame | None) -> str:
+    """The cause's, and for the program's own errors the kind and place as well."""
+    if fact is None:
+        return event.meaning
+    if fact.id != "script-error":
+        return fact.title
+    kind = exception.partition(":")[0].rpartition(".")[2] if exception else ""
+    where = f" at {frame.file}:{frame.line}" if frame is not None else ""
+    return f"{kind}{where}: {fact.title[0].lower()}{fact.title[1:]}" if kind else fact.title
 
 
 def _script_error(collector: Collector, ranks: list[Rank], rank: Rank) -> Diagnosis:

@@ -31,8 +31,8 @@ _TIMES: Final = (
 )
 CODES: Final = re.compile(
     r"\bERR\d{5}\b|\bE[A-Z]\d{4}\b|\bE[1-9]\d{4}\b"
-    r"|(?:error code|runtime result|ErrCode|errno|failed|failure|result|ret)"
-    r"\s*(?:is|=)?\s*:?\s*(?P<number>[1-5]\d{5})\b"
+    r"|(?:[Ee]rror ?[Cc]ode|runtime result|ErrCode|errno|failed|failure|result|ret(?:[Cc]ode|urn)?|error|code)"
+    r"\s*(?:is|=)?\s*:?\s*\[?(?P<number>[1-5]\d{5})\b"
 )
 
 

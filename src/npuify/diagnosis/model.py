@@ -25,7 +25,7 @@ class Confidence(str, Enum):
     UNKNOWN = "unknown"
     """Nothing that is known; see the excerpt."""
     NOTHING = "nothing"
-    """The logs contain no error."""
+    """The logs contain no failure; ``cause`` is then what warnings point at, if anything."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -65,6 +65,9 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     count: int = 1
     """How often this rank said it."""
+    why: str = ""
+    """In place of what is said of the cause; empty: that."""
+    fix: str = ""
 
 
 class RankStory(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,6 +127,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     collect: tuple[str, ...]
     """What to collect before asking somebody."""
     notes: tuple[str, ...]
+    noise: tuple[Event, ...] = ()
+    """Where no failure was found: what looks like one, with ``why`` it is none."""
     files: int
     lines: int
     bytes: int

@@ -34,7 +34,7 @@ def render_html(diagnosis: Diagnosis) -> str:
         source=size_of(d),
         title=d.cause or d.confidence.value,
         worst=_CLASS[d.confidence],
-        heading=d.title if d.confidence is not Confidence.NOTHING else "The logs contain no error that npuify knows",
+        heading=d.title,
         body="\n".join(_parts(d)),
         foot=f"Known from: {d.source} ({d.evidence.value})" if d.source else "",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -21,6 +21,8 @@ class Rank:
         self.order: dict[tuple[str, str], float] = {}
         self.open_frames: list[Frame] = []
         self.tracebacks = 0
+        self.ignored = -60
+        """The line that says that the exception after it is ignored."""
         self.exceptions: list[tuple[Place, str, Frame | None, float]] = []
         """The first two and the last of the exceptions that ended a traceback."""
         self.suspects: list[Place] = []
@@ -44,6 +46,14 @@ def merge(owner: Rank, part: Rank) -> None:
     owner.suspects += part.suspects
     owner.waits_for |= part.waits_for
     owner.operator = owner.operator or part.operator
+
+
+_AT_EXIT: Final = {"EOFError", "BrokenPipeError", "ConnectionResetError", "ConnectionRefusedError", "KeyboardInterrupt"}
+
+
+def at_exit(kind: str, frames: list[Frame]) -> bool:
+    """Whether an exception is that of a compile process of CANN whose main process has gone."""
+    return kind in _AT_EXIT and any("/te_fusion/" in one.file or "/tbe/" in one.file for one in frames)
 
 
 def counted(event: Event, more: int = 1) -> Event:

@@ -29,6 +29,9 @@ class Match(NamedTuple):
     weight: int
     evidence: Evidence
     source: str
+    why: str = ""
+    """In place of what the cause says; empty: that."""
+    fix: str = ""
 
 
 class _Row(NamedTuple):
@@ -44,7 +47,7 @@ def _by_word() -> tuple[tuple[str, tuple[_Row, ...]], ...]:
         weight = min(fact.weight, _ROLE_LIMIT.get(fact.role, 100))
         row = _Row(
             re.compile(fact.pattern),
-            Match(fact.name, meaning, fact.cause, fact.role, weight, fact.evidence, fact.source),
+            Match(fact.name, meaning, fact.cause, fact.role, weight, fact.evidence, fact.source, fact.why, fact.fix),
         )
         for word in fact.words:
             words.setdefault(word, []).append(row)

@@ -61,7 +61,10 @@ def render_text(diagnosis: Diagnosis) -> str:
 def _lines(d: Diagnosis) -> Iterator[str]:
     size = size_of(d)
     if d.confidence is Confidence.NOTHING:
-        yield f"The logs contain no error that npuify knows ({size})."
+        yield f"No failure found ({size})."
+        if d.noise:
+            noise = (f"{one.place.file}:{one.place.line}: {one.place.text[:160]} ({one.why})" for one in d.noise)
+            yield from _section("Taken for harmless", noise)
         return
     yield f"{d.title}."
     yield f"  {d.cause or 'unknown'}: {SURE[d.confidence]}"

@@ -12,7 +12,7 @@ from npuify.model import Evidence, Explanation, NpuifyError
 
 from .hand_written import DATA, read_rows
 
-Role = Literal["cause", "consequence", "wrapper", "hint"]
+Role = Literal["cause", "consequence", "wrapper", "hint", "stop", "noise"]
 
 
 class Cause(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -52,6 +52,8 @@ class TextFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     evidence: Evidence
     source: str
     example: str
+    why: str = ""
+    fix: str = ""
 
 
 class HeaderCodes(msgspec.Struct, frozen=True):
@@ -105,7 +107,7 @@ def text_facts() -> tuple[TextFact, ...]:
     """
     rows = tuple(read_rows(DATA / "failures.toml", "failure", TextFact))
     for row in rows:
-        _known(row.cause, "failures.toml", optional=False)
+        _known(row.cause, "failures.toml", optional=row.role == "noise")
     return rows
 
 
@@ -173,7 +175,7 @@ def explain_failure(what: str) -> Explanation | None:
             return Explanation(code, "error code", tuple(lines), (), f"headers in {headers.wheel}", Evidence.PACKAGE)
     text = next((row for row in text_facts() if row.name == what), None)
     if text is not None:
-        lines = [f"In logs: {text.example}", *_told(causes()[text.cause])]
+        lines = [f"In logs: {text.example}", *_text_told(text)]
         return Explanation(what, "failure", tuple(lines), (), text.source, text.evidence)
     if what in causes():
         return Explanation(
@@ -188,6 +190,13 @@ def _grammar(code: str, fact: CodeFact) -> str:
     if fact.grammar == "cann":
         return f"CANN, {_FAMILIES.get(code[:2], 'compiler and card')}"
     return {"acl": "ACL", "aclnn": "an operator's interface (aclnn)", "hccl": "HCCL"}[fact.grammar]
+
+
+def _text_told(text: TextFact) -> list[str]:
+    if text.role == "noise":
+        return [f"It says nothing about a failure: {text.why}."]
+    cause = causes()[text.cause]
+    return _told(msgspec.structs.replace(cause, why=text.why or cause.why, fix=text.fix or cause.fix))
 
 
 def _told(cause: Cause) -> list[str]:
