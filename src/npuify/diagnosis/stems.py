@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ahocorasick_rs import BytesAhoCorasick, Implementation
+
 DIGITS: Final = b"0123456789"
 
 STEMS: Final = (
@@ -102,7 +104,7 @@ STEMS: Final = (
     b"SIGINT",
     b"signal ",
 )
-"""A line without any of these, and without a code of CANN, is not looked at. Each is searched in a whole piece at once;
+"""A line without any of these, and without a code of CANN, is not looked at. All are sought in one pass;
 a test demands that every row of the tables has one."""
 
 HEXADECIMAL: Final = re.compile(rb"0x[0-9a-fA-F]+")
@@ -123,15 +125,19 @@ def process(line: bytes) -> bytes:
     return line[:5] if first.isdigit() else b""
 
 
+_FINDER: Final = BytesAhoCorasick(STEMS, implementation=Implementation.DFA)
+
+
 def starts_with_stems(text: bytes, code: re.Pattern[bytes]) -> set[int]:
     """Where lines begin that hold a stem or a code."""
     starts = set()
-    for stem in STEMS:
-        at = text.find(stem)
-        while at >= 0:
+    end = -1
+    for _, at, _ in _FINDER.find_matches_as_indexes(text):
+        if at > end:
             starts.add(text.rfind(b"\n", 0, at) + 1)
             end = text.find(b"\n", at)
-            at = text.find(stem, end) if end >= 0 else -1
+            if end < 0:
+                break
     for found in code.finditer(text):
         starts.add(text.rfind(b"\n", 0, found.start()) + 1)
     return starts
