@@ -24,17 +24,19 @@ def imports_torch_npu(tree: ast.Module, *, by_name: bool) -> bool:
             and any(alias.asname is None and alias.name.split(".")[0] == "torch_npu" for alias in statement.names)
             for statement in tree.body
         )
-    pending: list[ast.stmt] = list(tree.body)
+    pending: list[tuple[ast.stmt, bool]] = [(statement, True) for statement in tree.body]
     while pending:
-        statement = pending.pop()
+        statement, is_run = pending.pop()
         if isinstance(statement, ast.Import):
             if any(alias.name.split(".")[0] == "torch_npu" for alias in statement.names):
                 return True
         elif isinstance(statement, ast.ImportFrom):
-            if not statement.level and (statement.module or "").split(".")[0] == "torch_npu":
+            if is_run and not statement.level and (statement.module or "").split(".")[0] == "torch_npu":
                 return True
         elif isinstance(statement, (ast.If, ast.Try)):
-            pending += statement.body + statement.orelse
+            # A branch for an older torch takes single names: what the other branch needs is not imported by it.
+            is_run = is_run and (isinstance(statement, ast.Try) or "npu" in ast.unparse(statement.test))
+            pending += [(inner, is_run) for inner in statement.body + statement.orelse]
     return False
 
 
