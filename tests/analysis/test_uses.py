@@ -92,8 +92,45 @@ def test_unknown_uses() -> None:
 def test_a_name_alone_is_no_proof() -> None:
     found = uses("device = 'cuda'")
     (one,) = found.destinations
-    assert one.use is Use.DEVICE
+    assert one.use is Use.CALLED
     assert not one.sure
+
+
+OWN = [
+    "def autocast(device_type='cuda'): yield",
+    "def note(device='cuda'):\n    print(device)",
+    "class Scaler:\n    def __init__(self, device='cuda'):\n        self.device = device\ndef new(x: torch.Tensor):\n    return torch.ones(1, device=x.device)",
+    "class Queue:\n    def to(self, name):\n        print(name)\nQueue().to('cuda')",
+    "def note(device):\n    print(device)\ndef run():\n    device = 'cuda'\n    note(device=device)",
+]
+
+
+@pytest.mark.parametrize("text", OWN)
+def test_a_name_counts_for_nothing_where_nothing_of_torch_is_given_it(text: str) -> None:
+    found = uses(text)
+    assert found.is_own or found.is_no_device
+    assert not found.reaches_device
+
+
+NOT_OWN = [
+    "def cast(device_type='cuda'):\n    return torch.autocast(device_type)",
+    "def cast(device='cuda'):\n    return helper(device)\ndef helper(place):\n    return torch.ones(1, device=place)",
+    "def place(device='cuda'):\n    return device\n",
+    "def place(device='cuda'):\n    yield device\n",
+    "def place(device='cuda'):\n    return device[5:]\n",
+    "def place(x, device='cuda'):\n    x.do(device)\n",
+    "def place(x, device='cuda'):\n    x.device = device\n",
+    "class Scaler:\n    def __init__(self, device='cuda'):\n        self.device = device\n    def new(self):\n        return torch.ones(1, device=self.device)",
+    "class Base:\n    def __init__(self, device='cuda'):\n        super().__init__(device)",
+    "class Batch:\n    def to(self, device):\n        self.x = self.x.to(device)\nBatch().to('cuda')",
+]
+
+
+@pytest.mark.parametrize("text", NOT_OWN)
+def test_a_name_counts_where_not_all_is_known(text: str) -> None:
+    found = uses(text)
+    assert found.reaches_device
+    assert not found.is_own
 
 
 def test_through_other_files() -> None:
@@ -145,8 +182,8 @@ BY_NAME = [
     "config.get('device', 'cuda')",
     "getattr(args, 'device', 'cuda')",
     "setattr(args, 'device', 'cuda')",
-    "def place(x, device):\n    pass\nplace(x, 'cuda')",
-    "for device in ['cuda', y]:\n    pass",
+    "def place(x, device):\n    return device\nplace(x, 'cuda')",
+    "for device in ['cuda', y]:\n    x.go(device)",
     "def get_device():\n    return 'cuda'",
     "device, kind = 'cuda', 1",
     "match device:\n    case 'cuda':\n        pass",

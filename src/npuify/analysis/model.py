@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from npuify.analysis import bindings, calls, classes, containers, sites, stores
@@ -11,7 +12,7 @@ from npuify.analysis.evaluate import evaluate
 from npuify.analysis.files import FUNCTIONS, FileModel, Function
 from npuify.analysis.flow.devices import denotes_device
 from npuify.analysis.flow.flows import Flow, callees, flow_of
-from npuify.analysis.flow.holders import Holders, holders_of
+from npuify.analysis.flow.holders import Holders, holders_of, may_hold
 from npuify.analysis.flow.uses import Uses, looked_up_by_device, uses_of
 from npuify.analysis.targets import bound_to
 from npuify.analysis.values import STRINGS, Kind, Value, Values
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from npuify.analysis.targets import Bound
+    from npuify.analysis.values import Place
     from npuify.source.python.scopes import Scope
 
 
@@ -29,6 +31,11 @@ class ProgramModel(Engine):
     See :class:`npuify.analysis.engine.Engine` for its arguments. Questions take a syntax node and the
     :class:`FileModel` that it belongs to, which :meth:`open` and :meth:`file` give.
     """
+
+    @cached_property
+    def _held(self) -> dict[Place, Holders | None]:
+        """What holds the objects of the classes that were asked for."""
+        return {}
 
     # --- expressions ---
 
@@ -131,6 +138,19 @@ class ProgramModel(Engine):
     def holders(self, node: ast.ClassDef, file: FileModel) -> Holders | None:
         """What holds the objects of a class, anywhere in the project; None where they may be anywhere."""
         return holders_of(node, file, self)
+
+    def may_be_of(self, classes: Iterable[Place], node: ast.expr, file: FileModel) -> bool:
+        """Whether an expression of which nothing is known may be an object of one of these classes of the project."""
+        for place in classes:
+            home = self.node(place, file)
+            if home is None or not isinstance(home[1], ast.ClassDef):
+                continue
+            if place not in self._held:
+                self._held[place] = self.holders(home[1], home[0])
+            held = self._held[place]
+            if held is None or may_hold(held, node, file, is_batch=bool(self.values(node, file).of_kind(Kind.BATCH))):
+                return True
+        return False
 
     def method(self, node: ast.ClassDef, name: str, file: FileModel) -> tuple[FileModel, Function] | None:
         """A method of a class, inherited ones too."""

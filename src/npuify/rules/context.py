@@ -78,11 +78,29 @@ class PythonFile:
     def uses(self, node: ast.expr, reach: Reach = Reach.IMPORTS) -> Uses:
         """What the value of an expression is used for; other files are asked only where this one does not tell."""
         uses = self.reaching(Reach.FILE).uses(node, self.model, enough=True)
-        return (
-            uses
-            if reach is Reach.FILE or uses.is_told
-            else self.reaching(Reach.IMPORTS).uses(node, self.model, enough=True)
-        )
+        if reach is Reach.FILE or (uses.is_told and not self._is_taken_by_own(node)):
+            return uses
+        uses = self.reaching(Reach.IMPORTS).uses(node, self.model, enough=True)
+        if uses.is_called_device and not uses.is_told:
+            if self._call_of(node) is not None or isinstance(self.parent(node), ast.arguments):
+                return self.reaching(Reach.PROGRAM).uses(node, self.model, enough=True)
+        return uses
+
+    def _call_of(self, node: ast.expr) -> ast.Call | None:
+        """The call that an expression is an argument of."""
+        parent = self.parent(node)
+        call = self.parent(parent) if isinstance(parent, ast.keyword) else parent
+        return call if isinstance(call, ast.Call) and node is not call.func else None
+
+    def _is_taken_by_own(self, node: ast.expr) -> bool:
+        """Whether ``x.to("cuda")`` or ``f(device="cuda")`` calls what another file of the project defines."""
+        call = self._call_of(node)
+        name = self.qualname(call.func) if call is not None else None
+        if call is None or (name is not None and not self.project.holds(name)):
+            return False
+        if name is None and self.values(call.func).is_known:
+            return False
+        return any(value.definition is not None for value in self.values(call.func, Reach.IMPORTS))
 
     def tables(self, node: ast.expr) -> list[ast.Dict]:
         """The dictionaries, as this file writes them, that an expression may be."""

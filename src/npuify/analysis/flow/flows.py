@@ -12,7 +12,7 @@ from npuify.analysis.files import DEFINITIONS, FUNCTIONS
 from npuify.analysis.flow.device_names import LOOKING, OPTIONS, REGISTRIES
 from npuify.analysis.library.lookup import result_of
 from npuify.analysis.library.table import LAYERS, MEMBERS, Gives
-from npuify.analysis.values import OBJECTS, Kind, Step, one
+from npuify.analysis.values import MODELS, OBJECTS, Kind, Step, one
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -350,19 +350,27 @@ def _readers_of_attribute(target: ast.Attribute, here: Occurrence, model: Engine
     if here.by_name and REGISTRIES.search(name):
         return
     step = _further(here, file.place(target), f"assigned to .{name}")
-    owners = _owners(target.value, file, model)
+    owners = owners_of(target.value, file, model)
     files = {file.relative: file, **{other.relative: other for other in model.files_with(f".{name}")}}
     for other in files.values():
         for node in other.references(name):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                read = _owners(node.value, other, model) if owners else owners
+                read = owners_of(node.value, other, model) if owners else owners
                 if not owners or not owners.isdisjoint(read):
                     yield here._replace(node=node, file=other, step=step, sure=here.sure and bool(owners))
-                elif here.by_name and not read:
+                elif here.by_name and not read and _may_have(node.value, owners, other, model):
                     yield here._replace(node=node, file=other, step=step, sure=False)
 
 
-def _owners(node: ast.expr, file: FileModel, model: Engine) -> set[Place]:
+def _may_have(node: ast.expr, owners: set[Place], file: FileModel, model: Engine) -> bool:
+    """Whether an expression of which no class is known may be an object of these classes."""
+    values = model.values(node, file)
+    if values.only(Kind.TENSOR, *MODELS) and not any(value.definition is not None for value in values):
+        return False
+    return not owners or model.reach is not Reach.PROGRAM or model.may_be_of(owners, node, file)
+
+
+def owners_of(node: ast.expr, file: FileModel, model: Engine) -> set[Place]:
     """The classes of the project, with their bases, of what an expression stands for; empty where that is not known."""
     found: set[Place] = set()
     for value in model.values(node, file):

@@ -17,7 +17,17 @@ from npuify.analysis.flow.devices import (
     is_surely_device,
     lists_devices,
 )
-from npuify.analysis.flow.flows import CHANGING_TEXT, MOST, callees, flow_of, followed, leaves, option_names
+from npuify.analysis.flow.flows import (
+    CHANGING_TEXT,
+    MOST,
+    callees,
+    flow_of,
+    followed,
+    leaves,
+    next_of,
+    option_names,
+    owners_of,
+)
 from npuify.analysis.flow.owners import owner_of, owner_of_table
 from npuify.analysis.values import VAGUE, Kind
 
@@ -33,6 +43,8 @@ class Use(Enum):
 
     DEVICE = "a device"
     COMPARED = "a comparison with a device"
+    CALLED = "something that is called like a device"
+    """A name of the project's own says so: of a parameter, of an attribute. What it is given to tells more."""
     DEVICE_KEY = "a key of a table of devices"
     OPTION = "a default or choice of an option"
     KEY = "a key or name"
@@ -67,21 +79,33 @@ class Uses(NamedTuple):
     destinations: tuple[Destination, ...]
     is_whole: bool
     told_here: bool = False
+    is_own: bool = False
+    """It ends in names of the project's own that nothing of torch reads, whatever they are called."""
 
     @property
     def reaches_device(self) -> bool:
-        """Whether the value surely is used as a device somewhere."""
+        """Whether the value is used as a device somewhere; where nothing else tells, names of the project do."""
+        return self.is_used_as_device or (self.is_called_device and not self.is_own)
+
+    @property
+    def is_used_as_device(self) -> bool:
+        """Whether more than a name of the project's own says that the value is a device."""
         return any(one.use in DEVICE_USES for one in self.destinations)
+
+    @property
+    def is_called_device(self) -> bool:
+        """Whether a name of the project's own says that the value is a device."""
+        return any(one.use is Use.CALLED for one in self.destinations)
 
     @property
     def is_told(self) -> bool:
         """Whether more files would not change what the value is taken for."""
-        return self.reaches_device or self.is_no_device
+        return self.is_used_as_device or self.is_no_device
 
     @property
     def is_no_device(self) -> bool:
         """Whether all that is done with the value is known, and none of it is with a device."""
-        if self.told_here:
+        if self.told_here or self.is_own:
             return not self.reaches_device
         return self.is_whole and bool(self.destinations) and all(one.use in OTHER_USES for one in self.destinations)
 
@@ -96,7 +120,7 @@ def uses_of(node: ast.expr, file: FileModel, model: Engine, *, enough: bool = Fa
     for occurrence in followed(node, file, model, by_name=True):
         places += 1
         whole = whole and places <= MOST and not leaves(occurrence, model)
-        seen = (_by_form(occurrence) if enough else None) or _use_at(occurrence, model)
+        seen = (_by_form(occurrence, model) if enough else None) or _use_at(occurrence, model)
         if seen is None:
             continue
         use, what, sure = seen
@@ -107,14 +131,54 @@ def uses_of(node: ast.expr, file: FileModel, model: Engine, *, enough: bool = Fa
             break
     own = file.place(node)
     told = any(use in OTHER_USES and place == own for use, place in found)
-    return Uses(tuple(found.values()), whole, told)
+    uses = Uses(tuple(found.values()), whole, told)
+    if whole and uses.is_called_device and all(use is Use.CALLED or use in OTHER_USES for use, _ in found):
+        return uses._replace(is_own=not _ends_openly(node, file, model))
+    return uses
+
+
+def _ends_openly(node: ast.expr, file: FileModel, model: Engine) -> bool:
+    """Whether a value gets somewhere from where it cannot be followed."""
+    for here in followed(node, file, model, by_name=True):
+        seen = _use_at(here, model)
+        if seen is not None and seen[0] is not Use.CALLED:
+            continue
+        parent = here.file.parent(here.node)
+        if isinstance(parent, ast.Return):
+            function = here.file.frame(parent)
+            if not isinstance(function, DEFINITIONS) or not model.callers(function, here.file).is_known:
+                return True
+        if isinstance(parent, (ast.arguments, ast.Expr)) or any(True for _ in next_of(here, model)):
+            continue
+        call = here.file.parent(parent) if isinstance(parent, ast.keyword) else parent
+        if isinstance(call, ast.Call) and any(
+            parameter_for(here.node, call, function, taken) is not None
+            for function, _, taken in callees(call, here.file, model)
+        ):
+            continue
+        targets = parent.targets if isinstance(parent, ast.Assign) else [getattr(parent, "target", None)]
+        if not all(isinstance(target, ast.Name) or _is_own_attribute(target, here.file, model) for target in targets):
+            return True
+    return False
+
+
+def _is_own_attribute(target: ast.AST | None, file: FileModel, model: Engine) -> bool:
+    return isinstance(target, ast.Attribute) and bool(owners_of(target.value, file, model))
 
 
 Seen = tuple[Use, str, bool]
 
 
-def _by_form(here: Occurrence) -> Seen | None:
-    """Whether an argument is a device by what takes it, without asking what anything is."""
+def _calls_own(call: ast.Call, file: FileModel, model: Engine) -> bool:
+    """Whether a call surely is of a function or class that the project defines."""
+    values = model.values(call.func, file)
+    return bool(values) and all(
+        value.kind in (Kind.FUNCTION, Kind.CLASS) and value.definition is not None for value in values
+    )
+
+
+def _by_form(here: Occurrence, model: Engine) -> Seen | None:
+    """Whether an argument is a device by what takes it, without asking where else it goes."""
     node, file = here.node, here.file
     parent = file.parent(node)
     if owner_of(node, file) is not None:
@@ -124,11 +188,13 @@ def _by_form(here: Occurrence) -> Seen | None:
         if isinstance(call, ast.Call) and _word(call) == "dict":
             return None  # whose word it is, the call that the dictionary is spread into tells
         named = parent.arg is not None and names_device(parent.arg)
-        return (Use.DEVICE, f"{parent.arg}=", False) if named else None
+        if not named or not isinstance(call, ast.Call) or _calls_own(call, file, model):
+            return None
+        return Use.DEVICE, f"{parent.arg}=", False
     if not isinstance(parent, ast.Call) or node not in parent.args:
         return None
     if isinstance(parent.func, ast.Attribute) and parent.func.attr in device_names.DEVICE_METHODS:
-        return Use.DEVICE, f".{parent.func.attr}()", False
+        return None if _calls_own(parent, file, model) else (Use.DEVICE, f".{parent.func.attr}()", False)
     name = file.source.qualname(parent.func) or ""
     return _of_library(name, False, _word(parent)) if name.startswith("torch.") else None
 
@@ -210,7 +276,7 @@ def _as_default(node: ast.expr, arguments: ast.arguments, file: FileModel) -> Se
             if allows_devices(arg.annotation):
                 return Use.DEVICE, f"default of {arg.arg}, which is one of several devices", True
             if names_device(arg.arg):
-                return Use.DEVICE, f"default of {arg.arg}", False
+                return Use.CALLED, f"default of {arg.arg}", False
     return None
 
 
@@ -220,7 +286,7 @@ def _by_target(targets: list[ast.expr]) -> Seen | None:
         if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
             name = str(target.slice.value)
         if names_device(name):
-            return Use.DEVICE, f"assigned to {name}", False
+            return Use.CALLED, f"assigned to {name}", False
     return None
 
 
@@ -337,7 +403,8 @@ def _of_keyword(keyword: ast.keyword, call: ast.Call, file: FileModel, model: En
         framework = owner_of_table(call, file, model) if word == "dict" else None
         if framework is not None:
             return Use.OTHER, f"given to {framework.name}", True
-        return Use.DEVICE, f"{name}= of {file.code(call.func)}()", is_torch
+        use = Use.CALLED if _calls_own(call, file, model) else Use.DEVICE
+        return use, f"{name}= of {file.code(call.func)}()", is_torch
     if any(value.kind in (Kind.FUNCTION, Kind.CLASS) and value.definition is not None for value in values):
         # What the function does with it is found where it reads its parameter.
         return _by_keyword(name)
@@ -383,7 +450,7 @@ def _as_parameter(node: ast.expr, call: ast.Call, file: FileModel, model: Engine
     for function, _, taken in callees(call, file, model):
         arg = parameter_for(node, call, function, taken)
         if arg is not None and names_device(arg.arg):
-            return Use.DEVICE, f"given as {arg.arg}", False
+            return Use.CALLED, f"given as {arg.arg}", False
     return None
 
 

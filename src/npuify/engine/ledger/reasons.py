@@ -39,7 +39,12 @@ _REASONS: Final = (
         "It belongs to a class or module of the project.",
     ),
     Reason("own-module", "module of the project", "modules of the project", "It imports a module of the project."),
-    Reason("own-value", "value of an option", "values of options", "It reads an option or attribute of the project."),
+    Reason(
+        "own-value",
+        "value of an option",
+        "values of options",
+        "It is, or reads, an option, argument or attribute of the project.",
+    ),
     Reason(
         "unknown-to-torch",
         "name that torch does not have",

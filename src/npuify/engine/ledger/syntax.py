@@ -120,6 +120,8 @@ class Syntax:
             first = next((one for one in uses.destinations if one.use in _BY_USE), None)
             if first is not None:
                 return Cleared(_BY_USE[first.use], f"{first.what} (line {first.place.line})")
+            if uses.is_own:
+                return Cleared("own-value", "no function of torch is given it")
         value = node.value if isinstance(node, ast.Constant) else None
         if not isinstance(value, str):
             return None
