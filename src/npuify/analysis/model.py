@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from npuify.analysis import bindings, calls, classes, containers, sites, stores
-from npuify.analysis.engine import Engine, Key, Project, Reach
+from npuify.analysis.engine import EVERY_FILE, Engine, Key, Project, Reach
 from npuify.analysis.evaluate import evaluate
 from npuify.analysis.files import FUNCTIONS, FileModel, Function
 from npuify.analysis.flow.devices import denotes_device
@@ -139,18 +139,36 @@ class ProgramModel(Engine):
         """What holds the objects of a class, anywhere in the project; None where they may be anywhere."""
         return holders_of(node, file, self)
 
-    def may_be_of(self, classes: Iterable[Place], node: ast.expr, file: FileModel) -> bool:
+    def may_be_of(self, classes: set[Place], node: ast.expr, file: FileModel) -> bool:
         """Whether an expression of which nothing is known may be an object of one of these classes of the project."""
+        if isinstance(node, ast.Name) and node.id == "self":
+            around = next((up for up in file.ancestors(node) if isinstance(up, ast.ClassDef)), None)
+            return around is None or any(home.place(one) in classes for home, one in self.lineage(around, file))
+        held = [self._held_by(place) for place in classes]
+        return any(one is None or may_hold(one, node, file, is_batch=True) for one in held)
+
+    def files_holding(self, classes: set[Place]) -> frozenset[str] | None:
+        """The files in which objects of these classes may be; None for any file."""
+        if not classes:
+            return None
+        found: set[str] = set()
         for place in classes:
-            home = self.node(place, file)
-            if home is None or not isinstance(home[1], ast.ClassDef):
-                continue
-            if place not in self._held:
-                self._held[place] = self.holders(home[1], home[0])
-            held = self._held[place]
-            if held is None or may_hold(held, node, file, is_batch=bool(self.values(node, file).of_kind(Kind.BATCH))):
-                return True
-        return False
+            held, home = self._held_by(place), self.node(place)
+            if held is None or held.is_loaded or home is None or not isinstance(home[1], ast.ClassDef):
+                return None
+            found |= {spot[0] for spot in held.spots} | held.files
+            for word in (home[1].name, *held.names):
+                found |= set(self.project.files_with(word.encode()))
+        return frozenset(found)
+
+    def _held_by(self, place: Place) -> Holders | None:
+        """What holds the objects of the class at a place; None where they may be anywhere."""
+        if place not in self._held:
+            home = self.node(place)
+            known = home is not None and isinstance(home[1], ast.ClassDef)
+            self._held[place] = self.holders(home[1], home[0]) if known else None  # type: ignore[arg-type,index]
+        self.project.dependencies.add(EVERY_FILE)
+        return self._held[place]
 
     def method(self, node: ast.ClassDef, name: str, file: FileModel) -> tuple[FileModel, Function] | None:
         """A method of a class, inherited ones too."""

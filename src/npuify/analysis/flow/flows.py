@@ -351,23 +351,32 @@ def _readers_of_attribute(target: ast.Attribute, here: Occurrence, model: Engine
         return
     step = _further(here, file.place(target), f"assigned to .{name}")
     owners = owners_of(target.value, file, model)
-    files = {file.relative: file, **{other.relative: other for other in model.files_with(f".{name}")}}
-    for other in files.values():
+    for other in _files_reading(name, owners, file, model):
         for node in other.references(name):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                if owners and model.reach is Reach.PROGRAM and not model.may_be_of(owners, node.value, other):
+                    continue
                 read = owners_of(node.value, other, model) if owners else owners
                 if not owners or not owners.isdisjoint(read):
                     yield here._replace(node=node, file=other, step=step, sure=here.sure and bool(owners))
-                elif here.by_name and not read and _may_have(node.value, owners, other, model):
+                elif here.by_name and not read and not _is_torchs(node.value, other, model):
                     yield here._replace(node=node, file=other, step=step, sure=False)
 
 
-def _may_have(node: ast.expr, owners: set[Place], file: FileModel, model: Engine) -> bool:
-    """Whether an expression of which no class is known may be an object of these classes."""
+def _files_reading(name: str, owners: set[Place], file: FileModel, model: Engine) -> list[FileModel]:
+    """The files that may read an attribute, of objects of these classes where they are known; ``file`` is the first."""
+    if model.reach is not Reach.PROGRAM:
+        return [file]
+    where = model.files_holding(owners)
+    reading = [one for one in model.project.files_with(f".{name}".encode()) if where is None or one in where]
+    others = (model.file(relative, file) for relative in reading if relative != file.relative)
+    return [file, *(other for other in others if other is not None)]
+
+
+def _is_torchs(node: ast.expr, file: FileModel, model: Engine) -> bool:
+    """Whether an expression surely is a tensor or module of torch's own."""
     values = model.values(node, file)
-    if values.only(Kind.TENSOR, *MODELS) and not any(value.definition is not None for value in values):
-        return False
-    return not owners or model.reach is not Reach.PROGRAM or model.may_be_of(owners, node, file)
+    return values.only(Kind.TENSOR, *MODELS) and not any(value.definition is not None for value in values)
 
 
 def owners_of(node: ast.expr, file: FileModel, model: Engine) -> set[Place]:
