@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import ast
-import operator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from npuify.analysis.engine import Reach
 from npuify.analysis.values import Kind
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.refusals import UNKNOWN, check_around, may_refuse, value_of
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
-_COMPARISONS: dict[type[ast.cmpop], Any] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-}
-_NO_CAPABILITY = (0, 0)
+_OLDEST, _NEWEST = (0, 0), (9, 0)
 _ADVICE = "query the feature itself (torch.npu.is_bf16_supported()), or choose the NPU's branch by hand"
 
 
@@ -64,11 +58,12 @@ def capability_gate(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         return
     parent = file.parent(node)
     if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.Or):
-        chosen = _gate_value(parent, file)
+        used = _literal(parent.values[-1])
+        chosen = _check_value(parent, used, file) if used is not None else None
         tail = f"; this check is {chosen}" if chosen is not None else ""
         yield file.report(
             node,
-            f"get_device_capability() is None on the NPU, so (0, 0) is used here{tail}",
+            f"get_device_capability() is None on the NPU, so {file.code(parent.values[-1])} is used here{tail}",
             severity=Severity.WARNING,
             subject="torch.cuda.get_device_capability",
             advice=_ADVICE,
@@ -78,18 +73,37 @@ def capability_gate(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         return
     if isinstance(parent, ast.Call) and parent.func is not node and _word(parent.func) in _PRINTS:
         return
-    chosen = _gate_value(node, file)
+    yield _with_capability(node, file)
+
+
+def _with_capability(node: ast.Call, file: PythonFile) -> Diagnostic:
+    """The finding about a call whose result is compared, unpacked or kept."""
+    parent = file.parent(node)
+    checks, others = _checks_of(node, file)
+    refusing = [check for check, known in checks if may_refuse(check, known(_OLDEST), file)]
+    stays = others or len(refusing) < len(checks)
+    if refusing and (stays or any(may_refuse(check, known(_NEWEST), file) for check, known in checks)):
+        return file.report(
+            node,
+            f"get_device_capability() is None on the NPU, and with (0, 0) the check in line {refusing[0].lineno} fails",
+            subject="torch.cuda.get_device_capability",
+            advice="decide here what the NPU may do: " + _ADVICE,
+            needs_torch_npu=True,
+        )
+    used = _NEWEST if refusing else _OLDEST
+    chosen = _check_value(node, used, file)
     tail = f"; this check is then {chosen}" if chosen is not None else ""
     bare = isinstance(parent, (ast.Assign, ast.Return, ast.NamedExpr, ast.keyword))
     end = file.source.end(node)
     if bare:
-        edits = [file.edit(end, end, " or (0, 0)")]
+        edits = [file.edit(end, end, f" or {used}")]
     else:
         start = file.source.start(node)
-        edits = [file.edit(start, start, "("), file.edit(end, end, " or (0, 0))")]
-    yield file.report(
+        edits = [file.edit(start, start, "("), file.edit(end, end, f" or {used})")]
+    why = "passes the check that refuses old GPUs" if refusing else "keeps the program running"
+    return file.report(
         node,
-        f"get_device_capability() is None on the NPU; (0, 0) keeps the program running{tail}",
+        f"get_device_capability() is None on the NPU; {used} {why}{tail}",
         edits=edits if file.source.data[end - 1 : end] == b")" else (),
         subject="torch.cuda.get_device_capability",
         advice=_ADVICE,
@@ -97,25 +111,70 @@ def capability_gate(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     )
 
 
-def _gate_value(node: ast.expr, file: PythonFile) -> bool | None:
-    """What the comparison around a call gives when the capability is (0, 0); None where it cannot be told."""
-    value: Any = _NO_CAPABILITY
-    current: ast.AST = node
-    parent = file.parent(node)
-    if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant) and parent.slice.value in (0, 1):
-        value, current, parent = 0, parent, file.parent(parent)
-    if not isinstance(parent, ast.Compare) or len(parent.ops) != 1:
-        return None
-    other = parent.comparators[0] if parent.left is current else parent.left
-    compare = _COMPARISONS.get(type(parent.ops[0]))
+Part = tuple[ast.expr, "int | None"]
+"""An expression that is a capability, or one of its numbers."""
+
+
+def _checks_of(node: ast.Call, file: PythonFile) -> tuple[list[tuple[ast.If | ast.Assert, Callable[[Any], Any]]], bool]:
+    """The checks that a capability decides, each with what is known in it where the capability has some value.
+
+    Also whether it is compared elsewhere, to choose something.
+    """
+    parts: list[Part] = []
+    for here in file.reaching(Reach.FILE).flow(node, file.model).occurrences:
+        if here.file is file.model and not here.depth:
+            parts += [(here.node, None), *_taken_apart(here.node, file)]
+    by_check: dict[ast.If | ast.Assert, list[Part]] = {}
+    compared = False
+    for part in parts:
+        check = check_around(part[0], file)
+        if check is not None:
+            by_check.setdefault(check, []).append(part)
+        elif _compare_around(part[0], file) is not None:
+            compared = True
+    return [(check, partial(_known, decisive)) for check, decisive in by_check.items()], compared
+
+
+def _known(parts: list[Part], capability: tuple[int, int]) -> Callable[[ast.expr], Any]:
+    """What is known of the expressions of a check, where the capability has a value."""
+    values = {node: capability if index is None else capability[index] for node, index in parts}
+    return lambda node: values.get(node, UNKNOWN)
+
+
+def _taken_apart(node: ast.expr, file: PythonFile) -> Iterator[Part]:
+    """Where the two numbers of a capability are read that are assigned to names."""
+    statement = file.parent(node)
+    for target in statement.targets if isinstance(statement, ast.Assign) else ():
+        if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+            continue
+        for index, item in enumerate(target.elts):
+            found = file.model.scope(item).lookup(item.id) if isinstance(item, ast.Name) else None
+            for read in file.model.references(item.id) if found is not None and isinstance(item, ast.Name) else ():
+                if isinstance(read, ast.Name) and isinstance(read.ctx, ast.Load):
+                    where = file.model.scope(read).lookup(read.id)
+                    if found is not None and where is not None and where[0] is found[0]:
+                        yield read, index
+
+
+def _literal(node: ast.expr) -> Any:
     try:
-        literal = ast.literal_eval(other)
-        if compare is None:
-            return None
-        result = compare(value, literal) if parent.left is current else compare(literal, value)
+        return ast.literal_eval(node)
     except (ValueError, TypeError):
         return None
-    return bool(result)
+
+
+def _compare_around(node: ast.AST, file: PythonFile) -> ast.Compare | None:
+    found = next((up for up in file.ancestors(node) if isinstance(up, (ast.Compare, ast.stmt))), None)
+    return found if isinstance(found, ast.Compare) else None
+
+
+def _check_value(node: ast.expr, used: Any, file: PythonFile) -> bool | None:
+    """What the comparison around a call gives when the capability is ``used``; None where it cannot be told."""
+    compare = _compare_around(node, file)
+    if compare is None:
+        return None
+    value = value_of(compare, lambda one: used if one is node else UNKNOWN)
+    return None if value is UNKNOWN else bool(value)
 
 
 _PRINTS = frozenset("print str repr format info debug warning error log write append".split())

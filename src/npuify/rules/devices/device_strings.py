@@ -10,6 +10,7 @@ from npuify.analysis.flow.devices import device_table_entry
 from npuify.model import Safety, Severity
 from npuify.rules.common.cuda_builds import opens_cuda_build
 from npuify.rules.common.lightning import asked_of_lightning
+from npuify.rules.common.refusals import opens_refusal, refused_test
 from npuify.rules.common.renaming import replace_in_literal
 from npuify.rules.registry import rule
 
@@ -76,6 +77,9 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
     if isinstance(parent, (ast.Expr, ast.JoinedStr)) or asked_of_lightning(parent, file):
         return
     if isinstance(parent, ast.Compare) and opens_cuda_build(parent, file):
+        return
+    if isinstance(parent, ast.Compare) and opens_refusal(parent, file):
+        yield refused_test(node, file, "cuda")
         return
     if device_table_entry(node, file.model):
         return

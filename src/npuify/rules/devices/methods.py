@@ -10,6 +10,7 @@ from npuify.analysis.library.lookup import result_of
 from npuify.analysis.values import MODELS, STRINGS, Kind
 from npuify.model import Safety, Severity
 from npuify.rules.common.cuda_builds import opens_cuda_build
+from npuify.rules.common.refusals import opens_refusal, refused_test
 from npuify.rules.devices.own_cuda import may_be
 from npuify.rules.registry import rule
 
@@ -226,6 +227,9 @@ def is_cuda(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
             return "card" if x.is_npu else "host"
     """
     if node.attr != "is_cuda" or not isinstance(node.ctx, ast.Load) or opens_cuda_build(node, file):
+        return
+    if opens_refusal(node, file):
+        yield refused_test(node, file, "torch.Tensor.is_cuda", is_replaced=True)
         return
     yield from _renamed(node, "is_npu", ".is_cuda is false on the NPU; use .is_npu", file)
 
