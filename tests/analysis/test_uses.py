@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from npuify.analysis.flow.uses import DEVICE_USES, Use, Uses
+from npuify.analysis.flow.destinations import DEVICE_USES, Use, Uses
 from npuify.analysis.model import ProgramModel, Reach
 
 from .harness import index_of

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from npuify.analysis.files import FileModel
-    from npuify.analysis.flow.uses import Destination
+    from npuify.analysis.flow.destinations import Destination
     from npuify.analysis.model import ProgramModel
     from npuify.analysis.values import Step
 

@@ -13,13 +13,14 @@ from npuify.analysis.files import FUNCTIONS, FileModel, Function
 from npuify.analysis.flow.devices import denotes_device
 from npuify.analysis.flow.flows import Flow, callees, flow_of
 from npuify.analysis.flow.holders import Holders, holders_of, may_hold
-from npuify.analysis.flow.uses import Uses, looked_up_by_device, uses_of
+from npuify.analysis.flow.uses import looked_up_by_device, uses_of
 from npuify.analysis.targets import bound_to
 from npuify.analysis.values import STRINGS, Kind, Value, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from npuify.analysis.flow.destinations import Uses
     from npuify.analysis.targets import Bound
     from npuify.analysis.values import Place
     from npuify.source.python.scopes import Scope

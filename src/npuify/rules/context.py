@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from npuify.analysis.files import Function
-    from npuify.analysis.flow.uses import Uses
+    from npuify.analysis.flow.destinations import Uses
     from npuify.analysis.model import ProgramModel
     from npuify.analysis.values import Place, Values
     from npuify.knowledge import Product

@@ -9,7 +9,7 @@ import textwrap
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final
 
-from npuify.analysis.flow.uses import Use
+from npuify.analysis.flow.destinations import Use
 from npuify.analysis.values import OBJECTS, Kind
 from npuify.engine.ledger.answer import Cleared
 from npuify.engine.ledger.identifiers import cuda_packages
