@@ -23,6 +23,7 @@ class _Command(NamedTuple):
 
 
 _COMMANDS = (
+    _Command("", "port", "port:port"),
     _Command("", "scan", "scan:scan"),
     _Command("", "migrate", "migrate:migrate"),
     _Command("", "distribute", "distribute:distribute"),

@@ -17,6 +17,7 @@ SCHEMAS = {
     "verify-loss": "npuify.verify.loss.text:schema",
     "verify-profile": "npuify.verify.profile.text:schema",
     "verify-steps": "npuify.verify.steps.text:schema",
+    "port": "npuify.port.way:schema",
     "checklist": "npuify.handover.pages:schema",
 }
 """What a schema can be asked for of, and the function that gives it. ``scan`` stands for ``migrate``, too."""

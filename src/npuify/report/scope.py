@@ -69,7 +69,9 @@ def foreign(scan: ScanResult) -> Foreign | None:
 def has_nothing_to_move(scan: ScanResult) -> bool:
     """Whether nothing in the project was found that a GPU or an NPU would run."""
     survey: Survey = scan.survey
-    return not (scan.findings or scan.errors or survey.frameworks or survey.kernels or survey.operators)
+    return not (
+        scan.narrowed or scan.findings or scan.errors or survey.frameworks or survey.kernels or survey.operators
+    )
 
 
 def is_aside(file: str, survey: Survey) -> bool:
@@ -92,6 +94,9 @@ def names_no_device(scan: ScanResult) -> bool:
     survey: Survey = scan.survey
     names = {one.name for one in survey.frameworks}
     if "torch" not in names or names & _CHOOSE_DEVICES or any(one.cuda_only for one in survey.frameworks):
+        return False
+    if scan.narrowed:
+        # What names one may be among what is left out.
         return False
     named = any(one.code.startswith(_DEVICE_CODES) for one in scan.findings)
     return not (named or scan.errors or survey.kernels or survey.operators)

@@ -61,6 +61,9 @@ def verify_steps(
     work: Annotated[
         Path | None, typer.Option("--work", metavar="DIR", help="Keep captures, logs and copies in this new folder.")
     ] = None,
+    short: Annotated[
+        bool, typer.Option("--short", help="Only forward, backward and their comparison: two steps of each program.")
+    ] = False,
     format: PageFormatOption = PageFormat.TEXT,
     output: OutputOption = None,
 ) -> int:
@@ -96,6 +99,7 @@ def verify_steps(
         timeout=timeout,
         python=python,
         work=work,
+        short=short,
         progress=told,
     )
     put_judgement(report, format.value, output, text=text.render_text, json=text.render_json, html=page.render_html)

@@ -53,6 +53,8 @@ class Bench:
     cards: int
     given: Path | None = None
     """A capture of the original that was made elsewhere."""
+    short: bool = False
+    """Whether only forward, backward and their comparison are wanted."""
     done: list[StepResult] = field(default_factory=list)
     _first: dict[Path, frozenset[Path]] = field(default_factory=dict)
     """The files of each copy before anything ran in it."""

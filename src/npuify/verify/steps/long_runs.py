@@ -29,7 +29,23 @@ _FEWEST: Final = 8
 """Steps from which on a trend can be told."""
 _SAMPLES: Final = 16
 _SHOWN: Final = 4
+_FROM_START_TO_END: Final = "The migrated program from start to end"
+_RESUME: Final = "Resuming from a checkpoint"
 _HOW: Final = 'Specify the command: --resume "train.py --resume=FILE".'
+
+
+def left_out(bench: Bench) -> list[StepResult]:
+    """What a short acceptance does not run."""
+    titles = {
+        "iterations": _FROM_START_TO_END,
+        "loss": f"The loss over {bench.iterations} steps",
+        "resume": _RESUME,
+        "cards": f"Training on {bench.cards} cards",
+    }
+    message, advice = "Not part of a short acceptance.", "npuify verify steps without --short runs it."
+    return [
+        StepResult(name, title, Status.NOT_RUN, Where.NOWHERE, message, advice=advice) for name, title in titles.items()
+    ]
 
 
 def iterations(bench: Bench) -> tuple[StepResult, float]:
@@ -38,7 +54,7 @@ def iterations(bench: Bench) -> tuple[StepResult, float]:
     Returns:
         The result, and the time before the run, for finding what it wrote.
     """
-    title = "The migrated program from start to end"
+    title = _FROM_START_TO_END
     begun = time.time()
     ran = bench.program("iterations", bench.plan.entry)
     log = Path(ran.log).read_text(encoding="utf-8", errors="replace")
@@ -261,9 +277,7 @@ def _resumed(
     advice: str = "",
 ) -> StepResult:
     command, seconds = ((ran.shown,), ran.seconds) if ran is not None else ((), 0.0)
-    return StepResult(
-        "resume", "Resuming from a checkpoint", status, where, message, tuple(evidence), advice, command, seconds
-    )
+    return StepResult("resume", _RESUME, status, where, message, tuple(evidence), advice, command, seconds)
 
 
 def _nothing_to_do(ran: Ran) -> bool:

@@ -43,6 +43,7 @@ def accept(
     timeout: float = 600,
     python: str = "",
     work: Path | None = None,
+    short: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> AcceptanceReport:
     """Run the acceptance of a project. It runs the project's code, in copies: the project itself stays as it is.
@@ -60,6 +61,7 @@ def accept(
         cards: cards to try; iterations: steps whose loss is followed.
         timeout: seconds for each run.
         python: runs the programs; empty: this one if it has torch.
+        short: only forward, backward and their comparison, which take two steps of each program.
         work: where captures and logs are left; None: nowhere.
         progress: called with the name of each step before it runs.
 
@@ -109,6 +111,7 @@ def accept(
             iterations=iterations,
             cards=cards,
             given=reference.resolve() if reference is not None else None,
+            short=short,
         )
         prepared += plan.guessed
         if prepare:
@@ -186,6 +189,9 @@ def _run(bench: Bench, progress: Callable[[str], None]) -> None:
             why = f"On {bench.reference_device.upper()} the original {other.why()}"
             reference = None
     bench.done.append(captured.compare(bench, reference, target, why))
+    if bench.short:
+        bench.done += long_runs.left_out(bench)
+        return
     # In another order than they are told: nothing may be left for a later run to go on from, but for the last but one.
     progress("loss")
     bench.tidy()

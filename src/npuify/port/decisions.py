@@ -1,0 +1,206 @@
+"""What only a person can decide: the question, the places, the choices, and the commands to go on with."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from npuify.model import Safety
+from npuify.port.model import Choice, Decision, State, Wishes
+from npuify.report.scope import has_nothing_to_move, names_no_device
+from npuify.report.summary import counted
+from npuify.report.verdict import Level, status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from npuify.model import EntryPoint, Finding, NpuifyError, ScanResult
+    from npuify.port.model import Stage
+    from npuify.report.doctor import Report
+    from npuify.report.verdict import Verdict
+
+_SHOWN: Final = 12
+_FLAGS: Final = {
+    "unsafe": ("--unsafe", "--no-unsafe"),
+    "place_on_npu": ("--place-on-npu", "--no-place-on-npu"),
+    "go_on": ("--go-on", ""),
+}
+
+
+class Commands:
+    """Writes the command that goes on."""
+
+    def __init__(self, source: Path, destination: Path, asked: Wishes) -> None:
+        self._source = str(source)
+        self._destination = str(destination)
+        self._asked = asked
+
+    def again(self, *answer: str, **wishes: object) -> str:
+        """The whole command, with one more answer; for as long as nothing has been written."""
+        asked = msgspec.structs.replace(self._asked, **wishes) if wishes else self._asked
+        return self._command(*_words(asked), *answer)
+
+    def resume(self, *answer: str) -> str:
+        """Going on in the destination, which knows what was asked for."""
+        return self._command("--resume", *answer)
+
+    def over(self) -> str:
+        """Migrating once more, over what was written."""
+        return self.again("--force")
+
+    def other(self, *words: str) -> str:
+        """Another command of npuify on the source."""
+        return shlex.join(["npuify", words[0], self._source, *words[1:]])
+
+    def _command(self, *words: str) -> str:
+        return shlex.join(["npuify", "port", self._source, "-o", self._destination, *words])
+
+
+def _words(asked: Wishes) -> list[str]:
+    words: list[str] = []
+    defaults = Wishes()
+    for name in Wishes.__struct_fields__:
+        value = getattr(asked, name)
+        if value == getattr(defaults, name):
+            continue
+        if name in _FLAGS:
+            words.append(_FLAGS[name][0 if value else 1])
+        else:
+            words += [f"--{name.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else str(value)]
+    return words
+
+
+def before_migration(scan: ScanResult, verdict: Verdict, asked: Wishes, commands: Commands) -> Decision | None:
+    """What has to be decided before anything is written; None: nothing."""
+    if has_nothing_to_move(scan):
+        return Decision(
+            "nothing-to-do",
+            "Nothing to migrate was found. Is this the project's folder?",
+            (f"{counted(scan.files_seen, 'file')} looked at in {scan.root}",),
+            (Choice("Name another folder", ""),),
+        )
+    if verdict.level is Level.BLOCKED and not asked.go_on:
+        return Decision(
+            "blocked",
+            "Something has no form for Ascend. Move the rest nonetheless?",
+            _shortened(f"{one.what}: {one.why}{_first(one.places)}" for one in verdict.blockers),
+            (
+                Choice("Yes: it will be written or replaced afterwards", commands.again(go_on=True)),
+                Choice(
+                    "See first what each of them takes",
+                    commands.other("scan", "--format", "html", "--output", "report.html"),
+                ),
+            ),
+        )
+    if asked.place_on_npu is None and names_no_device(scan):
+        return Decision(
+            "no-device",
+            "No code names a GPU, so that the program would go on computing on the CPU. Move it to the NPU?",
+            tuple(one.file for one in scan.survey.entry_points[:_SHOWN]),
+            (
+                Choice("Yes: model, data and losses", commands.again(place_on_npu=True)),
+                Choice("No: it chooses its device in another way", commands.again(place_on_npu=False)),
+            ),
+        )
+    offered = [one for one in scan.findings if one.edits and one.safety is Safety.REVIEW]
+    if offered and asked.unsafe is None:
+        return Decision(
+            "review",
+            f"{counted(len(offered), 'edit')} {'is' if len(offered) == 1 else 'are'} right in the usual case only. "
+            "Make them?",
+            _shortened(map(_place, offered)),
+            (
+                Choice("Yes, all of them", commands.again(unsafe=True)),
+                Choice("No: leave these places as they are, and report them", commands.again(unsafe=False)),
+                Choice("See them first", commands.other("migrate", "--diff", "--unsafe")),
+            ),
+        )
+    return None
+
+
+def by_hand(findings: Iterable[Finding], verdict: Verdict, asked: Wishes, commands: Commands) -> Decision | None:
+    """What will not run before a person has changed it; None: nothing, or it was said to go on."""
+    if asked.go_on or verdict.level not in (Level.WORK, Level.BLOCKED):
+        return None
+    left = [one for one in findings if status(one, migrated=True) == "manual"]
+    return Decision(
+        "by-hand",
+        f"{counted(len(left), 'place')} will not run before a person has changed "
+        f"{'it' if len(left) == 1 else 'them'} in the migrated copy.",
+        _shortened(_place(one) + (f" {one.advice}" if one.advice else "") for one in left),
+        (
+            Choice("Change the places, then go on", commands.resume()),
+            Choice("Go on without: what is run does not need them", commands.resume("--go-on")),
+        ),
+    )
+
+
+def which_program(error: NpuifyError, points: Sequence[EntryPoint], commands: Commands) -> Decision:
+    """Which program to run, where the project does not say."""
+    said = [
+        mention.text for one in points for mention in one.mentions if mention.kind == "documentation" and mention.text
+    ]
+    files = [one.file for one in points if one.file.endswith(".py")]
+    return Decision(
+        "entry",
+        f"Which program shall be run, with which arguments for a short run? ({error.message})",
+        tuple(said[:4]),
+        tuple(Choice(f"Run {file}", commands.resume("--entry", file)) for file in files[:_SHOWN])
+        or (Choice("Name it", commands.resume("--entry", "train.py --steps 20")),),
+    )
+
+
+def machine(report: Report, commands: Commands) -> Decision:
+    """What is wrong with this machine."""
+    wrong = [one for one in report.results if one.status.value == "error"]
+    return Decision(
+        "machine",
+        "This machine cannot run programs on its NPUs as it is.",
+        _shortened(f"{one.check}: {one.message}{f' {one.advice}' if one.advice else ''}" for one in wrong),
+        (
+            Choice("Mend it, then go on", commands.resume()),
+            Choice("Run in simulation", commands.resume("--target", "simulated")),
+        ),
+    )
+
+
+def after_run(stages: Sequence[Stage], commands: Commands) -> Decision | None:
+    """What a run that failed, or computes something else, leaves to a person; None: neither."""
+    failed = next((one for one in stages if one.state is State.FAILED), None)
+    if failed is None:
+        return None
+    differs = failed.name == "compare"
+    return Decision(
+        "differs" if differs else "run-failed",
+        "The migrated program computes something else than the original."
+        if differs
+        else "The migrated program did not run as it should.",
+        (failed.message, *failed.evidence[-_SHOWN:]),
+        (
+            Choice("Change the migrated copy, then go on", commands.resume()),
+            Choice(
+                "Run it differently: other arguments, or data made first",
+                commands.resume("--entry", "PROGRAM ARGUMENTS", "--prepare", "PROGRAM ARGUMENTS"),
+            ),
+            Choice("Migrate anew, with other options", commands.over()),
+        ),
+    )
+
+
+def _place(finding: Finding) -> str:
+    return f"{finding.file}:{finding.start.line}: {finding.code} {finding.message}"
+
+
+def _first(places: Sequence[object]) -> str:
+    place = places[0] if places else None
+    file, line = getattr(place, "file", ""), getattr(place, "line", 0)
+    return f" ({file}{f':{line}' if line else ''})" if file else ""
+
+
+def _shortened(lines: Iterable[str]) -> tuple[str, ...]:
+    every = tuple(lines)
+    more = len(every) - _SHOWN
+    return (*every[:_SHOWN], f"… and {more} more") if more > 0 else every

@@ -1,0 +1,210 @@
+"""The stages that run the project: the doctor, a short run, the comparison; and what is handed over."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, NamedTuple
+
+from npuify.model import NpuifyError
+from npuify.port import decisions
+from npuify.port.model import Stage, State
+from npuify.verify.steps.model import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from npuify.model import EntryPoint
+    from npuify.options import Options
+    from npuify.port.decisions import Commands
+    from npuify.port.model import Decision, Wishes
+    from npuify.verify.steps.model import AcceptanceReport, Devices, StepResult
+
+_FOLDER = "npuify-report"
+_STATES = {Status.PASSED: State.DONE, Status.FAILED: State.FAILED, Status.NOT_RUN: State.NOT_RUN}
+
+
+class Outcome(NamedTuple):
+    """What running came to.
+
+    Attributes:
+        decision: what a person has to decide; None where all that can be run here was, or needs what the stage says.
+        entry: the command that was run; empty where none was.
+    """
+
+    decision: Decision | None
+    entry: str = ""
+
+
+def run(
+    source: Path,
+    destination: Path,
+    wishes: Wishes,
+    points: Sequence[EntryPoint],
+    commands: Commands,
+    begins: Callable[[str], None],
+    told: Callable[[Stage], None],
+) -> Outcome:
+    """Run the migrated program and the original for some steps, and compare them.
+
+    Args:
+        source, destination: the original, and the migrated copy.
+        wishes: what was said of running.
+        points: the project's entry points.
+        commands: how to go on.
+        begins, told: as :func:`npuify.port.way.port` takes them.
+
+    Raises:
+        NpuifyError: the command that was named cannot be run.
+    """
+    from npuify.process.python import python_for
+    from npuify.verify.steps.machine import devices_of
+    from npuify.verify.steps.plan import make_plan
+
+    try:
+        make_plan(
+            source,
+            points,
+            entry=wishes.entry,
+            reference_entry=wishes.reference_entry,
+            migrated=destination,
+        )
+    except NpuifyError as error:
+        if wishes.entry:
+            raise
+        return Outcome(decisions.which_program(error, points, commands))
+    begins("run")
+    try:
+        devices = devices_of(python_for(wishes.python))
+    except NpuifyError as error:
+        told(_not_run("run", error, commands))
+        told(Stage("compare", State.NOT_RUN, "Nothing was run that could be compared."))
+        return Outcome(None)
+    if devices.npu and wishes.target != "simulated":
+        stage, decision = _doctor(destination, devices, commands, begins)
+        told(stage)
+        if decision is not None:
+            return Outcome(decision)
+    try:
+        report = _accepted(source, destination, wishes, begins)
+    except NpuifyError as error:
+        told(_not_run("run", error, commands))
+        told(Stage("compare", State.NOT_RUN, "Nothing was run that could be compared."))
+        return Outcome(None)
+    files = _written(destination, report)
+    ran = _ran(report, files)
+    compared = _compared(next(one for one in report.steps if one.name == "compare"))
+    told(ran)
+    told(compared)
+    return Outcome(decisions.after_run([ran, compared], commands), report.entry)
+
+
+def _not_run(name: str, error: NpuifyError, commands: Commands) -> Stage:
+    advice = f"{error.advice}; then: {commands.resume()}" if error.advice else f"Then: {commands.resume()}"
+    return Stage(name, State.NOT_RUN, f"{error.message}.", advice=advice)
+
+
+def _doctor(
+    destination: Path, devices: Devices, commands: Commands, begins: Callable[[str], None]
+) -> tuple[Stage, Decision | None]:
+    from npuify.doctor.examine import check_environment
+    from npuify.doctor.text import render_json
+    from npuify.report.doctor import Status as DoctorStatus
+    from npuify.rewrite.tree import replace_files
+
+    begins("doctor")
+    report = check_environment(project=destination, python=devices.python)
+    replace_files(destination / _FOLDER, {"doctor.json": render_json(report).encode()})
+    wrong = [one for one in report.results if one.status is DoctorStatus.ERROR]
+    stage = Stage(
+        "doctor",
+        State.FAILED if wrong else State.DONE,
+        wrong[0].message if wrong else "This machine is ready.",
+        tuple(f"{one.check}: {one.message}" for one in report.results if one.status is DoctorStatus.WARNING),
+        files=(str(destination / _FOLDER / "doctor.json"),),
+    )
+    return stage, decisions.machine(report, commands) if wrong else None
+
+
+def _accepted(source: Path, destination: Path, wishes: Wishes, begins: Callable[[str], None]) -> AcceptanceReport:
+    from pathlib import Path
+
+    from npuify.verify.steps.run import accept
+
+    return accept(
+        source,
+        migrated=destination,
+        entry=wishes.entry,
+        reference_entry=wishes.reference_entry,
+        prepare=wishes.prepare,
+        reference=Path(wishes.reference) if wishes.reference else None,
+        target=wishes.target,
+        timeout=wishes.timeout,
+        python=wishes.python,
+        short=True,
+        progress=lambda step: begins(f"run: {step}"),
+    )
+
+
+def _written(destination: Path, report: AcceptanceReport) -> tuple[str, ...]:
+    """The acceptance's own report, where the checklist looks for it."""
+    from npuify.rewrite.tree import replace_files
+    from npuify.verify.steps import page, text
+
+    files = {"steps.json": text.render_json(report).encode(), "steps.html": page.render_html(report).encode()}
+    replace_files(destination / _FOLDER, files)
+    return tuple(str(destination / _FOLDER / name) for name in files)
+
+
+def _ran(report: AcceptanceReport, files: tuple[str, ...]) -> Stage:
+    steps = [one for one in report.steps if one.name in ("forward", "backward")]
+    worst = next((one for status in (Status.FAILED, Status.NOT_RUN) for one in steps if one.status is status), steps[0])
+    # A program that only infers has no backward pass, and has run all the same.
+    state = _STATES[steps[0].status] if worst.status is not Status.FAILED else State.FAILED
+    said = worst if state is State.FAILED else steps[0]
+    told = [f"{one.title}: {one.status.value}, {one.where.value}. {one.message}" for one in steps]
+    return Stage(
+        "run",
+        state,
+        f"{said.message} ({said.where.value})",
+        (*report.prepared, *told, *said.evidence, *(f"$ {one}" for one in said.commands)),
+        said.advice,
+        files,
+    )
+
+
+def _compared(step: StepResult) -> Stage:
+    return Stage("compare", _STATES[step.status], step.message, step.evidence, step.advice)
+
+
+def handover(source: Path, destination: Path, options: Options, entry: str) -> Stage:
+    """The checklist and the guide, from what is known now; ``entry`` is what was run."""
+    from npuify.handover import checklist, read_record
+    from npuify.handover.pages import render
+    from npuify.handover.write import write_skill
+    from npuify.rewrite.tree import replace_files
+    from npuify.verify.steps.plan import filled
+
+    record = read_record(destination, options, source=source if source.is_dir() else None)
+    made = checklist(record)
+    folder = destination / _FOLDER
+    pages = {f"checklist.{suffix}": render(made, format) for suffix, format in (("html", "html"), ("md", "markdown"))}
+    replace_files(folder, {name: text.encode() for name, text in pages.items()})
+    files = [str(folder / name) for name in pages]
+    done = sum(point.state in ("done", "nothing to do") for point in made.points)
+    told = f"Checklist: {done} of {len(made.points)} items are done or of no concern."
+    words = filled(shlex.split(entry), "npu")
+    starts = [shlex.join(["python", *words] if words[0].endswith(".py") else words)] if words else []
+    try:
+        written = write_skill(record, folder / "skills", commands=starts, force=True)
+    except NpuifyError as error:
+        return Stage(
+            "handover",
+            State.FAILED,
+            f"{told} The guide could not be written: {error.message}",
+            advice=error.advice,
+            files=tuple(files),
+        )
+    files.append(str(written.folder / "SKILL.md"))
+    left = tuple(f"{point.state}: {point.title}" for point in made.points if point.state in ("open", "failed"))
+    return Stage("handover", State.DONE, told, left, files=tuple(files))

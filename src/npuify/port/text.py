@@ -1,0 +1,64 @@
+"""How far it came, for a person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from npuify.port.model import State
+from npuify.report import printable
+from npuify.visible import in_one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.port.model import Decision, PortReport, Stage
+
+_MARKS: Final = {State.DONE: "done   ", State.FAILED: "FAILED ", State.NOT_RUN: "not run"}
+_NAMES: Final = {
+    "scan": "Scan",
+    "migrate": "Migrate",
+    "doctor": "Machine",
+    "run": "Short run",
+    "compare": "Compare",
+    "handover": "Hand over",
+}
+
+
+def render_text(report: PortReport) -> str:
+    """The stages with what was seen, then what has to be decided, or what there is now."""
+    lines = [line for stage in report.stages for line in _stage(stage)]
+    lines += [""]
+    lines += _decision(report.decision) if report.decision is not None else _end(report)
+    return printable("\n".join(lines) + "\n")
+
+
+def headline(stage: Stage) -> str:
+    """A stage in one line."""
+    return printable(f"{_MARKS[stage.state]}  {_NAMES[stage.name]:9}  {in_one_line(stage.message)}")
+
+
+def _stage(stage: Stage) -> Iterator[str]:
+    yield headline(stage)
+    space = " " * 20
+    yield from (f"{space}{in_one_line(one)}" for one in stage.evidence)
+    if stage.advice:
+        yield f"{space}-> {in_one_line(stage.advice)}"
+    yield from (f"{space}wrote {in_one_line(one)}" for one in stage.files)
+
+
+def _decision(decision: Decision) -> Iterator[str]:
+    yield f"Your decision: {in_one_line(decision.question)}"
+    yield from (f"  {in_one_line(one)}" for one in decision.places)
+    for number, choice in enumerate(decision.choices, 1):
+        yield f"{number}. {choice.what}"
+        if choice.command:
+            yield f"   {in_one_line(choice.command)}"
+
+
+def _end(report: PortReport) -> Iterator[str]:
+    missing = [_NAMES[stage.name] for stage in report.stages if stage.state is State.NOT_RUN]
+    if missing:
+        yield f"Migrated to {report.destination}; not everything was run: {', '.join(missing)}."
+    else:
+        yield f"Migrated to {report.destination}, run and compared."
+    yield "A simulation says nothing of a real card's results, speed or limits. The checklist says what is left."

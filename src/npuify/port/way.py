@@ -1,0 +1,219 @@
+"""``npuify port``: the stages, in order, up to the first thing that only a person can decide."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from npuify.model import NpuifyError
+from npuify.port import decisions, running
+from npuify.port.decisions import Commands
+from npuify.port.model import VERSION, Decision, PortReport, Stage, State, Wishes
+from npuify.report import printable
+from npuify.report.summary import counted
+from npuify.report.verdict import hours, judge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from npuify.model import EntryPoint, ScanResult
+    from npuify.options import Options
+    from npuify.report.verdict import Verdict
+
+    Begins = Callable[[str], None]
+    Ends = Callable[[Stage], None]
+
+FOLDER: Final = "npuify-report"
+REPORT: Final = "port.json"
+_OF_THE_MIGRATION: Final = ("style", "torch_npu", "soc", "unsafe", "place_on_npu")
+
+
+class _Migrated(NamedTuple):
+    """What there is once the copy has been written."""
+
+    stages: Sequence[Stage]
+    decision: Decision | None
+    points: Sequence[EntryPoint]
+
+
+def port(
+    source: Path,
+    destination: Path,
+    options: Options,
+    wishes: Wishes,
+    *,
+    resume: bool = False,
+    force: bool = False,
+    begins: Begins = lambda _: None,
+    ends: Ends = lambda _: None,
+) -> PortReport:
+    """Take a project the whole way. Its code is run, in copies, once it has been migrated.
+
+    Args:
+        source: the original, for CUDA: its folder, or one program. It is not changed.
+        destination: the folder for the migrated copy, with ``npuify-report/`` in it.
+        options: of scan and migration.
+        wishes: what was said by the user; what was said earlier holds too where it is gone on.
+        resume: go on with the copy that is in ``destination``, which a person may have changed.
+        force: replace a destination that is not empty.
+        begins: called with the name of each stage before it runs, and with what it is at.
+        ends: called with each stage after it.
+
+    Raises:
+        NpuifyError: wrong use, or nothing can be read or written.
+    """
+    if resume:
+        wishes = _resumed(source, destination, wishes)
+    commands = Commands(source, destination, wishes)
+    stages: list[Stage] = []
+
+    def told(stage: Stage) -> None:
+        stages.append(stage)
+        ends(stage)
+
+    if not resume:
+        _check(source, destination, commands, force=force)
+    migrated = (_again if resume else _migrate)(source, destination, options, wishes, commands, begins, told, force)
+    decision = migrated.decision
+    if decision is None:
+        decision, entry = running.run(source, destination, wishes, migrated.points, commands, begins, told)
+        if decision is None or decision.about in ("run-failed", "differs"):
+            begins("handover")
+            told(running.handover(source, destination, options, entry))
+    report = PortReport(VERSION, str(source), str(destination), tuple(stages), decision, wishes)
+    if (destination / FOLDER).is_dir():
+        _save(report, destination / FOLDER / REPORT)
+    return report
+
+
+def _check(source: Path, destination: Path, commands: Commands, *, force: bool) -> None:
+    """Nothing is scanned for long where the end is known."""
+    from npuify.rewrite.tree import check_destination
+
+    if not source.exists():
+        raise NpuifyError("there is no such file or folder", file=str(source))
+    if (destination / FOLDER / REPORT).is_file() and not force:
+        raise NpuifyError(
+            "has been migrated already",
+            advice=f"go on with: {commands.resume()}\n  or migrate anew with --force",
+            file=str(destination),
+        )
+    check_destination(source, destination, force=force)
+
+
+def _resumed(source: Path, destination: Path, wishes: Wishes) -> Wishes:
+    """What was asked for then, with what is asked for now."""
+    path = destination / FOLDER / REPORT
+    try:
+        before = msgspec.json.decode(path.read_bytes(), type=PortReport)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise NpuifyError(
+            "there is nothing to go on with here",
+            advice=f"start with: npuify port {source} -o {destination}",
+            file=str(destination),
+        ) from error
+    nothing = Wishes()
+    now = {
+        name: getattr(wishes, name)
+        for name in Wishes.__struct_fields__
+        if getattr(wishes, name) != getattr(nothing, name)
+    }
+    late = [name for name in _OF_THE_MIGRATION if name in now and now[name] != getattr(before.asked, name)]
+    if late:
+        raise NpuifyError(
+            f"--{late[0].replace('_', '-')} decides how to migrate, and that has been done",
+            advice="migrate anew with --force instead of --resume",
+        )
+    return msgspec.structs.replace(before.asked, **now)
+
+
+def _migrate(
+    source: Path,
+    destination: Path,
+    options: Options,
+    wishes: Wishes,
+    commands: Commands,
+    begins: Begins,
+    told: Ends,
+    force: bool,
+) -> _Migrated:
+    """Scan the source, and migrate it where nothing has to be decided first."""
+    from npuify.engine.scan import scan
+    from npuify.migration import migrate
+
+    begins("scan")
+    found = scan([source], options)
+    verdict = judge(found)
+    scanned = _scanned(found, verdict)
+    told(scanned)
+    points = found.survey.entry_points
+    decision = decisions.before_migration(found, verdict, wishes, commands)
+    if decision is not None:
+        return _Migrated([scanned], decision, points)
+    begins("migrate")
+    result = migrate(source, destination, options, force=force)
+    after = judge(result)
+    stage = Stage(
+        "migrate",
+        State.DONE,
+        f"{counted(len(result.changes), 'edit')} in {counted(len(result.changed_files), 'file')}, "
+        f"{counted(len(result.left), 'finding')} left.",
+        (f"{after.title}. {after.summary}",),
+        files=(str(destination), str(destination / FOLDER / "report.html")),
+    )
+    told(stage)
+    return _Migrated([scanned, stage], decisions.by_hand(result.left, after, wishes, commands), points)
+
+
+def _again(
+    source: Path,
+    destination: Path,
+    options: Options,
+    wishes: Wishes,
+    commands: Commands,
+    begins: Begins,
+    told: Ends,
+    force: bool,
+) -> _Migrated:
+    """Look at the migrated copy as it is now."""
+    from npuify.handover import read_record
+
+    if force:
+        raise NpuifyError("--force migrates anew, --resume goes on: choose one")
+    begins("scan")
+    record = read_record(destination, options, source=source if source.is_dir() else None)
+    verdict = judge(record.scan)
+    stage = _scanned(record.scan, verdict)
+    told(stage)
+    return _Migrated(
+        [stage], decisions.by_hand(record.scan.findings, verdict, wishes, commands), record.scan.survey.entry_points
+    )
+
+
+def _scanned(found: ScanResult, verdict: Verdict) -> Stage:
+    evidence = [f"Target: torch_npu {found.release.torch_npu}: {found.release.reason}."]
+    if found.survey.entry_points:
+        evidence.append(f"Entry points: {', '.join(one.file for one in found.survey.entry_points[:5])}")
+    evidence.append(f"Estimate: {hours(verdict.estimate)} for one person")
+    evidence += [f"{error.file}: {error.message}" for error in found.errors[:5]]
+    return Stage("scan", State.DONE, f"{verdict.title}. {verdict.summary}", tuple(evidence))
+
+
+def _save(report: PortReport, path: Path) -> None:
+    from npuify.rewrite.tree import replace_files
+
+    replace_files(path.parent, {path.name: render_json(report).encode()})
+
+
+def render_json(report: PortReport) -> str:
+    """The report as JSON; ``version`` says which form."""
+    return printable(msgspec.json.format(msgspec.json.encode(report), indent=2).decode("utf-8") + "\n")
+
+
+def schema() -> str:
+    """The JSON Schema of ``npuify port --format json``."""
+    from npuify.report.schemas import schema_of
+
+    return schema_of(PortReport, "port", VERSION, "How far npuify port came with a project")

@@ -1,0 +1,290 @@
+"""The whole way: where it stops, what it asks, and how it goes on."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from npuify.cli.app import app
+from npuify.model import NpuifyError
+from npuify.port.model import PortReport
+from npuify.verify.steps.model import AcceptanceReport, Devices, Status, StepResult, Where
+
+DEVICES = Devices("python", "2.13.0", "", 0, 0)
+SAFE = """import torch
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+model = torch.nn.Linear(4, 1).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+torch.manual_seed(0)
+for step in range(3):
+    optimizer.zero_grad()
+    loss = model(torch.randn(8, 4).to(device)).square().mean()
+    loss.backward()
+    optimizer.step()
+"""
+REVIEW = "#!/bin/sh\nnvidia-smi\npython train.py\n"
+"""A script with an edit that is right in the usual case only."""
+
+
+class Machine:
+    """Stands in for what runs programs, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.status = {"forward": Status.PASSED, "backward": Status.PASSED, "compare": Status.PASSED}
+        self.asked: dict[str, Any] = {}
+
+    def accept(self, project: Path, **asked: Any) -> AcceptanceReport:
+        self.asked = {"project": project, **asked}
+        steps = tuple(
+            StepResult(
+                name,
+                name,
+                status,
+                Where.NOWHERE if status is Status.NOT_RUN else Where.SIMULATION,
+                f"said of {name}",
+                (f"seen of {name}",),
+            )
+            for name, status in self.status.items()
+        )
+        return AcceptanceReport(
+            1, str(project), asked["entry"] or "train.py", "CPU", "simulated NPU", DEVICES, (), steps, "fine"
+        )
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    made = Machine()
+    monkeypatch.setattr("npuify.verify.steps.run.accept", made.accept)
+    monkeypatch.setattr("npuify.verify.steps.machine.devices_of", lambda python: DEVICES)
+    return made
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def project(here: Path, **files: str) -> Path:
+    folder = here / "project"
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_py", ".py").replace("_sh", ".sh")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def port(*words: str, code: int | None = None) -> PortReport:
+    done = CliRunner().invoke(app, ["port", *words, "--jobs", "1", "--format", "json"])
+    assert done.exit_code in (0, 1), done.output
+    report = msgspec.json.decode(done.stdout, type=PortReport)
+    assert code is None or done.exit_code == code, done.output
+    return report
+
+
+def about(report: PortReport) -> str:
+    return report.decision.about if report.decision is not None else ""
+
+
+def states(report: PortReport) -> dict[str, str]:
+    return {stage.name: stage.state.value for stage in report.stages}
+
+
+def follow(report: PortReport, choice: int) -> PortReport:
+    """Type what a choice says."""
+    assert report.decision is not None
+    words = shlex.split(report.decision.choices[choice].command)
+    assert words[:2] == ["npuify", "port"]
+    return port(*words[2:])
+
+
+def test_to_the_end(here: Path, machine: Machine) -> None:
+    project(here, train_py=SAFE)
+    report = port("project", "-o", "out", "--entry", "train.py --n 1", code=0)
+    assert states(report) == dict.fromkeys(["scan", "migrate", "run", "compare", "handover"], "done")
+    assert machine.asked["short"] and machine.asked["migrated"] == Path("out")
+    assert "torch.npu.is_available" in (here / "out/train.py").read_text()
+    written = [Path(file) for stage in report.stages for file in stage.files]
+    assert all(file.exists() for file in written)
+    assert {"checklist.html", "checklist.md", "steps.json", "report.html", "SKILL.md"} <= {
+        file.name for file in written
+    }
+    skill = next(file for file in written if file.name == "SKILL.md").read_text()
+    assert "train.py --n 1" in skill
+    assert msgspec.json.decode((here / "out/npuify-report/port.json").read_bytes(), type=PortReport) == report
+
+
+@pytest.mark.parametrize(
+    ("files", "first", "choice", "then"),
+    [
+        ({"notes_txt": "nothing"}, "nothing-to-do", None, ""),
+        (
+            {"train_py": "import torch\nm = torch.nn.Linear(2, 2)\nm(torch.ones(1, 2)).sum().backward()\n"},
+            "no-device",
+            1,
+            "",
+        ),
+        ({"train_py": SAFE, "run_sh": REVIEW}, "review", 0, ""),
+        ({"train_py": SAFE, "run_sh": REVIEW}, "review", 1, ""),
+        ({"train_py": "import torch\nimport faiss\nindex = faiss.StandardGpuResources()\n" + SAFE}, "", None, ""),
+        ({"a_py": SAFE, "b_py": SAFE}, "entry", None, ""),
+    ],
+    ids=["nothing", "no device", "with review edits", "without", "a package", "two programs"],
+)
+def test_stops_and_goes_on(
+    here: Path, machine: Machine, files: dict[str, str], first: str, choice: int | None, then: str
+) -> None:
+    project(here, **files)
+    report = port("project", "-o", "out")
+    if first:
+        assert about(report) == first, report
+        assert report.decision is not None and report.decision.choices and report.decision.question
+    if choice is not None:
+        assert not (here / "out").exists(), "nothing is written before it is decided"
+        assert about(follow(report, choice)) == then
+
+
+def test_review_edits_are_made_as_decided(here: Path, machine: Machine) -> None:
+    folder = project(here, train_py=SAFE, run_sh=REVIEW)
+    report = port("project", "-o", "out")
+    assert report.decision is not None
+    assert any(place.startswith("run.sh:2: NPU") for place in report.decision.places)
+    follow(report, 0)
+    assert "nvidia-smi" not in (here / "out/run.sh").read_text()
+    shutil.rmtree(here / "out")
+    follow(report, 1)
+    assert "nvidia-smi" in (here / "out/run.sh").read_text()
+    assert (folder / "run.sh").read_text() == REVIEW, "the source stays"
+
+
+BY_HAND = (
+    SAFE
+    + "\nimport torch\ntorch.ops.load_library('kernels_cuda.so')\nfrom torch.cuda import jiterator\nf = jiterator._create_jit_fn('x')\n"
+)
+
+
+def test_what_a_person_changes_by_hand(here: Path, machine: Machine) -> None:
+    project(here, train_py=BY_HAND)
+    report = port("project", "-o", "out", "--unsafe", "--entry", "train.py")
+    assert about(report) == "by-hand", report
+    assert report.decision is not None and "train.py:" in report.decision.places[0]
+    again = follow(report, 0)
+    assert about(again) == "by-hand", "it has not been changed yet"
+    (here / "out/train.py").write_text(SAFE.replace("cuda", "npu"))
+    done = follow(report, 0)
+    assert about(done) == "" and states(done)["run"] == "done"
+    assert machine.asked["entry"] == "train.py", "what was asked before holds"
+    # Or: what is run does not need it.
+    shutil.rmtree(here / "out")
+    assert about(follow(port("project", "-o", "out", "--unsafe", "--entry", "train.py"), 1)) == ""
+
+
+@pytest.mark.parametrize(
+    ("failing", "name"), [("forward", "run-failed"), ("backward", "run-failed"), ("compare", "differs")]
+)
+def test_a_run_that_fails_is_a_persons(here: Path, machine: Machine, failing: str, name: str) -> None:
+    project(here, train_py=SAFE)
+    machine.status[failing] = Status.FAILED
+    report = port("project", "-o", "out", code=1)
+    assert about(report) == name
+    assert report.decision is not None and f"said of {failing}" in report.decision.places[0]
+    assert states(report)["handover"] == "done", "the checklist says that it failed"
+    machine.status[failing] = Status.PASSED
+    assert about(follow(report, 0)) == ""
+
+
+def test_a_program_that_only_infers_has_run(here: Path, machine: Machine) -> None:
+    project(here, train_py=SAFE)
+    machine.status |= {"backward": Status.NOT_RUN, "compare": Status.NOT_RUN}
+    report = port("project", "-o", "out", code=0)
+    assert states(report) | {"run": "done", "compare": "not run"} == states(report)
+
+
+def test_without_torch_it_says_what_it_needs(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project(here, train_py=SAFE)
+
+    def none(python: str) -> Devices:
+        raise NpuifyError("python has no PyTorch, which the programs need", advice="pip install torch")
+
+    monkeypatch.setattr("npuify.verify.steps.machine.devices_of", none)
+    report = port("project", "-o", "out", code=0)
+    assert states(report) == {
+        "scan": "done", "migrate": "done", "run": "not run", "compare": "not run", "handover": "done",
+    }  # fmt: skip
+    run = report.stages[2]
+    assert "has no PyTorch" in run.message and "pip install torch" in run.advice and "--resume" in run.advice
+    text = CliRunner().invoke(app, ["port", "project", "-o", "out", "--resume"]).stdout
+    assert "not everything was run: Short run, Compare" in text
+
+
+def test_a_machine_with_npus_is_examined_first(here: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    project(here, train_py=SAFE)
+    devices = msgspec.structs.replace(DEVICES, npu=1, torch_npu="2.13.0")
+    monkeypatch.setattr("npuify.verify.steps.machine.devices_of", lambda python: devices)
+    report = port("project", "-o", "out", "--python", "python3")
+    # This machine has no driver, which the doctor says.
+    assert about(report) == "machine" and states(report)["doctor"] == "failed" and not machine.asked
+    assert (here / "out/npuify-report/doctor.json").is_file()
+    assert about(follow(report, 1)) == "" and machine.asked["target"] == "simulated"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere", "-o", "out"], "there is no such file or folder"),
+        (["project", "-o", "new", "--resume"], "there is nothing to go on with here"),
+        (["project", "-o", "out"], "npuify port project -o out --resume"),
+        (["project", "-o", "out", "--resume", "--style", "auto"], "--style decides how to migrate"),
+        (["project", "-o", "out", "--resume", "--force"], "choose one"),
+        (["project", "-o", "out", "--resume", "--entry", "none.py"], "no such program: none.py"),
+    ],
+)
+def test_wrong_use(here: Path, machine: Machine, words: list[str], said: str) -> None:
+    project(here, train_py=SAFE)
+    port("project", "-o", "out", code=0)
+    done = CliRunner().invoke(app, ["port", *words])
+    assert done.exit_code == 2 and said in done.output
+
+
+def test_commands_to_go_on_repeat_what_was_said(here: Path, machine: Machine) -> None:
+    project(here, train_py=SAFE, run_sh=REVIEW)
+    said = ["--style", "npu", "--entry", "train.py --name 'a b'", "--timeout", "30", "--torch-npu", "2.7.1"]
+    report = port("project", "-o", "out", *said)
+    assert report.decision is not None
+    words = shlex.split(report.decision.choices[0].command)
+    assert all(word in words for word in said) and "--unsafe" in words
+
+
+def test_the_json_fits_its_schema(here: Path, machine: Machine) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    project(here, train_py=SAFE, run_sh=REVIEW)
+    schema = json.loads(CliRunner().invoke(app, ["schema", "port"]).stdout)
+    jsonschema.validate(json.loads(msgspec.json.encode(port("project", "-o", "out"))), schema)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("torch", "numpy"))
+    or not any(map(shutil.which, ("g++", "clang++", "c++"))),
+    reason="needs PyTorch, NumPy and a C++ compiler",
+)
+def test_it_runs_for_real(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    project(here, train_py=SAFE)
+    report = port("project", "-o", "out")
+    assert about(report) == "" and set(states(report).values()) == {"done"}, report
+    compared = next(stage for stage in report.stages if stage.name == "compare")
+    assert "calls matched" in " ".join(compared.evidence)
+    checklist = (here / "out/npuify-report/checklist.md").read_text()
+    assert "in simulation only" in checklist
