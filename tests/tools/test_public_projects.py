@@ -77,9 +77,9 @@ def test_times_and_memory_are_no_part_of_a_line() -> None:
 def test_a_program_that_trains_nothing_has_to_print_the_same() -> None:
     found = Outcome("x", 1, "npu")
     compare(found, [], [])
-    compare_lines(found, "score 1.5\ntime 2.5 s", "score 1.6\ntime 2.7 s", every=True)
-    assert found.problem == "0 of 1 printed lines hold the same numbers"
-    assert told("score 1.5\n") == [] and told("score 1.5\n", every=True) == [(1.5,)]
+    compare_lines(found, "score 1.5\non cuda:0 2.5 s", "score 1.6\nnpuify: simulating\non npu:0 2.7 s", every=True)
+    assert found.problem == "1 of 2 printed lines are the same"
+    assert told("score 1.5\n") == [] and told("score 1.5\n", every=True) == [("score 1.5",)]
 
 
 FINDINGS = [

@@ -7,6 +7,8 @@ import gzip
 import json
 import pickle
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy
@@ -51,7 +53,7 @@ def sentences(folder: Path) -> None:
 
 
 @maker
-def mnist(folder: Path, *, every_digit: bool = False) -> None:
+def mnist(folder: Path) -> None:
     """MNIST's files, 64 digits to train and 16 to test, wherever the programs look for them."""
     drawn = numpy.random.default_rng(4)
     above = folder.parent.parent / "data"
@@ -60,16 +62,10 @@ def mnist(folder: Path, *, every_digit: bool = False) -> None:
         raw.mkdir(parents=True, exist_ok=True)
         for name, count in (("train", 64), ("t10k", 16)):
             pixels = drawn.integers(256, size=(count, 28, 28)).astype(numpy.uint8)
-            labels = (numpy.arange(count) % 10 if every_digit else drawn.integers(10, size=count)).astype(numpy.uint8)
+            labels = drawn.integers(10, size=count).astype(numpy.uint8)
             header = struct.pack(">IIII", 2051, count, 28, 28)
             (raw / f"{name}-images-idx3-ubyte").write_bytes(header + pixels.tobytes())
             (raw / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 2049, count) + labels.tobytes())
-
-
-@maker
-def mnist_with_every_digit(folder: Path) -> None:
-    """As :func:`mnist`, with pictures of each digit in the test set as well."""
-    mnist(folder, every_digit=True)
 
 
 def _picture(path: Path, drawn: numpy.random.Generator, size: tuple[int, int], levels: int = 256) -> None:
@@ -274,3 +270,38 @@ def texts_with_labels(folder: Path) -> None:
         (folder / "data" / f"{part}_txt.txt").write_text(listed)
         labels = "".join(f"{one}\n" for one in drawn.integers(8, size=count))
         (folder / "data" / f"{part}_label.txt").write_text(labels)
+
+
+@maker
+def spoken(folder: Path) -> None:
+    """Conv-TasNet's: mixtures of two voices and each voice, as WAV files, and lists of them."""
+    from scipy.io import wavfile
+
+    drawn = numpy.random.default_rng(19)
+    (folder / "made").mkdir()
+    for name in ("mix", "s1", "s2"):
+        listed = []
+        for number in range(4):
+            path = folder / "made" / f"{name}{number}.wav"
+            wavfile.write(path, 8000, drawn.normal(scale=0.1, size=1700).astype(numpy.float32))
+            listed.append([f"made/{path.name}", 1700])
+        (folder / "made" / f"{name}.json").write_text(json.dumps(listed))
+
+
+@maker
+def checkpoint_of_letters(folder: Path) -> None:
+    """nanoGPT's: weights of a small model as its train.py saves them, and the letters that it knows."""
+    import torch
+
+    said = {"block_size": 16, "vocab_size": 9, "n_layer": 1, "n_head": 2, "n_embd": 16, "dropout": 0.0, "bias": True}
+    make = (
+        "import torch; from model import *; torch.manual_seed(2); torch.save(GPT(GPTConfig(**%r)).state_dict(), 'w.pt')"
+    )
+    subprocess.run([sys.executable, "-c", make % said], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    (folder / "out").mkdir()
+    model = torch.load(folder / "w.pt")
+    torch.save({"model_args": said, "model": model, "config": {"dataset": "made"}}, folder / "out" / "ckpt.pt")
+    letters = "\nabcdefgh"
+    (folder / "data" / "made").mkdir(parents=True)
+    known = {"stoi": {one: at for at, one in enumerate(letters)}, "itos": dict(enumerate(letters))}
+    (folder / "data" / "made" / "meta.pkl").write_bytes(pickle.dumps(known))

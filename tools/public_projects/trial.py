@@ -21,6 +21,7 @@ BESIDE = HERE / "beside"
 STAND_INS = HERE.parent / "many_cards" / "stand_ins"
 TOLERANCE = 1e-5
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[-+]?\d+)?(?![\w.]*\d)")
+DEVICE = re.compile(r"\b(?:cuda|npu|cpu)\b(?::\d+)?", re.IGNORECASE)
 LOSS = re.compile(r"loss|ppl|perplexity|accuracy|acc@|dice", re.IGNORECASE)
 """A printed line that tells how training goes."""
 MEASURED = re.compile(
@@ -122,9 +123,10 @@ def prepare(trial: Trial) -> None:
 
 
 def environment(trial: Trial) -> dict[str, str]:
-    """One thread, so that both sides add in the same order; what the program's row asks for; stand-ins where named."""
+    """What the program's row asks for; one thread and one order of sets, to add in the same order."""
     made = {
         **os.environ,
+        "PYTHONHASHSEED": "0",
         "OMP_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
         "PYTHONWARNINGS": "ignore",
@@ -284,15 +286,17 @@ def compare(outcome: Outcome, cpu: list[list[float]], npu: list[list[float]], to
                 outcome.problem = f"rank {rank}, backward {step}: {other!r}, on the CPU {one!r} ({apart:.1e} apart)"
 
 
-def told(said: str, *, every: bool = False) -> list[tuple[float, ...]]:
+def told(said: str, *, every: bool = False) -> list[tuple[float | str, ...]]:
     """The numbers of each printed line that tells how training goes, less what is measured of the machine.
 
     Arguments:
-        every: of all lines; for programs that train nothing.
+        every: each line as it is, but for names of devices and what npuify says; for programs that train nothing.
     """
     lines = re.split(r"[\r\n]+", said)
-    chosen = (line for line in lines if every or LOSS.search(line))
-    rows = (tuple(float(one) for one in NUMBER.findall(MEASURED.sub(" ", line))) for line in chosen)
+    if every:
+        kept = (" ".join(DEVICE.sub("device", MEASURED.sub(" ", line)).split()) for line in lines)
+        return [(line,) for line in kept if line and not line.startswith("npuify: ")]
+    rows = (tuple(float(one) for one in NUMBER.findall(MEASURED.sub(" ", line))) for line in lines if LOSS.search(line))
     return [row for row in rows if row]
 
 
@@ -309,5 +313,5 @@ def compare_lines(outcome: Outcome, on_cpu: str, on_npu: str, *, every: bool = F
         if row in left:
             left.remove(row)
             outcome.same_lines += 1
-    if every and (not ours or outcome.same_lines < outcome.lines):
-        outcome.problem = f"{outcome.same_lines} of {outcome.lines} printed lines hold the same numbers"
+    if every and (not ours or ours != theirs):
+        outcome.problem = f"{outcome.same_lines} of {outcome.lines} printed lines are the same"
