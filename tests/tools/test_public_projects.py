@@ -12,7 +12,8 @@ pytest.importorskip("torch")
 pytest.importorskip("numpy")
 
 from tools.public_projects import verdict
-from tools.public_projects.__main__ import BEGIN, END, expanded, needed, page_with, table
+from tools.public_projects.__main__ import expanded
+from tools.public_projects.page import BEGIN, END, needed, page_with, table
 from tools.public_projects.trial import Outcome, Trial, TrialError, _run, compare, compare_lines, prepare, run, told
 
 from tests.hanging import Hanging
@@ -146,6 +147,17 @@ def test_the_page_names_what_was_needed() -> None:
     assert "| x | npu | 2 | runs | 8, 1e-07 | 3 of 3 |" in made
     row |= {"whose": "project", "contradicted": "no", "problem": "a\nb"}
     assert "| runs (project); **no** | **b** |" in table([program], {"x npu 2": row})
+
+
+def test_programs_of_a_repository_that_came_out_alike_share_a_row() -> None:
+    row = {"style": "npu", "processes": 1, "losses": 8, "apart": 0, "lines": 3, "same_lines": 2, "problem": ""}
+    row |= {"verdict": "runs", "whose": "program", "contradicted": ""}
+    names = ("a/b x", "a/b y", "a/c x")
+    results = {name: {**row, "name": name} for name in names}
+    results["a/b y"]["apart"] = 2e-7
+    made = table([{"name": name} for name in names], results)
+    assert "| a/b x, y | npu | 1 | runs | 16, 2e-07 | 4 of 6 | nothing |" in made and "| a/c x | npu" in made
+    assert made.startswith("3 programs of 2 repositories in 3 runs; 3 agree with the CPU, 0 do not. 0 contradict")
     assert page_with(f"a\n{BEGIN}\nold\n{END}\nb\n", made) == f"a\n{BEGIN}\n\n{made}\n\n{END}\nb\n"
 
 

@@ -27,11 +27,11 @@ from typing import Any
 
 import tomli
 
+from tools.public_projects.page import page_with, table
 from tools.public_projects.trial import HERE, ROOT, Outcome, Trial, TrialError, prepare, try_program
 
 RESULTS = ROOT / "docs" / "simulator-projects.json"
 PAGE = ROOT / "docs" / "simulation.md"
-BEGIN, END = "<!-- projects: begin (tools/public_projects) -->", "<!-- projects: end -->"
 
 
 def expanded(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -47,70 +47,6 @@ def expanded(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for name in row.get("each", [""]):
             made.append({key: named(value, name) if "each" in row else value for key, value in row.items()})
     return made
-
-
-def table(programs: list[dict[str, Any]], results: dict[str, dict[str, Any]]) -> str:
-    """The kept results as a Markdown table, in the order of projects.toml."""
-    lines = [
-        "| program | style | processes | scan | losses, largest difference | printed lines alike | what was needed |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    order = {"npu": 0, "portable": 1, "auto": 2}
-    for program in programs:
-        rows = [row for row in results.values() if row["name"] == program["name"]]
-        for row in sorted(rows, key=lambda row: (order[row["style"]], row["processes"])):
-            lines.append(
-                f"| {program['name']} | {row['style']} | {row['processes']} | {_scan(row)} | {_losses(row)} "
-                f"| {row['same_lines']} of {row['lines']} | {needed(program)} |"
-            )
-    return "\n".join(lines)
-
-
-def _scan(row: dict[str, Any]) -> str:
-    """The verdict; marked where it is the whole project's, and where the run contradicts it."""
-    if not row.get("verdict"):
-        return "not asked"
-    said = str(row["verdict"]) + (" (project)" if row["whose"] == "project" else "")
-    return f"{said}; **{row['contradicted']}**" if row["contradicted"] else said
-
-
-def _losses(row: dict[str, Any]) -> str:
-    if row["problem"]:
-        return f"**{row['problem'].splitlines()[-1]}**"
-    if not row["losses"]:
-        return "none"
-    return f"{row['losses']}, {row['apart']:.0e}" if row["apart"] else f"{row['losses']}, 0"
-
-
-def needed(program: dict[str, Any]) -> str:
-    """What a program asked for besides data, in words."""
-    parts = []
-    if program.get("because"):
-        parts.append(f"edited in both copies: {program['because']}")
-    if program.get("on_npu"):
-        parts.append(f"on the NPU, which it knows by itself, `{' '.join(program['on_npu'])}`")
-    if program.get("options"):
-        parts.append(f"`migrate {' '.join(program['options'])}`")
-    if program.get("stand_ins"):
-        parts.append(f"a stand-in for {', '.join(program['stand_ins'])}")
-    if program.get("on_cpu") == "mapped":
-        parts.append("CUDA is the CPU for the original")
-    if program.get("tolerance"):
-        parts.append(f"half precision against float32, within {program['tolerance']}")
-    return "; ".join(parts) or "nothing"
-
-
-def page_with(text: str, made: str) -> str:
-    """The page's text with this table between its marks.
-
-    Raises:
-        SystemExit: the page lacks the marks.
-    """
-    before, _, rest = text.partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
-        raise SystemExit(f"{PAGE.name} lacks the marks between which the table stands")
-    return f"{before}{BEGIN}\n\n{made}\n\n{END}{after}"
 
 
 def keep(programs: list[dict[str, Any]], outcome: Outcome) -> None:
