@@ -1,6 +1,6 @@
 """Train public CUDA projects on the CPU, and after ``npuify migrate`` on simulated NPUs; compare the losses.
 
-    python -m tools.public_projects CORPUS --work FOLDER [--only NAME]… [--style portable] [--write]
+    python -m tools.public_projects CORPUS --work FOLDER [--only NAME]… [--style portable] [--write | --keep FILE]
 
 CORPUS holds the projects that projects.toml names, each as a folder. The Python that runs this needs what the projects
 import: ``python -m tools.public_projects.environment --into FOLDER`` makes such an environment. Each program is copied,
@@ -28,7 +28,7 @@ from typing import Any
 import tomli
 
 from tools.public_projects.page import page_with, table
-from tools.public_projects.trial import HERE, ROOT, Outcome, Trial, TrialError, prepare, try_program
+from tools.public_projects.trial import HERE, ROOT, Trial, TrialError, prepare, try_program
 
 RESULTS = ROOT / "docs" / "simulator-projects.json"
 PAGE = ROOT / "docs" / "simulation.md"
@@ -49,19 +49,24 @@ def expanded(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return made
 
 
-def keep(programs: list[dict[str, Any]], outcome: Outcome) -> None:
-    """Put one result beside the page, and into it: what was run stays when the rest is given up.
-
-    Two that run at once wait for each other.
-    """
-    with RESULTS.open("a+", encoding="utf-8") as file:
+def keep(outcomes: dict[str, dict[str, Any]], results: Path) -> None:
+    """Put results into a file: what was run stays when the rest is given up. Two runs at once wait for each other."""
+    with results.open("a+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         kept: dict[str, Any] = json.loads(file.read() or "{}")
-        kept[f"{outcome.name} {outcome.style} {outcome.processes}"] = asdict(outcome)
+        kept.update(outcomes)
         file.truncate(0)
         file.write(json.dumps(kept, indent=1, sort_keys=True) + "\n")
-        PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), table(programs, kept)), encoding="utf-8")
+
+
+def write(programs: list[dict[str, Any]], outcomes: dict[str, dict[str, Any]]) -> None:
+    """Put results beside the page, and into it; those of programs that are no rows any more go."""
+    keep(outcomes, RESULTS)
+    names = {program["name"] for program in programs}
+    kept = {key: row for key, row in json.loads(RESULTS.read_text(encoding="utf-8")).items() if row["name"] in names}
+    RESULTS.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), table(programs, kept)), encoding="utf-8")
 
 
 def main() -> int:
@@ -74,8 +79,13 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], help="programs whose name holds this text")
     parser.add_argument("--style", choices=("npu", "portable", "auto"), default="npu")
     parser.add_argument("--write", action="store_true", help="keep the results, and put them into docs/simulation.md")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="keep the results in this file")
+    parser.add_argument("--from", type=Path, metavar="FILE", dest="kept", help="run nothing; write what --keep kept")
     given = parser.parse_args()
     programs = expanded(tomli.loads((HERE / "projects.toml").read_text(encoding="utf-8"))["program"])
+    if given.kept:
+        write(programs, json.loads(given.kept.read_text(encoding="utf-8")))
+        return 0
     bad = False
     for program in programs:
         if given.only and not any(one in program["name"] for one in given.only):
@@ -89,8 +99,11 @@ def main() -> int:
                 outcome = try_program(trial, count)
                 print(outcome.line(), flush=True)
                 bad = bad or bool(outcome.problem or outcome.contradicted)
+                made = {f"{outcome.name} {outcome.style} {outcome.processes}": asdict(outcome)}
+                if given.keep:
+                    keep(made, given.keep)
                 if given.write:
-                    keep(programs, outcome)
+                    write(programs, made)
         except TrialError as error:
             print(f"{program['name']} tells nothing: {error}", flush=True)
             bad = True
