@@ -73,6 +73,7 @@ def worker(
     ignore: tuple[str, ...] = (),
     plan: StylePlan | None = None,
     soc: str = "",
+    tensorflow: str = "",
 ) -> Worker:
     """A worker for the files under ``root``; for no files at all without it."""
     if root is None:
@@ -80,12 +81,13 @@ def worker(
             selection = Selection(select, ignore)
             index = ProjectIndex(Path("/nowhere"), [], [])
             rules = prepared(selection, plan.style, plan.place_on_npu, soc)
-            return Worker(release, selection, index, plan, soc, rules)
-        return _bare(release, select, ignore, soc)
+            return Worker(release, selection, index, plan, soc, rules, tensorflow=tensorflow)
+        return _bare(release, select, ignore, soc, tensorflow)
     files = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.py"))
     own = [name for name in files if may_define_cuda((root / name).read_bytes(), (root / name).read_bytes().lower())]
     plan, selection, index = plan or StylePlan(), Selection(select, ignore, OPT_INS), ProjectIndex(root, files, own)
-    return Worker(release, selection, index, plan, soc, prepared(selection, plan.style, plan.place_on_npu, soc))
+    rules = prepared(selection, plan.style, plan.place_on_npu, soc)
+    return Worker(release, selection, index, plan, soc, rules, tensorflow=tensorflow)
 
 
 @cache
@@ -95,8 +97,9 @@ def prepared(selection: Selection, style: str, place: bool, soc: str) -> RuleSet
 
 
 @cache
-def _bare(release: str, select: tuple[str, ...], ignore: tuple[str, ...], soc: str) -> Worker:
-    return Worker(release, Selection(select, ignore, OPT_INS), ProjectIndex(Path("/nowhere"), [], []), soc=soc)
+def _bare(release: str, select: tuple[str, ...], ignore: tuple[str, ...], soc: str, tensorflow: str) -> Worker:
+    index = ProjectIndex(Path("/nowhere"), [], [])
+    return Worker(release, Selection(select, ignore, OPT_INS), index, soc=soc, tensorflow=tensorflow)
 
 
 def migrated(
@@ -109,6 +112,7 @@ def migrated(
     style: str = "npu",
     place: bool = False,
     torch: str = ">=2.1",
+    tensorflow: str = "",
 ) -> MigratedFile:
     """The outcome of migrating ``text``. Errors of the engine fail the test."""
     raw = text if isinstance(text, bytes) else text.encode()
@@ -118,8 +122,10 @@ def migrated(
     if root is None and may_define_cuda(raw, raw.lower()):
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / name).write_bytes(raw)
-            return migrate_file(name, raw, worker(Path(folder), release, plan=plan), unsafe=unsafe)
-    return migrate_file(name, raw, worker(root, release, plan=plan), unsafe=unsafe)
+            return migrate_file(
+                name, raw, worker(Path(folder), release, plan=plan, tensorflow=tensorflow), unsafe=unsafe
+            )
+    return migrate_file(name, raw, worker(root, release, plan=plan, tensorflow=tensorflow), unsafe=unsafe)
 
 
 def output(
@@ -132,9 +138,20 @@ def output(
     style: str = "npu",
     place: bool = False,
     torch: str = ">=2.1",
+    tensorflow: str = "",
 ) -> str:
     """The migrated text."""
-    result = migrated(text, unsafe=unsafe, root=root, name=name, release=release, style=style, place=place, torch=torch)
+    result = migrated(
+        text,
+        unsafe=unsafe,
+        root=root,
+        name=name,
+        release=release,
+        style=style,
+        place=place,
+        torch=torch,
+        tensorflow=tensorflow,
+    )
     assert not result.errors, result.errors
     return text if result.raw is None else result.raw.decode()
 
@@ -149,13 +166,14 @@ def findings(
     place: bool = False,
     torch: str = ">=2.1",
     soc: str = "",
+    tensorflow: str = "",
 ) -> list[Finding]:
     """All findings in ``text``."""
     raw = text if isinstance(text, bytes) else text.encode()
     plan = None
     if style != "npu" or place:
         plan = style_plan({name: raw}, style, place=place, torch=torch, release=release)
-    found, errors, _, _ = worker(root, release, plan=plan, soc=soc).analyse(name, raw)
+    found, errors, _, _ = worker(root, release, plan=plan, soc=soc, tensorflow=tensorflow).analyse(name, raw)
     assert not errors, errors
     return found
 

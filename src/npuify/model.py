@@ -233,6 +233,8 @@ class ScanResult(msgspec.Struct, frozen=True):
     """Every place that concerns CUDA, by file and place."""
     narrowed: str = ""
     """Which findings and errors are left out on purpose, in a sentence; empty where these are all."""
+    tensorflow: str = ""
+    """The TensorFlow adapter aimed at, and why, for people; empty where the project has no TensorFlow."""
 
 
 class Change(msgspec.Struct, frozen=True):

@@ -27,6 +27,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         torch_npu: the torch_npu release aimed at; None takes it from the project's requirements, else the newest.
         target_vllm: the vLLM aimed at; None takes the set of versions that fits the project's own requirement.
         soc: the chip aimed at, as :func:`npuify.knowledge.product` takes it; None aims at all of them.
+        tf_adapter: the TensorFlow whose adapter is aimed at, 1.15 or 2.6.5; None: what the project asks for.
         style: how the migrated code reads: ``npu``, ``portable`` (CUDA, NPU and CPU) or ``auto`` (``transfer_to_npu``).
         place_on_npu: give programs that name no device one, and place model, data and loss on it.
         select: only findings whose code starts with one of these; empty means all.
@@ -47,6 +48,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     torch_npu: str | None = None
     target_vllm: str | None = None
     soc: str | None = None
+    tf_adapter: str | None = None
     style: str = "npu"
     place_on_npu: bool = False
     select: tuple[str, ...] = ()

@@ -130,7 +130,7 @@ def test_a_project_that_asks_for_an_npu_is_to_be_run_first(clean_result: ScanRes
     )
 
 
-@pytest.mark.parametrize(("name", "level"), [("jax", Level.BLOCKED), ("tensorflow", Level.WORK)])
+@pytest.mark.parametrize(("name", "level"), [("jax", Level.BLOCKED), ("paddle", Level.WORK)])
 def test_a_project_on_another_framework_is_not_called_fine(clean_result: ScanResult, name: str, level: Level) -> None:
     def on(*packages: Framework) -> ScanResult:
         return replace(clean_result, survey=Survey(frameworks=packages))
@@ -143,6 +143,13 @@ def test_a_project_on_another_framework_is_not_called_fine(clean_result: ScanRes
     assert any(part.name == f"Port from {name}" for part in verdict.estimate.parts)
     beside = judge(on(Framework(name, 2, "a.py:3"), Framework("torch", 12, "b.py:1")))
     assert (beside.level, beside.estimate.parts[-1].name) == (Level.RUNS, "Try each entry point")
+
+
+def test_tensorflow_has_rules_and_is_never_said_to_run(clean_result: ScanResult) -> None:
+    verdict = judge(replace(clean_result, survey=Survey(frameworks=(Framework("tensorflow", 12, "a.py:3"),))))
+    assert verdict.level is Level.REVIEW
+    assert verdict.summary.startswith("The project is based on tensorflow (12 files import it).")
+    assert not any(part.name.startswith("Port from") for part in verdict.estimate.parts)
 
 
 def test_where_nothing_is_to_move_nothing_is_estimated(clean_result: ScanResult) -> None:

@@ -62,6 +62,10 @@ TargetVllmOption = Annotated[
     str | None,
     typer.Option("--target-vllm", metavar="VERSION", help="The target vLLM, for example 0.18.0."),
 ]
+TfAdapterOption = Annotated[
+    str | None,
+    typer.Option("--tf-adapter", metavar="VERSION", help="The TensorFlow to move to: 1.15 or 2.6.5."),
+]
 SelectOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -167,6 +171,7 @@ def settings(
     torch_npu: str | None = None,
     soc: str | None = None,
     target_vllm: str | None = None,
+    tf_adapter: str | None = None,
     select: list[str] | None = None,
     ignore: list[str] | None = None,
     exclude: list[str] | None = None,
@@ -200,6 +205,7 @@ def settings(
         torch_npu=torch_npu or config.torch_npu,
         soc=soc or config.soc,
         target_vllm=target_vllm or config.target_vllm,
+        tf_adapter=tf_adapter or config.tf_adapter,
         style=check_style(style or config.style or defaults.style),
         place_on_npu=_said(place_on_npu, config.place_on_npu),
         select=_chosen(select, about) if select or about else config.select or (),

@@ -25,6 +25,7 @@ from npuify.options import check_style
 from npuify.project import common_root, find_files, torch_requirement
 from npuify.project.included import included_requirements
 from npuify.project.survey import KINDS, survey
+from npuify.project.tensorflow import tensorflow_specifier
 from npuify.rules.style_plan import StylePlan
 from npuify.styles.project import plan_style
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from npuify.engine.cache import CachedFile, Stamp
     from npuify.engine.extension_survey import ExtensionSurvey
+    from npuify.knowledge.tensorflow.lines import AdapterChoice
     from npuify.model import Finding, LedgerEntry, NativeOperator
     from npuify.options import Options
     from npuify.project import ProjectFile
@@ -71,6 +73,7 @@ class PreparedScan(NamedTuple):
         root: the project's root.
         release, soc: the release and the kind of chip aimed at.
         vllm: the vLLM aimed at.
+        tensorflow: the TensorFlow adapter aimed at.
         selection, rules: the rules that run.
         project: what the rules may ask of the project's other files.
         plan: the style of the run.
@@ -88,6 +91,7 @@ class PreparedScan(NamedTuple):
     release: Release
     soc: str
     vllm: VllmAim
+    tensorflow: AdapterChoice
     selection: Selection
     rules: RuleSet
     project: ProjectIndex
@@ -103,7 +107,16 @@ class PreparedScan(NamedTuple):
 
     def worker(self) -> Worker:
         """What analyses the files."""
-        return Worker(self.release.torch_npu, self.selection, self.project, self.plan, self.soc, self.rules, self.vllm)
+        return Worker(
+            self.release.torch_npu,
+            self.selection,
+            self.project,
+            self.plan,
+            self.soc,
+            self.rules,
+            self.vllm,
+            self.tensorflow.line,
+        )
 
     def scan_result(
         self,
@@ -131,6 +144,7 @@ class PreparedScan(NamedTuple):
             bytes_seen=self.bytes_seen,
             survey=self.survey,
             style=self.plan.style,
+            tensorflow=self.tensorflow.title if _on_tensorflow(self.survey) else "",
         )
 
 
@@ -148,6 +162,7 @@ class _Target(NamedTuple):
     release: Release
     soc: str
     vllm: VllmAim
+    tensorflow: AdapterChoice
 
 
 class _Files(NamedTuple):
@@ -191,10 +206,8 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
     root = common_root(paths)
     found = _find(paths, options)
     target = _target(root, found.everything, options)
-    aim, style = (
-        f"{target.release.torch_npu} {target.soc} {' '.join(target.vllm)}",
-        f"{options.style} {options.place_on_npu}",
-    )
+    aim = f"{target.release.torch_npu} {target.soc} {' '.join(target.vllm)} {target.tensorflow.line}"
+    style = f"{options.style} {options.place_on_npu}"
     cache = ScanCache(root, asked, aim, enabled=options.cache, style=style)
     to_prefilter = _not_cached(found, cache)
     processes = processes or Processes(1)
@@ -218,6 +231,7 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
         release=target.release,
         soc=target.soc,
         vllm=target.vllm,
+        tensorflow=target.tensorflow,
         selection=selection,
         rules=rules,
         project=ProjectIndex(root, python, list(facts.own_cuda), list(facts.supports_npu)),
@@ -259,11 +273,23 @@ def _target(root: Path, files: Sequence[ProjectFile], options: Options) -> _Targ
     else:
         requirement = torch_requirement(root) if options.torch_npu is None else None
         release = knowledge.choose_release(options.torch_npu, requirement.specifier if requirement else None)
+    tensorflow = _tensorflow(root, options)
     if not options.soc:
-        return _Target(release, "", vllm)
+        return _Target(release, "", vllm, tensorflow)
     product = knowledge.product(options.soc)
     release = msgspec.structs.replace(release, reason=f"{release.reason}; for {product.title}")
-    return _Target(release, product.name, vllm)
+    return _Target(release, product.name, vllm, tensorflow)
+
+
+def _tensorflow(root: Path, options: Options) -> AdapterChoice:
+    """The TensorFlow adapter that the project is moved to."""
+    from npuify.knowledge.tensorflow.lines import choose_adapter
+
+    return choose_adapter(options.tf_adapter, tensorflow_specifier(root) if options.tf_adapter is None else "")
+
+
+def _on_tensorflow(survey: Survey) -> bool:
+    return any(one.name in ("tensorflow", "keras") for one in survey.frameworks)
 
 
 def _with_operators(selection: Selection, operators: Sequence[NativeOperator]) -> Selection:

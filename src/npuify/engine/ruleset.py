@@ -84,6 +84,7 @@ class RuleSet:
         )
         self._triggers = frozenset(word for one in triggers if not one.also_in_file for word in one.words)
         self._paired_triggers = [one for one in triggers if one.also_in_file]
+        self._foreign_triggers = [one for one in triggers if one.rule.without_torch]
         self._triggers_without_torch = frozenset(
             word for word in self._triggers if any(part in word for part in _WITHOUT_TORCH)
         )
@@ -104,8 +105,10 @@ class RuleSet:
         there = self.words.in_text(lower)
         if not there or not there.isdisjoint(self._triggers_without_torch):
             return bool(there)
+        if any(_is_named(one, there) for one in self._foreign_triggers):
+            return True
         is_triggered = not there.isdisjoint(self._triggers) or any(
-            not there.isdisjoint(one.words) and not there.isdisjoint(one.also_in_file) for one in self._paired_triggers
+            _is_named(one, there) for one in self._paired_triggers
         )
         if not is_triggered or b"torch" not in lower:
             return False
@@ -135,6 +138,11 @@ class RuleSet:
             for node in rule.nodes:
                 by_node.setdefault(node, []).append(rule)
         return FileRules(by_node, Words(there & wanted, of=self.words, skip_if=self._skip_if))
+
+
+def _is_named(one: _RuleWords, there: frozenset[bytes]) -> bool:
+    """Whether a file with these words concerns a rule that needs two of them."""
+    return not there.isdisjoint(one.words) and not there.isdisjoint(one.also_in_file)
 
 
 def _of_style(style: str, *, place_on_npu: bool) -> list[Rule]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(
     rb"torch\.cuda(?:\.\w+)*|\.cuda\(|\.is_cuda\b|[\"']cuda(?::\d*)?[\"']|[\"']nccl[\"']|CUDA_VISIBLE_DEVICES"
+    rb"|\btf\d?\.(?:compat\.v1\.)?(?:InteractiveSession|Session|ConfigProto|GPUOptions|estimator\.(?:Estimator|RunConfig))\b"
+    rb"|\.managed_session\b|\bgpu_options\b|\bhvd\.\w+|[\"']/?(?:device:)?[gG][pP][uU](?::\d+|:%d)?[\"']"
 )
 _COMMENT = re.compile(rb"^\s*#")
 _FIRST_LINE_OF_MAGIC = re.compile(rb"^\s*[%!]")

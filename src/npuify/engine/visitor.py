@@ -31,7 +31,7 @@ _FOLLOWED = (
 """Modules whose names matter wherever they are used, under whatever name."""
 _BY_WORD = frozenset(("torch", "torch.distributed"))
 """Modules of whose names only those matter that hold a rule's word."""
-_LIBRARIES = ("torch", "flash_attn", "xformers")
+_LIBRARIES = ("torch", "flash_attn", "xformers", "tensorflow", "keras", "horovod")
 """Packages whose names rules ask for."""
 _MEMBERS = frozenset(("major", "minor", "multi_processor_count", "warp_size", "is_integrated", "NCCL", "CUDA"))
 """Attributes that rules ask for although they hold none of the rules' words."""
@@ -162,6 +162,8 @@ def _followed_names(file: PythonFile, nodes: list[ast.AST], words: Words) -> set
                 # What is used as torch.nn is found by its words; as nn it is of no more interest.
                 chosen = [alias for alias in node.names if words.within(f"{module}.{alias.name}(")]
                 names |= {alias.asname or alias.name for alias in chosen}
+            elif module.startswith("tensorflow") and not node.level:
+                names |= {alias.asname for alias in node.names if alias.asname and words.within(alias.name)}
             elif module.startswith(_FOLLOWED):
                 names |= {alias.asname or alias.name for alias in node.names if alias.name != "*"}
         elif isinstance(node, ast.Import):

@@ -79,6 +79,7 @@ class Worker:
         project: what is known of the project.
         plan: the style of the run.
         soc: the kind of chip aimed at, as :class:`npuify.rules.run.Run` takes it.
+        tensorflow: the line of TensorFlow aimed at, as :class:`npuify.rules.run.Run` takes it.
         rules: those of ``selection``, where they were prepared already, which takes as long as looking at some files.
         vllm: the vLLM aimed at.
     """
@@ -92,6 +93,7 @@ class Worker:
         soc: str = "",
         rules: RuleSet | None = None,
         vllm: VllmAim = VllmAim(),  # noqa: B008 - it cannot be changed
+        tensorflow: str = "",
     ) -> None:
         from npuify import knowledge
 
@@ -99,12 +101,14 @@ class Worker:
         self.selection = selection
         self.rules = rules or RuleSet(rules_to_run(selection), plan.style, place_on_npu=plan.place_on_npu, soc=soc)
         self._selected = frozenset(rule.code for rule in all_rules().values() if selection.has(rule))
-        self.run = Run(knowledge.load(torch_npu), project, Models(), plan, soc, vllm)
+        self.run = Run(knowledge.load(torch_npu), project, Models(), plan, soc, vllm, tensorflow)
         self._options: ProgramOptions | None = None
 
-    def __reduce__(self) -> tuple[type[Worker], tuple[str, Selection, ProjectIndex, StylePlan, str, None, VllmAim]]:
+    def __reduce__(
+        self,
+    ) -> tuple[type[Worker], tuple[str, Selection, ProjectIndex, StylePlan, str, None, VllmAim, str]]:
         run = self.run
-        return Worker, (self.torch_npu, self.selection, run.project, run.plan, run.soc, None, run.vllm)
+        return Worker, (self.torch_npu, self.selection, run.project, run.plan, run.soc, None, run.vllm, run.tensorflow)
 
     def close(self) -> None:
         """Let go of what refers back to this worker, and would wait for the collector with it."""

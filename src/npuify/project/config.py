@@ -22,6 +22,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_u
     """The chip to aim at, for example 910A, A2 or 310P."""
     target_vllm: str | None = None
     """The vLLM to aim at."""
+    tf_adapter: str | None = None
+    """The TensorFlow whose adapter to aim at: 1.15 or 2.6.5."""
     style: str | None = None
     select: tuple[str, ...] | None = None
     """Codes, or beginnings of codes, to look for; nothing else is."""
@@ -50,6 +52,7 @@ _EXPECTED = {
     "torch-npu": 'a string, for example "2.7.1"',
     "soc": 'a string, for example "A2"',
     "target-vllm": 'a string, for example "0.18.0"',
+    "tf-adapter": 'a string, for example "1.15"',
     "style": 'a string, for example "npu"',
     "select": 'a list of codes, for example ["NPU1"]',
     "ignore": 'a list of codes, for example ["NPU301"]',

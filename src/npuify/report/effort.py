@@ -194,7 +194,7 @@ def estimate(scan: ScanResult, left: Iterable[Finding], done: Iterable[Finding])
         names = ", ".join(name if not at else name[:1].lower() + name[1:] for at, (name, _) in enumerate(small))
         parts.append(_ranged("Other areas", together, f"a few minutes each: {names}"))
     other = foreign(scan)
-    if other is not None:
+    if other is not None and not other.has_rules:
         one, many = "file that imports it", "files that import it"
         parts.append(_counted(f"Port from {other.name}", other.files, _MOST_PORTED, one, many, _PORT_HOURS, 1))
     parts += _kernels(scan)

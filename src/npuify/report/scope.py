@@ -18,6 +18,7 @@ _OTHER: Final = {
     "mxnet": "mxnet",
 }
 """Frameworks beside torch by import name, each with the package whose row says what becomes of it."""
+_WITH_RULES: Final = frozenset(("tensorflow", "keras"))
 _WITH_ANY: Final = frozenset(
     "ray horovod onnxruntime triton nvidia.dali numba.cuda cupy pycuda pynvml nvtx tensorrt faiss".split()
 )
@@ -45,6 +46,8 @@ class Foreign(NamedTuple):
     """``file:line`` of the first import."""
     has_form: bool
     """Whether it has a form for Ascend at all."""
+    has_rules: bool
+    """Whether there are rules for its programs."""
 
 
 def foreign(scan: ScanResult) -> Foreign | None:
@@ -56,13 +59,15 @@ def foreign(scan: ScanResult) -> Foreign | None:
         return None
     row = dependency(_OTHER[main.name], scan.release.torch_npu)
     known = row.message if row else f"Nothing is known about {main.name} on Ascend."
+    has_rules = main.name in _WITH_RULES
     return Foreign(
         main.name,
-        f"{known} npuify has no rules for programs of {main.name}.",
+        known if has_rules else f"{known} npuify has no rules for programs of {main.name}.",
         row.advice if row else "",
         main.files,
         main.first,
         row is not None and row.status != "none",
+        has_rules,
     )
 
 

@@ -136,14 +136,14 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
     told = [one for one in manual if one.code != NATIVE_OPERATOR]
     stopping = [one for one in told if not is_aside(one.file, scan.survey)]
     other = foreign(scan)
-    framework = _foreign(other)
+    framework = _foreign(other) if other is None or not other.has_rules else ()
     rest = (*_kernels(scan.survey), *_packages(stopping))
     blockers = rest if other is None or other.has_form else (*framework, *rest)
     deciding = _deciding([*told, *review], stopping, scan.survey)
     if other is not None and other.has_form:
         deciding = (*framework, *deciding)
-    level = Level.BLOCKED if blockers else Level.WORK if stopping or other else Level.RUNS
-    if level is Level.RUNS and (manual or review or scan.errors or scan.survey.kernels):
+    level = Level.BLOCKED if blockers else Level.WORK if stopping or framework else Level.RUNS
+    if level is Level.RUNS and (manual or review or scan.errors or scan.survey.kernels or other):
         level = Level.REVIEW
     title = TITLES[level]
     if has_nothing_to_move(scan):
@@ -151,7 +151,7 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
         summary = "Nothing to migrate was found: no file imports PyTorch or another framework that npuify knows."
     else:
         counts = _Counts(len(blockers), len(stopping), len(told) - len(stopping), len(review), len(scan.errors))
-        summary = _summary(level, counts) if other is None or rest or stopping else ""
+        summary = _summary(level, counts) if other is None or other.has_rules or rest or stopping else ""
         if other is not None:
             summary = f"{_foreign_summary(other)} {summary}".rstrip()
         elif names_no_device(scan):

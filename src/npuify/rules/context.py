@@ -54,6 +54,11 @@ class PythonFile:
         """The kind of chip aimed at; None where any is."""
         return self.run.product
 
+    @property
+    def tensorflow(self) -> str:
+        """The line of TensorFlow aimed at, ``1`` or ``2``; empty where the project leaves it open."""
+        return self.run.tensorflow
+
     # --- the program model ---
 
     @property

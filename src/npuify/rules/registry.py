@@ -50,6 +50,7 @@ class Rule(NamedTuple):
     also_in_file: tuple[str, ...] = ()
     applies_to_chip: Callable[[Product | None], bool] | None = None
     skip_if: SkipIf | None = None
+    without_torch: bool = False
 
     @property
     def documentation(self) -> str:
@@ -114,6 +115,7 @@ def rule(
     also_in_file: tuple[str, ...] = (),
     applies_to_chip: Callable[[Product | None], bool] | None = None,
     skip_if: SkipIf | None = None,
+    without_torch: bool = False,
     evidence: Evidence = Evidence.PACKAGE,
     source: str = "torch_npu package",
 ) -> Callable[[Callable[[Any, Any], Iterator[Any]]], Callable[[Any, Any], Iterator[Any]]]:
@@ -137,6 +139,7 @@ def rule(
             words are no reason to parse a file. None where that does not depend on the chip.
         skip_if: tells by the text around one of its words that it surely has nothing to say there; such a place is no
             reason to parse the function that holds it. See :mod:`npuify.rules.text_checks`.
+        without_torch: its words, with ``also_in_file``, are a reason to parse a file that does not speak of torch.
         evidence, source: how the fact behind the rule is known, unless a finding says it better.
 
     Raises:
@@ -168,6 +171,7 @@ def rule(
             skip_if=skip_if,
             style=style,
             place_on_npu=place_on_npu,
+            without_torch=without_torch,
         )
         return check
 

@@ -24,6 +24,7 @@ class Run(NamedTuple):
         plan: the style of the run.
         vllm: the vLLM aimed at.
         soc: the kind of chip aimed at, a name in ``npuify.knowledge.products()``; empty means any.
+        tensorflow: the line of TensorFlow aimed at, ``1`` or ``2``; empty where the project leaves it open.
     """
 
     release: ReleaseTable
@@ -32,6 +33,7 @@ class Run(NamedTuple):
     plan: StylePlan = StylePlan()
     soc: str = ""
     vllm: VllmAim = VllmAim()
+    tensorflow: str = ""
 
     @property
     def product(self) -> Product | None:

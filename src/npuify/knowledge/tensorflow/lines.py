@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .schema import Adapter
 
 _MINORS_1 = tuple(f"1.{minor}.0" for minor in range(16))
-_MINORS_2 = tuple(f"2.{minor}.{patch}" for minor in range(31) for patch in (0, 5))
+_MINORS_2 = tuple(f"2.{minor}.{patch}" for minor in range(31) for patch in range(6))
 
 
 class AdapterChoice(NamedTuple):
@@ -24,6 +24,19 @@ class AdapterChoice(NamedTuple):
     reason: str
     move: str = ""
     """What it means to get to that version of TensorFlow from the one that the project asks for."""
+
+    @property
+    def line(self) -> str:
+        """The line of TensorFlow, ``1`` or ``2``; empty where it is open."""
+        return self.adapter.line if self.adapter is not None else ""
+
+    @property
+    def title(self) -> str:
+        """What is aimed at and why, as a report says it."""
+        if self.adapter is None:
+            return f"the TensorFlow adapter, npu_bridge or npu_device: {self.reason}; --tf-adapter chooses"
+        wanted = f"{self.adapter.package} {self.adapter.version} ({self.adapter.tensorflow}): {self.reason}"
+        return f"{wanted}. {self.move}" if self.move else wanted
 
 
 def requested_adapter(version: str) -> Adapter:
@@ -64,25 +77,25 @@ def choose_adapter(requested: str | None, pin: str | None) -> AdapterChoice:
     if bool(ones) == bool(twos):
         return AdapterChoice(None, f"the requirement tensorflow{pin} leaves both lines open")
     adapter = first if ones else second
-    return AdapterChoice(adapter, f"the project asks for tensorflow{pin}", _move(adapter, wanted, pin))
+    return AdapterChoice(adapter, f"the project asks for tensorflow{pin}", _move(adapter, wanted))
 
 
-def _move(adapter: Adapter, wanted: SpecifierSet, pin: str) -> str:
+def _move(adapter: Adapter, wanted: SpecifierSet) -> str:
     """What moving to an adapter's TensorFlow means, empty where the requirement admits it."""
     if wanted.contains(adapter.version) or wanted.contains(adapter.version.rpartition(".")[0]):
         return ""
     if adapter.line == "1":
         return (
-            f"The project asks for tensorflow{pin}; the adapter is for 1.15, which runs most code for earlier 1.x "
+            "The adapter is for 1.15, which runs most code for earlier 1.x "
             "versions, with warnings about names that moved to tf.compat.v1."
         )
     if not any(wanted.contains(version) for version in _MINORS_2 if int(version.split(".")[1]) > 6):
         return (
-            f"The project asks for tensorflow{pin}; the adapter is for 2.6.5. What later 2.x versions renamed, such as "
+            "The adapter is for 2.6.5. What later 2.x versions renamed, such as "
             "tf.keras.mixed_precision without experimental, is already there under its new name."
         )
     return (
-        f"The project asks for tensorflow{pin}; the adapter is for 2.6.5. What came later is missing "
+        "The adapter is for 2.6.5. What came later is missing "
         "there: among others the optimizers of 2.11 (2.6.5 has those that later became tf.keras.optimizers.legacy), "
         "tf.keras.utils.split_dataset, Dataset.rebatch, the .keras file format and Keras 3. "
         "Run the program on tensorflow-cpu 2.6.5 first."

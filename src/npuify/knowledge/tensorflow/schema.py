@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from npuify.model import Evidence, Safety  # noqa: TC001 - msgspec reads annotations
+from npuify.model import Evidence, Safety, Severity  # noqa: TC001 - msgspec reads annotations
 
 FORMAT = 1
 """Version of the layout of the generated files. A file of another layout is refused."""
@@ -30,7 +30,7 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AdapterOption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One row of ``options.toml``: an option of the adapter, as each line spells it, empty where it has none."""
+    """One row of ``options.toml``: an option of the adapter, as each line spells it, or empty."""
 
     name: str
     tf1: str
@@ -41,6 +41,21 @@ class AdapterOption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     since: str
     evidence: Evidence
     source: str
+
+
+class Use(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One row of ``uses.toml``, whose head says what the fields mean. ``{name}`` in a text is the name found."""
+
+    names: tuple[str, ...]
+    line: Literal["1", "2", "both"]
+    severity: Severity
+    message: str
+    evidence: Evidence
+    source: str
+    advice: str = ""
+    chips: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    argument: str = ""
 
 
 class Adapter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,7 +10,7 @@ import msgspec
 from npuify.knowledge.hand_written import DATA, read_rows
 from npuify.model import NpuifyError
 
-from .schema import FORMAT, Adapter, AdapterFile, AdapterOption, Form, StatusFile
+from .schema import FORMAT, Adapter, AdapterFile, AdapterOption, Form, StatusFile, Use
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +44,12 @@ def adapter_options() -> Mapping[str, AdapterOption]:
 def adapters() -> tuple[Adapter, ...]:
     """The rows of ``adapters.toml``: each version of TensorFlow that runs on an NPU, the oldest first."""
     return tuple(read_rows(FOLDER / "adapters.toml", "adapter", Adapter))
+
+
+@cache
+def uses() -> tuple[Use, ...]:
+    """The rows of ``uses.toml``."""
+    return tuple(read_rows(FOLDER / "uses.toml", "use", Use))
 
 
 @cache

@@ -193,6 +193,8 @@ def _unread(errors: Sequence[FileError]) -> Iterator[Line]:
 
 
 def _aim(scan: ScanResult) -> Line:
+    if scan.tensorflow and not any(one.name == "torch" for one in scan.survey.frameworks):
+        return [(f"Target: {scan.tensorflow}.".replace("..", "."), "")]
     release = scan.release
     style = f" in the style {scan.style}" if scan.style != "npu" else ""
     cann = f", CANN {release.cann}" if release.cann else ""

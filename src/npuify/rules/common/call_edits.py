@@ -1,0 +1,35 @@
+"""Edits of a call's arguments."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from npuify.model import Edit
+    from npuify.rules.context import PythonFile
+
+
+def add_argument(call: ast.Call, text: str, file: PythonFile) -> Edit:
+    """Put one more argument at the end of a call, whatever comments and commas stand there."""
+    end = file.source.end(call) - 1
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if not given:
+        return file.edit(end, end, text)
+    last = max(file.source.end(value) for value in given)
+    between = re.sub(r"#[^\n]*", "", file.source.segment(last, end)).strip()
+    if between in ("", ","):
+        return file.edit(last, last, f", {text}")
+    return file.edit(end, end, text if between.endswith(",") else f", {text}")
+
+
+def wrap(node: ast.expr, before: str, after: str, file: PythonFile) -> list[Edit]:
+    """Put text around an expression, which stays as it is, with its comments."""
+    start, end = file.source.start(node), file.source.end(node)
+    return [file.edit(start, start, before), file.edit(end, end, after)]
+
+
+def has_unknown_arguments(call: ast.Call) -> bool:
+    """Whether a call passes arguments on that are not written there: ``*args`` or ``**kwargs``."""
+    return any(isinstance(arg, ast.Starred) for arg in call.args) or any(one.arg is None for one in call.keywords)

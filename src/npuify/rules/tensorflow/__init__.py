@@ -1,0 +1,1 @@
+"""Rules for TensorFlow programs: 9xx. Each module holds the rules of one area."""

@@ -1,0 +1,125 @@
+"""Devices that TensorFlow programs name: ``tf.device("/gpu:0")``, and options of GPUs."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Final
+
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.registry import rule
+from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, line_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_GPU: Final = re.compile(r"(/?)((?:device:)?)gpu(:?)", re.IGNORECASE)
+_ONE: Final = re.compile(r"/?(?:device:)?gpu(?::0)?", re.IGNORECASE)
+
+
+@rule(
+    "NPU904",
+    "tensorflow-gpu-device",
+    Safety.SAFE,
+    words=("gpu",),
+    also_in_file=FRAMEWORKS,
+    without_torch=True,
+    evidence=Evidence.DOCUMENTED,
+    source="TensorFlow adapter: tf.device in the list of names, and soft placement in the guide to sess.run",
+)
+def tensorflow_gpu_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """``tf.device`` names a GPU, which is not there.
+
+    With TensorFlow 1.15 the adapter takes over what stands on the CPU, so that is the device to name. With 2.6.5
+    ``tf.device`` does nothing once the NPU is the default device, and the code is left as it is. Operators spread over
+    several GPUs of one process are towers: they become one process for each card, which no edit does.
+
+    Before::
+
+        import tensorflow as tf
+
+        with tf.device("/gpu:0"):
+            x = tf.placeholder(tf.float32)
+
+    After::
+
+        import tensorflow as tf
+
+        with tf.device("/cpu:0"):
+            x = tf.placeholder(tf.float32)
+    """
+    if api_name(node.func, file) != "tf.device" or not node.args:
+        return
+    device = node.args[0]
+    text = file.code(device)
+    if _GPU.search(text) is None:
+        return
+    line = line_of(file)
+    if line == "2":
+        yield file.report(
+            device,
+            "tf.device does nothing once the NPU is the default device",
+            severity=Severity.INFO,
+            safety=Safety.MANUAL,
+            subject="tf.device",
+            evidence=Evidence.PACKAGE,
+            source="npu_device/npu_device.py: as_default",
+        )
+    elif isinstance(device, ast.Constant) and isinstance(device.value, str) and _ONE.fullmatch(device.value):
+        quote = text[-1]
+        edits = [file.replace(device, f"{quote}/cpu:0{quote}")] if text[0] == quote else []
+        yield file.report(device, "there is no GPU for tf.device to name", edits=edits, subject="tf.device")
+    else:
+        yield file.report(
+            device,
+            "operators are placed on one of several GPUs; a process has one NPU",
+            safety=Safety.MANUAL,
+            subject="tf.device",
+            advice="keep one tower without tf.device, start one process for each card, and wrap the optimizer with "
+            "npu_distributed_optimizer_wrapper instead of averaging the towers' gradients",
+        )
+
+
+_WITHOUT_EFFECT: Final = (
+    "allow_growth",
+    "per_process_gpu_memory_fraction",
+    "visible_device_list",
+    "force_gpu_compatible",
+)
+
+
+@rule(
+    "NPU905",
+    "gpu-options-of-session",
+    Safety.MANUAL,
+    Severity.INFO,
+    words=("gpu_options",),
+    also_in_file=FRAMEWORKS,
+    without_torch=True,
+    evidence=Evidence.ASSUMED,
+    source="TensorFlow itself: options that only a GPU device reads",
+)
+def gpu_options_of_session(node: ast.Attribute | ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
+    """``gpu_options`` of a session's configuration are read by GPU devices only; they are left as they are.
+
+    The NPU's memory is taken as needed, and the NPU of a process is chosen by ``ASCEND_DEVICE_ID``.
+    """
+    if isinstance(node, ast.keyword):
+        if node.arg == "gpu_options":
+            start = file.source.start(node)
+            yield file.report(
+                (start, start + len("gpu_options")), "gpu_options have no effect on an NPU", subject="gpu_options"
+            )
+        return
+    if node.attr != "gpu_options":
+        return
+    parent = file.parent(node)
+    option = parent.attr if isinstance(parent, ast.Attribute) else ""
+    place = parent if isinstance(parent, ast.Attribute) else node
+    advice = "set ASCEND_DEVICE_ID for the process" if option == "visible_device_list" else ""
+    severity = Severity.WARNING if option == "visible_device_list" else Severity.INFO
+    said = f"gpu_options.{option}" if option in _WITHOUT_EFFECT else "gpu_options"
+    yield file.report(place, f"{said} has no effect on an NPU", severity=severity, subject=said, advice=advice)

@@ -1,0 +1,126 @@
+"""Estimators of TensorFlow 1: their run configuration carries the session's."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Final
+
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.call_edits import add_argument, has_unknown_arguments, wrap
+from npuify.rules.common.calls import argument, keyword_of
+from npuify.rules.registry import rule
+from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, called, line_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_CANNED: Final = frozenset(
+    f"tf.estimator.{kind}{what}"
+    for kind in ("DNN", "Linear", "DNNLinearCombined", "Baseline", "BoostedTrees")
+    for what in ("Classifier", "Regressor", "Estimator")
+)
+_OWN: Final = "tf.estimator.Estimator"
+_TPU: Final = ("tf.contrib.tpu.TPUEstimator", "tf.estimator.tpu.TPUEstimator")
+_DROPPED: Final = ("train_distribute", "eval_distribute", "experimental_distribute", "device_fn", "protocol")
+_RUN_CONFIGS: Final = ("tf.estimator.RunConfig", "tf.contrib.tpu.RunConfig", "tf.estimator.tpu.RunConfig")
+
+
+@rule(
+    "NPU906",
+    "estimator-without-npu",
+    Safety.SAFE,
+    words=("estimator(", "classifier(", "regressor("),
+    also_in_file=FRAMEWORKS,
+    without_torch=True,
+    source="npu_bridge/npu_init.py: npu_run_config_init",
+)
+def estimator_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """An Estimator of TensorFlow 1 runs on the NPU when its run configuration carries the adapter's session settings.
+
+    This is the small form, which keeps ``Estimator`` and ``RunConfig``. The adapter's own ``NPUEstimator`` and
+    ``NPURunConfig`` also broadcast variables by themselves and take options such as ``iterations_per_loop``, but save
+    checkpoints every 100 steps where nothing is said, and need ``JOB_ID``.
+
+    Before::
+
+        import tensorflow as tf
+
+        config = tf.estimator.RunConfig(model_dir="out")
+        estimator = tf.estimator.Estimator(model_fn=model, config=config)
+
+    After::
+
+        import tensorflow as tf
+
+        from npu_bridge.npu_init import npu_run_config_init
+
+        config = tf.estimator.RunConfig(model_dir="out")
+        estimator = tf.estimator.Estimator(model_fn=model, config=npu_run_config_init(run_config=config))
+    """
+    name = api_name(node.func, file)
+    is_tpu = name in _TPU
+    if not (is_tpu or name == _OWN or name in _CANNED):
+        return
+    config = keyword_of(node, "config") if name in _CANNED or is_tpu else argument(node, 2, "config")
+    if config is not None and (called(config, "npu_run_config_init") or _assigned_npu(config, file)):
+        return
+    if line_of(file) == "2" or (config is None and has_unknown_arguments(node)):
+        yield file.report(
+            node,
+            f"{name} needs the adapter's session settings in its run configuration",
+            safety=Safety.MANUAL,
+            severity=Severity.WARNING,
+            subject=name,
+            advice="give it config=npu_run_config_init(run_config=...), with TensorFlow 2 from npu_device.compat.v1",
+        )
+        return
+    if config is None:
+        edits = [add_argument(node, "config=npu_run_config_init()", file)]
+    elif isinstance(config, ast.Constant) and config.value is None:
+        edits = [file.replace(config, "npu_run_config_init()")]
+    else:
+        edits = wrap(config, "npu_run_config_init(run_config=", ")", file)
+    message = f"{name} runs on the CPU without the adapter's session settings"
+    if is_tpu:
+        yield file.report(
+            node,
+            f"{message}; it is right where use_tpu is false, so that it is an Estimator",
+            edits=edits,
+            safety=Safety.REVIEW,
+            subject=name,
+        )
+    else:
+        yield file.report(node, message, edits=edits, subject=name)
+
+
+def _assigned_npu(config: ast.expr, file: PythonFile) -> bool:
+    values = file.assigned(config) if isinstance(config, ast.Name) else [config]
+    return any(called(value, "npu_run_config_init") or called(value, "NPURunConfig") for value in values)
+
+
+@rule(
+    "NPU907",
+    "run-config-distributes",
+    Safety.MANUAL,
+    words=("distribute=", "device_fn=", "protocol="),
+    also_in_file=FRAMEWORKS,
+    without_torch=True,
+    evidence=Evidence.DOCUMENTED,
+    source="TensorFlow adapter: supported parameters of RunConfig",
+)
+def run_config_distributes(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """A ``RunConfig`` asks TensorFlow to distribute, which it does inside one process; a process has one NPU."""
+    if api_name(node.func, file) not in _RUN_CONFIGS:
+        return
+    for keyword in node.keywords:
+        if keyword.arg in _DROPPED and not (isinstance(keyword.value, ast.Constant) and keyword.value.value is None):
+            yield file.report(
+                keyword.value,
+                f"{keyword.arg} is not supported on NPUs",
+                subject=f"RunConfig({keyword.arg}=)",
+                advice="leave it out; on several cards start one process for each, and wrap the optimizer with "
+                "npu_distributed_optimizer_wrapper",
+            )

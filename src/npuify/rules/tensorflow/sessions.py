@@ -1,0 +1,196 @@
+"""Sessions of TensorFlow 1: their configuration carries the NPU's optimizer."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.call_edits import add_argument, has_unknown_arguments, wrap
+from npuify.rules.common.calls import argument
+from npuify.rules.registry import rule
+from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, called, line_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Edit
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+
+class _Taker(NamedTuple):
+    """Where a call takes a session's configuration: its position, from 0, and its keyword."""
+
+    position: int
+    keyword: str = "config"
+
+
+_TAKERS: Final = {
+    "tf.Session": _Taker(2),
+    "tf.InteractiveSession": _Taker(2),
+    "tf.train.MonitoredTrainingSession": _Taker(8),
+    "tf.train.SingularMonitoredSession": _Taker(3),
+    "tf.train.ChiefSessionCreator": _Taker(2),
+    "tf.train.WorkerSessionCreator": _Taker(2),
+    "tf.contrib.slim.learning.train": _Taker(21, "session_config"),
+    "tf.contrib.slim.evaluation.evaluate_once": _Taker(10, "session_config"),
+    "tf.contrib.slim.evaluation.evaluation_loop": _Taker(13, "session_config"),
+}
+"""Signatures of TensorFlow 1.15."""
+_SUPERVISED: Final = {
+    "managed_session": _Taker(1),
+    "prepare_or_wait_for_session": _Taker(1),
+}
+"""Methods of ``tf.train.Supervisor``."""
+_WITHOUT_GPU: Final = re.compile(
+    r"device_count\s*=\s*\{\s*['\"]GPU['\"]\s*:\s*0\s*\}|visible_device_list\s*=\s*['\"]['\"]"
+)
+
+
+@rule(
+    "NPU901",
+    "session-without-npu",
+    Safety.SAFE,
+    words=("session", "learning.train", "evaluation.eval"),
+    also_in_file=FRAMEWORKS,
+    without_torch=True,
+    source="npu_bridge/npu_init.py: npu_config_proto; signatures of TensorFlow 1.15",
+)
+def session_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """A TensorFlow 1 session runs on the NPU when its configuration names the adapter's optimizer.
+
+    ``npu_config_proto`` adds it to a configuration, turns soft placement on, and turns off XLA and the graph rewrites
+    that the NPU does not know. Only TensorFlow's own sessions are meant, not those of requests or boto3.
+
+    Before::
+
+        import tensorflow as tf
+
+        config = tf.ConfigProto()
+        with tf.Session(config=config) as sess:
+            sess.run(tf.global_variables_initializer())
+
+    After::
+
+        import tensorflow as tf
+
+        from npu_bridge.npu_init import npu_config_proto
+
+        config = tf.ConfigProto()
+        with tf.Session(config=npu_config_proto(config_proto=config)) as sess:
+            sess.run(tf.global_variables_initializer())
+    """
+    name, taker = _taker(node, file)
+    if taker is None or file.contains(b"NpuOptimizer") or file.contains(b"import npu_init"):
+        return
+    if line_of(file) == "2":
+        yield file.report(
+            node,
+            f"{name} is TensorFlow 1; the rest of the file is for TensorFlow 2, where only code of one kind may run",
+            safety=Safety.MANUAL,
+            subject=name,
+            advice="run the session's code with npu_device.compat.enable_v1() in a program of its own",
+        )
+        return
+    config = argument(node, taker.position, taker.keyword)
+    if has_unknown_arguments(node) and config is None:
+        yield file.report(
+            node,
+            f"the configuration of {name} may come with the arguments that are passed on here",
+            safety=Safety.MANUAL,
+            severity=Severity.WARNING,
+            subject=name,
+            advice="give it npu_config_proto(config_proto=...), unless importing npu_bridge.npu_init does so already",
+        )
+        return
+    if config is not None and _is_done(config, file):
+        return
+    if config is not None and _is_for_cpu(config, file):
+        yield file.report(
+            node,
+            f"this {name.rpartition('.')[2]} is told to use no GPU; whether it is to use an NPU is yours to say",
+            safety=Safety.MANUAL,
+            severity=Severity.INFO,
+            subject=name,
+            advice="leave it, or pass config=npu_config_proto(...)",
+        )
+        return
+    yield file.report(
+        node,
+        f"{name} runs on the CPU without the adapter's configuration",
+        edits=_edits(node, config, taker, file),
+        subject=name,
+    )
+
+
+def _taker(node: ast.Call, file: PythonFile) -> tuple[str, _Taker | None]:
+    name = api_name(node.func, file)
+    if name in _TAKERS:
+        return name, _TAKERS[name]
+    func = node.func
+    if isinstance(func, ast.Attribute) and func.attr in _SUPERVISED and _is_supervisor(func.value, file):
+        return f"Supervisor.{func.attr}", _SUPERVISED[func.attr]
+    return name, None
+
+
+def _is_supervisor(node: ast.expr, file: PythonFile) -> bool:
+    """Whether an expression surely is a Supervisor: all that its name is assigned are calls of the class."""
+    values = file.assigned(node) if isinstance(node, ast.Name) else [node]
+    return bool(values) and all(
+        isinstance(value, ast.Call) and api_name(value.func, file) == "tf.train.Supervisor" for value in values
+    )
+
+
+def _written(node: ast.expr, file: PythonFile) -> list[ast.expr]:
+    """An expression, and what it is assigned where it is a name."""
+    return (
+        [node, *(value for value in file.assigned(node) if value is not None)] if isinstance(node, ast.Name) else [node]
+    )
+
+
+def _is_done(config: ast.expr, file: PythonFile) -> bool:
+    return any(called(value, "npu_config_proto") for value in _written(config, file))
+
+
+def _is_for_cpu(config: ast.expr, file: PythonFile) -> bool:
+    return any(_WITHOUT_GPU.search(file.code(value)) for value in _written(config, file))
+
+
+def _edits(node: ast.Call, config: ast.expr | None, taker: _Taker, file: PythonFile) -> list[Edit]:
+    if config is None:
+        return [add_argument(node, f"{taker.keyword}=npu_config_proto()", file)]
+    if isinstance(config, ast.Constant) and config.value is None:
+        return [file.replace(config, "npu_config_proto()")]
+    return wrap(config, "npu_config_proto(config_proto=", ")", file)
+
+
+@rule(
+    "NPU902",
+    "initialisers-in-one-group",
+    Safety.MANUAL,
+    words=("initializer",),
+    also_in_file=FRAMEWORKS,
+    without_torch=True,
+    evidence=Evidence.DOCUMENTED,
+    source="TensorFlow adapter, faq: variables and preprocessing initialised in one subgraph",
+)
+def initialisers_in_one_group(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """Variables and iterators whose initialisers are one group stay 0 on an NPU: nothing fails, and nothing is learned.
+
+    The group runs on the host because of the iterator, and the variables on the device never see their values. Run the
+    two in calls of their own.
+    """
+    if api_name(node.func, file) != "tf.group":
+        return
+    texts = [file.code(arg) for arg in node.args]
+    variables = any("variables_initializer" in text for text in texts)
+    iterators = any(re.search(r"\.initializer\b|make_initializer|tables_initializer", text) for text in texts)
+    if variables and iterators:
+        yield file.report(
+            node,
+            "variables that are initialised in one group with an iterator or table stay 0 on the NPU",
+            subject="tf.group",
+            advice="run tf.global_variables_initializer() and iterator.initializer in two calls of sess.run",
+        )

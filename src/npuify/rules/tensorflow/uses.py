@@ -1,0 +1,96 @@
+"""Names of TensorFlow that mean something else on an NPU, or nothing. The rows are data."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from typing import TYPE_CHECKING
+
+from npuify.knowledge.tensorflow.tables import uses
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.registry import rule
+from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, line_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.knowledge.tensorflow.schema import Use
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+
+@cache
+def _by_name() -> tuple[dict[str, list[Use]], dict[str, list[Use]]]:
+    """The rows by name, and by what all names below begin with."""
+    exact: dict[str, list[Use]] = {}
+    below: dict[str, list[Use]] = {}
+    for row in uses():
+        for name in row.names:
+            (below if name.endswith(".") else exact).setdefault(name, []).append(row)
+    return exact, below
+
+
+def _words() -> tuple[str, ...]:
+    words: set[str] = set()
+    for row in uses():
+        words.update(row.words or (name.rstrip(".").rpartition(".")[2].lower() for name in row.names))
+    return tuple(sorted(words))
+
+
+@rule(
+    "NPU903",
+    "tensorflow-name-on-npu",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=_words(),
+    also_in_file=FRAMEWORKS,
+    without_torch=True,
+    evidence=Evidence.DOCUMENTED,
+    source="table of uses",
+)
+def tensorflow_name_on_npu(node: ast.Call | ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+    """A name of TensorFlow, Keras or Horovod means something else on an NPU, or is not supported there.
+
+    The message says what is known, and the advice what to do. Nothing is edited.
+    """
+    if isinstance(node, ast.Attribute):
+        parent = file.parent(node)
+        if isinstance(parent, ast.Attribute) or (isinstance(parent, ast.Call) and parent.func is node):
+            return
+        name = api_name(node, file)
+    else:
+        name = api_name(node.func, file)
+    if not name:
+        return
+    exact, below = _by_name()
+    rows = exact.get(name) or next((found for start, found in below.items() if name.startswith(start)), [])
+    line = {"v1 on 2": "1"}.get(line_of(file), line_of(file))
+    for row in rows:
+        if row.line not in ("both", line) and line:
+            continue
+        if row.argument and isinstance(node, ast.Call) and not _says(node, row.argument):
+            continue
+        severity = row.severity
+        if row.chips:
+            if file.product is not None and file.product.name not in row.chips:
+                continue
+            severity = severity if file.product is not None else Severity.INFO
+        elif row.line != "both" and not line and severity is Severity.ERROR:
+            severity = Severity.WARNING
+        yield file.report(
+            node.func if isinstance(node, ast.Call) else node,
+            row.message.replace("{name}", name),
+            severity=severity,
+            evidence=row.evidence,
+            source=row.source,
+            subject=name,
+            advice=row.advice.replace("{name}", name),
+        )
+        return
+
+
+def _says(call: ast.Call, word: str) -> bool:
+    """Whether a call gives a string, or none, or something that is not written there."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    texts = [arg.value for arg in given if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+    return not texts or word in texts

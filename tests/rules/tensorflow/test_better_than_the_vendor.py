@@ -1,0 +1,82 @@
+"""What the vendor's converter for TensorFlow gets wrong or stops at, with the right result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import npuify
+from npuify.options import Options
+
+from ...harness import findings, output
+
+TF = "import tensorflow as tf\n"
+
+
+@pytest.mark.parametrize("line", ["1", "2", ""])
+@pytest.mark.parametrize(
+    "text",
+    [
+        TF + "y = tf.nn.dropout(x, rate=1 - kp)\n",
+        "import requests\n" + TF + "s = requests.Session()\n",
+        TF + "class M:\n    def gelu(self, x):\n        return x * self.a\n",
+        TF + "def gelu():\n    return 1\n",
+        TF + "ds = tf.data.Dataset.range(9).batch(2)\nfor x in ds:\n    evaluate(x)\n",
+        TF + "evaluation = ds.batch(2, drop_remainder=FLAG)\n",
+        TF + "ds = ds.shard(a, b)\nother.shard(1, 2)\n",
+        TF + "clf.fit(X, y)\np = regex.compile('a')\n",
+        TF + "n = node.get('text')\n",
+        "from setuptools import setup\nsetup(name='x')\n",
+        "import numpy as np\n\n\ndef area(box):\n    return np.prod(box)\n",
+    ],
+)
+def test_stays_as_it_is(text: str, line: str) -> None:
+    assert output(text, unsafe=True, tensorflow=line) == text
+
+
+def test_supervised_sessions_are_seen() -> None:
+    text = TF + "sv = tf.train.Supervisor(logdir=d)\nwith sv.managed_session(config=c) as s:\n    pass\n"
+    assert "sv.managed_session(config=npu_config_proto(config_proto=c))" in output(text, tensorflow="1")
+
+
+def test_modules_beside_horovod_stay() -> None:
+    text = "import os, horovod.tensorflow as hvd\n" + TF + "hvd.init()\nr = hvd.rank()\nos.getcwd()\n"
+    assert "import os" in output(text, tensorflow="1", unsafe=True)
+
+
+def test_an_import_goes_below_the_docstring_and_the_future() -> None:
+    text = '"""Doc."""\nfrom __future__ import print_function\nA = 1\nB = 2\nC = 3\nD = 4\n' + TF + "s = tf.Session()\n"
+    out = output(text, tensorflow="1")
+    assert out.startswith('"""Doc."""\nfrom __future__ import print_function\n')
+    assert out.index("from npu_bridge") < out.index("tf.Session")
+    compile(out, "program.py", "exec")
+
+
+def test_a_strategy_is_reported_without_being_asked() -> None:
+    found = findings(TF + "s = tf.distribute.MirroredStrategy()\n", tensorflow="2")
+    assert [one.code for one in found] == ["NPU903"]
+
+
+def test_loss_scales_are_not_rewritten() -> None:
+    text = TF + "m = tf.train.experimental.DynamicLossScale(initial_loss_scale=8)\n"
+    assert output(text, tensorflow="1", unsafe=True) == text
+    assert [one.code for one in findings(text, tensorflow="1", soc="910")] == ["NPU903"]
+
+
+def test_broken_files_do_not_end_the_run(tmp_path: Path) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    (source / "old.py").write_text(
+        "import tensorflow as tf\nprint 'loss', tf.Session().run(x)\nwith tf.device('/gpu:0'): pass\n"
+    )
+    (source / "latin.py").write_bytes(b"# caf\xe9\nimport tensorflow as tf\ns = tf.Session()\n")
+    (source / "good.py").write_text(TF + "s = tf.Session()\n")
+    (source / "good.py").chmod(0o755)
+    result = npuify.migrate(source, out, options=Options(cache=False, jobs=1))
+    assert {error.file for error in result.scan.errors} == {"old.py", "latin.py"}
+    assert "npu_config_proto()" in (out / "good.py").read_text()
+    assert (out / "good.py").stat().st_mode & 0o111
+    assert (out / "latin.py").read_bytes() == (source / "latin.py").read_bytes()
+    told = [one for one in result.scan.findings if one.file == "old.py"]
+    assert {"tf.Session", "/gpu:0"} <= {one.subject for one in told}

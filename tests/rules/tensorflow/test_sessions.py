@@ -1,0 +1,159 @@
+"""TensorFlow 1: sessions, estimators and devices, under every alias, and what must stay as it is."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from npuify.knowledge.tensorflow.tables import package
+from npuify.model import Severity
+from npuify.rules.tensorflow.imports import NAMES
+
+from ...harness import findings, output
+
+TF = "import tensorflow as tf\n"
+EITHER = "try:\n    import tensorflow.compat.v1 as tf\nexcept ImportError:\n    import tensorflow as tf\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "before", "after"),
+    [
+        (TF, "tf.Session()", "tf.Session(config=npu_config_proto())"),
+        (TF, "tf.Session(graph=g)", "tf.Session(graph=g, config=npu_config_proto())"),
+        (TF, "tf.Session(graph=(g))", "tf.Session(graph=(g), config=npu_config_proto())"),
+        (TF, "tf.Session(graph=g,)", "tf.Session(graph=g, config=npu_config_proto(),)"),
+        (TF, "tf.Session(config=None)", "tf.Session(config=npu_config_proto())"),
+        (TF, "tf.Session('', g, c)", "tf.Session('', g, npu_config_proto(config_proto=c))"),
+        (TF, "tf.Session(\n    graph=g,  # one\n)", "tf.Session(\n    graph=g, config=npu_config_proto(),  # one\n)"),
+        (TF, "tf.Session(config=f(c))", "tf.Session(config=npu_config_proto(config_proto=f(c)))"),
+        (TF, "tf.compat.v1.Session()", "tf.compat.v1.Session(config=npu_config_proto())"),
+        (TF, "tf.InteractiveSession()", "tf.InteractiveSession(config=npu_config_proto())"),
+        (TF, "tf.train.MonitoredTrainingSession(hooks=h)", "tf.train.MonitoredTrainingSession(hooks=h, config=npu_config_proto())"),
+        (EITHER, "tf.Session()", "tf.Session(config=npu_config_proto())"),
+        ("import tensorflow.compat.v1 as tf1\n", "tf1.Session()", "tf1.Session(config=npu_config_proto())"),
+        ("from tensorflow import Session\n", "Session()", "Session(config=npu_config_proto())"),
+        ("from tensorflow import Session as S\n", "S()", "S(config=npu_config_proto())"),
+        ("from tensorflow.python.client import session\n", "session.Session()", "session.Session(config=npu_config_proto())"),
+        ("import tensorflow\nt = tensorflow\n", "t.Session()", "t.Session(config=npu_config_proto())"),
+        ("from tensorflow.contrib import slim\n", "slim.learning.train(o, l)", "slim.learning.train(o, l, session_config=npu_config_proto())"),
+        (TF + "sv = tf.train.Supervisor()\n", "sv.managed_session(config=c)", "sv.managed_session(config=npu_config_proto(config_proto=c))"),
+        (TF, "tf.estimator.Estimator(f, config=c)", "tf.estimator.Estimator(f, config=npu_run_config_init(run_config=c))"),
+        (TF, "tf.estimator.Estimator(f, d, c)", "tf.estimator.Estimator(f, d, npu_run_config_init(run_config=c))"),
+        (TF, "tf.estimator.DNNClassifier([8], cols)", "tf.estimator.DNNClassifier([8], cols, config=npu_run_config_init())"),
+    ],
+)  # fmt: skip
+def test_what_runs_on_the_cpu_gets_the_configuration(head: str, before: str, after: str) -> None:
+    out = output(f"{head}x = {before}\n", tensorflow="1")
+    assert f"x = {after}\n" in out
+    name = "npu_run_config_init" if "run_config" in after else "npu_config_proto"
+    assert f"from npu_bridge.npu_init import {name}\n" in out
+    ast.parse(out)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import requests\nimport tensorflow as tf\nr = requests.Session()\n",
+        "import boto3, tensorflow\nr = boto3.Session()\n",
+        TF + "class Session:\n    pass\n\n\nSession()\n",
+        TF + "sv = other.Supervisor()\nsv.managed_session(config=c)\n",
+        TF + "tf.Session(config=npu_config_proto())\n".replace("npu_config_proto", "helpers.npu_config_proto"),
+        TF + "c = npu.npu_config_proto()\ntf.Session(config=c)\n",
+        TF + "c = tf.ConfigProto()\nc.graph_options.rewrite_options.custom_optimizers.add().name = 'NpuOptimizer'\ntf.Session(config=c)\n",
+        TF + "tf.Session(config=tf.ConfigProto(device_count={'GPU': 0}))\n",
+        TF + "c = tf.ConfigProto(device_count={'GPU': 0})\ntf.Session(config=c)\n",
+        TF + "tf.Session(**options)\n",
+        TF + "x = tf.constant(1)\n",
+        TF + "with tf.device('/cpu:0'):\n    pass\n",
+        "from setuptools import setup\nsetup(install_requires=['tensorflow-gpu==1.15'])\n",
+        "from sklearn.svm import SVC\nimport tensorflow as tf\nclf = SVC()\nclf.fit(x, y)\n",
+        "import regex, tensorflow as tf\np = regex.compile('a')\n",
+    ],
+)  # fmt: skip
+def test_what_is_not_tensorflow_s_or_is_done_stays(text: str) -> None:
+    assert output(text, tensorflow="1", unsafe=True) == text
+
+
+def test_a_file_for_the_other_line_is_not_edited() -> None:
+    text = TF + "@tf.function\ndef f(x):\n    return x\n\n\ns = tf.compat.v1.Session()\n"
+    assert "npu_config_proto()" not in output(text, tensorflow="2")
+    assert [one.code for one in findings(text, tensorflow="2") if one.code == "NPU901"]
+
+
+def test_code_for_the_first_line_on_the_second_takes_the_other_module() -> None:
+    text = "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\ns = tf.Session()\n"
+    out = output(text, tensorflow="2", unsafe=True)
+    assert "from npu_device.compat.v1.npu_init import npu_config_proto" in out
+    assert out.index("enable_v1()") < out.index("tf.Session")
+
+
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        ("tf.group(tf.global_variables_initializer(), it.initializer)", Severity.ERROR),
+        ("tf.group(tf.global_variables_initializer(), tf.tables_initializer())", Severity.ERROR),
+        ("tf.group(tf.global_variables_initializer(), tf.local_variables_initializer())", None),
+        ("tf.group(a, it.initializer)", None),
+    ],
+)
+def test_initialisers_in_one_group(text: str, severity: Severity | None) -> None:
+    found = [one.severity for one in findings(f"{TF}g = {text}\n") if one.code == "NPU902"]
+    assert found == ([] if severity is None else [severity])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("'/gpu:0'", "'/cpu:0'"),
+        ('"/device:GPU:0"', '"/cpu:0"'),
+        ("'/gpu:%d' % i", None),
+        ("'/gpu:1'", None),
+        ("f'/gpu:{i}'", None),
+    ],
+)
+def test_devices(before: str, after: str | None) -> None:
+    text = f"{TF}with tf.device({before}):\n    s = 1\n"
+    assert output(text, tensorflow="1") == text.replace(before, after or before)
+    assert output(text, tensorflow="2") == text
+    found = [one for one in findings(text, tensorflow="1") if one.code == "NPU904"]
+    assert bool(found[0].edits) == (after is not None)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "name", "severity"),
+    [
+        ("tf.test.is_gpu_available()", "", "tf.test.is_gpu_available", Severity.WARNING),
+        ("tf.config.list_physical_devices('GPU')", "2", "tf.config.list_physical_devices", Severity.WARNING),
+        ("tf.train.shuffle_batch([a], 1, 2, 3)", "1", "tf.train.shuffle_batch", Severity.ERROR),
+        ("tf.keras.layers.CuDNNLSTM(3)", "1", "tf.keras.layers.CuDNNLSTM", Severity.ERROR),
+        ("layer = tf.keras.layers.CuDNNLSTM", "1", "tf.keras.layers.CuDNNLSTM", Severity.ERROR),
+        ("tf.contrib.cudnn_rnn.CudnnLSTM(1, 2)", "1", "tf.contrib.cudnn_rnn.CudnnLSTM", Severity.ERROR),
+        ("tf.distribute.MirroredStrategy()", "1", "tf.distribute.MirroredStrategy", Severity.ERROR),
+        ("tf.distribute.MirroredStrategy()", "2", "tf.distribute.MirroredStrategy", Severity.ERROR),
+        ("tf.distribute.MirroredStrategy()", "", "tf.distribute.MirroredStrategy", Severity.WARNING),
+        ("tf.config.list_physical_devices('CPU')", "2", "", None),
+        ("tf.train.batch([a], 2)", "2", "", None),
+        ("tf.strings.join(a)", "1", "", None),
+    ],
+)
+def test_names_of_the_table(text: str, line: str, name: str, severity: Severity | None) -> None:
+    found = [one for one in findings(f"{TF}{text}\n", tensorflow=line) if one.code == "NPU903"]
+    assert [(one.subject, one.severity) for one in found] == ([(name, severity)] if name else [])
+    assert all(not one.edits for one in found)
+
+
+@pytest.mark.parametrize(("soc", "severity"), [("", Severity.INFO), ("910", Severity.ERROR), ("A2", None)])
+def test_overflow_checks_depend_on_the_chip(soc: str, severity: Severity | None) -> None:
+    found = [one.severity for one in findings(TF + "x = tf.math.is_nan(y)\n", soc=soc) if one.code == "NPU903"]
+    assert found == ([] if severity is None else [severity])
+
+
+def test_edits_name_only_what_the_adapter_has() -> None:
+    assert set(NAMES) <= set(package("npu_bridge").names["npu_bridge.npu_init"])
+
+
+def test_stand_alone_keras_is_told_once_a_file() -> None:
+    text = "import keras\nfrom keras.layers import Dense\nfrom tensorflow import keras as k\n"
+    assert [one.start.line for one in findings(text) if one.code == "NPU908"] == [1]
+    assert "NPU908" not in [one.code for one in findings("from tensorflow import keras\nkeras.Model()\n")]
