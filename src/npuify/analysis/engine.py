@@ -283,14 +283,6 @@ class Engine(ABC):
     def stored_in(self, file: FileModel, name: str) -> Values:
         """What other files assign to a name of a module."""
 
-    @abstractmethod
-    def files_holding(self, classes: set[Place]) -> frozenset[str] | None:
-        """The files in which objects of these classes may be; None for any file."""
-
-    @abstractmethod
-    def may_be_of(self, classes: set[Place], node: ast.expr, file: FileModel) -> bool:
-        """Whether an expression of which nothing is known may be an object of one of these classes of the project."""
-
     # --- asking ---
 
     def ask(self, file: FileModel, key: Any, answer: Callable[..., Values], *given: Any) -> Values:

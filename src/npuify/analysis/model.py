@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from npuify.analysis import bindings, calls, classes, containers, sites, stores
-from npuify.analysis.engine import EVERY_FILE, Engine, Key, Project, Reach
+from npuify.analysis.engine import Engine, Key, Project, Reach
 from npuify.analysis.evaluate import evaluate
 from npuify.analysis.files import FUNCTIONS, FileModel, Function
 from npuify.analysis.flow.devices import denotes_device
 from npuify.analysis.flow.flows import Flow, callees, flow_of
-from npuify.analysis.flow.holders import Holders, holders_of, may_hold
+from npuify.analysis.flow.holders import Holders, holders_of
 from npuify.analysis.flow.uses import looked_up_by_device, uses_of
 from npuify.analysis.targets import bound_to
 from npuify.analysis.values import STRINGS, Kind, Value, Values
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
     from npuify.analysis.flow.destinations import Uses
     from npuify.analysis.targets import Bound
-    from npuify.analysis.values import Place
     from npuify.source.python.scopes import Scope
 
 
@@ -32,11 +30,6 @@ class ProgramModel(Engine):
     See :class:`npuify.analysis.engine.Engine` for its arguments. Questions take a syntax node and the
     :class:`FileModel` that it belongs to, which :meth:`open` and :meth:`file` give.
     """
-
-    @cached_property
-    def _held(self) -> dict[Place, Holders | None]:
-        """What holds the objects of the classes that were asked for."""
-        return {}
 
     # --- expressions ---
 
@@ -139,37 +132,6 @@ class ProgramModel(Engine):
     def holders(self, node: ast.ClassDef, file: FileModel) -> Holders | None:
         """What holds the objects of a class, anywhere in the project; None where they may be anywhere."""
         return holders_of(node, file, self)
-
-    def may_be_of(self, classes: set[Place], node: ast.expr, file: FileModel) -> bool:
-        """Whether an expression of which nothing is known may be an object of one of these classes of the project."""
-        if isinstance(node, ast.Name) and node.id == "self":
-            around = next((up for up in file.ancestors(node) if isinstance(up, ast.ClassDef)), None)
-            return around is None or any(home.place(one) in classes for home, one in self.lineage(around, file))
-        held = [self._held_by(place) for place in classes]
-        return any(one is None or may_hold(one, node, file, is_batch=True) for one in held)
-
-    def files_holding(self, classes: set[Place]) -> frozenset[str] | None:
-        """The files in which objects of these classes may be; None for any file."""
-        if not classes:
-            return None
-        found: set[str] = set()
-        for place in classes:
-            held, home = self._held_by(place), self.node(place)
-            if held is None or held.is_loaded or home is None or not isinstance(home[1], ast.ClassDef):
-                return None
-            found |= {spot[0] for spot in held.spots} | held.files
-            for word in (home[1].name, *held.names):
-                found |= set(self.project.files_with(word.encode()))
-        return frozenset(found)
-
-    def _held_by(self, place: Place) -> Holders | None:
-        """What holds the objects of the class at a place; None where they may be anywhere."""
-        if place not in self._held:
-            home = self.node(place)
-            known = home is not None and isinstance(home[1], ast.ClassDef)
-            self._held[place] = self.holders(home[1], home[0]) if known else None  # type: ignore[arg-type,index]
-        self.project.dependencies.add(EVERY_FILE)
-        return self._held[place]
 
     def method(self, node: ast.ClassDef, name: str, file: FileModel) -> tuple[FileModel, Function] | None:
         """A method of a class, inherited ones too."""

@@ -85,11 +85,7 @@ class PythonFile:
         uses = self.reaching(Reach.FILE).uses(node, self.model, enough=True)
         if reach is Reach.FILE or (uses.is_told and not self._is_taken_by_own(node)):
             return uses
-        uses = self.reaching(Reach.IMPORTS).uses(node, self.model, enough=True)
-        if uses.is_called_device and not uses.is_told:
-            if self._call_of(node) is not None or isinstance(self.parent(node), ast.arguments):
-                return self.reaching(Reach.PROGRAM).uses(node, self.model, enough=True)
-        return uses
+        return self.reaching(Reach.IMPORTS).uses(node, self.model, enough=True)
 
     def _call_of(self, node: ast.expr) -> ast.Call | None:
         """The call that an expression is an argument of."""

@@ -351,26 +351,15 @@ def _readers_of_attribute(target: ast.Attribute, here: Occurrence, model: Engine
         return
     step = _further(here, file.place(target), f"assigned to .{name}")
     owners = owners_of(target.value, file, model)
-    for other in _files_reading(name, owners, file, model):
+    files = {file.relative: file, **{other.relative: other for other in model.files_with(f".{name}")}}
+    for other in files.values():
         for node in other.references(name):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                if owners and model.reach is Reach.PROGRAM and not model.may_be_of(owners, node.value, other):
-                    continue
                 read = owners_of(node.value, other, model) if owners else owners
                 if not owners or not owners.isdisjoint(read):
                     yield here._replace(node=node, file=other, step=step, sure=here.sure and bool(owners))
                 elif here.by_name and not read and not _is_torchs(node.value, other, model):
                     yield here._replace(node=node, file=other, step=step, sure=False)
-
-
-def _files_reading(name: str, owners: set[Place], file: FileModel, model: Engine) -> list[FileModel]:
-    """The files that may read an attribute, of objects of these classes where they are known; ``file`` is the first."""
-    if model.reach is not Reach.PROGRAM:
-        return [file]
-    where = model.files_holding(owners)
-    reading = [one for one in model.project.files_with(f".{name}".encode()) if where is None or one in where]
-    others = (model.file(relative, file) for relative in reading if relative != file.relative)
-    return [file, *(other for other in others if other is not None)]
 
 
 def _is_torchs(node: ast.expr, file: FileModel, model: Engine) -> bool:

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.analysis.arguments import defaults_of, parameter_for
+from npuify.analysis.engine import EVERY_FILE, Reach
 from npuify.analysis.files import DEFINITIONS, FUNCTIONS
 from npuify.analysis.flow import device_names
 from npuify.analysis.flow.destinations import DEVICE_USES, OTHER_USES, Destination, Use, Uses
@@ -44,10 +45,12 @@ def uses_of(node: ast.expr, file: FileModel, model: Engine, *, enough: bool = Fa
     With ``enough``, the first device that it reaches is enough, and a name may tell it.
     """
     found: dict[tuple[Use, Place], Destination] = {}
-    whole, places = True, 0
+    leaving: list[Occurrence] = []
+    places = 0
     for occurrence in followed(node, file, model, by_name=True):
         places += 1
-        whole = whole and places <= MOST and not leaves(occurrence, model)
+        if leaves(occurrence, model):
+            leaving.append(occurrence)
         seen = (_by_form(occurrence, model) if enough else None) or _use_at(occurrence, model)
         if seen is None:
             continue
@@ -59,10 +62,22 @@ def uses_of(node: ast.expr, file: FileModel, model: Engine, *, enough: bool = Fa
             break
     own = file.place(node)
     told = any(use in OTHER_USES and place == own for use, place in found)
-    uses = Uses(tuple(found.values()), whole, told)
-    if whole and uses.is_called_device and all(use is Use.CALLED or use in OTHER_USES for use, _ in found):
-        return uses._replace(is_own=not _ends_openly(node, file, model))
+    uses = Uses(tuple(found.values()), places <= MOST and not leaving, told)
+    if uses.is_called_device and all(use is Use.CALLED or use in OTHER_USES for use, _ in found) and places <= MOST:
+        stays = not leaving or (model.reach is Reach.IMPORTS and all(_is_read_here(one, model) for one in leaving))
+        return uses._replace(is_own=stays and not _ends_openly(node, file, model))
     return uses
+
+
+def _is_read_here(here: Occurrence, model: Engine) -> bool:
+    """Whether a value is put into an attribute of a class of the project, and no other file reads one called so."""
+    parent = here.file.parent(here.node)
+    targets = parent.targets if isinstance(parent, ast.Assign) else [getattr(parent, "target", None)]
+    if not all(isinstance(target, ast.Attribute) and _is_own_attribute(target, here.file, model) for target in targets):
+        return False
+    model.project.dependencies.add(EVERY_FILE)
+    names = [target.attr for target in targets if isinstance(target, ast.Attribute)]
+    return all(set(model.project.files_with(f".{name}".encode())) <= {here.file.relative} for name in names)
 
 
 def _ends_openly(node: ast.expr, file: FileModel, model: Engine) -> bool:

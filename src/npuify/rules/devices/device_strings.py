@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.flow.devices import device_table_entry
+from npuify.analysis.values import Kind
 from npuify.model import Safety, Severity
 from npuify.rules.common.cuda_builds import opens_cuda_build
 from npuify.rules.common.lightning import asked_of_lightning
@@ -78,7 +79,7 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
         return
     if isinstance(parent, ast.Compare) and opens_cuda_build(parent, file):
         return
-    if isinstance(parent, ast.Compare) and opens_refusal(parent, file):
+    if isinstance(parent, ast.Compare) and _is_of_torch(parent, file) and opens_refusal(parent, file):
         yield refused_test(node, file, "cuda")
         return
     if device_table_entry(node, file.model):
@@ -117,6 +118,15 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
             advice='change it to "npu" if it is used as a device',
             needs_torch_npu=_is_used_here(node, file),
         )
+
+
+def _is_of_torch(compare: ast.Compare, file: PythonFile) -> bool:
+    """Whether a comparison is with what torch says of a device: options of the program change at all their ends."""
+    return any(
+        (isinstance(side, ast.Attribute) and side.attr == "type")
+        or any(value.kind is Kind.DEVICE_STRING and not value.name for value in file.values(side))
+        for side in (compare.left, *compare.comparators)
+    )
 
 
 def _is_used_here(node: ast.expr, file: PythonFile) -> bool:
