@@ -94,6 +94,8 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=False):
     """What to do, where no edit does it."""
     edits: tuple[Edit, ...] = ()
     needs_torch_npu: bool = False
+    only_with: str = ""
+    """The option, variable or constant without which the place does not run; empty where it may run without one."""
 
 
 class FileError(msgspec.Struct, frozen=True):

@@ -87,6 +87,9 @@ class Verdict(msgspec.Struct, frozen=True):
     """What has no form for Ascend."""
     deciding: tuple[Blocker, ...]
     """What else costs most, the costliest first: at most ten kinds."""
+    conditional: tuple[Blocker, ...]
+    """What runs only where an option, variable or constant asks for it: one entry for each of these. None of it
+    decides the level."""
     operators: tuple[Blocker, ...]
     """Operators without a kernel in the release, or with limits, the most used first."""
     migrated: Group
@@ -134,29 +137,33 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
     manual, review, notes = groups.values()
     # Operators are told of by extension, with their kernels.
     told = [one for one in manual if one.code != NATIVE_OPERATOR]
-    stopping = [one for one in told if not is_aside(one.file, scan.survey)]
+    stopping = [one for one in told if not one.only_with and not is_aside(one.file, scan.survey)]
     other = foreign(scan)
     framework = _foreign(other) if other is None or not other.has_rules else ()
     rest = (*_kernels(scan.survey), *_packages(stopping))
     blockers = rest if other is None or other.has_form else (*framework, *rest)
-    deciding = _deciding([*told, *review], stopping, scan.survey)
+    deciding = _deciding([one for one in (*told, *review) if not one.only_with], stopping, scan.survey)
     if other is not None and other.has_form:
         deciding = (*framework, *deciding)
     level = Level.BLOCKED if blockers else Level.WORK if stopping or framework else Level.RUNS
-    if level is Level.RUNS and (manual or review or scan.errors or scan.survey.kernels or other):
+    undecided = [one for one in (*manual, *review) if not one.only_with]
+    if level is Level.RUNS and (undecided or scan.errors or scan.survey.kernels or other):
         level = Level.REVIEW
+    conditional = _conditional([*told, *review])
     title = TITLES[level]
     if has_nothing_to_move(scan):
         title = _NOTHING
         summary = "Nothing to migrate was found: no file imports PyTorch or another framework that npuify knows."
     else:
-        counts = _Counts(len(blockers), len(stopping), len(told) - len(stopping), len(review), len(scan.errors))
+        aside = sum(not one.only_with for one in told) - len(stopping)
+        to_review = sum(not one.only_with for one in review)
+        counts = _Counts(len(blockers), len(stopping), aside, to_review, len(scan.errors))
         summary = _summary(level, counts) if other is None or other.has_rules or rest or stopping else ""
         if other is not None:
             summary = f"{_foreign_summary(other)} {summary}".rstrip()
         elif names_no_device(scan):
             summary = f"{_ON_THE_CPU} {summary}"
-        summary += _supported_already(left)
+        summary += _only_with(conditional) + _supported_already(left)
     if scan.narrowed:
         summary = f"{scan.narrowed} {summary}"
     return Verdict(
@@ -165,6 +172,7 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
         summary=summary,
         blockers=blockers,
         deciding=deciding[:_MOST_DECIDING],
+        conditional=conditional,
         operators=_operators(left),
         migrated=migrated,
         review=_group(review),
@@ -278,6 +286,31 @@ def _kind(group: Sequence[Finding]) -> Blocker:
 
 def _minutes(group: Sequence[Finding]) -> float:
     return cost(max(group, key=lambda one: cost(one, 1)), len(group))
+
+
+def _conditional(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
+    """One entry for each switch that has places behind it, with the costliest of them."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if finding.only_with:
+            groups.setdefault(finding.only_with, []).append(finding)
+    made = []
+    for switch, group in sorted(groups.items()):
+        first = _kinds(group)[0]
+        rest = len(group) - len(first.places)
+        more = f", and {_count(rest, 'more place', 'more places')}" if rest > 0 else ""
+        made.append(Blocker(switch, f"{first.what}{more}", first.advice, _places(group)))
+    return tuple(made)
+
+
+def _only_with(conditional: Sequence[Blocker]) -> str:
+    """What else must be looked at before a program is started with its switches."""
+    if not conditional:
+        return ""
+    names = [one.what for one in conditional]
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    places = sum(len(one.places) for one in conditional)
+    return f" {_count(places, 'more place matters', 'more places matter')} only with {shown}."
 
 
 def _operators(findings: Iterable[Finding]) -> tuple[Blocker, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.flow.devices import device_table_entry
 from npuify.model import Edit, Finding, Position, Safety, Severity
+from npuify.rules.common.default_options import only_with
 from npuify.rules.common.helper_branches import only_on_npu
 from npuify.rules.common.npu_support import prepared_for_npu
 from npuify.styles import restyle
@@ -45,16 +46,25 @@ def finish(said: Diagnostic, rule: Rule, file: PythonFile) -> Finding | None:
     return _finding(styled, rule, file) if styled is not None else None
 
 
+def _condition(diagnostic: Diagnostic, severity: Severity, file: PythonFile) -> str:
+    """What must be asked for before a place runs that a person has to look at."""
+    is_done = diagnostic.edits and diagnostic.safety is not Safety.REVIEW
+    if severity is Severity.INFO or is_done or not isinstance(diagnostic.place, ast.AST):
+        return ""
+    return only_with(diagnostic.place, file)
+
+
 def _finding(diagnostic: Diagnostic, rule: Rule, file: PythonFile) -> Finding:
     place, source = diagnostic.place, file.source
     start, end = place if isinstance(place, tuple) else (source.start(place), source.end(place))
     safety = Safety.MANUAL
     if diagnostic.edits:
         safety = max(diagnostic.safety or rule.safety, rule.safety, key=_SAFETY_ORDER.__getitem__)
+    severity = diagnostic.severity or rule.severity
     return Finding(
         code=rule.code,
         name=rule.name,
-        severity=diagnostic.severity or rule.severity,
+        severity=severity,
         safety=safety,
         file=source.relative,
         start=Position(*source.text.position(start)),
@@ -66,6 +76,7 @@ def _finding(diagnostic: Diagnostic, rule: Rule, file: PythonFile) -> Finding:
         advice=diagnostic.advice,
         edits=tuple(sorted(diagnostic.edits)),
         needs_torch_npu=diagnostic.needs_torch_npu,
+        only_with=_condition(diagnostic, severity, file),
     )
 
 

@@ -138,6 +138,12 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
         yield from ("What else costs most:" if verdict.blockers else "What costs most:", "")
         yield from (f"- {_text(one.what)}: {_text(one.why)} {_where(one.places)}" for one in verdict.deciding)
         yield ""
+    if verdict.conditional:
+        yield from ("What matters only where it is asked for:", "")
+        yield from (
+            f"- Only with `{_text(one.what)}`: {_text(one.why)} {_where(one.places)}" for one in verdict.conditional
+        )
+        yield ""
     if verdict.operators:
         yield from ("Operators that determine whether it runs, and how fast:", "")
         yield from (f"- {_text(one.what)}: {_text(one.why)} {_where(one.places)}" for one in verdict.operators)

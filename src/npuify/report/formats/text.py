@@ -135,6 +135,7 @@ def _findings(findings: Sequence[Finding], places: Places) -> Iterator[Line]:
         place = f"{file_name(places.shown(finding.file))}:{finding.start.line}:{finding.start.column}"
         marks = [_EDITS[finding.safety]] if finding.edits else []
         marks += [finding.evidence.value] if finding.evidence in _UNCERTAIN else []
+        marks += [f"only with {in_one_line(finding.only_with)}"] if finding.only_with else []
         yield [
             (place, "bold"),
             (f" {finding.code} ", "magenta"),
@@ -215,6 +216,11 @@ def _verdict(verdict: Verdict) -> Iterator[Line]:
             yield [(f"    {in_one_line(blocker.advice)}", "dim")]
     if len(verdict.blockers) > _SHOWN:
         yield [(f"  and by {len(verdict.blockers) - _SHOWN} more", "bold red")]
+    for one in verdict.conditional[:_SHOWN]:
+        first = one.places[0]
+        more = ", …" if len(one.places) > 1 else ""
+        where = f"({first.file}:{first.line}{more})"
+        yield [(f"  Only with {one.what}: ", "bold"), (in_one_line(f"{one.why} {where}"), "")]
     for title, group in (("By hand: ", verdict.manual), ("To review: ", verdict.review)):
         if group.count:
             yield [(f"  {title}", "bold"), (_group(group, verdict.survey), "")]

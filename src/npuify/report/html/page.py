@@ -7,6 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from npuify.html.escape import embedded, escaped, shortened
 from npuify.html.frame import framed
 from npuify.model import MigrationResult, ScanResult
@@ -122,6 +124,12 @@ def _blockers(verdict: Verdict) -> str:
         style = "two" if len(verdict.deciding) > 1 else ""
         kinds = _kinds(verdict.deciding, style)
         blocks.append(f'<div class="card wide"><h2>What costs most</h2>{kinds}</div>')
+    if verdict.conditional:
+        style = "two" if len(verdict.conditional) > 1 else ""
+        kinds = _kinds(
+            [msgspec.structs.replace(one, what=f"Only with {one.what}") for one in verdict.conditional], style
+        )
+        blocks.append(f'<div class="card wide"><h2>What options ask for</h2>{kinds}</div>')
     if verdict.operators:
         style = "two" if len(verdict.operators) > 1 else ""
         kinds = _kinds(verdict.operators, style)

@@ -1,0 +1,119 @@
+"""What runs only where an option asks for it, and so does not stop a program that is started without one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from npuify.engine.scan import scan
+from npuify.options import Options
+from npuify.report.verdict import Level, judge
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from npuify.report.verdict import Verdict
+
+OPTIONS = Options(torch_npu="2.14.0", jobs=1, cache=False)
+PARSER = """
+import argparse, os, torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--amp", action="store_true")
+parser.add_argument("--no-amp", dest="use_apex", action="store_false")
+parser.add_argument("--opt-level", default="O0")
+parser.add_argument("--local_rank", type=int, default=-1)
+parser.add_argument("--loss-scale")
+parser.add_argument("--kind", default=os.environ["KIND"])
+args = parser.parse_args()
+SWITCH, OTHER = False, False
+FUSED = False
+use = args.amp and torch.npu.is_available()
+"""
+USE = "torch.cuda.cudart()"
+
+
+def verdict(folder: Path, **files: str) -> Verdict:
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+    return judge(scan([folder], OPTIONS))
+
+
+def switches(found: Verdict) -> list[str]:
+    return [one.what for one in found.conditional]
+
+
+@pytest.mark.parametrize(
+    ("condition", "switch"),
+    [
+        ("args.amp", "--amp"),
+        ("args.amp is True", "--amp"),
+        ("args.amp and args.loss_scale", "--amp"),
+        ("torch.npu.is_available() and args.amp", "--amp"),
+        ("not args.use_apex", "--no-amp"),
+        ("args.opt_level == 'O1'", "--opt-level O1"),
+        ("args.opt_level != 'O0'", "--opt-level"),
+        ("args.opt_level in ('O1', 'O2')", "--opt-level"),
+        ("args.loss_scale is not None", "--loss-scale"),
+        ("args.local_rank >= 0", "--local_rank"),
+        ("bool(args.amp)", "--amp"),
+        ("use", "--amp"),
+        ("FUSED", "FUSED = True"),
+        ("SWITCH", "SWITCH = True"),
+        ("os.environ.get('USE_APEX')", "the variable USE_APEX"),
+        ("os.getenv('USE_APEX', '0') == '1'", "the variable USE_APEX"),
+        # What cannot be told, or holds without being asked for, keeps nothing from running.
+        ("args.use_apex", ""),
+        ("not args.amp", ""),
+        ("args.amp or torch.npu.is_available()", ""),
+        ("args.kind == 'apex'", ""),
+        ("args.unknown", ""),
+        ("torch.npu.is_available()", ""),
+        ("other.amp", ""),
+        ("True", ""),
+    ],
+)
+def test_conditions(condition: str, switch: str, tmp_path: Path) -> None:
+    found = verdict(tmp_path, train=f"{PARSER}\nif {condition}:\n    {USE}\n")
+    assert switches(found) == ([switch] if switch else [])
+    assert (found.level is Level.WORK) is not bool(switch)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"def start():\n    if not args.amp:\n        return\n    {USE}\nstart()\n",
+        f"for _ in range(3):\n    if not args.amp:\n        continue\n    {USE}\n",
+        f"if args.opt_level == 'O0':\n    pass\nelse:\n    {USE}\n",
+        f"if args.opt_level == 'O0':\n    pass\nelif args.amp:\n    {USE}\n",
+        f"class Run:\n    def __init__(self):\n        self.amp = args.amp\n    def go(self):\n        if self.amp:\n            {USE}\n",
+        f"def main(options):\n    if options.amp:\n        {USE}\nmain(args)\n",
+    ],
+)
+def test_forms(code: str, tmp_path: Path) -> None:
+    assert verdict(tmp_path, train=PARSER + code).level is not Level.WORK
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"def start():\n    {USE}\n    if not args.amp:\n        return\nstart()\n",
+        f"for _ in range(3):\n    if not args.amp:\n        break\n{USE}\n",
+        f"if args.opt_level == 'O0':\n    {USE}\n",
+        f"parser.set_defaults(amp=True)\nif args.amp:\n    {USE}\n",
+        f"class Run:\n    def __init__(self):\n        self.amp = args.amp\n        self.amp = True\n    def go(self):\n        if self.amp:\n            {USE}\n",
+        f"args.amp = True\nif args.amp:\n    {USE}\n",
+    ],
+)
+def test_what_runs_without_being_asked_for(code: str, tmp_path: Path) -> None:
+    found = verdict(tmp_path, train=PARSER + code)
+    assert found.level is Level.WORK and not found.conditional
+
+
+def test_an_option_of_another_file(tmp_path: Path) -> None:
+    train = f"import torch\nfrom settings import args\nif args.amp:\n    {USE}\n"
+    found = verdict(tmp_path, settings=PARSER, train=train)
+    assert switches(found) == ["--amp"]
+    assert "only with --amp" in found.summary
+    again = verdict(tmp_path, settings=PARSER, train=train, more="p.add_argument('--amp', default=True)\n")
+    assert again.level is Level.WORK
