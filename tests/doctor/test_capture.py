@@ -121,3 +121,24 @@ def test_the_capture_of_this_machine_is_judged_alike(tmp_path: Path) -> None:
     again = check_environment(captured=file)
     assert [one.check for one in again.results] == [one.check for one in live.results]
     assert json.loads(file.read_text())["format"] == "npuify-machine"
+
+
+@pytest.mark.parametrize(
+    "name", ["dev", "torch", "driver", "910B3", "local", "lib64", "numpy", "ascend910b", "python3"]
+)
+@pytest.mark.parametrize("whose", ["user", "host"])
+def test_names_that_are_words_of_the_machine_change_no_judgement(name: str, whose: str) -> None:
+    capture = load("a2")
+    own = {"USER": name, "HOME": f"/home/{name}"} if whose == "user" else {"HOSTNAME": name}
+    files = {**capture.files, "/etc/hostname": f"{name}\n", "/etc/hosts": f"127.0.0.1 localhost\n10.0.0.11 {name}\n"}
+    changed = msgspec.structs.replace(
+        capture, environment={**capture.environment, **own}, files=files if whose == "host" else capture.files
+    )
+    recorder = Recorder(changed.machine())
+    before = judge(gather(recorder))
+    text = encode_capture(recorder.capture(tool="0", taken="")).decode()
+    again = gather(msgspec.json.decode(text, type=Capture).machine())
+    assert judge(again) == before
+    assert f"/home/{name}" not in text
+    if whose == "host":
+        assert again.host.name == "host" and again.host.addresses_of_name == ("10.0.0.11",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from npuify.doctor.examine import judge
@@ -38,3 +39,28 @@ def test_no_check_fails_itself(name: str) -> None:
 
 def test_there_are_machines_of_each_kind() -> None:
     assert len(HEALTHY) >= 6 and len(BROKEN) >= 20
+
+
+@pytest.mark.parametrize("name", [name for name in HEALTHY if name.startswith("layout_")])
+def test_an_installation_is_one_however_its_folders_are_linked(name: str) -> None:
+    facts = gather(load(name).machine())
+    beside = ["8.5.0"] if "beside" in name else []
+    active = facts.cann.active
+    assert active is not None and active.path in facts.cann.loaded.homes
+    assert sorted(one.version for one in facts.cann.installed) == sorted([active.version, *beside])
+
+
+def test_a_check_without_facts_is_skipped_rather_than_passed() -> None:
+    capture = msgspec.structs.replace(load("a2"), commands={}, files={})
+    results, checks = judge(gather(capture.machine(), live=False))
+    status = {one.name: one.status for one in checks}
+    unknown = ("driver.firmware", "host.disk", "hccl.tls", "python.found", "python.numpy", "cards.health")
+    assert {name: status[name] for name in unknown} == dict.fromkeys(unknown, Status.SKIPPED)
+    assert not [one for one in results if one.check.startswith("python.") and one.status is Status.ERROR]
+
+
+def test_a_set_that_does_not_fit_is_answered_with_commands() -> None:
+    for name in ("broken_cann_too_old", "broken_torch_does_not_match", "broken_python_too_new"):
+        results, _ = judge(gather(load(name).machine()))
+        mend = next(one.mend for one in results if one.check == "versions.set")
+        assert mend is not None and any(command.startswith("pip install torch-npu==") for command in mend.commands)

@@ -79,7 +79,7 @@ def test_json_has_a_version_and_the_stable_names(captured) -> None:  # type: ign
 def test_the_names_of_checks_are_stable() -> None:
     """A name here never goes away and never changes its meaning; add new ones at their place."""
     assert {one.name for one in all_checks()} == set(
-        """cann.environment cann.installed cann.kernels cann.loaded-twice cann.parts cann.python-packages cann.several
+        """cann.architecture cann.environment cann.installed cann.kernels cann.loaded-twice cann.parts cann.python-packages cann.several
         cards.health cards.memory cards.processes cards.same cards.seen container.mounts container.runtime devices.files
         devices.permission driver.cann driver.firmware driver.version environment.visible-devices hccl.addresses
         hccl.links hccl.network hccl.ports hccl.rank-table hccl.subnets hccl.tls hccl.variables host.disk

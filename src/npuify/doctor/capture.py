@@ -109,6 +109,10 @@ ASKED: Final = (
 """Beginnings of the environment variables that a check looks at; no other leaves the machine."""
 
 
+def _file(clean: Redactor, path: str, text: str) -> str:
+    return clean.names_of_hosts(text) if path in {"/etc/hostname", "/etc/hosts"} else clean.text(text)
+
+
 class Recorder:
     """Passes questions on to ``machine`` and writes the answers down."""
 
@@ -166,7 +170,7 @@ class Recorder:
         return Capture(
             tool=tool,
             taken=taken,
-            files={clean.text(path): clean.text(text) for path, text in self._files.items()},
+            files={clean.text(path): _file(clean, path, text) for path, text in self._files.items()},
             folders={clean.text(path): tuple(map(clean.text, names)) for path, names in self._folders.items()},
             nodes={
                 clean.text(path): msgspec.structs.replace(
@@ -176,7 +180,7 @@ class Recorder:
             },
             links={clean.text(path): clean.text(target) for path, target in self._links.items()},
             commands={
-                name: Answer(answer.code, clean.text(answer.stdout), clean.text(answer.stderr))
+                name: Answer(answer.code, clean.answer(name, answer.stdout), clean.answer(name, answer.stderr))
                 for name, answer in self._commands.items()
             },
             environment={name: clean.variable(name, value) for name, value in kept.items()},

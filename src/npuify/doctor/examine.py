@@ -57,7 +57,7 @@ def check_environment(
         machine, source = Here(environment=environment), "this machine"
     recorder = Recorder(machine)
     live = captured is None and root is None
-    facts = gather(recorder, python)
+    facts = gather(recorder, python, live=live)
     results, checks = judge(facts)
     if project is not None:
         from .project import judge_project
@@ -117,7 +117,9 @@ def judge(facts: Facts) -> tuple[tuple[Result, ...], tuple[Check, ...]]:
             )
         results += found
         worst = max((item.status for item in found), key=ORDER.__getitem__, default=Status.OK)
-        if worst is Status.ERROR:
+        if worst is Status.OK and one.needs is not None and not one.needs(facts):
+            worst = Status.SKIPPED
+        if worst is Status.ERROR or any(item.status is Status.SKIPPED for item in found):
             failed.add(one.name)
         checks.append(Check(name=one.name, title=one.title, status=worst))
     return tuple(results), tuple(checks)

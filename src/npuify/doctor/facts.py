@@ -40,11 +40,12 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 CONTAINER_NEEDS = ("/usr/local/dcmi", "/usr/local/bin/npu-smi", "/usr/local/sbin/npu-smi", "/etc/ascend_install.info")
 
 
-def gather(machine: Sight, python_program: str | None = None) -> Facts:
+def gather(machine: Sight, python_program: str | None = None, *, live: bool = True) -> Facts:
     """Ask ``machine`` everything once.
 
     Args:
         python_program: the interpreter to judge; None for the one that runs npuify.
+        live: ``machine`` is this one, so that this interpreter may be asked; False for captures.
     """
     answer = machine.run("npu-smi info", ["npu-smi", "info"])
     the_host = host.read(machine)
@@ -63,7 +64,7 @@ def gather(machine: Sight, python_program: str | None = None) -> Facts:
         driver=driver.read(machine),
         cann=cann.read(machine),
         host=the_host,
-        python=python.read(machine, python_program),
+        python=python.read(machine, python_program, live=live),
         hccl=the_hccl,
         mounts={path: machine.node(path) is not None for path in CONTAINER_NEEDS},
         environment=machine.environment,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +29,22 @@ _KNOWN_ACCOUNTS: Final = frozenset(
 )
 """Accounts of the system and of the driver's installer: they name no person, and the checks need them."""
 
+_WORDS: Final = frozenset(
+    """
+    ai ascend bin boot cann cards conda config cpu cuda data davinci dev device devices docker driver etc firmware hccl
+    home host info kernel latest lib lib64 linux local localhost lost nnae nnal node npu npu-smi ok opp opt proc python
+    python3 root run runtime sbin server share site-packages srv sys test tmp toolkit tools torch torch_npu torch-npu
+    triton user usr var version video
+    """.split()
+)
+"""Words that paths and answers are made of. Who is called like one is named in fields for names only: elsewhere it
+cannot be told whether the word means them, and then it does not tell of them either."""
+_LIKE_A_CHIP: Final = re.compile(r"(?i)\d+|\d{3,}[a-z]?\w*|ascend\w*|atlas\w*|davinci\w*|[\d.]+")
+
 HIDDEN: Final = "removed"
+_NAMES_OF_HOSTS: Final = frozenset({"HOSTNAME", "MASTER_ADDR"})
+_TABLES: Final = frozenset({"python inventory", "npu-smi info"})
+
 USER: Final = "user"
 HOST: Final = "host"
 
@@ -46,30 +62,54 @@ class Redactor:
         home = _HOME.match(environment.get("HOME", "") + "/")
         if home:
             people.add(home["name"])
-        self._people = sorted(people - _KNOWN_ACCOUNTS - {""}, key=len, reverse=True)
+        self._home = environment.get("HOME", "").rstrip("/")
+        self._everyone = people - _KNOWN_ACCOUNTS - {""}
+        self._people = sorted(filter(_tells, self._everyone), key=len, reverse=True)
         names = {environment.get("HOSTNAME", ""), host} - {"localhost"}
-        self._hosts = sorted((name for name in names if len(name) > 1), key=len, reverse=True)
+        self._all_hosts = names - {""}
+        self._hosts = sorted((name for name in names if len(name) > 1 and _tells(name)), key=len, reverse=True)
         self._secrets = sorted(
-            {value for name, value in environment.items() if _SECRET_NAME.search(name) and len(value) >= 6},
+            {
+                value
+                for name, value in environment.items()
+                if _SECRET_NAME.search(name) and len(value) >= 6 and _tells(value)
+            },
             key=len,
             reverse=True,
         )
 
     def text(self, text: str) -> str:
         """``text`` without secrets, persons and the host's name."""
+        text = self._without_secrets(text)
+        for person in self._people:
+            text = re.sub(rf"(?<![\w.-]){re.escape(person)}(?![\w-])", USER, text)
+        for host in self._hosts:
+            text = re.sub(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", HOST, text)
+        return text
+
+    def _without_secrets(self, text: str) -> str:
+        """``text`` without secrets, and without persons where only a person can stand: in home folders and accounts."""
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN)
         text = _KEY_BLOCK.sub(HIDDEN, text)
         text = _IN_ADDRESS.sub(rf"\g<scheme>{HIDDEN}@", text)
         text = _BEARER.sub(rf"\1 {HIDDEN}", text)
         text = _ASSIGNED.sub(rf"\1\2{HIDDEN}\2", text)
+        if self._home.count("/") > 1 and posixpath.basename(self._home) in self._everyone:
+            text = re.sub(rf"{re.escape(self._home)}(?![\w.-])", f"{posixpath.dirname(self._home)}/{USER}", text)
         text = _HOME.sub(rf"\g<above>{USER}", text)
-        text = _ID.sub(lambda match: f"{match[1]}({self.account(match[2])})", text)
-        for person in self._people:
-            text = re.sub(rf"(?<![\w.-]){re.escape(person)}(?![\w-])", USER, text)
-        for host in self._hosts:
-            text = re.sub(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", HOST, text)
-        return text
+        return _ID.sub(lambda match: f"{match[1]}({self.account(match[2])})", text)
+
+    def names_of_hosts(self, text: str) -> str:
+        """A text whose words are names and addresses of hosts, such as ``/etc/hosts``."""
+        words = re.split(r"(\s+)", text)
+        return self.text("".join(HOST if word in self._all_hosts else word for word in words))
+
+    def answer(self, command: str, text: str) -> str:
+        """What a command said. Tables of packages and cards hold persons in paths only, and hosts nowhere."""
+        if command not in _TABLES:
+            return self.text(text)
+        return self._without_secrets(text)
 
     def account(self, name: str) -> str:
         """The name of a user or group; only accounts of the system keep theirs."""
@@ -77,4 +117,11 @@ class Redactor:
 
     def variable(self, name: str, value: str) -> str:
         """The value of an environment variable."""
-        return HIDDEN if _SECRET_NAME.search(name) else self.text(value)
+        if _SECRET_NAME.search(name):
+            return HIDDEN
+        return HOST if value in self._all_hosts and name in _NAMES_OF_HOSTS else self.text(value)
+
+
+def _tells(name: str) -> bool:
+    """Whether a word, found anywhere, can only be the name."""
+    return name.lower() not in _WORDS and not _LIKE_A_CHIP.fullmatch(name)

@@ -76,6 +76,11 @@ def judge_set(facts: Facts) -> SetProblem | None:
     )
 
 
+def set_is_known(facts: Facts) -> bool:
+    """Whether the release of torch_npu is listed, so that :func:`judge_set` can say that all fits."""
+    return _row(base_version(facts.python.packages.get("torch-npu", ""))) is not None and facts.cann.active is not None
+
+
 def nearest_set(facts: Facts) -> ReleaseInfo | None:
     """The listed set that asks for the least change; packages are changed most easily, CANN hardest."""
     torch = base_version(facts.python.packages.get("torch", ""))
@@ -113,8 +118,15 @@ def install_commands(row: ReleaseInfo, facts: Facts) -> tuple[str, ...]:
         if other is not None:
             commands.append(f"source {other.set_env or other.shown + '/set_env.sh'}")
         else:
-            chip = facts.chip.package if facts.chip is not None else "this chip"
-            commands.append(f"# install CANN {row.cann}: the toolkit and the operator package for {chip}")
+            chip = facts.chip.package if facts.chip is not None else "<chip>"
+            system = facts.host.architecture or "<arch>"
+            newer = key(row.cann) >= key("8.5.0")
+            operators = f"Ascend-cann-{chip}-ops" if newer else f"Ascend-cann-kernels-{chip}"
+            commands += (
+                f"# get CANN {row.cann} from the vendor: the toolkit, and the operator package for {chip}; then",
+                f"bash Ascend-cann-toolkit_{row.cann}_linux-{system}.run --install",
+                f"bash {operators}_{row.cann}_linux-{system}.run --install",
+            )
     if facts.python.minor and facts.python.minor not in row.pythons:
         commands.append(f"# make an environment with Python {row.pythons[-1]}, and go on in it")
     x86 = facts.host.architecture in {"x86_64", "amd64"}

@@ -37,7 +37,7 @@ def render_text(report: Report) -> str:
     for result in report.results:
         if result.status is Status.OK:
             continue
-        if result.status is Status.SKIPPED and not result.check.startswith("smoke."):
+        if result.status is Status.SKIPPED and not result.check.startswith(("smoke.", "python.found")):
             continue
         lines += ["", *_result(result)]
     counts = Counter(check.status for check in report.checks)
@@ -73,6 +73,7 @@ def cards_in_short(machine: Machine) -> str:
 
 
 def _machine(machine: Machine, source: str) -> Iterator[str]:
+    nothing = "not installed" if machine.python else "not known"
     rows = (
         ("judged", source),
         ("system", " ".join(part for part in (machine.system, machine.architecture) if part)),
@@ -81,8 +82,8 @@ def _machine(machine: Machine, source: str) -> Iterator[str]:
         ("driver", machine.driver + (f", firmware {machine.firmware}" if machine.firmware else "")),
         ("CANN", machine.cann or "not loaded"),
         ("Python", machine.python),
-        ("torch", machine.torch or "not installed"),
-        ("torch_npu", machine.torch_npu or "not installed"),
+        ("torch", machine.torch or nothing),
+        ("torch_npu", machine.torch_npu or nothing),
     )
     for name, value in rows:
         if value:

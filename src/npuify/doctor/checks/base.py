@@ -23,24 +23,29 @@ class Registered(NamedTuple):
     title: str
     after: tuple[str, ...]
     judge: Judge
+    needs: Callable[[Facts], bool] | None = None
+    """Whether what it judges by is known; otherwise it is skipped rather than passed."""
 
 
 _checks: dict[str, Registered] = {}
 
 
-def check(name: str, title: str, *, after: tuple[str, ...] = ()) -> Callable[[Judge], Judge]:
+def check(
+    name: str, title: str, *, after: tuple[str, ...] = (), needs: Callable[[Facts], bool] | None = None
+) -> Callable[[Judge], Judge]:
     """Register a function that yields a result for each thing that is wrong, and nothing where all is well.
 
     Args:
         name: stable: scripts filter by it.
         title: what is checked, for people.
         after: checks whose errors make this one senseless: it is then skipped, so that one fault is told once.
+        needs: whether what it judges by is known. Where it is not, the check counts as skipped.
     """
 
     def register(judge: Judge) -> Judge:
         if name in _checks:
             raise ValueError(f"two checks are called {name}")
-        _checks[name] = Registered(name, title, after, judge)
+        _checks[name] = Registered(name, title, after, judge, needs)
         return judge
 
     return register

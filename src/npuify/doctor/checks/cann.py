@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from npuify.doctor.probes.versions import same
 from npuify.knowledge.machines import cann_packages
@@ -77,6 +77,33 @@ def cann_environment(facts: Facts) -> Iterator[Result]:
         )
 
 
+_SAME: Final = {"arm64": "aarch64", "amd64": "x86_64"}
+
+
+@check(
+    "cann.architecture",
+    "CANN is made for this CPU",
+    after=("cann.environment",),
+    needs=lambda facts: bool(facts.cann.active and facts.cann.active.architecture and facts.host.architecture),
+)
+def cann_architecture(facts: Facts) -> Iterator[Result]:
+    """The installer's package was that for the host's CPU."""
+    active, host = facts.cann.active, facts.host.architecture
+    if active is None or not active.architecture or not host:
+        return
+    made_for = _SAME.get(active.architecture, active.architecture)
+    if made_for != _SAME.get(host, host):
+        yield result(
+            "cann.architecture",
+            Status.ERROR,
+            f"CANN {active.version} in {active.shown} is made for {active.architecture}, but this machine is {host}",
+            advice=f"install the toolkit and operators for {host}; the name of a package ends in linux-{host}.run",
+            mend=Mend((f"# ./Ascend-cann-toolkit_{active.version}_linux-{host}.run --install",), root=True),
+            source="arch= in ascend_toolkit_install.info",
+            evidence=Evidence.PACKAGE,
+        )
+
+
 @check("cann.loaded-twice", "CANN is loaded once", after=("cann.environment",))
 def cann_loaded_twice(facts: Facts) -> Iterator[Result]:
     """``LD_LIBRARY_PATH`` holds one installation, once."""
@@ -116,7 +143,12 @@ def cann_several(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("cann.kernels", "Operators for this chip are installed", after=("cann.environment", "cards.seen"))
+@check(
+    "cann.kernels",
+    "Operators for this chip are installed",
+    after=("cann.environment", "cards.seen"),
+    needs=lambda facts: facts.chip is not None,
+)
 def cann_kernels(facts: Facts) -> Iterator[Result]:
     """The active CANN has compiled operators for the chip."""
     active, chip = facts.cann.active, facts.chip
@@ -155,7 +187,12 @@ def _new_layout(version: str) -> bool:
     return key(version) >= key("8.5.0")
 
 
-@check("cann.parts", "Parts of CANN have the same version", after=("cann.environment",))
+@check(
+    "cann.parts",
+    "Parts of CANN have the same version",
+    after=("cann.environment",),
+    needs=lambda facts: bool(facts.cann.active and facts.cann.active.parts.get("opp_kernel")),
+)
 def cann_parts(facts: Facts) -> Iterator[Result]:
     """The operator package belongs to the toolkit."""
     active = facts.cann.active
@@ -173,7 +210,12 @@ def cann_parts(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("cann.python-packages", "CANN's Python packages are installed", after=("cann.installed", "python.found"))
+@check(
+    "cann.python-packages",
+    "CANN's Python packages are installed",
+    after=("cann.installed", "python.found"),
+    needs=lambda facts: bool(facts.python.packages),
+)
 def python_packages(facts: Facts) -> Iterator[Result]:
     """The operator compiler finds what it imports."""
     packages = facts.python.packages

@@ -86,7 +86,7 @@ def cards_seen(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("cards.health", "Cards are healthy", after=("cards.seen",))
+@check("cards.health", "Cards are healthy", after=("cards.seen",), needs=lambda facts: bool(facts.smi.cards))
 def cards_health(facts: Facts) -> Iterator[Result]:
     """Every chip says OK."""
     for card in facts.smi.cards:
@@ -103,7 +103,7 @@ def cards_health(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("cards.processes", "Cards are free", after=("cards.seen",))
+@check("cards.processes", "Cards are free", after=("cards.seen",), needs=lambda facts: bool(facts.smi.cards))
 def cards_processes(facts: Facts) -> Iterator[Result]:
     """No other process works on the cards."""
     by_card: dict[int, list[str]] = {}
@@ -120,12 +120,31 @@ def cards_processes(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("cards.memory", "Cards have free memory", after=("cards.seen", "cards.processes"))
+_FULL = 0.9
+"""Part of a card's memory from which it is called full."""
+
+
+@check(
+    "cards.memory",
+    "Cards have free memory",
+    after=("cards.seen", "cards.processes"),
+    needs=lambda facts: bool(facts.smi.cards),
+)
 def cards_memory(facts: Facts) -> Iterator[Result]:
-    """No card is more than a fifth full without a process that would explain it."""
+    """No card is full, or more than a fifth full without a process that would explain it."""
     explained = {process.npu for process in facts.smi.processes}
     for card in facts.smi.cards:
         used, total = card.memory
+        if total > 0 and used / total >= _FULL and card.npu in explained:
+            yield result(
+                "cards.memory",
+                Status.WARNING,
+                f"NPU {card.npu} chip {card.chip} is full: {used} of {total} MiB are in use by the processes named",
+                advice="end them or wait, or use other cards with ASCEND_RT_VISIBLE_DEVICES",
+                mend=Mend((f"npu-smi info -t proc-mem -i {card.npu} -c {card.chip}",)),
+                evidence=Evidence.ASSUMED,
+                source="nine tenths is our threshold",
+            )
         if total <= 0 or card.npu in explained or used / total <= 0.2:
             continue
         yield result(
@@ -139,7 +158,7 @@ def cards_memory(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("cards.same", "Cards are of the same kind", after=("cards.seen",))
+@check("cards.same", "Cards are of the same kind", after=("cards.seen",), needs=lambda facts: bool(facts.smi.cards))
 def cards_same(facts: Facts) -> Iterator[Result]:
     """All cards of a machine carry the same name, and it is known."""
     names = Counter(card.name for card in facts.smi.cards)
@@ -160,7 +179,12 @@ def cards_same(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("devices.files", "Device files exist", after=("cards.seen", "container.mounts"))
+@check(
+    "devices.files",
+    "Device files exist",
+    after=("cards.seen", "container.mounts"),
+    needs=lambda facts: bool(facts.smi.cards),
+)
 def device_files(facts: Facts) -> Iterator[Result]:
     """Each card and each of the three control devices has its file below ``/dev``."""
     if not facts.smi.cards:
@@ -185,7 +209,12 @@ def device_files(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("devices.permission", "Device files are accessible", after=("devices.files", "container.mounts"))
+@check(
+    "devices.permission",
+    "Device files are accessible",
+    after=("devices.files", "container.mounts"),
+    needs=lambda facts: bool(facts.host.devices and facts.host.user),
+)
 def device_permission(facts: Facts) -> Iterator[Result]:
     """The user may read and write the device files."""
     host = facts.host
@@ -215,7 +244,12 @@ def device_permission(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("driver.version", "The driver is installed", after=("cards.seen", "container.mounts"))
+@check(
+    "driver.version",
+    "The driver is installed",
+    after=("cards.seen", "container.mounts"),
+    needs=lambda facts: bool(facts.driver.version or facts.smi.driver),
+)
 def driver_version(facts: Facts) -> Iterator[Result]:
     """The driver's version file is there and says what ``npu-smi`` says."""
     driver, told = facts.driver, facts.smi.driver
@@ -239,7 +273,12 @@ def driver_version(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("driver.firmware", "Driver and firmware match", after=("driver.version",))
+@check(
+    "driver.firmware",
+    "Driver and firmware match",
+    after=("driver.version",),
+    needs=lambda facts: bool(facts.driver.firmware and facts.driver.firmware_range[0]),
+)
 def driver_firmware(facts: Facts) -> Iterator[Result]:
     """The firmware lies in the range that the driver's version file names."""
     driver = facts.driver
@@ -265,7 +304,18 @@ def driver_firmware(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("driver.cann", "Driver and CANN match", after=("driver.version", "cann.environment"))
+def _pair_is_listed(facts: Facts) -> bool:
+    cann = facts.cann.active
+    known = cann is not None and any(pair.cann == family(cann.version) for pair in driver_pairs())
+    return known and bool(facts.driver.version or facts.smi.driver)
+
+
+@check(
+    "driver.cann",
+    "Driver and CANN match",
+    after=("driver.version", "cann.environment"),
+    needs=lambda facts: _pair_is_listed(facts),
+)
 def driver_cann(facts: Facts) -> Iterator[Result]:
     """The driver is one that the release notes of CANN list."""
     driver = facts.driver.version or facts.smi.driver

@@ -69,7 +69,11 @@ def container_mounts(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("host.shared-memory", "Shared memory is large enough")
+@check(
+    "host.shared-memory",
+    "Shared memory is large enough",
+    needs=lambda facts: any(disk.path == "/dev/shm" for disk in facts.host.disks),
+)
 def shared_memory(facts: Facts) -> Iterator[Result]:
     """``/dev/shm`` is larger than a container's default of 64 MB, and not full."""
     for disk in facts.host.disks:

@@ -21,7 +21,12 @@ _SOURCE: Final = "hicann/hccl documentation; facts/facts.md section 4"
 _FIRST_GENERATION: Final = "ascend910"
 
 
-@check("hccl.addresses", "Cards have network addresses", after=("cards.seen",))
+@check(
+    "hccl.addresses",
+    "Cards have network addresses",
+    after=("cards.seen",),
+    needs=lambda facts: len(facts.hccl.ports) > 1,
+)
 def addresses(facts: Facts) -> Iterator[Result]:
     """Addresses are there where they are needed, and differ."""
     ports = facts.hccl.ports
@@ -71,7 +76,12 @@ def addresses(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("hccl.subnets", "Addresses are in the right subnets", after=("hccl.addresses",))
+@check(
+    "hccl.subnets",
+    "Addresses are in the right subnets",
+    after=("hccl.addresses",),
+    needs=lambda facts: len(facts.hccl.ports) > 1,
+)
 def subnets(facts: Facts) -> Iterator[Result]:
     """On the first generation four pairs of cards lie in four subnets."""
     if facts.chip is None or facts.chip.kernels != _FIRST_GENERATION or len(facts.hccl.ports) != 8:
@@ -91,7 +101,12 @@ def subnets(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("hccl.links", "Card links are up", after=("cards.seen", "hccl.addresses"))
+@check(
+    "hccl.links",
+    "Card links are up",
+    after=("cards.seen", "hccl.addresses"),
+    needs=lambda facts: len(facts.hccl.ports) > 1,
+)
 def links(facts: Facts) -> Iterator[Result]:
     """A card that has an address has a link. Not asked on Atlas A3, whose tool calls working links down."""
     if facts.chip is not None and facts.chip.kernels == "ascend910_93":
@@ -108,7 +123,7 @@ def links(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("hccl.tls", "TLS is the same on all cards", after=("cards.seen",))
+@check("hccl.tls", "TLS is the same on all cards", after=("cards.seen",), needs=lambda facts: len(facts.hccl.ports) > 1)
 def tls(facts: Facts) -> Iterator[Result]:
     """All cards of this machine have TLS on, or all have it off."""
     states: dict[str, list[int]] = {}
@@ -127,7 +142,12 @@ def tls(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("hccl.rank-table", "The rank table is valid", after=("hccl.addresses",))
+@check(
+    "hccl.rank-table",
+    "The rank table is valid",
+    after=("hccl.addresses",),
+    needs=lambda facts: facts.hccl.rank_table is not None,
+)
 def rank_table(facts: Facts) -> Iterator[Result]:
     """``RANK_TABLE_FILE`` names a table that HCCL takes, with addresses that the cards have."""
     table = facts.hccl.rank_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from npuify.doctor.probes.versions import key
-from npuify.doctor.sets import base_version, install_commands, judge_set, nearest_set, torch_for_cpu
+from npuify.doctor.sets import base_version, install_commands, judge_set, nearest_set, set_is_known, torch_for_cpu
 from npuify.knowledge.dependencies import dependency
 from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status
@@ -21,7 +21,15 @@ if TYPE_CHECKING:
 @check("python.found", "Python runs")
 def python_found(facts: Facts) -> Iterator[Result]:
     """The interpreter can be asked."""
-    if facts.python.problem:
+    if facts.python.problem and not facts.python.executable:
+        yield result(
+            "python.found",
+            Status.SKIPPED,
+            "nothing is known of the program's Python: what was given does not hold its packages",
+            advice="capture the machine with: npuify doctor --capture FILE --python PYTHON",
+            evidence=Evidence.ASSUMED,
+        )
+    elif facts.python.problem:
         yield result(
             "python.found",
             Status.ERROR,
@@ -49,7 +57,12 @@ def torch_installed(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("versions.set", "torch, torch_npu, CANN and Python match", after=("python.torch", "cann.environment"))
+@check(
+    "versions.set",
+    "torch, torch_npu, CANN and Python match",
+    after=("python.torch", "cann.environment"),
+    needs=lambda facts: set_is_known(facts),
+)
 def version_set(facts: Facts) -> Iterator[Result]:
     """The four are one of the sets that the vendor lists."""
     found = judge_set(facts)
@@ -73,7 +86,12 @@ def version_set(facts: Facts) -> Iterator[Result]:
     )
 
 
-@check("python.torch-build", "torch is the CPU build", after=("python.torch",))
+@check(
+    "python.torch-build",
+    "torch is the CPU build",
+    after=("python.torch",),
+    needs=lambda facts: facts.python.torch_for is not None or "+" in facts.python.packages.get("torch", ""),
+)
 def torch_build(facts: Facts) -> Iterator[Result]:
     """torch_npu for x86 asks for the ``+cpu`` build; a CUDA build brings CUDA's libraries and Triton with it."""
     version = facts.python.packages.get("torch", "")
@@ -102,7 +120,9 @@ def torch_build(facts: Facts) -> Iterator[Result]:
     )
 
 
-@check("python.numpy", "numpy is compatible", after=("python.found",))
+@check(
+    "python.numpy", "numpy is compatible", after=("python.found",), needs=lambda facts: "numpy" in facts.python.packages
+)
 def numpy_version(facts: Facts) -> Iterator[Result]:
     """numpy 2 fits neither older CANN nor older torch."""
     version = facts.python.packages.get("numpy", "")

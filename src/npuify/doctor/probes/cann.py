@@ -11,6 +11,8 @@ import msgspec
 from .driver import assignments
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from npuify.doctor.machine import Sight
 
 KERNELS: Final = "opp/built-in/op_impl/ai_core/tbe/kernel"
@@ -66,14 +68,16 @@ class CannFacts(msgspec.Struct, frozen=True, kw_only=True):
 def read(machine: Sight) -> CannFacts:
     """Look in the places where installers put CANN, and where the variables point."""
     found: dict[str, Cann] = {}
+    seen: dict[str, str] = {}
     for folder in _candidates(machine):
-        real = machine.real(folder)
+        real = _installed_in(machine, folder)
+        seen[machine.real(folder)] = real
         if real not in found:
             one = _installation(machine, folder, real)
             if one is not None:
                 found[real] = one
-    loaded = _loaded(machine, tuple(found))
-    active = found.get(machine.real(loaded.home)) if loaded.home else None
+    loaded = _loaded(machine, {folder: real for folder, real in seen.items() if real in found})
+    active = found.get(seen.get(machine.real(loaded.home), "")) if loaded.home else None
     nnal = tuple(path for path in _nnal(machine) if machine.entries(path))
     return CannFacts(
         installed=tuple(sorted(found.values(), key=lambda one: one.path)), loaded=loaded, active=active, nnal=nnal
@@ -107,19 +111,26 @@ def _candidates(machine: Sight) -> list[str]:
     return folders
 
 
+_PARTS: Final = ("runtime", "compiler", "toolkit", "opp", "aarch64-linux", "x86_64-linux")
+
+
+def _installed_in(machine: Sight, folder: str) -> str:
+    """The real folder of an installation; ``latest`` may be a folder whose parts are links into it, as in CANN 8.2."""
+    real = machine.real(folder)
+    for part in _PARTS:
+        above, name = posixpath.split(machine.real(f"{folder}/{part}"))
+        if name == part and above != real and _VERSIONED.match(posixpath.basename(above)):
+            return above
+    return real
+
+
 def _installation(machine: Sight, shown: str, real: str) -> Cann | None:
     if machine.entries(shown) is None:
         return None
     parts = {
         name: outer or inner for name, inner, outer in _RUNNING.findall(machine.read(f"{shown}/version.cfg") or "")
     }
-    info: dict[str, str] = {}
-    for name in machine.entries(shown) or ():
-        if not name.endswith("-linux"):
-            continue
-        for file in machine.entries(f"{shown}/{name}") or ():
-            if re.fullmatch(r"ascend_.*_install\.info", file):
-                info = assignments(machine.read(f"{shown}/{name}/{file}") or "")
+    info = _install_info(machine, shown)
     version = info.get("version", "")
     if not version:
         version = parts.get("toolkit", parts.get("runtime", ""))
@@ -144,20 +155,30 @@ def _installation(machine: Sight, shown: str, real: str) -> Cann | None:
     )
 
 
-def _loaded(machine: Sight, installed: tuple[str, ...]) -> Loaded:
+def _install_info(machine: Sight, shown: str) -> dict[str, str]:
+    """What the installer wrote down; without it, the folder's name tells the architecture if there is one only."""
+    folders = [name for name in machine.entries(shown) or () if name.endswith("-linux")]
+    for name in folders:
+        for file in machine.entries(f"{shown}/{name}") or ():
+            if re.fullmatch(r"ascend_.*_install\.info", file):
+                return assignments(machine.read(f"{shown}/{name}/{file}") or "")
+    return {"arch": folders[0].removesuffix("-linux")} if len(folders) == 1 else {}
+
+
+def _loaded(machine: Sight, installed: Mapping[str, str]) -> Loaded:
     environment = machine.environment
     home = environment.get("ASCEND_HOME_PATH", environment.get("ASCEND_TOOLKIT_HOME", "")).rstrip("/")
     homes: dict[str, None] = {}
     repeated = 0
-    real_home = machine.real(home) if home else ""
+    libraries = machine.real(f"{home}/lib64") if home else ""
     for entry in environment.get("LD_LIBRARY_PATH", "").split(":"):
         if not entry.startswith("/"):
             continue
         real = machine.real(entry.rstrip("/"))
-        for one in installed:
-            if real.startswith(one + "/"):
+        for folder, one in installed.items():
+            if real.startswith((f"{folder}/", f"{one}/")):
                 homes[one] = None
-        if real_home and real == f"{real_home}/lib64":
+        if real == libraries:
             repeated += 1
     return Loaded(
         home=home,

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from npuify.doctor.machine import Sight
 
 NAME: Final = "python inventory"
+NOT_ASKED: Final = ""
+"""The interpreter of a machine that was written down without one: that of this machine says nothing about it."""
 
 _INVENTORY: Final = """
 import json, os, platform, sys
@@ -56,9 +58,9 @@ class Python(msgspec.Struct, frozen=True, kw_only=True):
         return ".".join(self.version.split(".")[:2])
 
 
-def read(machine: Sight, executable: str | None = None) -> Python:
-    """Ask the interpreter that ``executable`` names, else the one that runs npuify."""
-    program = executable or sys.executable
+def read(machine: Sight, executable: str | None = None, *, live: bool = True) -> Python:
+    """Ask the interpreter that ``executable`` names, else the one that runs npuify, where the machine is this one."""
+    program = executable or (sys.executable if live else NOT_ASKED)
     answer = machine.run(NAME, [program, "-c", _INVENTORY])
     try:
         told: dict[str, Any] = json.loads(answer.stdout.strip().splitlines()[-1]) if answer.stdout.strip() else {}
