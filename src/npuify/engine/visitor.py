@@ -137,7 +137,9 @@ def _may_matter(node: ast.AST, file: PythonFile, words: Words) -> bool:
             return True
         return (file.qualname(node) or "").startswith("torch")
     if isinstance(node, ast.Constant):
-        return isinstance(node.value, str) and (node.value in _STRINGS or words.within(node.value))
+        return isinstance(node.value, str) and (
+            node.value in _STRINGS or node.value.startswith("gpu:") or words.within(node.value)
+        )
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr", "patch", "setattr"):
             return True

@@ -18,7 +18,7 @@ _OTHER: Final = {
     "mxnet": "mxnet",
 }
 """Frameworks beside torch by import name, each with the package whose row says what becomes of it."""
-_WITH_RULES: Final = frozenset(("tensorflow", "keras"))
+_WITH_RULES: Final = frozenset(("tensorflow", "keras", "paddle"))
 _WITH_ANY: Final = frozenset(
     "ray horovod onnxruntime triton nvidia.dali numba.cuda cupy pycuda pynvml nvtx tensorrt faiss".split()
 )

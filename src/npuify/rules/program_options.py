@@ -14,6 +14,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.analysis.project import is_test
+from npuify.knowledge.frameworks.variables import framework_in
 from npuify.model import Safety
 
 if TYPE_CHECKING:
@@ -87,6 +88,13 @@ class ProgramOptions:
         """
         known = self._contents.get(file)
         return known if known is not None else (self.project.root / file).read_bytes()
+
+    def framework(self, program: str) -> str:
+        """The framework that a program imports, where it has words of its own; see :func:`framework_in`."""
+        try:
+            return framework_in(self.read(program))
+        except OSError:
+            return ""
 
     def program(self, words: list[str], folder: str) -> str:
         """The file of the project that a command starts; empty where that cannot be told.

@@ -25,6 +25,7 @@ from npuify.rules.environment.settings import judge_option
 from npuify.rules.environment.shell_commands import judge_command, judge_search_path
 from npuify.rules.environment.variables import Mention, Setting, judge_variables
 from npuify.rules.packages.pip_lines import judge_conda_line, judge_pip_lines
+from npuify.rules.paddle.options import judge_paddle_options
 from npuify.rules.text_file import Given
 from npuify.rules.vllm.options import judge_vllm_options, options_of_vllm
 from npuify.source.shell import UNKNOWN, read
@@ -110,6 +111,9 @@ def judge_script(
             taken = words  # options that a variable holds, or that an image's entry point gets
         if taken:
             judge_vllm_options(taken, data, file)
+            continue
+        if program and options.framework(program) == "PaddlePaddle":
+            judge_paddle_options(words, file)
             continue
         is_command = any(words is command.words for command in script.commands)
         for pair in pairs(words):

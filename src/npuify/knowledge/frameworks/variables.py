@@ -36,13 +36,16 @@ def variables_of(framework: str) -> Mapping[str, EnvironmentFact]:
 
 _VLLM = re.compile(
     rb"\bvllm (?:serve|bench|run-batch|chat|complete)\b|\bvllm\.entrypoints\b|\bvllm/vllm-openai\b|/vllm-ascend:"
-    rb"|^\s*(?:from|import)\s+vllm\b",
+    rb"|(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+vllm\b",
     re.MULTILINE,
 )
 _PADDLE = re.compile(
-    rb"\bpaddle\.distributed\.(?:launch|spawn)\b|\bpaddlepaddle\b|^\s*(?:from|import)\s+paddle\b", re.MULTILINE
+    rb"\bpaddle\.distributed\.(?:launch|spawn)\b|\bpaddlepaddle\b|(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+paddle\b",
+    re.MULTILINE,
 )
-_TORCH = re.compile(rb"\btorchrun\b|\btorch\.distributed\b|^\s*(?:from|import)\s+torch\b", re.MULTILINE)
+_TORCH = re.compile(
+    rb"\btorchrun\b|\btorch\.distributed\b|(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+torch\b", re.MULTILINE
+)
 
 
 def framework_in(data: bytes) -> str:

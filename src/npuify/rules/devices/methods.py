@@ -10,6 +10,7 @@ from npuify.analysis.library.lookup import result_of
 from npuify.analysis.values import MODELS, STRINGS, Kind
 from npuify.model import Safety, Severity
 from npuify.rules.common.cuda_builds import opens_cuda_build
+from npuify.rules.common.paddle import is_of_paddle
 from npuify.rules.common.refusals import opens_refusal, refused_test
 from npuify.rules.devices.own_cuda import may_be
 from npuify.rules.registry import rule
@@ -156,6 +157,8 @@ def cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
         model = torch.nn.Linear(2, 2).npu()
         data = torch.zeros(2).npu(0, non_blocking=True)
     """
+    if is_of_paddle(file):
+        return  # its tensors have methods of their own
     if node.attr != "cuda" or not isinstance(node.ctx, ast.Load):
         return
     parent = file.parent(node)
@@ -226,6 +229,8 @@ def is_cuda(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
         def place(x: torch.Tensor) -> str:
             return "card" if x.is_npu else "host"
     """
+    if is_of_paddle(file):
+        return  # its tensors have methods of their own
     if node.attr != "is_cuda" or not isinstance(node.ctx, ast.Load) or opens_cuda_build(node, file):
         return
     if opens_refusal(node, file):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.packages.dependency_file import DependencyFile, admits, excludes_from
+from npuify.rules.packages.paddle_set import judge_paddle
 from npuify.rules.packages.torch_set import judge_indexes, judge_torch
 from npuify.rules.packages.vllm_set import DECIDED_BY_VLLM, judge_vllm
 from npuify.rules.registry import Rule, list_rule
@@ -186,9 +187,10 @@ ANALYSER = _Dependencies()
 def judge(file: DependencyFile) -> list[Finding]:
     """What becomes of each requirement of a file, in order of place."""
     with_vllm = not file.is_for_other_devices and bool(file.named("vllm"))
-    found = [*(judge_vllm(file) if with_vllm else judge_torch(file)), *judge_indexes(file), *_python(file)]
+    found: list[Finding] = [] if file.is_for_other_devices else list(judge_paddle(file))
+    found += [*(judge_vllm(file) if with_vllm else judge_torch(file)), *judge_indexes(file), *_python(file)]
     for entry in file.entries:
-        if with_vllm and entry.name in DECIDED_BY_VLLM:
+        if entry.name == "paddlepaddle-gpu" or (with_vllm and entry.name in DECIDED_BY_VLLM):
             continue
         found += _judge(entry, file)
     return sorted(found, key=lambda finding: (finding.start, finding.end, finding.code))

@@ -218,8 +218,8 @@ def judge_conda_line(command: Command, data: bytes, file: TextFile) -> None:
             "packages",
         )
     others = [entry for entry in entries if not _OF_TORCH.fullmatch(entry.name)]
-    if not others:
-        return
+    if not others or (file.framework == "PaddlePaddle" and all(entry.name == "python" for entry in others)):
+        return  # Paddle's plug-in has wheels of its own
     try:
         listed = Text(found.text)
     except UnreadableText:

@@ -30,6 +30,7 @@ _SETTLED_ELSEWHERE = frozenset(("vLLM", "PaddlePaddle"))
     Safety.REVIEW,
     words=('"cuda', "'cuda", '"nccl', "'nccl", '"gpu', "'gpu"),
     also_in_file=tuple(sorted(frameworks())),
+    without_torch=True,
     evidence=Evidence.PACKAGE,
     source="the table of frameworks; npuify says the source with each finding",
 )

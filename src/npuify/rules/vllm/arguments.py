@@ -32,6 +32,7 @@ _REST_OF_LINE = re.compile(rb"[ \t]*,[ \t]*(?:\r\n?|\n)")
     Safety.SAFE,
     words=tuple(sorted(engine_arguments())),
     also_in_file=("vllm",),
+    without_torch=True,
     evidence=Evidence.PACKAGE,
     source="the table of vLLM's arguments; npuify says the source with each finding",
 )

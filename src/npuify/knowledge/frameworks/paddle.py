@@ -1,0 +1,39 @@
+"""Names of PaddlePaddle that an NPU changes."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from npuify.knowledge.hand_written import DATA, read_rows
+from npuify.model import Evidence, Safety, Severity  # noqa: TC001 - the types of fields
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+STABLE = "3.0.0"
+"""The newest Paddle for which a plug-in is documented as stable."""
+
+
+class PaddleName(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One row of ``frameworks/paddle_names.toml``; its head says what ``how`` means."""
+
+    cuda: str
+    how: Literal["first", "rename", "whole", "tell"]
+    safety: Safety
+    severity: Severity
+    message: str
+    evidence: Evidence
+    source: str
+    npu: str = ""
+    since: str = ""
+    """The Paddle from which ``npu`` exists; empty: the oldest that has the custom device."""
+    advice: str = ""
+
+
+@cache
+def paddle_names() -> Mapping[str, PaddleName]:
+    """The rows by name."""
+    return {row.cuda: row for row in read_rows(DATA / "frameworks" / "paddle_names.toml", "name", PaddleName)}

@@ -1,0 +1,81 @@
+"""PaddlePaddle's wheel for the CPU, on which the plug-in for Ascend stands."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from npuify.knowledge.frameworks.paddle import STABLE
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.registry import Rule, list_rule
+from npuify.source.requirements import Spot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Finding
+    from npuify.rules.packages.dependency_file import DependencyFile
+    from npuify.source.requirements import Entry
+
+_BUILD = re.compile(r"^==\s*(?P<version>\d+(?:\.\d+)*(?:(?:rc|a|b)\d+)?)(?:\.?post\d+)?(?:\+[\w.]+)?$")
+
+
+def _paddle_with_cuda(node: object, file: object) -> Iterator[Finding]:
+    """On NPUs, PaddlePaddle is its wheel for the CPU with the plug-in paddle-custom-npu of the same version.
+
+    The plug-in is not on the public package index: it is installed by a second call, from Paddle's own index. Where no
+    version is required, it is the newest with a documented plug-in.
+
+    Before::
+
+        paddlepaddle-gpu==2.6.2.post120
+        tqdm
+
+    After::
+
+        paddlepaddle==2.6.2
+        tqdm
+    """
+    raise NotImplementedError
+
+
+PADDLE = list_rule(
+    Rule(
+        "NPU950",
+        "paddle-with-cuda",
+        Safety.REVIEW,
+        Severity.ERROR,
+        Evidence.DOCUMENTED,
+        "PaddlePaddle/PaddleX: docs/other_devices_support/paddlepaddle_install_NPU.en.md at 6cdd597b32",
+        (),
+        (),
+        _paddle_with_cuda,
+        example_file="requirements.txt",
+    )
+)
+
+
+def judge_paddle(file: DependencyFile) -> Iterator[Finding]:
+    """What has to change for PaddlePaddle."""
+    for entry in file.named("paddlepaddle-gpu"):
+        version = _version(entry)
+        spots: list[Spot | None] = [Spot(*entry.name_span, "paddlepaddle")] if entry.name_span is not None else [None]
+        if version and f"=={version}" != entry.specifier:
+            spots.append(file.version(entry, f"=={version}"))
+        yield file.report(
+            PADDLE,
+            entry,
+            "PaddlePaddle runs on NPUs as its wheel for the CPU, with the plug-in paddle-custom-npu of that version",
+            spots=spots if entry.dialect != "conda" else None,
+            subject="paddlepaddle-gpu",
+            advice=f"afterwards, from Paddle's own index for NPUs: paddle-custom-npu=={version or 'the same version'}; "
+            f"{STABLE} with CANN 8.0 is the newest documented pair",
+        )
+
+
+def _version(entry: Entry) -> str:
+    """The version to require: that of the release, without its build; empty where a range stays."""
+    if not entry.specifier:
+        return STABLE
+    match = _BUILD.match(entry.specifier)
+    return match["version"] if match is not None else ""

@@ -1,0 +1,118 @@
+"""Devices of PaddlePaddle: ``"gpu"``, ``"gpu:0"``, and predictors that are put on one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from npuify.analysis.engine import Reach
+from npuify.analysis.flow.flows import flow_of
+from npuify.analysis.flow.owners import owner_of
+from npuify.model import Evidence, Safety
+from npuify.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_DEVICE = re.compile(r"(?:gpu|cuda)(?::(?:\d+|%d|%s|\{\w*\})?)?")
+_OPENING = re.compile(rb"[A-Za-z]{0,3}(?:\"\"\"|'''|\"|')(gpu|cuda)")
+_USES_PADDLE = re.compile(rb"(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+paddle", re.MULTILINE)
+_USES_TORCH = re.compile(rb"(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+torch\b", re.MULTILINE)
+_MOVING = frozenset(("to", "_to"))
+_ASKING = re.compile(r"(?:^|\.)get_device$|get_all_(?:custom_)?device_type$")
+
+
+@rule(
+    "NPU946",
+    "paddle-gpu-device",
+    Safety.SAFE,
+    words=('"gpu', "'gpu", '"cuda', "'cuda"),
+    also_in_file=("paddle",),
+    without_torch=True,
+    evidence=Evidence.PACKAGE,
+    source="paddlepaddle 3.3.1: paddle/device/__init__.py, set_device, called on the CPU",
+)
+def paddle_gpu_device(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> Iterator[Diagnostic]:
+    """PaddlePaddle is given ``gpu``; its custom device for Ascend is ``npu``.
+
+    Before::
+
+        import paddle
+
+        paddle.set_device("gpu:0")
+        if "gpu" in paddle.get_device():
+            print("on the gpu")
+
+    After::
+
+        import paddle
+
+        paddle.set_device("npu:0")
+        if "npu" in paddle.get_device():
+            print("on the gpu")
+    """
+    if not _names_device(node) or "paddle" in file.project.packages or not _USES_PADDLE.search(file.source.data):
+        return
+    safety = _reaches_paddle(node, file)
+    if safety is None:
+        return
+    match = _OPENING.match(file.source.data, file.source.start(node))
+    yield file.report(
+        node,
+        f"{file.code(node)} is CUDA's device of PaddlePaddle; that of an NPU is npu",
+        edits=[file.edit(match.start(1), match.end(1), "npu")] if match is not None else (),
+        safety=safety,
+        subject="paddle: gpu",
+    )
+
+
+def _names_device(node: ast.Constant | ast.JoinedStr) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and _DEVICE.fullmatch(node.value) is not None
+    first = node.values[0] if node.values else None
+    return isinstance(first, ast.Constant) and first.value in ("gpu:", "cuda:") and len(node.values) == 2
+
+
+def _reaches_paddle(node: ast.expr, file: PythonFile) -> Safety | None:
+    """How surely a string is a device of Paddle's; None where it is none, or another library's."""
+    found: Safety | None = None
+    for occurrence in flow_of(node, file.model, file.reaching(Reach.FILE), by_name=True).occurrences:
+        here, home = occurrence.node, occurrence.file
+        while isinstance(up := home.parent(here), ast.BinOp):
+            here = up
+        framework = owner_of(here, home)
+        if framework is not None and framework.name != "PaddlePaddle":
+            return None
+        parent = home.parent(here)
+        if framework is not None or _is_asked(here, parent, file):
+            found = Safety.SAFE if occurrence.sure and not occurrence.depth else found or Safety.REVIEW
+        elif _is_moved(here, parent) and not _USES_TORCH.search(home.source.data):
+            found = found or Safety.REVIEW
+    return found
+
+
+def _is_asked(node: ast.expr, parent: ast.AST | None, file: PythonFile) -> bool:
+    """``"gpu" in paddle.get_device()`` and ``paddle.get_device().startswith("gpu")``."""
+    sides: list[ast.expr] = []
+    if isinstance(parent, ast.Compare):
+        sides = [side for side in (parent.left, *parent.comparators) if side is not node]
+    elif isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and parent.func.attr == "startswith":
+        sides = [parent.func.value]
+    for side in sides:
+        name = file.qualname(side.func) if isinstance(side, ast.Call) else None
+        if name and name.startswith("paddle.") and _ASKING.search(name):
+            return True
+    return False
+
+
+def _is_moved(node: ast.expr, parent: ast.AST | None) -> bool:
+    return (
+        isinstance(parent, ast.Call)
+        and isinstance(parent.func, ast.Attribute)
+        and parent.func.attr in _MOVING
+        and node in parent.args
+    )

@@ -1,0 +1,138 @@
+"""Methods of PaddlePaddle's tensors, places and predictors that mean CUDA."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.paddle import is_of_paddle
+from npuify.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Edit
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+
+@rule(
+    "NPU947",
+    "paddle-inference-on-gpu",
+    Safety.SAFE,
+    words=("enable_use_gpu", "enable_npu", "enable_tensorrt_engine", "set_trt_dynamic_shape_info"),
+    also_in_file=("paddle",),
+    without_torch=True,
+    evidence=Evidence.PACKAGE,
+    source="paddlepaddle 3.3.1: paddle.inference.Config, called on the CPU",
+)
+def paddle_inference_on_gpu(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """A predictor of PaddlePaddle is put on a GPU; with Paddle's wheel for the CPU it silently computes there.
+
+    The size of the memory pool falls away; the second argument is the device.
+
+    Before::
+
+        from paddle.inference import Config
+
+        config = Config("net.pdmodel", "net.pdiparams")
+        config.enable_use_gpu(100, 0)
+
+    After::
+
+        from paddle.inference import Config
+
+        config = Config("net.pdmodel", "net.pdiparams")
+        config.enable_custom_device("npu", 0)
+    """
+    function = node.func
+    if not isinstance(function, ast.Attribute) or "paddle" in file.project.packages:
+        return
+    if function.attr in ("enable_tensorrt_engine", "set_trt_dynamic_shape_info"):
+        yield file.report(
+            node,
+            f"{function.attr}: TensorRT has no build for Ascend",
+            severity=Severity.ERROR,
+            subject="paddle.inference: TensorRT",
+            advice="leave it out, with the options trt_* that belong to it",
+        )
+    elif function.attr in ("enable_use_gpu", "enable_npu"):
+        edits = _predictor(node, function, file)
+        yield file.report(
+            node,
+            f"{function.attr} has no effect without CUDA, and the predictor computes on the CPU"
+            if function.attr == "enable_use_gpu"
+            else "no released Paddle from 2.6.2 on has enable_npu",
+            edits=edits or (),
+            safety=Safety.REVIEW if len(node.args) > 2 else Safety.SAFE,
+            subject=f"paddle.inference: {function.attr}",
+            advice="" if edits else 'enable_custom_device("npu", device)',
+        )
+
+
+def _predictor(node: ast.Call, function: ast.Attribute, file: PythonFile) -> list[Edit] | None:
+    span = file.source.attribute_span(function)
+    if span is None or node.keywords or any(isinstance(one, ast.Starred) for one in node.args):
+        return None
+    rest = node.args[1:] if function.attr == "enable_use_gpu" else node.args
+    arguments = ", ".join(['"npu"', *([file.code(one) for one in rest] or ["0"])])
+    return [file.edit(span[0], file.source.end(node), f"enable_custom_device({arguments})")]
+
+
+_RENAMED = {"is_gpu_place": "is_custom_place", "gpu_device_id": "custom_device_id"}
+
+
+@rule(
+    "NPU948",
+    "paddle-cuda-method",
+    Safety.REVIEW,
+    words=("cuda", "is_gpu_place", "gpu_device_id", "pin_memory"),
+    also_in_file=("paddle",),
+    without_torch=True,
+    names=("cuda", "is_cuda", "pin_memory", *_RENAMED),
+    evidence=Evidence.PACKAGE,
+    source="paddlepaddle 3.3.1: paddle/base/dygraph/tensor_patch_methods.py",
+)
+def paddle_cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+    """A method of PaddlePaddle's tensors or places means CUDA.
+
+    Before::
+
+        import paddle
+
+        x = paddle.ones([2]).cuda()
+        if x.place.is_gpu_place():
+            print(x.place.gpu_device_id())
+
+    After::
+
+        import paddle
+
+        x = paddle.ones([2]).to("npu")
+        if x.place.is_custom_place():
+            print(x.place.custom_device_id())
+    """
+    if not is_of_paddle(file) or "paddle" in file.project.packages:
+        return
+    call = file.parent(node)
+    is_call = isinstance(call, ast.Call) and call.func is node
+    edits: list[Edit] = []
+    advice = ""
+    if node.attr == "cuda" and isinstance(call, ast.Call) and is_call:
+        message = "PaddlePaddle's .cuda() needs a Paddle with CUDA"
+        span = file.source.attribute_span(node)
+        if not call.args and not call.keywords and span is not None:
+            edits = [file.edit(span[0], file.source.end(call), 'to("npu")')]
+        advice = "" if edits else 'write .to("npu:0"), with the number of the device'
+    elif node.attr == "is_cuda":
+        message, advice = "is_cuda is false on an NPU", 'ask "npu" in str(x.place)'
+    elif node.attr == "pin_memory" and is_call:
+        message, advice = "pin_memory() raises: there is no pinned place for custom devices", "leave it out"
+    elif node.attr in _RENAMED and is_call:
+        message = f"{node.attr}() is {_RENAMED[node.attr]}() of a custom device"
+        edit = file.rename_attribute(node, _RENAMED[node.attr])
+        edits = [edit] if edit is not None else []
+    else:
+        return
+    yield file.report(node, message, edits=edits, subject=f"paddle: {node.attr}", advice=advice)

@@ -1,0 +1,144 @@
+"""Names of PaddlePaddle that mean CUDA."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.knowledge.frameworks.paddle import paddle_names
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.knowledge.frameworks.paddle import PaddleName
+    from npuify.model import Edit
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_WORDS = tuple(
+    sorted({name.rpartition(".")[2].lower() for name in paddle_names()} - {"cuda", "gpu", "graphs", "sparse"})
+)
+
+
+@rule(
+    "NPU945",
+    "paddle-cuda-name",
+    Safety.SAFE,
+    words=(*_WORDS, "device.cuda", "profilertarget.gpu", "paddle.sparse", "version.cuda"),
+    also_in_file=("paddle",),
+    without_torch=True,
+    names=("paddle",),
+    evidence=Evidence.PACKAGE,
+    source="the table of Paddle's names; npuify says the source with each finding",
+)
+def paddle_cuda_name(node: ast.Attribute | ast.Name | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
+    """A name of PaddlePaddle needs CUDA; Paddle's custom device for Ascend is called ``npu``.
+
+    Many of them fail without a word: ``is_compiled_with_cuda()`` is false, and the program computes on the CPU.
+
+    Before::
+
+        import paddle
+
+        place = paddle.CUDAPlace(0) if paddle.is_compiled_with_cuda() else paddle.CPUPlace()
+        paddle.device.cuda.synchronize()
+
+    After::
+
+        import paddle
+
+        place = paddle.CustomPlace("npu", 0) if paddle.is_compiled_with_custom_device("npu") else paddle.CPUPlace()
+        paddle.device.synchronize()
+    """
+    if "paddle" in file.project.packages:
+        return  # Paddle itself
+    if isinstance(node, ast.ImportFrom):
+        yield from _imported(node, file)
+        return
+    parent = file.parent(node)
+    if isinstance(node, ast.Name) or isinstance(parent, ast.Attribute):
+        # ``x = CUDAPlace(0)`` is told at its import, and ``paddle.sparse`` only where it is what is named.
+        if isinstance(node, ast.Name) or (file.qualname(parent) or "") in paddle_names():
+            return
+    row = paddle_names().get(file.qualname(node) or "")
+    if row is not None and isinstance(node, ast.Attribute):
+        call = parent if isinstance(parent, ast.Call) and parent.func is node else None
+        yield _report(node, row, _edits(node, call, row, file), file)
+
+
+def _imported(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
+    """``from paddle import CUDAPlace``: the name is used in many places, and told of here."""
+    for alias in node.names:
+        row = paddle_names().get(f"{node.module}.{alias.name}") if not node.level else None
+        if row is not None:
+            advice = row.advice or f"import and use {row.npu}"
+            yield file.report(
+                node,
+                f"{row.cuda}: {row.message}",
+                severity=row.severity,
+                evidence=row.evidence,
+                source=row.source,
+                subject=row.cuda,
+                advice=advice,
+            )
+
+
+def _edits(node: ast.Attribute, call: ast.Call | None, row: PaddleName, file: PythonFile) -> list[Edit] | None:
+    if row.how == "tell":
+        return None
+    if row.how == "whole":
+        return (
+            [file.replace(call, row.npu)]
+            if call is not None and not _has_arguments(call) and _is_paddle(node, file)
+            else None
+        )
+    if row.how == "first" and call is None:
+        if row.cuda != "paddle.CUDAPlace" or not _is_paddle(node, file):
+            return None
+        return [file.replace(node, row.npu)]  # isinstance(place, paddle.CUDAPlace)
+    edits: list[Edit] = []
+    if row.cuda.rpartition(".")[0] == row.npu.rpartition(".")[0]:
+        edit = file.rename_attribute(node, row.npu.rpartition(".")[2])
+        edits = [edit] if edit is not None else []
+    elif _is_paddle(node, file):
+        edits = [file.replace(node, row.npu)]
+    if not edits:
+        return None
+    if row.how == "first" and call is not None:
+        place = file.source.data.find(b"(", file.source.end(node)) + 1
+        edits.append(file.edit(place, place, '"npu"' + (", " if _has_arguments(call) else _number(row))))
+    return edits
+
+
+def _number(row: PaddleName) -> str:
+    """A place needs a number."""
+    return ", 0" if row.npu.endswith("Place") else ""
+
+
+def _has_arguments(call: ast.Call) -> bool:
+    return bool(call.args or call.keywords)
+
+
+def _is_paddle(node: ast.Attribute, file: PythonFile) -> bool:
+    """Whether the name begins with the module, as ``import paddle`` binds it."""
+    root: ast.expr = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    return isinstance(root, ast.Name) and root.id == "paddle" and file.qualname(root) == "paddle"
+
+
+def _report(node: ast.Attribute, row: PaddleName, edits: list[Edit] | None, file: PythonFile) -> Diagnostic:
+    advice = row.advice or (f"use {row.npu}" if row.npu and not edits else "")
+    return file.report(
+        node,
+        f"{row.cuda}: {row.message}",
+        edits=edits or (),
+        safety=row.safety,
+        severity=Severity(row.severity),
+        evidence=row.evidence,
+        source=row.source,
+        subject=row.cuda,
+        advice=advice,
+    )

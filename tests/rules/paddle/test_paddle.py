@@ -1,0 +1,102 @@
+"""PaddlePaddle: requirements, launchers, variables, and the table against the package itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import npuify
+from npuify.knowledge.frameworks.paddle import paddle_names
+from npuify.options import Options
+
+from ...harness import findings, output
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("paddlepaddle-gpu==2.6.2.post120\n", "paddlepaddle==2.6.2\n"),
+        ("paddlepaddle-gpu==3.0.0\n", "paddlepaddle==3.0.0\n"),
+        ("paddlepaddle-gpu\n", "paddlepaddle==3.0.0\n"),
+        ("paddlepaddle-gpu>=2.5\n", "paddlepaddle>=2.5\n"),
+        ("paddlepaddle==3.0.0\n",) * 2,
+    ],
+)
+def test_requirements(before: str, after: str) -> None:
+    assert output(before, unsafe=True, name="requirements.txt") == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("python train.py --device gpu:0,1\n", "python train.py --device npu:0,1\n"),
+        ("python train.py -o Global.device=gpu\n", "python train.py -o Global.device=npu\n"),
+        ("python train.py --use_gpu=True\n",) * 2,
+        ("python other.py --device gpu\n",) * 2,
+        (
+            "FLAGS_selected_gpus=0 python -m paddle.distributed.launch train.py\n",
+            "FLAGS_selected_npus=0 python -m paddle.distributed.launch train.py\n",
+        ),
+    ],
+)
+def test_launchers(before: str, after: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import paddle\n\npaddle.set_device('cpu')\n")
+    (tmp_path / "other.py").write_text("import sys\n")
+    assert output(before, unsafe=True, name="run.sh", root=tmp_path) == after
+
+
+def test_tensors_of_paddle_are_none_of_torch() -> None:
+    text = "import paddle\n\nx = paddle.ones([2]).cuda()\nprint(x.is_cuda)\n"
+    assert output(text, unsafe=True) == text.replace(".cuda()", '.to("npu")')
+    assert {found.code for found in findings(text)} == {"NPU948"}
+
+
+def test_every_name_of_the_table_exists() -> None:
+    """Those that a Paddle from 3.0 on has; what came later is left out here."""
+    paddle = pytest.importorskip("paddle")
+    for row in paddle_names().values():
+        if row.npu and not row.since and row.how != "whole":
+            found = paddle
+            for part in row.npu.split(".")[1:]:
+                found = getattr(found, part)
+
+
+PROGRAM = """\
+import paddle
+
+paddle.set_device("gpu" if paddle.is_compiled_with_cuda() else "cpu")
+paddle.seed(1)
+net = paddle.nn.Linear(4, 1)
+optimizer = paddle.optimizer.SGD(0.1, parameters=net.parameters())
+for step in range(3):
+    loss = net(paddle.ones([2, 4])).mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.clear_grad()
+    if paddle.device.cuda.device_count() > 1:
+        paddle.device.cuda.synchronize()
+    print(float(loss))
+"""
+
+
+@pytest.mark.slow
+def test_a_migrated_program_computes_the_same_on_the_cpu(tmp_path: Path) -> None:
+    pytest.importorskip("paddle")
+    (tmp_path / "train.py").write_text(PROGRAM)
+    migrated = output(PROGRAM, root=tmp_path, name="train.py")
+    assert "cuda" not in migrated
+    runs = [
+        subprocess.run([sys.executable, "-c", text], capture_output=True, text=True) for text in (PROGRAM, migrated)
+    ]
+    assert [run.returncode for run in runs] == [0, 0], runs[1].stderr
+    assert runs[0].stdout == runs[1].stdout
+
+
+def test_a_project_on_paddle_is_not_given_torch_npu(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import paddle\n\nx = paddle.ones([2]).cuda()\npaddle.set_device('gpu')\n")
+    edits = [edit.after for found in npuify.scan([tmp_path], Options(cache=False)).findings for edit in found.edits]
+    assert edits
+    assert not [text for text in edits if "torch" in text]
