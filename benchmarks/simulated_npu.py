@@ -1,10 +1,10 @@
-"""Step time on the simulated NPU against the plain CPU: a transformer and a CNN, side by side.
+"""Step time on the simulated NPU against the CPU's in float32: a transformer and a CNN, in each type, side by side.
 
-    npuify simulate --policy off benchmarks/simulated_npu.py [--rounds 5] [--at-most 1.5]
+    npuify simulate --policy off benchmarks/simulated_npu.py [--rounds 7] [--at-most 1.5]
 
-Rounds alternate between the two devices, so that other work on the machine falls on both. Prints the best
-and the median step time (forward, backward, optimiser) of each and the quotient of the medians.
-Exit code 1: a quotient is greater than --at-most.
+The half types are those of autocast, float16 with a GradScaler as CUDA programs have it. Rounds alternate between all
+of them, so that other work on the machine falls on each. Prints the best and the median step time (forward, backward,
+optimizer) and the quotient of the medians. Exit code 1: a quotient is greater than --at-most.
 """
 
 from __future__ import annotations
@@ -19,9 +19,39 @@ import torch
 from torch import nn
 
 Step = Callable[[], float]
+KINDS: dict[str, tuple[str, torch.dtype | None]] = {
+    "cpu float32": ("cpu", None),
+    "npu float32": ("npu", None),
+    "npu bfloat16": ("npu", torch.bfloat16),
+    "npu float16": ("npu", torch.float16),
+}
 
 
-def transformer(device: str) -> Step:
+class Learner:
+    """Forward, backward and optimizer in one type.
+
+    Args:
+        device: where the model is.
+        kind: the type of autocast; None computes in float32.
+        optimizer: of the model's parameters.
+    """
+
+    def __init__(self, device: str, kind: torch.dtype | None, optimizer: torch.optim.Optimizer) -> None:
+        self.optimizer = optimizer
+        self.autocast = torch.autocast(device, dtype=kind, enabled=kind is not None)
+        self.scaler = torch.amp.GradScaler(device, enabled=kind is torch.float16)
+
+    def __call__(self, loss_of: Callable[[], torch.Tensor]) -> float:
+        self.optimizer.zero_grad(set_to_none=True)
+        with self.autocast:
+            loss = loss_of()
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        return float(loss)
+
+
+def transformer(device: str, kind: torch.dtype | None) -> Step:
     """A GPT-like language model: 4 layers, width 128, 128 tokens, batch 8."""
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(128, 4, 512, dropout=0.1, batch_first=True, norm_first=True)
@@ -32,18 +62,16 @@ def transformer(device: str) -> Step:
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     tokens = torch.randint(0, 512, (8, 129)).to(device)
 
-    def step() -> float:
-        optimizer.zero_grad(set_to_none=True)
+    learn = Learner(device, kind, optimizer)
+
+    def loss() -> torch.Tensor:
         out = model(tokens[:, :-1])
-        loss = nn.functional.cross_entropy(out.flatten(0, 1), tokens[:, 1:].flatten())
-        loss.backward()
-        optimizer.step()
-        return float(loss)
+        return nn.functional.cross_entropy(out.flatten(0, 1), tokens[:, 1:].flatten())
 
-    return step
+    return lambda: learn(loss)
 
 
-def cnn(device: str) -> Step:
+def cnn(device: str, kind: torch.dtype | None) -> Step:
     """A small residual-like network on 64 x 64 images, batch 16."""
     torch.manual_seed(0)
 
@@ -64,14 +92,8 @@ def cnn(device: str) -> Step:
     optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
     images, labels = torch.randn(16, 3, 64, 64).to(device), torch.randint(0, 10, (16,)).to(device)
 
-    def step() -> float:
-        optimizer.zero_grad(set_to_none=True)
-        loss = nn.functional.cross_entropy(model(images), labels)
-        loss.backward()
-        optimizer.step()
-        return float(loss)
-
-    return step
+    learn = Learner(device, kind, optimizer)
+    return lambda: learn(lambda: nn.functional.cross_entropy(model(images), labels))
 
 
 def main() -> int:
@@ -83,21 +105,24 @@ def main() -> int:
     options = parser.parse_args()
     worst = 0.0
     for make in (transformer, cnn):
-        steps = {device: make(device) for device in ("cpu", "npu")}
-        times: dict[str, list[float]] = {device: [] for device in steps}
+        steps = {name: make(device, kind) for name, (device, kind) in KINDS.items()}
+        times: dict[str, list[float]] = {name: [] for name in steps}
         for step in steps.values():
             step()
         for _ in range(options.rounds):
-            for device, step in steps.items():
+            for name, step in steps.items():
                 before = time.perf_counter()
                 for _ in range(options.steps):
                     step()
-                times[device].append((time.perf_counter() - before) / options.steps)
-        medians = {device: statistics.median(found) for device, found in times.items()}
-        quotient = medians["npu"] / medians["cpu"]
-        worst = max(worst, quotient)
-        shown = ", ".join(f"{d} {1e3 * min(times[d]):.1f} ms best, {1e3 * medians[d]:.1f} ms median" for d in times)
-        print(f"{make.__name__}: {shown}; simulated / plain = {quotient:.2f}")
+                times[name].append((time.perf_counter() - before) / options.steps)
+        medians = {name: statistics.median(found) for name, found in times.items()}
+        for name, found in times.items():
+            quotient = medians[name] / medians["cpu float32"]
+            worst = max(worst, quotient)
+            print(
+                f"{make.__name__} {name}: {1e3 * min(found):.1f} ms best, {1e3 * medians[name]:.1f} ms median; "
+                f"{quotient:.2f} of the CPU's float32"
+            )
     return 0 if worst <= options.at_most else 1
 
 
