@@ -82,6 +82,7 @@ MODULES = (
     "rules.custom.findings",
     "rules.operators.cpu_fallback",
     "rules.operators.stand_ins",
+    "rules.packages.gone_names",
     "rules.packages.third_party",
     "rules.packages.extensions.survey",
     "rules.packages.extensions.builders",

@@ -104,8 +104,9 @@ class Reader:
                     return binding.module, binding.name, Binding("native")
                 module, name = binding.module, binding.name
                 continue
-            if binding.kind == "value" and isinstance(binding.node, (ast.Name, ast.Attribute)):
-                target = self.resolve_expression(module, binding.node)
+            node = binding.node
+            if binding.kind == "value" and isinstance(node, (ast.Name, ast.Attribute)) and dotted(node) != name:
+                target = self.resolve_expression(module, node)
                 if target is not None:
                     return target
             return module, name, binding

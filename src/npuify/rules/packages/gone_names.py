@@ -1,0 +1,273 @@
+"""Names that the torch aimed at has no more: the move to a newer torch is part of a migration."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from npuify.knowledge.removed import removed_name, removed_names
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.calls import keyword_of
+from npuify.rules.common.import_guards import has_fallback, in_function
+from npuify.rules.common.statements import ends_its_line, indentation
+from npuify.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.knowledge.removed import Removed
+    from npuify.model import Edit
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_CLEAR = re.compile(r"_\w*_|[a-z0-9]+_[a-z0-9_]+|\w{10,}")
+_SHORT = (
+    "lstsq",
+    "symeig",
+    "rfft(",
+    "import rfft",
+    "torch.ifft",
+    "torch.fft(",
+    ".eig(",
+    ".solve(",
+    "torch._six",
+    "_six import",
+)
+"""Words for what is called by short names, and often without its module."""
+_ASKS = re.compile(r"(?i)\bhasattr\(|version|torch\w*\s*[<>=]|\b_?(?:old|new|is|has|pt|py)_?torch|[<>=]\s*\(\d")
+"""What a condition says that asks for the torch there is, or for a name of it."""
+_OF_OTHERS = re.compile(rb"\b(?:np|numpy|linalg|scipy|sp|la|fft|jnp|cupy|cp|fftpack|tf|signal)\Z")
+
+
+def _words() -> tuple[str, ...]:
+    """One word for each name: the last part where it is no word of every day, else the whole name."""
+    found = set(_SHORT)
+    for name in removed_names():
+        bare, _, rest = name.partition("(")
+        last = bare.rpartition(".")[2]
+        parameter = rest.rstrip(")")
+        if parameter:
+            found.add(f"{last}(" if _CLEAR.fullmatch(last) else f"{parameter}=" if len(parameter) > 4 else bare)
+        else:
+            found.add(last if _CLEAR.fullmatch(last.lower()) else bare)
+    return tuple(sorted({word.lower() for word in found}))
+
+
+def _is_of_others(lower: bytes, start: int, end: int) -> bool:
+    """Whether a word is a function of NumPy's or SciPy's; see ``npuify.rules.text_checks``."""
+    place = start if lower[start : start + 1] == b"." else start - 1
+    return lower[place : place + 1] == b"." and _OF_OTHERS.search(lower, max(place - 12, 0), place) is not None
+
+
+@rule(
+    "NPU660",
+    "gone-from-torch",
+    Safety.SAFE,
+    Severity.WARNING,
+    words=_words(),
+    skip_if=_is_of_others,
+    evidence=Evidence.PACKAGE,
+    source="the files of torch 1.1 to 2.14",
+)
+def gone_from_torch(
+    node: ast.Import | ast.ImportFrom | ast.Attribute | ast.Call, file: PythonFile
+) -> Iterator[Diagnostic]:
+    """A name that an older torch has is gone from the torch that the release is made for.
+
+    It is replaced where something else is the same; elsewhere the finding says what to use. Nothing is said where the
+    torch aimed at still has the name, or where the program asks for it first.
+
+    Before::
+
+        import torch
+        from torch._six import inf, int_classes
+        torch.set_deterministic(True)
+        values, vectors = torch.symeig(torch.eye(2), eigenvectors=True)
+
+    After::
+
+        import torch
+        from torch import inf
+        int_classes = int
+        torch.use_deterministic_algorithms(True)
+        values, vectors = torch.linalg.eigh(torch.eye(2), UPLO="U")
+    """
+    if isinstance(node, ast.Import):
+        yield from _import(node, file)
+    elif isinstance(node, ast.ImportFrom):
+        yield from _import_from(node, file)
+    elif isinstance(node, ast.Attribute):
+        yield from _attribute(node, file)
+    else:
+        yield from _arguments(node, file)
+
+
+def _import(node: ast.Import, file: PythonFile) -> Iterator[Diagnostic]:
+    for alias in node.names:
+        gone = _gone(alias.name, file) if alias.name.startswith("torch.") else None
+        if gone is None or _is_prepared(node, file):
+            continue
+        plain = alias.asname is None and gone.name == "torch._six"
+        yield _report(alias, gone, [file.replace(alias, "torch")] if plain else [], file, stops=True)
+
+
+def _import_from(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
+    if node.level or (node.module or "").partition(".")[0] != "torch":
+        return
+    found = {alias.name: _gone(f"{node.module}.{alias.name}", file) for alias in node.names}
+    gone = {name: known for name, known in found.items() if known is not None}
+    if not gone or _is_prepared(node, file):
+        return
+    edits, safety = _rewritten(node, gone, file)
+    first = next(iter(gone.values()))
+    names = ", ".join(f"{node.module}.{name}" for name in gone)
+    yield _report(node, first, edits, file, stops=True, names=names, safety=safety)
+
+
+def _rewritten(node: ast.ImportFrom, gone: dict[str, Removed], file: PythonFile) -> tuple[list[Edit], Safety]:
+    """The statement as lines that import or define the same; none where one of its names has no replacement."""
+    indent = indentation(node, file)
+    if indent is None or not ends_its_line(node, file):
+        return [], Safety.SAFE
+    kept, lines = [], []
+    for alias in node.names:
+        known, name = gone.get(alias.name), alias.asname or alias.name
+        row = known.replacement if known is not None and known.name.endswith(f".{alias.name}") else None
+        if known is None:
+            kept.append(alias.name if alias.asname is None else f"{alias.name} as {alias.asname}")
+        elif row is None or not (row.becomes or row.module or row.value):
+            return [], Safety.SAFE
+        elif row.value:
+            lines.append(f"{name} = {row.value}")
+        elif row.module and "." not in row.module:
+            lines.append(f"import {row.module}" + (f" as {name}" if name != row.module else ""))
+        else:
+            module, _, new = (row.becomes or row.module).rpartition(".")
+            lines.append(f"from {module} import {new}" + (f" as {name}" if name != new else ""))
+    if kept:
+        lines.insert(0, f"from {node.module} import {', '.join(kept)}")
+    lines.sort(key=lambda line: " = " in line)
+    review = any(g.replacement is not None and g.replacement.safety == "review" for g in gone.values())
+    text = f"{file.source.text.newline}{indent}".join(lines)
+    return [file.replace(node, text)], Safety.REVIEW if review else Safety.SAFE
+
+
+def _attribute(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+    parent = file.parent(node)
+    if isinstance(parent, ast.Attribute):
+        return
+    name = file.qualname(node)
+    if name is None and isinstance(parent, ast.Call) and parent.func is node:
+        # A method of a tensor.
+        gone = _gone(f"torch.Tensor.{node.attr}", file)
+        if gone is not None and file.is_tensor(node.value) and not _is_prepared(node, file):
+            yield _report(node, gone, [], file)
+        return
+    if name is None or not name.startswith("torch.") or isinstance(node.ctx, ast.Store):
+        return
+    called = isinstance(parent, ast.Call) and parent.func is node
+    gone = (_gone(f"{name}()", file, whole=True) if called else None) or _gone(name, file)
+    if gone is None or _is_prepared(node, file):
+        return
+    place, edits = (node, _renamed(node, name, gone, file)) if not called else _call(parent, node, name, gone, file)
+    yield _report(place, gone, edits, file, names=name)
+
+
+def _renamed(node: ast.Attribute, name: str, gone: Removed, file: PythonFile) -> list[Edit]:
+    row = gone.replacement
+    if row is None or gone.name != name:
+        return []
+    if row.value:
+        return [file.replace(node, row.value)]
+    if not row.becomes:
+        return []
+    root: ast.expr = node
+    while isinstance(root, ast.Attribute):
+        if file.qualname(root) == row.becomes.rpartition(".")[0]:
+            return [file.replace(node, f"{file.code(root)}.{row.becomes.rpartition('.')[2]}")]
+        root = root.value
+    if file.qualname(root) == "torch":
+        return [file.replace(node, f"{file.code(root)}{row.becomes.removeprefix('torch')}")]
+    return []
+
+
+def _call(
+    call: ast.AST | None, function: ast.Attribute, name: str, gone: Removed, file: PythonFile
+) -> tuple[ast.AST, list[Edit]]:
+    """Calls of functions of linear algebra, whose arguments moved with them."""
+    assert isinstance(call, ast.Call)
+    torch = file.code(function.value)
+    if file.qualname(function.value) != "torch" or any(keyword.arg is None for keyword in call.keywords):
+        return function, _renamed(function, name, gone, file)
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    if any(isinstance(argument, ast.Starred) for argument in call.args):
+        return function, []
+    if name == "torch.matrix_rank" and len(call.args) == 1 and not given:
+        return call, [file.replace(function, f"{torch}.linalg.matrix_rank")]
+    if name == "torch.symeig" and len(call.args) == 1 and set(given) <= {"eigenvectors", "upper"}:
+        vectors, upper = given.get("eigenvectors"), given.get("upper")
+        if isinstance(vectors, ast.Constant) and vectors.value is True:
+            if upper is None or (isinstance(upper, ast.Constant) and isinstance(upper.value, bool)):
+                half = "L" if isinstance(upper, ast.Constant) and not upper.value else "U"
+                argument = file.code(call.args[0])
+                return call, [file.replace(call, f'{torch}.linalg.eigh({argument}, UPLO="{half}")')]
+    return function, _renamed(function, name, gone, file)
+
+
+def _arguments(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """Keyword arguments that a function or class has no more."""
+    if not any(keyword.arg for keyword in node.keywords):
+        return
+    name = file.qualname(node.func) or ""
+    if not name.startswith("torch."):
+        return
+    for keyword in node.keywords:
+        gone = _gone(f"{name}({keyword.arg})", file, whole=True) if keyword.arg else None
+        if gone is not None and keyword_of(node, keyword.arg or "") is not None and not _is_prepared(node, file):
+            yield _report(keyword.value, gone, [], file, names=f"{keyword.arg}= of {name}")
+
+
+def _gone(name: str, file: PythonFile, *, whole: bool = False) -> Removed | None:
+    """What is known of a name that the torch aimed at lacks. ``whole``: this name itself, not what holds it."""
+    found = removed_name(name, file.release.torch)
+    if found is None or (whole and found.name != name):
+        return None
+    row = removed_names().get(name)
+    return row if row is not None and row.is_gone_from(file.release.torch) else found
+
+
+def _is_prepared(node: ast.AST, file: PythonFile) -> bool:
+    """Whether the program goes on without the name, or asks before it uses it."""
+    return has_fallback(node, file) or any(
+        isinstance(up, (ast.If, ast.IfExp)) and _ASKS.search(file.code(up.test)) for up in file.ancestors(node)
+    )
+
+
+def _report(
+    node: ast.AST,
+    gone: Removed,
+    edits: list[Edit],
+    file: PythonFile,
+    *,
+    stops: bool = False,
+    names: str = "",
+    safety: Safety | None = None,
+) -> Diagnostic:
+    row = gone.replacement
+    what = names or gone.name
+    last = f"; torch {gone.last.rpartition('.')[0]} is the newest that has" if gone.last else ""
+    last += " them" if last and ", " in what else " it" if last else ""
+    return file.report(
+        node,
+        f"torch {file.release.torch} has no {what}{last}",
+        edits=edits,
+        safety=safety if edits else Safety.MANUAL,
+        severity=Severity.ERROR if stops and not edits and not in_function(node, file) else None,
+        subject=gone.name,
+        advice=""
+        if edits
+        else row.advice
+        if row is not None and row.advice
+        else f"look in the release notes of torch {gone.first.rpartition('.')[0]} for what takes its place",
+    )
