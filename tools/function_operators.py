@@ -3,8 +3,9 @@
     npuify simulate --policy off --cpu-random tools/function_operators.py [--only NAME]
 
 PyTorch's own databases of functions and layers are called with simulated NPU tensors, and what reaches the device is
-written down: operators that every sample of a function needs (``always``), those that only some need
-(``sometimes``), and the operator of the function itself (``itself``), whose kernel, where a release has one, makes the others needless.
+written down: the operators of each call (``calls``) as far as some shipped release lacks their kernel, the operator of
+the function itself (``itself``), whose kernel, where a release has one, makes the others needless, and whether some
+release lacks a kernel in every call (``lacked``).
 """
 
 from __future__ import annotations
@@ -56,9 +57,9 @@ def _moved(value: Any) -> Any:
     return tree_map(one, value)
 
 
-def _reached(calls: Iterator[Callable[[], Any]]) -> tuple[list[str], list[str]] | None:
-    """What every call reaches, and what only some do; None where none could be made."""
-    found: list[dict[str, None]] = []
+def _reached(calls: Iterator[Callable[[], Any]]) -> list[tuple[str, ...]]:
+    """What each call reaches, each set once; empty where none could be made."""
+    found: dict[tuple[str, ...], None] = {}
     for call in calls:
         mode = _Reached()
         try:
@@ -66,14 +67,11 @@ def _reached(calls: Iterator[Callable[[], Any]]) -> tuple[list[str], list[str]] 
                 call()
         except Exception:  # a sample that the simulated device cannot do tells nothing
             continue
-        found.append(mode.operators)
-    if not found:
-        return None
-    always = [name for name in found[0] if all(name in other for other in found)]
-    return always, sorted({name for other in found for name in other} - set(always))
+        found[tuple(mode.operators)] = None
+    return list(found)
 
 
-def _of_function(op: Any) -> tuple[list[str], list[str]] | None:
+def _of_function(op: Any) -> list[tuple[str, ...]]:
     def calls() -> Iterator[Callable[[], Any]]:
         dtype = next((t for t in _TYPES if t in op.dtypes), None)
         if dtype is None:
@@ -88,7 +86,7 @@ def _of_function(op: Any) -> tuple[list[str], list[str]] | None:
     return _reached(calls())
 
 
-def _of_layer(info: Any) -> tuple[list[str], list[str]] | None:
+def _of_layer(info: Any) -> list[tuple[str, ...]]:
     def calls() -> Iterator[Callable[[], Any]]:
         made = info.module_inputs_func(info, device="cpu", dtype=torch.float32, requires_grad=False, training=True)
         for sample in made[:_SAMPLES]:
@@ -102,7 +100,7 @@ def _of_layer(info: Any) -> tuple[list[str], list[str]] | None:
 
 
 def _names(op: Any) -> list[str]:
-    names = [f"torch.{op.name}", *(f"torch.{alias.name}" for alias in op.aliases)]
+    names = [f"torch.{name.removeprefix('torch.')}" for name in (op.name, *(alias.name for alias in op.aliases))]
     methods = [op.method_variant, op.inplace_variant, *(alias.method_variant for alias in op.aliases)]
     return [*names, *(f"torch.Tensor.{method.__name__}" for method in methods if hasattr(method, "__name__"))]
 
@@ -122,30 +120,54 @@ def _exists(name: str) -> bool:
 def collect(only: str) -> dict[str, dict[str, object]]:
     """All functions, methods and layers by their public names."""
     found: dict[str, dict[str, object]] = {}
-    merged: dict[str, list[tuple[list[str], list[str]]]] = {}
+    reached: dict[str, dict[tuple[str, ...], None]] = {}
     itself: dict[str, str] = {}
     for op in op_db:
         if only and only not in op.name:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            reached = _of_function(op)
+            sets = _of_function(op)
         for name in _names(op):
-            if reached is not None and _exists(name):
-                merged.setdefault(name, []).append(reached)
+            if sets and _exists(name):
+                reached.setdefault(name, {}).update(dict.fromkeys(sets))
                 itself[name] = op.aten_name
     for info in module_db:
         name = _layer_name(info.module_cls)
-        if only and only not in name:
-            continue
-        reached = _of_layer(info)
-        if reached is not None:
-            merged.setdefault(name, []).append(reached)
-    for name, variants in sorted(merged.items()):
-        always = [o for o in variants[0][0] if all(o in a for a, _ in variants)]
-        others = sorted({o for a, s in variants for o in (*a, *s)} - set(always))
-        found[name] = {"always": always, "sometimes": others, "itself": itself.get(name, "")}
+        sets = [] if only and only not in name else _of_layer(info)
+        if sets:
+            reached.setdefault(name, {}).update(dict.fromkeys(sets))
+    lacked = lacked_by_some_release()
+    for name, variants in sorted(reached.items()):
+        kept = sorted({tuple(o for o in operators if o.partition(".")[0] in lacked) for operators in variants})
+        found[name] = {
+            "itself": itself.get(name, ""),
+            "calls": kept,
+            "lacked": _is_lacked(name, itself.get(name, ""), kept),
+        }
     return found
+
+
+def _is_lacked(name: str, itself: str, calls: list[tuple[str, ...]]) -> bool:
+    from npuify.knowledge import load, releases
+    from npuify.knowledge.functions import Function, lack_in
+
+    known = Function(itself, tuple(calls))
+    lacks = [lack_in(known, name, load(info.torch_npu)) for info in releases() if info.has_table]
+    return any(lack is not None and lack.always for lack in lacks)
+
+
+def lacked_by_some_release() -> set[str]:
+    """Operators for which some shipped release has no kernel, in one of their overloads; the others are left out."""
+    from npuify.knowledge import load, releases
+    from npuify.knowledge.functions import LEADS_TO
+
+    found = set(LEADS_TO)
+    tables = [load(info.torch_npu) for info in releases() if info.has_table]
+    for table in tables:
+        found |= {name for name, how in table.operator_support.items() if "fallback" in how.values()}
+    everywhere = set.intersection(*(set(table.operators) for table in tables))
+    return found | ({name for table in tables for name in table.operators} - everywhere)
 
 
 def main() -> int:

@@ -1,8 +1,8 @@
 """Which names of torch are gone from which release: ``python -m tools.torch_names [--wheels FOLDER] [--output FILE]``.
 
-Wheels are downloaded with pip one after another, read, and thrown away; nothing of them is imported or run. A name counts as gone where no
-file of the release binds it, and where the function that has it does nothing but raise. What takes its place is no
-matter of this table; that is ``removed.toml``, by hand.
+Wheels are downloaded with pip one after another, read, and thrown away; nothing of them is imported or run. A name
+counts as gone where no file of the release binds it, and where the function that has it does nothing but raise. What
+takes its place is no matter of this table; that is ``removed.toml``, by hand.
 """
 
 from __future__ import annotations
@@ -220,10 +220,19 @@ _NOT_TOLD_BY_FILES = frozenset(
         "torch.multiprocessing.Queue",
         "torch.multiprocessing.SimpleQueue",
         "torch.nn.functional.threshold",
+        "torch.nn.parallel.deprecated",
+        "torch._jit_internal.BuiltinUnionType",
+        "torch.sym_sum(args)",
+        "torch.utils.cpp_extension.BuildExtension",
         "torch.utils.data.datapipes._typing.hook_iterator",
     )
 )
 """Names that are there when torch is imported although no file says so; a test holds the table against the package."""
+
+
+_OF_NO_PROGRAM = re.compile(
+    r"torch\.(numa|onnx\.symbolic_opset|distributed\.(pipelining|flight_recorder|debug)|nested\._|mps\._)"
+)
 
 
 def removed(surfaces: Sequence[tuple[str, dict[str, Spec]]]) -> dict[str, list[str]]:
@@ -239,7 +248,10 @@ def removed(surfaces: Sequence[tuple[str, dict[str, Spec]]]) -> dict[str, list[s
     gone = {
         name: index
         for name, index in last.items()
-        if name not in newest and name not in _NOT_TOLD_BY_FILES and surfaces[index][1][name].kind != "imported"
+        if name not in newest
+        and name not in _NOT_TOLD_BY_FILES
+        and not _OF_NO_PROGRAM.match(name)
+        and surfaces[index][1][name].kind != "imported"
     }
     found = {}
     for name, index in sorted(gone.items()):
@@ -256,10 +268,12 @@ def _changed(surfaces: Sequence[tuple[str, dict[str, Spec]]]) -> Iterator[tuple[
         newest = surfaces[-1][1]
         for name, spec in old.items():
             now, end = new.get(name), newest.get(name)
-            if now is None or end is None:
+            if now is None or end is None or _OF_NO_PROGRAM.match(name):
                 continue
             if spec.kind in ("function", "native") and now.kind == "module" == end.kind:
                 yield f"{name}()", [before, after]
+            if f"{name}(args)" in _NOT_TOLD_BY_FILES:
+                continue
             if (
                 name.startswith("torch.jit.")
                 or spec.parameters is None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from npuify.knowledge.failures import explain_failure
 from npuify.knowledge.frameworks.explain import explain_framework
+from npuify.knowledge.functions import functions, lack_of
 from npuify.knowledge.hand_written import environment
 from npuify.knowledge.release.table import load
 from npuify.knowledge.release.versions import choose_release, releases
+from npuify.knowledge.removed import removed_name, removed_names
 from npuify.knowledge.tensorflow.explain import explain_tensorflow
 from npuify.model import Evidence, Explanation, ReleaseRow
 
@@ -29,7 +31,12 @@ def explain_name(what: str, *, torch_npu: str | None = None) -> Explanation | No
     versions = [info.torch_npu for info in releases() if info.has_table and wanted in (None, info.torch_npu)]
     if what.startswith("aten::"):
         return _operator(what, versions)
-    return _python_name(what, versions) or explain_tensorflow(what)
+    return (
+        _python_name(what, versions)
+        or _removed(what, versions)
+        or _function(what, versions)
+        or explain_tensorflow(what)
+    )
 
 
 def _variable(what: str) -> Explanation | None:
@@ -67,6 +74,47 @@ def _operator(name: str, versions: list[str]) -> Explanation | None:
         return None
     source = "the dispatch tables of the imported torch_npu packages"
     return Explanation(name, "operator", (), tuple(rows), source, Evidence.LIVE)
+
+
+def _function(name: str, versions: list[str]) -> Explanation | None:
+    """Which kernels a function, method or layer of torch lacks on each release."""
+    if name not in functions():
+        return None
+    rows, sources = [], []
+    for version in versions:
+        lack = lack_of(name, load(version))
+        if lack is None:
+            note = "NPU kernels, as far as is known"
+        elif lack.always:
+            note = f"runs on the CPU, with copies to the host and back: no kernel for aten::{lack.operator}"
+        else:
+            note = f"some forms of the call run on the CPU: no kernel for aten::{lack.operator}"
+        rows.append(ReleaseRow(version, name, note))
+        sources.append(Evidence.LIVE if load(version).live is not None else Evidence.PACKAGE)
+    evidence = Evidence.LIVE if set(sources) == {Evidence.LIVE} else Evidence.PACKAGE
+    source = "the operators that calls of torch 2.13 lead to, and the kernels of each torch_npu package"
+    return Explanation(name, "layer" if not functions()[name].itself else "function", (), tuple(rows), source, evidence)
+
+
+def _removed(name: str, versions: list[str]) -> Explanation | None:
+    """A name that newer releases of torch lack."""
+    found = removed_name(name, "999") or removed_name(f"{name}()", "999")
+    if found is None:
+        return None
+    exact = removed_names().get(name, found)
+    rows = [
+        ReleaseRow(version, name, f"not there: torch {load(version).torch} lacks {found.name}")
+        if found.is_gone_from(load(version).torch)
+        else ReleaseRow(version, name, f"torch {load(version).torch} has it")
+        for version in versions
+    ]
+    text = [f"{found.name} is gone from torch {found.first}" + (f"; {found.last} has it" if found.last else "")]
+    row = exact.replacement or found.replacement
+    if row is not None:
+        becomes = row.becomes or row.module or row.value
+        text += [f"Becomes {becomes}"] if becomes else [row.advice]
+    source = row.source if row is not None else "the files of torch 1.1 to 2.14"
+    return Explanation(name, "removed name", tuple(text), tuple(rows), source, Evidence.PACKAGE)
 
 
 def _python_name(name: str, versions: list[str]) -> Explanation | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from npuify.knowledge.hand_written import DATA, read_rows
-from npuify.model import Evidence
+from npuify.model import Evidence  # noqa: TC001 - the type of a field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

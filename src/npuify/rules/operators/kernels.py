@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.knowledge.functions import lack_of, without_kernel
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
 
@@ -93,7 +94,8 @@ def _table() -> dict[str, tuple[str, ...]]:
 
 
 _BEHIND = _table()
-_METHODS = frozenset(
+_LACKED = without_kernel()
+_METHODS = frozenset(name.removeprefix("torch.Tensor.") for name in _LACKED if name.startswith("torch.Tensor.")) | set(
     "lgamma digamma polygamma igamma cholesky_inverse logdet matrix_exp copysign heaviside nextafter frexp "
     "index_reduce cauchy_ geometric_ log_normal_ geqrf ormqr logcumsumexp nonzero_static".split()
 )
@@ -110,6 +112,7 @@ _WORDS_BEHIND = (
     *(f".{name}(" for name in sorted(_METHODS)),
     *(name.lower() for name in _BEHIND if not name.startswith(("torch.distributions", "torch.nn."))),
     *(name.rpartition(".")[2].lower() for name in (*_BEHIND, *_MODULES) if name.startswith("torch.nn.")),
+    *(name.lower() for name in _LACKED if name.startswith("torch.") and "Tensor." not in name),
     # Known for the releases that were asked; a list of kernels does not tell what these lead to.
     "torch.mode(",
 )
@@ -160,7 +163,10 @@ def _operator_on_cpu(function: str, file: PythonFile) -> tuple[str, Evidence] | 
         if tried is not None:
             return (tried[0], Evidence.LIVE) if tried else None
     behind = _BEHIND.get(function)
-    if behind is None or any(op in release.operators or op in release.custom_operators for op in behind):
+    if behind is None:
+        lack = lack_of(function, release) or lack_of(function.replace("torch.", "torch.Tensor.", 1), release)
+        return (lack.operator, lack.evidence) if lack is not None and lack.always else None
+    if any(op in release.operators or op in release.custom_operators for op in behind):
         return None
     return behind[-1], Evidence.PACKAGE
 

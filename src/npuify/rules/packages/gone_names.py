@@ -205,6 +205,8 @@ def _call(
         return function, []
     if name == "torch.matrix_rank" and len(call.args) == 1 and not given:
         return call, [file.replace(function, f"{torch}.linalg.matrix_rank")]
+    if name == "torch.cholesky" and len(call.args) == 1 and not given:
+        return call, [file.replace(function, f"{torch}.linalg.cholesky")]
     if name == "torch.symeig" and len(call.args) == 1 and set(given) <= {"eigenvectors", "upper"}:
         vectors, upper = given.get("eigenvectors"), given.get("upper")
         if isinstance(vectors, ast.Constant) and vectors.value is True:

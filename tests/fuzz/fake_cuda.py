@@ -1,0 +1,259 @@
+"""CUDA that is the CPU, for programs as they are: importing this changes PyTorch in this process.
+
+A tensor is "on CUDA" where it says so: it remembers that it was moved or made there, what is computed from it is there too, and an
+operation on tensors of both places raises as on a machine with CUDA. Numbers are those of the CPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+COUNT = 2
+_PLACE = "_fake_cuda"
+_device = torch.Tensor.device
+_real_device = torch.device
+_current = [0]
+_default: list[torch.device | None] = [None]
+
+
+def _meant(value: Any) -> torch.device | None:
+    """The CUDA device that an argument names; None: none."""
+    if isinstance(value, str) and value.partition(":")[0] == "cuda":
+        value = torch.device(value)
+    if type(value) is int:
+        value = torch.device("cuda", value)
+    if isinstance(value, torch.device) and value.type == "cuda":
+        index = _current[0] if value.index is None else value.index
+        if index >= COUNT:
+            raise RuntimeError("CUDA error: invalid device ordinal")
+        return torch.device("cuda", index)
+    return None
+
+
+def _put(value: Any, device: torch.device | None) -> Any:
+    def one(x: Any) -> Any:
+        if isinstance(x, torch.Tensor):
+            x.__dict__[_PLACE] = device
+        return x
+
+    return tree_map(one, value)
+
+
+def _place(x: torch.Tensor) -> torch.device | None:
+    return x.__dict__.get(_PLACE)
+
+
+_MAKE = frozenset(
+    "tensor ones zeros empty full rand randn randint arange linspace eye randperm as_tensor ones_like zeros_like empty_like full_like "
+    "rand_like randn_like randint_like new_ones new_zeros new_empty new_full new_tensor asarray logspace".split()
+)
+
+
+class OnCuda(TorchFunctionMode):
+    """Does what is asked of CUDA on the CPU, and keeps account of places."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        name = getattr(func, "__name__", "")
+        if func is torch.Tensor.device.__get__ or name in ("__get__", "__set__", "backward", "__repr__", "__format__"):
+            return self._special(func, name, args, kwargs)
+        if name == "cuda" and args:
+            device = args[1] if len(args) > 1 else kwargs.get("device")
+            return self._moved(args[0], _meant("cuda" if device is None else device))
+        if name == "cpu" and args:
+            return self._moved(args[0], None)
+        if name == "to" and args:
+            return self._to(func, args, kwargs)
+        if name == "type" and len(args) > 1 and isinstance(args[1], str) and "cuda" in args[1]:
+            return _put(func(args[0], args[1].replace("cuda.", "")), _meant("cuda"))
+        if name in _MAKE:
+            return self._made(func, name, args, kwargs)
+        places = {
+            _place(x)
+            for x in tree_leaves((args, kwargs))
+            if isinstance(x, torch.Tensor) and (x.dim() or _place(x) is not None)
+        }
+        if len(places) > 1:
+            raise RuntimeError(
+                "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
+            )
+        result = func(*args, **kwargs)
+        place = next(iter(places), None)
+        return _put(result, place) if place is not None else result
+
+    def _special(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+        owner = getattr(func, "__self__", None)
+        asked = getattr(owner, "__name__", "")
+        if name == "__get__" and asked == "is_cuda":
+            return _place(args[0]) is not None
+        if name == "__get__" and asked == "device":
+            return _place(args[0]) or torch.device("cpu")
+        if name == "__set__" and asked == "data":
+            args[0].__dict__[_PLACE] = _place(args[1])
+        result = func(*args, **kwargs)
+        if name == "__get__" and isinstance(result, torch.Tensor):
+            _put(result, _place(args[0]))
+        if name in ("__repr__", "__format__") and _place(args[0]) is not None and args[0].dim():
+            result = f"{result[:-1]}, device='{_place(args[0])}')" if result.endswith(")") else result
+        return result
+
+    def _moved(self, tensor: torch.Tensor, device: torch.device | None) -> torch.Tensor:
+        return tensor if _place(tensor) == device else _put(tensor.clone(), device)
+
+    def _to(self, func: Any, args: Any, kwargs: Any) -> Any:
+        tensor, *rest = args
+        place = _place(tensor)
+        given = []
+        for value in rest:
+            if isinstance(value, torch.Tensor):
+                place = _place(value)
+                given.append(value)
+            elif isinstance(value, (str, torch.device)) or (type(value) is int and not given):
+                place = _meant(value)
+            else:
+                given.append(value)
+        if "device" in kwargs:
+            device = kwargs.pop("device")
+            place = place if device is None else _meant(device)
+        kwargs.pop("non_blocking", None)
+        given = [value for value in given if type(value) is not bool]
+        result = func(tensor, *given, **kwargs) if given or kwargs else tensor
+        if result is tensor and place != _place(tensor):
+            result = tensor.clone()
+        return _put(result, place)
+
+    def _made(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+        device = kwargs.pop("device", None)
+        source = next((x for x in args if isinstance(x, torch.Tensor)), None)
+        inherits = name.endswith("_like") or name.startswith("new_") or name in ("as_tensor", "asarray")
+        place = _meant(device)
+        if device is None:
+            place = _place(source) if source is not None and inherits else _default[0]
+        return _put(func(*args, **kwargs), place)
+
+
+class _Type(type):
+    """``torch.cuda.FloatTensor``: makes tensors there, and knows them."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, torch.Tensor) and _place(value) is not None and value.dtype == cls.dtype  # type: ignore[attr-defined]
+
+    def __call__(cls, *args: Any) -> Any:
+        return _put(cls.plain(*args), _meant("cuda"))  # type: ignore[attr-defined]
+
+
+class Event:
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.recorded = False
+
+    def record(self, *_: Any) -> None:
+        self.recorded = True
+
+    def synchronize(self) -> None:
+        pass
+
+    def elapsed_time(self, other: Event) -> float:
+        return 1.0
+
+
+class Stream:
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.device = torch.device("cuda", _current[0])
+
+    def synchronize(self) -> None:
+        pass
+
+    def wait_stream(self, other: Any) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def _in(device: Any) -> Any:
+    before, found = _current[0], _meant(device)
+    _current[0] = found.index if found is not None and found.index is not None else before
+    yield
+    _current[0] = before
+
+
+def _set_device(device: Any) -> None:
+    found = _meant(device)
+    assert found is not None and found.index is not None
+    _current[0] = found.index
+
+
+def _set_default(device: Any) -> None:
+    _default[0] = _meant(device)
+
+
+def _module_to(self: Any, *args: Any, **kwargs: Any) -> Any:
+    device = kwargs.pop("device", None)
+    rest = []
+    for value in args:
+        if isinstance(value, (str, torch.device)) or type(value) is int:
+            device = value
+        elif type(value) is not bool:
+            rest.append(value)
+    kwargs.pop("non_blocking", None)
+    if rest or kwargs:
+        _own_to(self, *rest, **kwargs)
+    if device is not None:
+        for tensor in (*self.parameters(), *self.buffers()):
+            tensor.__dict__[_PLACE] = _meant(device)
+    return self
+
+
+_own_to = torch.nn.Module.to
+_autocast = torch.autocast
+
+
+class _Off(_autocast):  # type: ignore[misc, valid-type]
+    def __init__(self, device_type: str, *args: Any, **kwargs: Any) -> None:
+        super().__init__("cpu", enabled=False)
+
+
+def apply() -> None:
+    """Change PyTorch in this process."""
+    cuda = torch.cuda
+    cuda.is_available = lambda: True
+    cuda.is_initialized = lambda: True
+    cuda.device_count = lambda: COUNT
+    cuda.current_device = lambda: _current[0]
+    cuda.set_device = _set_device
+    cuda.is_bf16_supported = lambda *_: True
+    cuda.device = _in
+    cuda.get_device_name = lambda device=None: "name"
+    for name in (
+        "synchronize",
+        "empty_cache",
+        "reset_peak_memory_stats",
+        "manual_seed",
+        "manual_seed_all",
+        "ipc_collect",
+    ):
+        setattr(cuda, name, lambda *args, **kwargs: None)
+    for name in ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"):
+        setattr(cuda, name, lambda device=None: 0)
+    cuda.Event, cuda.Stream = Event, Stream
+    cuda.stream = lambda stream: contextlib.nullcontext()
+    cuda.current_stream = lambda device=None: Stream()
+    cuda.get_rng_state = lambda device=None: torch.get_rng_state()
+    cuda.set_rng_state = lambda state, device=None: None
+    for name, dtype in (("Float", torch.float32), ("Long", torch.int64), ("Half", torch.float16)):
+        plain = getattr(torch, f"{name}Tensor")
+        setattr(cuda, f"{name}Tensor", _Type(f"{name}Tensor", (), {"dtype": dtype, "plain": staticmethod(plain)}))
+    torch.nn.Module.to = _module_to
+    torch.nn.Module.cuda = lambda self, device=None: _module_to(self, "cuda" if device is None else device)
+    torch.nn.Module.cpu = lambda self: _module_to(self, "cpu")
+    torch.Tensor.pin_memory = lambda self, device=None: self
+    torch.autocast = torch.amp.autocast = _Off
+    cuda.amp.autocast = lambda *args, **kwargs: _Off("cuda")
+    torch.set_default_device = _set_default
+    OnCuda().__enter__()
+
+
+apply()
