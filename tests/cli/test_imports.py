@@ -21,6 +21,11 @@ HEAVY = {
     "http",
     "multiprocessing.managers",
     "pygments",
+    "pygls",
+    "lsprotocol",
+    "attrs",
+    "cattrs",
+    "mcp",
 }
 
 

@@ -37,6 +37,7 @@ _COMMANDS = (
     _Command("", "trace", "trace:trace", passes_on=True),
     _Command("", "checklist", "handover.checklist:checklist"),
     _Command("", "skill", "handover.skill:skill"),
+    _Command("", "lsp", "lsp:lsp"),
     _Command("", "schema", "schema:schema"),
     _Command("knowledge", "list", "knowledge:list_releases"),
     _Command("knowledge", "show", "knowledge:show"),

@@ -1,0 +1,26 @@
+"""``npuify lsp``."""
+
+from __future__ import annotations
+
+from npuify.cli.guard import NOTHING_LEFT
+
+
+def lsp() -> int:
+    """Start the language server, which editors talk to over standard input and output.
+
+    It needs pygls: pip install 'npuify[lsp]'. Settings come from [tool.npuify] in pyproject.toml.
+    """
+    from npuify.model import NpuifyError
+
+    try:
+        import lsprotocol
+        import pygls
+    except ModuleNotFoundError as error:
+        raise NpuifyError(
+            f"the language server needs {error.name}, which is not installed", advice="pip install 'npuify[lsp]'"
+        ) from None
+    del lsprotocol, pygls
+    from npuify.lsp.server import start
+
+    start()
+    return NOTHING_LEFT

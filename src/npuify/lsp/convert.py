@@ -1,0 +1,120 @@
+"""From what npuify says to the types of the language server protocol."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from npuify.model import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from npuify.editor.fixes import Fix
+    from npuify.model import FileError, Finding
+
+_SEVERITIES = {
+    Severity.ERROR: types.DiagnosticSeverity.Error,
+    Severity.WARNING: types.DiagnosticSeverity.Warning,
+    Severity.INFO: types.DiagnosticSeverity.Information,
+}
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
+
+
+class Lines:
+    """The lines of a text, and columns in the units that the client counts.
+
+    Args:
+        text: the document.
+        encoding: ``utf-16`` (the protocol's default), ``utf-8`` or ``utf-32``.
+    """
+
+    def __init__(self, text: str, encoding: str = "utf-16") -> None:
+        self._lines = [match[0].rstrip("\r\n") for match in _LINE.finditer(text)]
+        self._encoding = encoding
+
+    def line(self, number: int) -> str:
+        """The line ``number``, from 0; empty behind the end."""
+        return self._lines[number] if number < len(self._lines) else ""
+
+    def position(self, line: int, column: int) -> types.Position:
+        """From a line and a column in characters, both from 1."""
+        before = self.line(line - 1)[: column - 1]
+        return types.Position(max(line, 1) - 1, self._units(before))
+
+    def begin(self, number: int) -> types.Position:
+        """The begin of the line ``number``, from 0; behind the last one, its end."""
+        if number < len(self._lines):
+            return types.Position(number, 0)
+        return types.Position(len(self._lines) - 1, self._units(self._lines[-1]))
+
+    def column(self, position: types.Position) -> int:
+        """The column of a client's position, in characters, from 0."""
+        line, units = self.line(position.line), 0
+        for column, char in enumerate(line):
+            units += self._units(char)
+            if units > position.character:
+                return column
+        return len(line)
+
+    def _units(self, text: str) -> int:
+        if self._encoding == "utf-8":
+            return len(text.encode("utf-8", "surrogatepass"))
+        if self._encoding == "utf-32":
+            return len(text)
+        return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def diagnostics(findings: Sequence[Finding], errors: Sequence[FileError], lines: Lines) -> list[types.Diagnostic]:
+    """All that is to be shown of a file."""
+    return [*(diagnostic(one, lines) for one in findings), *(_failure(one, lines) for one in errors)]
+
+
+def diagnostic(finding: Finding, lines: Lines) -> types.Diagnostic:
+    """A finding."""
+    return types.Diagnostic(
+        range=span(finding, lines),
+        message=finding.message + (f"\n{finding.advice}" if finding.advice else ""),
+        severity=_SEVERITIES[finding.severity],
+        code=finding.code,
+        source="npuify",
+        data={"name": finding.name, "safety": finding.safety.value, "subject": finding.subject},
+    )
+
+
+def span(finding: Finding, lines: Lines) -> types.Range:
+    """Where a finding stands."""
+    start = lines.position(finding.start.line, finding.start.column)
+    return types.Range(start, lines.position(finding.end.line, finding.end.column))
+
+
+def _failure(error: FileError, lines: Lines) -> types.Diagnostic:
+    place = lines.position(max(error.line, 1), 1)
+    return types.Diagnostic(
+        range=types.Range(place, place),
+        message=error.message + (f"\n{error.advice}" if error.advice else ""),
+        severity=types.DiagnosticSeverity.Error,
+        source="npuify",
+    )
+
+
+def touches(one: types.Range, other: types.Range) -> bool:
+    """Whether two ranges share a place, their ends included."""
+    return _at(one.start) <= _at(other.end) and _at(other.start) <= _at(one.end)
+
+
+def _at(position: types.Position) -> tuple[int, int]:
+    return position.line, position.character
+
+
+def workspace_edit(fix: Fix, lines: Lines, uri: str, version: int | None, *, versioned: bool) -> types.WorkspaceEdit:
+    """A fix, for this version of a document and no other, where the client can tell."""
+    edits = [
+        types.TextEdit(types.Range(lines.begin(one.first), lines.begin(one.last)), one.text) for one in fix.replacements
+    ]
+    if not versioned:
+        return types.WorkspaceEdit(changes={uri: edits})
+    document = types.OptionalVersionedTextDocumentIdentifier(uri=uri, version=version)
+    return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(document, list(edits))])

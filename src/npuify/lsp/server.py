@@ -1,0 +1,275 @@
+"""The server: which request is answered with what. It talks over standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+from pygls import uris
+from pygls.lsp.server import LanguageServer
+
+import npuify
+from npuify.editor.fixes import fix_all, fixes
+from npuify.editor.hints import hover, lens
+from npuify.editor.session import options_for
+from npuify.lsp import convert
+from npuify.lsp.documents import Document, Documents, opened
+from npuify.model import NpuifyError
+from npuify.version import __version__
+
+if TYPE_CHECKING:
+    from npuify.model import Finding, ScanResult
+
+PATIENCE = 0.05
+"""Seconds without a change after which a document is looked at."""
+SCAN = "npuify.scanWorkspace"
+FIX_ALL = "npuify.fixAll"
+_FIX_ALL_KIND = "source.fixAll.npuify"
+
+
+class Server(LanguageServer):
+    """The language server of npuify."""
+
+    def __init__(self) -> None:
+        # The whole text with each change: what ends a line is not the same for all clients.
+        super().__init__("npuify", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        self.documents = Documents()
+        self.said = ""
+        self.options: dict[str, Any] = {}
+
+    async def look(self, uri: str) -> Document | None:
+        """What is found in a document now; wrong settings are told once."""
+        try:
+            found = await self.documents.look(self.workspace, uri)
+        except NpuifyError as error:
+            if str(error) != self.said:
+                self.said = str(error)
+                self.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"npuify: {error}"))
+            return None
+        return found
+
+    async def publish(self, uri: str) -> None:
+        """Show what is found in a document, unless it has changed meanwhile."""
+        found = await self.look(uri)
+        if found is not None:
+            shown = convert.diagnostics(found.seen.findings, found.seen.errors, found.lines)
+            self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown, found.version))
+
+    @property
+    def versioned(self) -> bool:
+        """Whether the client takes edits for one version of a document."""
+        workspace = self.client_capabilities.workspace
+        edit = workspace.workspace_edit if workspace is not None else None
+        return bool(edit is not None and edit.document_changes)
+
+
+server = Server()
+
+
+@server.feature(types.INITIALIZED)
+async def initialized(ls: Server, params: types.InitializedParams) -> None:
+    """Scan the workspace, unless the client said ``{"scan": false}``."""
+    if ls.options.get("scan", True):
+        await scan_workspace(ls)
+
+
+@server.feature(types.INITIALIZE)
+def initialize(ls: Server, params: types.InitializeParams) -> None:
+    """Keep the client's own options."""
+    options: Any = params.initialization_options
+    ls.options = options if isinstance(options, dict) else {}
+
+
+@server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+async def did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
+    """Look at a document at once."""
+    await ls.publish(params.text_document.uri)
+
+
+@server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+async def did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
+    """Look at a document once nothing more is typed."""
+    uri, version = params.text_document.uri, params.text_document.version
+    await asyncio.sleep(PATIENCE)
+    document = opened(ls.workspace, uri)
+    if document is not None and document.version == version:
+        await ls.publish(uri)
+
+
+@server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+async def did_save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
+    """Other files may mean something else now."""
+    await _anew(ls)
+
+
+@server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+async def did_change_files(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
+    """The same for what others have changed."""
+    await _anew(ls)
+
+
+async def _anew(ls: Server) -> None:
+    ls.said = ""
+    await ls.documents.changed_on_disk()
+    for document in list(ls.workspace.text_documents.values()):
+        await ls.publish(document.uri)
+
+
+@server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+def did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
+    """Nothing is shown of a document that is closed."""
+    uri = params.text_document.uri
+    ls.documents.forget(uri)
+    ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+
+
+@server.feature(
+    types.TEXT_DOCUMENT_CODE_ACTION,
+    types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix, _FIX_ALL_KIND]),
+)
+async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
+    """The fixes at a place, and all safe ones."""
+    found = await ls.look(params.text_document.uri)
+    if found is None:
+        return []
+    only = params.context.only
+    wanted = [one for one in found.seen.findings if convert.touches(convert.span(one, found.lines), params.range)]
+    actions = []
+    if _asked(types.CodeActionKind.QuickFix.value, only):
+        for fix in await ls.documents.call(lambda: list(fixes(found.session, found.seen, wanted))):
+            about = [convert.diagnostic(fix.finding, found.lines)] if fix.finding is not None else None
+            actions.append(_action(ls, found, fix, types.CodeActionKind.QuickFix, about))
+    if _asked(_FIX_ALL_KIND, only):
+        every = await ls.documents.call(fix_all, found.session, found.seen)
+        if every is not None:
+            actions.append(_action(ls, found, every, _FIX_ALL_KIND, None))
+    return actions
+
+
+def _asked(kind: str, only: Any) -> bool:
+    """Whether the client wants actions of a kind: it may name one that stands above it."""
+    names = [str(getattr(one, "value", one)) for one in only or ()]
+    return not names or any(kind == name or kind.startswith(f"{name}.") for name in names)
+
+
+def _action(
+    ls: Server, found: Document, fix: Any, kind: types.CodeActionKind | str, about: list[types.Diagnostic] | None
+) -> types.CodeAction:
+    edit = convert.workspace_edit(fix, found.lines, found.uri, found.version, versioned=ls.versioned)
+    return types.CodeAction(fix.title, kind=kind, diagnostics=about, is_preferred=fix.is_preferred or None, edit=edit)
+
+
+@server.feature(types.TEXT_DOCUMENT_HOVER)
+async def on_hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
+    """What is known of a place."""
+    found = await ls.look(params.text_document.uri)
+    if found is None:
+        return None
+    place = types.Range(params.position, params.position)
+    here = [one for one in found.seen.findings if convert.touches(convert.span(one, found.lines), place)]
+    line, column = found.lines.line(params.position.line), found.lines.column(params.position)
+    text = await ls.documents.call(hover, found.session, found.seen, here, line, column)
+    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text)) if text else None
+
+
+@server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+async def code_lens(ls: Server, params: types.CodeLensParams) -> list[types.CodeLens]:
+    """How much is left, above the first line."""
+    found = await ls.look(params.text_document.uri)
+    title = lens(found.seen) if found is not None else ""
+    if found is None or not title:
+        return []
+    top = types.Position(0, 0)
+    return [types.CodeLens(types.Range(top, top), types.Command(title=title, command=FIX_ALL, arguments=[found.uri]))]
+
+
+@server.command(FIX_ALL)
+async def fix_document(ls: Server, uri: str) -> None:
+    """Make all safe edits in a document."""
+    found = await ls.look(uri)
+    every = await ls.documents.call(fix_all, found.session, found.seen) if found is not None else None
+    if found is None or every is None:
+        ls.window_show_message(types.ShowMessageParams(types.MessageType.Info, "npuify: there is nothing to edit here"))
+        return
+    edit = convert.workspace_edit(every, found.lines, uri, found.version, versioned=ls.versioned)
+    await ls.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, every.title))
+
+
+# --- the workspace ---
+
+
+class _Cancelled(Exception):
+    pass
+
+
+@server.command(SCAN)
+async def scan_workspace(ls: Server) -> None:
+    """Scan all folders of the workspace, and show what is found in files that are not open."""
+    for uri in list(ls.workspace.folders):
+        folder = uris.to_fs_path(uri)
+        if folder:
+            await _scan(ls, Path(folder))
+
+
+async def _scan(ls: Server, folder: Path) -> None:
+    window = ls.client_capabilities.window
+    token: str | None = None
+    if window is not None and window.work_done_progress:
+        token = f"npuify-{uuid.uuid4()}"
+        await ls.work_done_progress.create_async(token)
+        begin = types.WorkDoneProgressBegin("npuify: scanning", cancellable=True, percentage=0)
+        ls.work_done_progress.begin(token, begin)
+    loop = asyncio.get_running_loop()
+
+    def show(done: int, total: int) -> None:
+        if token is None:
+            return
+        if ls.work_done_progress.tokens[token].cancelled():
+            raise _Cancelled
+        report = types.WorkDoneProgressReport(
+            message=f"{done} of {total} files", percentage=100 * done // max(total, 1)
+        )
+        loop.call_soon_threadsafe(ls.work_done_progress.report, token, report)
+
+    message = ""
+    try:
+        options = options_for(folder)
+        result = await loop.run_in_executor(None, lambda: npuify.scan([folder], options, progress=show))
+        message = f"{len(result.findings)} places"
+        _show(ls, folder, result)
+    except _Cancelled:
+        message = "cancelled"
+    except NpuifyError as error:
+        message = "failed"
+        ls.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"npuify: {error}"))
+    if token is not None:
+        ls.work_done_progress.end(token, types.WorkDoneProgressEnd(message=message))
+
+
+def _show(ls: Server, folder: Path, result: ScanResult) -> None:
+    by_file: dict[str, list[Finding]] = {}
+    for finding in result.findings:
+        by_file.setdefault(finding.file, []).append(finding)
+    encoding = str(getattr(ls.workspace.position_encoding, "value", ls.workspace.position_encoding))
+    for relative, findings in by_file.items():
+        path = folder / relative
+        uri = path.as_uri()
+        if opened(ls.workspace, uri) is not None:
+            continue
+        try:
+            text = path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        shown = convert.diagnostics(findings, (), convert.Lines(text, encoding))
+        ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown))
+
+
+def start() -> None:
+    """Serve one client over standard input and output, until it goes."""
+    try:
+        server.start_io()
+    finally:
+        server.documents.close()
