@@ -22,8 +22,15 @@ HEAD = "import os\nimport subprocess\n"
         "os.system('CUDA_VISIBLE_DEVICES={} python train.py'.format(i))\n",
     ],
 )
-def test_a_command_in_a_text_is_told(text: str) -> None:
+def test_a_command_in_a_text_changes(text: str) -> None:
     (found,) = findings(HEAD + text)
+    assert (found.code, found.safety) == ("NPU701", Safety.SAFE)
+    assert [edit.after for edit in found.edits] == ["ASCEND_RT_VISIBLE_DEVICES"]
+
+
+@pytest.mark.parametrize("value", ["1,0", "-1", "GPU-8d9b"])
+def test_a_command_whose_value_means_something_else_is_told(value: str) -> None:
+    (found,) = findings(HEAD + f"os.system('CUDA_VISIBLE_DEVICES={value} python train.py')\n")
     assert (found.code, found.safety, found.edits) == ("NPU701", Safety.MANUAL, ())
     assert "ASCEND_RT_VISIBLE_DEVICES" in found.message
 

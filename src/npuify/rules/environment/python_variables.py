@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _ENVIRON_METHODS = ("get", "pop", "setdefault", "setenv", "delenv", "putenv", "getenv", "unsetenv")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{3,}")
 _SET_IN_COMMAND = re.compile(r"(?:export\s+|env\s+)?([A-Z][A-Z0-9_]{3,})=")
+_VALUE_IN_COMMAND = re.compile(r"[\w,.:-]+(?=\s|$)")
 _SHELLS = frozenset(
     f"{module}.{name}"
     for module, names in {
@@ -32,7 +33,7 @@ _WORDS = ("cuda_", "nccl_", "nvidia_", "cublas_", "cudnn_", "_cuda", "nvte_", "t
 
 
 @rule("NPU701", "cuda-environment-variable", Safety.SAFE, Severity.WARNING, words=_WORDS)
-def cuda_environment_variable(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
     """Code sets or reads an environment variable that CUDA or NCCL uses and Ascend does not.
 
     A variable whose values mean the same is renamed. A value that must be translated is translated where it is a
@@ -50,13 +51,13 @@ def cuda_environment_variable(node: ast.Constant, file: PythonFile) -> Iterator[
         os.environ["ASCEND_RT_VISIBLE_DEVICES"] = "0,1"
         blocking = os.getenv("ASCEND_LAUNCH_BLOCKING", "0")
     """
-    name = node.value
+    name = node.arg if isinstance(node, ast.keyword) else node.value
     if not isinstance(name, str):
         return
     from npuify.knowledge.frameworks.variables import framework_in
     from npuify.knowledge.variables import fact_of, translate
 
-    if not _VARIABLE.fullmatch(name):
+    if isinstance(node, ast.Constant) and not _VARIABLE.fullmatch(name):
         yield from _set_in_command(node, name, file)
         return
     fact = fact_of(name, framework_in(file.source.data))
@@ -70,9 +71,13 @@ def cuda_environment_variable(node: ast.Constant, file: PythonFile) -> Iterator[
     done = translate(fact, literal)
     problem = done.problem if value is not None else ""
     if done.name:
-        if file.code(node).count(name) != 1:
+        start = file.source.start(node)
+        if isinstance(node, ast.keyword):
+            edits = [file.edit(start, start + len(name), done.name)]
+        elif file.code(node).count(name) == 1:
+            edits = [file.edit(start, file.source.end(node), file.code(node).replace(name, done.name))]
+        else:
             return
-        edits = [file.edit(file.source.start(node), file.source.end(node), file.code(node).replace(name, done.name))]
         if done.value is not None:
             edits += _new_value(value, done.value, file)
         whole = len(edits) == (1 if done.value is None else 2)
@@ -112,25 +117,35 @@ def cuda_environment_variable(node: ast.Constant, file: PythonFile) -> Iterator[
 
 
 def _set_in_command(node: ast.Constant, text: str, file: PythonFile) -> Iterator[Diagnostic]:
-    """A finding for a variable that a command in a text sets."""
+    """A finding for a variable that a command in a text sets, and the program that it starts reads."""
     from npuify.knowledge.frameworks.variables import framework_in
-    from npuify.knowledge.variables import fact_of
+    from npuify.knowledge.variables import fact_of, translate
 
     set_there = _SET_IN_COMMAND.match(text)
-    fact = (
-        fact_of(set_there.group(1), framework_in(file.source.data))
-        if set_there and _runs_in_shell(node, file)
-        else None
+    if set_there is None or not _runs_in_shell(node, file):
+        return
+    fact = fact_of(set_there.group(1), framework_in(file.source.data))
+    if fact is None or not fact.npu:
+        return
+    given = _VALUE_IN_COMMAND.match(text, set_there.end())
+    done = translate(fact, given[0] if given else None)
+    parent = file.parent(node)
+    whole = parent if isinstance(parent, ast.JoinedStr) else node
+    code = file.code(whole)
+    edits = []
+    if done.name and done.value is None and code.count(f"{fact.cuda}=") == 1:
+        start = file.source.start(whole) + len(code[: code.index(f"{fact.cuda}=")].encode())
+        edits = [file.edit(start, start + len(fact.cuda), done.name)]
+    yield file.report(
+        node,
+        f"the command in this text sets {fact.cuda}; on Ascend it is {fact.npu}",
+        edits=edits,
+        safety=Safety.SAFE if edits and done.safety is Safety.SAFE else Safety.REVIEW,
+        subject=fact.cuda,
+        evidence=fact.evidence,
+        source=fact.source,
+        advice="" if edits else f"write {fact.npu} in the command",
     )
-    if fact is not None and fact.npu:
-        yield file.report(
-            node,
-            f"the command in this text sets {fact.cuda}; on Ascend it is {fact.npu}",
-            subject=fact.cuda,
-            evidence=fact.evidence,
-            source=fact.source,
-            advice=f"write {fact.npu} in the command",
-        )
 
 
 _NVIDIA_SMI = re.compile(r"(?:sudo\s+)?(?:\S*/)?nvidia-smi(?:\.exe)?(?=[\s|;&]|$)")
@@ -186,11 +201,19 @@ def _runs_in_shell(node: ast.expr, file: PythonFile) -> bool:
     return False
 
 
-def _context(node: ast.Constant, parent: ast.AST | None, file: PythonFile) -> tuple[ast.expr | None, bool]:
+def _context(
+    node: ast.Constant | ast.keyword, parent: ast.AST | None, file: PythonFile
+) -> tuple[ast.expr | None, bool]:
     """The value that the variable is given, where it is, and whether this is surely an access to the environment."""
+    if isinstance(node, ast.keyword):
+        call = parent if isinstance(parent, ast.Call) else None
+        function = call.func if call is not None else None
+        updated = isinstance(function, ast.Attribute) and function.attr == "update" and _is_environment(function, file)
+        copied = call is not None and bool(call.args) and _is_environment(call.args[0], file)
+        return node.value, updated or copied
     if isinstance(parent, ast.Subscript):
         base = file.qualname(parent.value) or ""
-        known = base == "os.environ" or file.code(parent.value).endswith(("environ", "env", "ENV"))
+        known = base == "os.environ" or _is_environment(parent.value, file)
         statement = file.parent(parent)
         value = statement.value if isinstance(statement, ast.Assign) and parent in statement.targets else None
         return value, known
@@ -208,6 +231,19 @@ def _context(node: ast.Constant, parent: ast.AST | None, file: PythonFile) -> tu
         value = parent.values[parent.keys.index(node)]
         return value, "env" in file.code(file.parent(parent) or parent)[:200].lower()
     return None, False
+
+
+_ENVIRONMENT = re.compile(r"(?:environ(?:ment)?|env|ENV)(?:_?vars?|_?\d+|_?copy)?$")
+
+
+def _is_environment(node: ast.expr, file: PythonFile) -> bool:
+    """Whether an expression is the environment, or a copy of it for another process."""
+    if isinstance(node, ast.Attribute) and node.attr in ("update", "copy"):
+        node = node.value
+    if _ENVIRONMENT.search(file.code(node)[-40:]):
+        return True
+    given = file.assigned(node) if isinstance(node, ast.Name) else []
+    return any(value is not None and "environ" in file.code(value)[:80] for value in given)
 
 
 def _new_value(value: ast.expr | None, text: str, file: PythonFile) -> list[Edit]:
