@@ -76,6 +76,8 @@ MODULES = (
     "rules.tensorflow.devices",
     "rules.tensorflow.estimators",
     "rules.tensorflow.keras",
+    "rules.tensorflow.default_device",
+    "rules.tensorflow.horovod",
     "engine.unparsed",
     "engine.traced",
     "rules.packages.dependencies",

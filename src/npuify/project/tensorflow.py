@@ -17,7 +17,7 @@ _PATTERNS: Final = (
 )
 _LARGEST: Final = 1_000_000
 _ASKED: Final = re.compile(
-    r"(?<![\w./-])tensorflow(?:[-_](?:gpu|cpu))?[\"']?\s*(?:\[[^\]\n]*\])?\s*[=:]?\s*[\"']?"
+    r"(?<![\w./-])tensorflow(?:[-_](?:gpu|cpu))?[\"']?\s*(?:\[[^\]\n]*\])?\s*(?:[=:]\s*[\"']\s*)?"
     r"(?P<version>[=<>~!]=?\s*\d[\w.*]*(?:\s*,\s*[=<>~!]=?\s*\d[\w.*]*)*)",
     re.IGNORECASE,
 )
@@ -64,7 +64,7 @@ def _specifiers(text: str) -> Iterator[str]:
     for line in text.splitlines():
         code = line.split("#", 1)[0][:2000]
         for match in _ASKED.finditer(code):
-            written = re.sub(r"\s", "", match["version"])
+            written = re.sub(r"\s|(?<=\d)(?:rc|a|b)\d+", "", match["version"])
             single = re.fullmatch(r"=(\d[\w.]*)", written)
             if single:  # conda: one sign means any patch
                 written = f"=={single[1]}" if single[1].count(".") > 1 else f"=={single[1]}.*"

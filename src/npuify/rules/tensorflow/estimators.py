@@ -48,6 +48,7 @@ def estimator_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
 
         import tensorflow as tf
 
+        tf.logging.set_verbosity(tf.logging.INFO)
         config = tf.estimator.RunConfig(model_dir="out")
         estimator = tf.estimator.Estimator(model_fn=model, config=config)
 
@@ -57,6 +58,7 @@ def estimator_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
 
         from npu_bridge.npu_init import npu_run_config_init
 
+        tf.logging.set_verbosity(tf.logging.INFO)
         config = tf.estimator.RunConfig(model_dir="out")
         estimator = tf.estimator.Estimator(model_fn=model, config=npu_run_config_init(run_config=config))
     """
@@ -93,7 +95,8 @@ def estimator_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
             subject=name,
         )
     else:
-        yield file.report(node, message, edits=edits, subject=name)
+        safety = None if line_of(file) else Safety.REVIEW
+        yield file.report(node, message, edits=edits, safety=safety, subject=name)
 
 
 def _assigned_npu(config: ast.expr, file: PythonFile) -> bool:

@@ -39,7 +39,7 @@ _ONLY_1: Final = re.compile(
     rb"\btf\.(?:Session|InteractiveSession|placeholder|contrib|app\.|flags\b|ConfigProto|GPUOptions|get_variable\b|"
     rb"global_variables_initializer|layers\.|logging\.|gfile\.|train\.(?:Adam|GradientDescent|Momentum|RMSProp)Optimizer|"
     rb"estimator\.tpu|enable_eager_execution|reset_default_graph|assign\b|variable_scope)"
-    rb"|\btensorflow\.contrib\b|\bcompat\.v1\b|disable_v2_behavior|horovod\.tensorflow"
+    rb"|\btensorflow\.contrib\b|disable_v2_behavior"
 )
 _ONLY_2: Final = re.compile(
     rb"\btf\.(?:function\b|GradientTape|config\.(?:list_physical_devices|set_visible_devices|run_functions_eagerly)|"

@@ -120,6 +120,7 @@ def session_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic
     yield file.report(
         node,
         f"{name} runs on the CPU without the adapter's configuration",
+        safety=None if line_of(file) else Safety.REVIEW,
         edits=_edits(node, config, taker, file),
         subject=name,
     )

@@ -1,0 +1,274 @@
+"""TensorFlow 2: the NPU becomes the default device where the program starts."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Final
+
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.registry import rule
+from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, line_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Edit
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_TRAINING: Final = ("fit", "fit_generator", "train_on_batch")
+_GRAPHS: Final = re.compile(rb"GradientTape|tf\.function|saved_model\.load\(")
+_CALLS: Final = re.compile(
+    rb"\.(?:fit|fit_generator|predict\w*|evaluate|train_on_batch|load_weights|load_model|compile)\("
+)
+_TEST: Final = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py$|conftest\.py$|[^/]*_test\.py$)")
+
+
+@rule(
+    "NPU910",
+    "npu-not-opened",
+    Safety.REVIEW,
+    words=("__main__", ".fit(", ".fit_generator(", ".train_on_batch(", "gradienttape", "tf.function"),
+    also_in_file=FRAMEWORKS,
+    without_torch=True,
+    source="npu_device/npu_device.py: open, as_default",
+)
+def npu_not_opened(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
+    """A TensorFlow 2 program runs on the CPU until it makes the NPU its default device.
+
+    That is done once, where the program starts, and before the project's own modules are imported: a function that
+    became a ``tf.function`` earlier stays where it was. Options are set before ``open()``. The edit is made
+    in programs only; a module that others import needs nothing.
+
+    Before::
+
+        import tensorflow as tf
+
+
+        @tf.function
+        def step(x):
+            return x + 1
+
+
+        if __name__ == "__main__":
+            step(tf.constant(1))
+
+    After::
+
+        import tensorflow as tf
+        import npu_device
+
+        npu_device.open().as_default()
+
+
+        @tf.function
+        def step(x):
+            return x + 1
+
+
+        if __name__ == "__main__":
+            step(tf.constant(1))
+    """
+    if file.contains(b"npu_device") or file.contains(b"npu_bridge") or not _is_program(node):
+        return
+    if _TEST.search(file.source.relative) or not _computes(node, file):
+        return
+    line = line_of(file)
+    if line not in ("2", "") or (line == "" and not file.contains(b"tensorflow")):
+        return
+    if line == "":
+        trains = next((item for item in ast.walk(node) if _trains(item)), None)
+        if trains is not None:
+            yield file.report(
+                trains,
+                "this program is for TensorFlow 1.15 or 2.6.5, one cannot tell; until it is moved it runs on the CPU",
+                safety=Safety.MANUAL,
+                severity=Severity.WARNING,
+                subject="npu_device",
+                advice="say --tf-adapter 1.15 or --tf-adapter 2.6.5",
+            )
+        return
+    edit = _edit(node, file)
+    if edit is None:
+        if any(_imports_tensorflow(item) for item in ast.walk(node)):
+            yield file.report(
+                (0, 0),
+                "the program has no import of TensorFlow at its top behind which the NPU could be opened",
+                safety=Safety.MANUAL,
+                subject="npu_device",
+                advice="call npu_device.open().as_default() before anything of TensorFlow is used",
+            )
+        return
+    yield file.report(
+        (edit.start, edit.start),
+        "the program runs on the CPU until the NPU is its default device",
+        edits=[edit],
+        subject="npu_device",
+    )
+
+
+def _computes(tree: ast.Module, file: PythonFile) -> bool:
+    """Whether a program has a model of TensorFlow's; one that only reads or writes data needs no NPU.
+
+    ``fit`` may be anybody's: it counts beside Keras, and where the model may come from a module of the project's own.
+    """
+    if _GRAPHS.search(file.source.data):
+        return True
+    if _CALLS.search(file.source.data) is None:
+        return False
+    return file.contains(b"keras") or any(_is_own(item, file) for item in tree.body)
+
+
+def _is_program(tree: ast.Module) -> bool:
+    """Whether a module is started: it has a main guard, or trains when it is imported."""
+    for item in tree.body:
+        if isinstance(item, ast.If) and "__name__" in {getattr(one, "id", "") for one in ast.walk(item.test)}:
+            return True
+        if isinstance(item, (ast.Expr, ast.Assign)) and _trains(item.value):
+            return True
+        if isinstance(item, (ast.For, ast.While)):
+            return True
+    return False
+
+
+def _trains(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TRAINING
+
+
+def _imports_tensorflow(item: ast.AST) -> bool:
+    if isinstance(item, ast.Import):
+        return any(alias.name.partition(".")[0] in ("tensorflow", "tensorflow_addons") for alias in item.names)
+    return isinstance(item, ast.ImportFrom) and not item.level and (item.module or "").startswith("tensorflow")
+
+
+def _is_own(item: ast.stmt, file: PythonFile) -> bool:
+    """Whether a statement imports a module of the project's own, which may hold functions of TensorFlow."""
+    if isinstance(item, ast.ImportFrom):
+        return bool(item.level) or file.project.file_of((item.module or "").partition(".")[0]) is not None
+    names = [alias.name.partition(".")[0] for alias in item.names] if isinstance(item, ast.Import) else []
+    return any(name in file.project.packages or file.project.file_of(name) is not None for name in names)
+
+
+def _edit(tree: ast.Module, file: PythonFile) -> Edit | None:
+    newline = file.source.text.newline
+    lines = ["import npu_device", "", "npu_device.open().as_default()"]
+    starts = file.source.text.line_starts
+    if not any(_imports_tensorflow(item) for item in tree.body):
+        return None
+    for item in tree.body:
+        if not isinstance(item, (ast.Import, ast.ImportFrom)) or item.col_offset:
+            continue
+        if _is_own(item, file):
+            start = file.source.start(item)
+            return file.edit(start, start, "".join(line + newline for line in lines) + newline)
+        if _imports_tensorflow(item):
+            line = item.end_lineno or item.lineno
+            if line >= len(starts):
+                return None
+            if file.source.segment(file.source.end(item), starts[line]).lstrip().startswith(";"):
+                return None
+            following = starts[line + 1] if line + 1 < len(starts) else len(file.source.data)
+            more = newline if file.source.segment(starts[line], following).strip() else ""
+            return file.edit(starts[line], starts[line], "".join(text + newline for text in lines) + more)
+    return None
+
+
+@rule(
+    "NPU911",
+    "step-runs-eagerly",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=("gradienttape",),
+    also_in_file=FRAMEWORKS,
+    without_torch=True,
+    evidence=Evidence.DOCUMENTED,
+    source="TensorFlow adapter: guide to porting training loops",
+)
+def step_runs_eagerly(node: ast.With, file: PythonFile) -> Iterator[Diagnostic]:
+    """A training step that is no ``tf.function`` runs eagerly, on the CPU: only graphs run on the NPU."""
+    tape = next(
+        (
+            item.context_expr
+            for item in node.items
+            if isinstance(item.context_expr, ast.Call) and api_name(item.context_expr.func, file) == "tf.GradientTape"
+        ),
+        None,
+    )
+    if tape is None or line_of(file) == "1":
+        return
+    functions = [one for one in file.ancestors(node) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    for function in functions:
+        in_class = isinstance(file.parent(function), ast.ClassDef)
+        if _is_graph(function, file) or (in_class and function.name == "train_step"):
+            return
+    if functions and _called_in_graph(functions[-1].name, file):
+        return
+    yield file.report(
+        tape,
+        "the step around this GradientTape is no tf.function as far as this file shows; it then runs on the CPU",
+        subject="tf.GradientTape",
+        advice="put the step into a function with @tf.function, which takes tensors and has no side effects in Python",
+    )
+
+
+def _is_graph(function: ast.FunctionDef | ast.AsyncFunctionDef, file: PythonFile) -> bool:
+    """Whether a function is decorated with ``tf.function``, or with something of the project's own that may be it."""
+    for decorator in function.decorator_list:
+        target = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if api_name(target, file) == "tf.function" or file.qualname(target) is None:
+            return True
+    return f"tf.function({function.name}".encode() in file.source.data
+
+
+def _called_in_graph(name: str, file: PythonFile) -> bool:
+    for node in file.nodes_on_lines_with(name):
+        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
+            called = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+            around = [one for one in file.ancestors(node) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))]
+            if called == name and any(_is_graph(one, file) for one in around):
+                return True
+    return False
+
+
+@rule(
+    "NPU912",
+    "keras-runs-eagerly",
+    Safety.REVIEW,
+    Severity.WARNING,
+    words=("run_eagerly",),
+    also_in_file=FRAMEWORKS,
+    without_torch=True,
+    evidence=Evidence.DOCUMENTED,
+    source="TensorFlow adapter for 2.6.5: constraints",
+)
+def keras_runs_eagerly(node: ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
+    """A Keras model that runs eagerly stays on the CPU: only graphs run on the NPU.
+
+    Before::
+
+        from tensorflow import keras
+
+        model = keras.Sequential()
+        model.compile("adam", "mse", run_eagerly=True)
+
+    After::
+
+        from tensorflow import keras
+
+        model = keras.Sequential()
+        model.compile("adam", "mse", run_eagerly=False)
+    """
+    if node.arg != "run_eagerly" or (isinstance(node.value, ast.Constant) and not node.value.value):
+        return
+    call = file.parent(node)
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "compile"):
+        return
+    is_true = isinstance(node.value, ast.Constant) and node.value.value is True
+    yield file.report(
+        node.value,
+        "a model that runs eagerly stays on the CPU",
+        edits=[file.replace(node.value, "False")] if is_true else [],
+        subject="run_eagerly",
+        advice="see that it is false on the NPU",
+    )

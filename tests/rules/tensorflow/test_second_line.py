@@ -1,0 +1,132 @@
+"""TensorFlow 2 and Horovod: where the NPU is opened, which steps run eagerly, what takes Horovod's place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from npuify.project.tensorflow import tensorflow_specifier
+
+from ...harness import findings, output
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TF = "import tensorflow as tf\n"
+OPENED = "import npu_device\n\nnpu_device.open().as_default()\n"
+GUARD = "\nif __name__ == '__main__':\n    model = tf.keras.Sequential()\n    model.fit(data)\n"
+
+
+def test_the_npu_is_opened_behind_the_import() -> None:
+    text = "import os\nos.environ['TF_CPP_MIN_LOG_LEVEL'] = '2'\n" + TF + "import numpy as np\n" + GUARD
+    out = output(text, tensorflow="2", unsafe=True)
+    assert out == text.replace(TF, TF + OPENED + "\n")
+
+
+def test_the_npu_is_opened_before_the_project_s_own_functions(tmp_path: Path) -> None:
+    (tmp_path / "steps.py").write_text(TF + "@tf.function\ndef step(x):\n    return x\n")
+    text = "import os\nimport steps\n" + TF + GUARD
+    (tmp_path / "train.py").write_text(text)
+    out = output(text, root=tmp_path, name="train.py", tensorflow="2", unsafe=True)
+    assert out.index("as_default()") < out.index("import steps") < out.index("import tensorflow")
+    steps = (tmp_path / "steps.py").read_text()
+    assert output(steps, root=tmp_path, name="steps.py", tensorflow="2", unsafe=True) == steps
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "line"),
+    [
+        (TF + "def f(x):\n    return x\n", "program.py", "2"),
+        (TF + GUARD, "program.py", "1"),
+        (TF + GUARD, "program.py", ""),
+        (TF + GUARD, "model_test.py", "2"),
+        (TF + "if __name__ == '__main__':\n    tf.io.write_file(a, b)\n", "program.py", "2"),
+        (TF + OPENED + GUARD, "program.py", "2"),
+        ("def f():\n    import tensorflow as tf\n" + GUARD, "program.py", "2"),
+        ("from sklearn.svm import SVC\n" + TF + "clf = SVC()\nclf.fit(x, y)\n", "program.py", "2"),
+        (TF + "with tf.device('/GPU:0'):\n    x = 1\n", "program.py", "2"),
+        (TF + "g = tf.config.list_physical_devices('GPU')\nfor x in g:\n    tf.config.experimental.set_memory_growth(x, True)\n", "m.py", "2"),
+        (TF + "model.fit(ds.batch(3), callbacks=c)\n".replace("model.fit", "def f():\n    model.fit"), "program.py", "2"),
+    ],
+)  # fmt: skip
+def test_where_nothing_is_opened(text: str, name: str, line: str) -> None:
+    assert output(text, name=name, tensorflow=line, unsafe=True) == text
+
+
+def test_an_open_line_is_told() -> None:
+    assert [one.code for one in findings(TF + GUARD)] == ["NPU910"]
+    assert "--tf-adapter" in findings(TF + GUARD)[0].advice
+
+
+def test_code_for_the_second_line_that_makes_a_session_for_memory_is_not_taken_for_the_first() -> None:
+    text = TF + "from tensorflow.compat.v1 import InteractiveSession\ns = InteractiveSession(config=c)\n"
+    assert output(text) == text
+    assert output(text, tensorflow="2", unsafe=True) == text
+
+
+STEP = "def step(x):\n    with tf.GradientTape() as tape:\n        y = f(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (STEP, True),
+        ("@tf.function\n" + STEP, False),
+        ("@tf.function(jit_compile=True)\n" + STEP, False),
+        (STEP + "graph = tf.function(step)\n", False),
+        (STEP + "@tf.function\ndef outer(x):\n    step(x)\n", False),
+        ("class M(tf.keras.Model):\n    def train_step(self, x):\n        with tf.GradientTape() as t:\n            y = x\n", False),
+        ("with tf.GradientTape() as tape:\n    y = x\n", True),
+        ("with other.GradientTape() as tape:\n    y = x\n", False),
+    ],
+)  # fmt: skip
+def test_steps_that_run_eagerly(text: str, told: bool) -> None:
+    assert ("NPU911" in [one.code for one in findings(TF + text, tensorflow="2")]) == told
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("hvd.rank()", "get_rank_id()"),
+        ("hvd.size()", "get_rank_size()"),
+        ("hvd.local_rank()", "get_local_rank_id()"),
+        ("hvd.DistributedOptimizer(o)", "npu_distributed_optimizer_wrapper(o)"),
+        ("hvd.DistributedOptimizer(o, op=hvd.Adasum)", None),
+        ("hvd.BroadcastGlobalVariablesHook(0)", "NPUBroadcastGlobalVariablesHook(0, get_rank_id())"),
+        ("hvd.allreduce(t)", "npu_allreduce(t)"),
+        ("hvd.allreduce(t, average=False)", None),
+    ],
+)
+def test_horovod(before: str, after: str | None) -> None:
+    text = f"import horovod.tensorflow as hvd\n{TF}hvd.init()\nx = {before}\n"
+    out = output(text, tensorflow="1", unsafe=True)
+    assert f"x = {after or before}\n" in out
+    assert "npu_sess, npu_shutdown = init_resource()\n" in out
+    assert output(text, tensorflow="2", unsafe=True) == text
+    told = [one.code for one in findings(text, tensorflow="2")]
+    assert "NPU903" in told
+    assert "NPU915" not in told
+
+
+def test_horovod_of_torch_is_not_meant() -> None:
+    text = "import torch\nimport horovod.torch as hvd\nhvd.init()\nx = hvd.rank()\n"
+    assert "NPU915" not in [one.code for one in findings(text)]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "specifier"),
+    [
+        ("requirements.txt", "numpy\ntensorflow-gpu==2.3.0rc0\n", "==2.3.0"),
+        ("requirements.txt", "tensorflow >= 1.11.0   # CPU\n", ">=1.11.0"),
+        ("requirements.txt", "tensorflow-probability==0.8\n", ""),
+        ("setup.py", "setup(install_requires=['tensorflow==1.4'])", "==1.4"),
+        ("environment.yml", "dependencies:\n  - tensorflow-gpu=1.15\n", "==1.15.*"),
+        ("pyproject.toml", "[tool.poetry.dependencies]\ntensorflow = '2.6.5'\n", ""),
+        ("Dockerfile.gpu", "FROM tensorflow/tensorflow:1.12.0-gpu-py3\n", "==1.12.0"),
+        ("requirements.txt", "tensorflow>=banana\n", ""),
+    ],
+)
+def test_what_a_project_asks_for(tmp_path: Path, file: str, text: str, specifier: str) -> None:
+    (tmp_path / file).write_text(text)
+    assert tensorflow_specifier(tmp_path) == specifier
