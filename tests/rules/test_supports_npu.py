@@ -69,3 +69,33 @@ def test_what_a_migration_writes_is_no_support_of_the_projects_own(tmp_path: Pat
     found = scan([tmp_path], Options(cache=False)).findings
     assert not [finding for finding in found if finding.code == "NPU108"]
     assert {finding.safety for finding in found if finding.file == "other.py"} == {Safety.SAFE}
+
+
+def test_only_the_programs_that_support_an_npu_are_held_back(tmp_path: Path) -> None:
+    move = "import torch\nx = torch.ones(1).cuda()\n"
+    files = {
+        "old/train.py": "import nets\n" + move,
+        "old/nets.py": move,
+        "old/run.sh": "python train.py --backend nccl\n",
+        "new/train.py": f"import pick\nfrom shared.tools import (\n    one,\n)\n{move}",
+        "new/pick.py": 'import torch\nNPU = hasattr(torch, "npu")\ndevice = "cuda"\n',
+        "new/run.sh": "python train.py --backend nccl\n",
+        "shared/tools.py": "one = 1\n" + move,
+        "tests/test_all.py": "import old.train, new.train\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = scan([tmp_path], Options(cache=False)).findings
+    safeties = {one.file: one.safety for one in found if one.edits}
+    assert {file for file, safety in safeties.items() if safety is Safety.SAFE} == {
+        "old/train.py",
+        "old/nets.py",
+        "old/run.sh",
+    }
+    assert safeties["new/train.py"] is safeties["shared/tools.py"] is Safety.REVIEW
+    # What is imported by a name that only a run tells may be anything.
+    (tmp_path / "new/train.py").write_text("import importlib, pick\nimportlib.import_module(pick.name)\n")
+    (tmp_path / "new/other.py").write_text(move)
+    found = scan([tmp_path], Options(cache=False)).findings
+    assert next(one.safety for one in found if one.file == "new/other.py") is Safety.REVIEW

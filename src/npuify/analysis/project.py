@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from npuify.analysis.stored_names import stored_names
+from npuify.project.programs import beside
 from npuify.source.python import PythonSource
 from npuify.source.text import UnreadableText
 from npuify.words import words_of
@@ -112,6 +113,7 @@ class ProjectIndex:
         files: relative paths of its Python files.
         own_cuda_files: those whose text may define ``cuda`` in a class.
         supports_npu: those that ask whether they run on an NPU: the program is made for several kinds of device.
+        supporting: the files of the programs that have one of these.
     """
 
     def __init__(
@@ -120,9 +122,11 @@ class ProjectIndex:
         files: list[str],
         own_cuda_files: list[str],
         supports_npu: list[str] | None = None,
+        supporting: frozenset[str] = frozenset(),
     ) -> None:
         self.root = root
         self.supports_npu = supports_npu or []
+        self._supporting = supporting
         self.own_cuda_files = own_cuda_files
         self._own_set = frozenset(own_cuda_files)
         self.modules = {module_name(relative): relative for relative in files}
@@ -141,8 +145,17 @@ class ProjectIndex:
         """The top-level packages and modules of the project."""
         self._tops = {part for name in self.modules for part in name.split(".")} | _SOURCE_FOLDERS
 
-    def __reduce__(self) -> tuple[type[ProjectIndex], tuple[Path, list[str], list[str], list[str]]]:
-        return ProjectIndex, (self.root, list(self.modules.values()), self.own_cuda_files, self.supports_npu)
+    def __reduce__(self) -> tuple[type[ProjectIndex], tuple[Path, list[str], list[str], list[str], frozenset[str]]]:
+        known = (self.root, list(self.modules.values()), self.own_cuda_files, self.supports_npu, self._supporting)
+        return ProjectIndex, known
+
+    def handles_npu(self, relative: str) -> bool:
+        """Whether a file belongs to a program that treats the NPU beside CUDA by itself, or lies beside such a one."""
+        if not self._supporting:
+            return False
+        if relative.endswith((".py", ".pyi")):
+            return relative in self._supporting
+        return beside(relative, self.modules.values(), self._supporting)
 
     def view(self) -> ProjectIndex:
         """The same index, with ``dependencies`` of its own."""

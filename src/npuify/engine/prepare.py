@@ -24,13 +24,14 @@ from npuify.model import FileError, NpuifyError, Release, ScanResult, Survey
 from npuify.options import check_style
 from npuify.project import common_root, find_files, torch_requirement
 from npuify.project.included import included_requirements
+from npuify.project.programs import Programs
 from npuify.project.survey import KINDS, survey
 from npuify.project.tensorflow import tensorflow_specifier
 from npuify.rules.style_plan import StylePlan
 from npuify.styles.project import plan_style
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from npuify.engine.cache import CachedFile, Stamp
@@ -226,6 +227,7 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
     plan = _plan(root, options, found.files, project_survey)
     names = [file.relative for file in found.files]
     python = [file.relative for file in found.files if file.kind == "python"]
+    supporting = Programs(root, python).belonging_to_same(facts.supports_npu)
     return PreparedScan(
         root=root,
         release=target.release,
@@ -234,7 +236,7 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
         tensorflow=target.tensorflow,
         selection=selection,
         rules=rules,
-        project=ProjectIndex(root, python, list(facts.own_cuda), list(facts.supports_npu)),
+        project=ProjectIndex(root, python, list(facts.own_cuda), list(facts.supports_npu), supporting),
         plan=plan,
         candidates=_with_planned(facts.candidates, found, plan),
         files=found.files,
@@ -243,7 +245,7 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
         data_files=[file.relative for file in found.files if _is_data(file, found.stamps[file.relative])],
         survey=msgspec.structs.replace(project_survey, operators=extensions.operators),
         cache=cache,
-        to_cache=_to_cache(names, facts, extensions, plan),
+        to_cache=_to_cache(names, facts, supporting, extensions, plan),
     )
 
 
@@ -368,10 +370,12 @@ def _with_planned(candidates: Sequence[Candidate], found: _Files, plan: StylePla
 # --- the cache ---
 
 
-def _to_cache(names: Sequence[str], facts: _Facts, extensions: ExtensionSurvey, plan: StylePlan) -> ToCache:
+def _to_cache(
+    names: Sequence[str], facts: _Facts, supporting: Collection[str], extensions: ExtensionSurvey, plan: StylePlan
+) -> ToCache:
     """What is known for the next scan."""
     own_cuda = [f"{name} {then}" for name, then in facts.own_cuda.items()]
-    project = digest([*names, "-", *facts.supports_npu, plan.digest(), "-", *own_cuda])
+    project = digest([*names, "-", *facts.supports_npu, *sorted(supporting), plan.digest(), "-", *own_cuda])
     python = {
         relative: msgspec.structs.replace(facts.known[relative], extensions=found)
         for relative, found in extensions.python.items()

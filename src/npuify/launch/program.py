@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from npuify.project.import_paths import imports_of
+from npuify.project.import_graph import imports_of
 from npuify.source.python import PythonSource
 from npuify.source.text import UnreadableText
 

@@ -7,54 +7,16 @@ imports are searched.
 from __future__ import annotations
 
 import posixpath
-import re
-import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING
+
+from npuify.project.import_graph import ImportGraph, folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_IMPORT: Final = re.compile(
-    rb"^[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>[^\n#]*)"
-    rb"|import[ \t]+(?P<plain>[\w., \t]+))",
-    re.MULTILINE,
-)
-_NAME: Final = re.compile(rb"[A-Za-z_][\w.]*")
 
-
-class Imports(NamedTuple):
-    """What one file imports."""
-
-    absolute: tuple[str, ...]
-    """Modules, and for ``from a import b`` also ``a.b``, which may be one."""
-    relative: tuple[str, ...]
-    """The same for relative imports, with their dots."""
-
-
-def imports_of(raw: bytes) -> Imports:
-    """The imports in a file's text. One that spans lines is read up to the end of its first."""
-    absolute: dict[str, None] = {}
-    relative: dict[str, None] = {}
-    for match in _IMPORT.finditer(raw):
-        if match["plain"] is not None:
-            for part in match["plain"].split(b","):
-                name = _NAME.match(part.strip())
-                if name:
-                    absolute[name[0].decode()] = None
-            continue
-        base, dots = match["module"].decode(), match["dots"].decode()
-        found = [name.decode() for name in _NAME.findall(match["names"]) if name != b"as"]
-        listed = [base, *(f"{base}.{name}" if base else name for name in found)]
-        for item in listed:
-            if item and not dots:
-                absolute[item] = None
-            elif dots:
-                relative[f"{dots}{item}"] = None
-    return Imports(tuple(absolute), tuple(relative))
-
-
-class ImportPaths:
+class ImportPaths(ImportGraph):
     """How the Python files of a project reach each other.
 
     Args:
@@ -62,56 +24,23 @@ class ImportPaths:
     """
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
-        self._files = frozenset(files)
-        self.imports = {relative: imports_of(raw) for relative, raw in files.items()}
+        super().__init__(files, lambda relative: files.get(relative, b""))
+        self.imports = {relative: self.imports_in(relative) for relative in files}
         self._changes_path = frozenset(relative for relative, raw in files.items() if b"sys.path" in raw)
         self._by_own_folder: set[str] = set()
         self._votes: dict[str, Counter[str]] = {relative: Counter() for relative in files}
         self._imported_from: dict[str, Counter[str]] = {relative: Counter() for relative in files}
         for relative, found in self.imports.items():
             for name in found.absolute:
-                place = self._resolve(name, relative)
+                place = self.resolve(name, relative)
                 if place is not None:
                     folder, target = place
                     self._votes[relative][folder] += 1
-                    own, *around = _folders(relative)
-                    if folder == own and not any(self._file(other, name) for other in around):
+                    own, *around = folders(relative)
+                    if folder == own and not any(self.file(other, name) for other in around):
                         self._by_own_folder.add(relative)
                     if target != relative:
                         self._imported_from[target][folder] += 1
-
-    def _resolve(self, name: str, relative: str) -> tuple[str, str] | None:
-        """The folder from which ``name`` leads to a file of the project, the nearest one, and that file."""
-        if name.partition(".")[0] in sys.stdlib_module_names:
-            # ``import logging`` beside a package's own ``logging`` means Python's; only a script's folder comes first.
-            folder = posixpath.dirname(relative)
-            target = None if f"{folder}/__init__.py" in self._files else self._file(folder, name)
-            return (folder, target) if target is not None else None
-        for folder in _folders(relative):
-            target = self._file(folder, name)
-            if target is not None:
-                return folder, target
-        for folder in ("src", "lib", "python"):
-            target = self._file(folder, name)
-            if target is not None:
-                return folder, target
-        return None
-
-    def _file(self, folder: str, name: str) -> str | None:
-        base = posixpath.join(folder, name.replace(".", "/"))
-        return next((file for file in (f"{base}.py", f"{base}/__init__.py") if file in self._files), None)
-
-    def reached(self, relative: str) -> frozenset[str]:
-        """The project's files that are imported when ``relative`` is, itself included."""
-        seen = {relative}
-        pending = [relative]
-        while pending:
-            current = pending.pop()
-            for target in self._targets(current):
-                if target not in seen:
-                    seen.add(target)
-                    pending.append(target)
-        return frozenset(seen)
 
     def connected(self) -> dict[str, frozenset[str]]:
         """For each file, the project's files that imports connect with it, either way; itself is one of them."""
@@ -124,39 +53,12 @@ class ImportPaths:
             return relative
 
         for relative in self.imports:
-            for target in self._targets(relative):
+            for target in self.targets(relative):
                 leader[first(target)] = first(relative)
         together: dict[str, list[str]] = {}
         for relative in leader:
             together.setdefault(first(relative), []).append(relative)
         return {relative: found for found in map(frozenset, together.values()) for relative in found}
-
-    def _targets(self, relative: str) -> Iterator[str]:
-        found = self.imports.get(relative)
-        if found is None:
-            return
-        names = []
-        for name in found.absolute:
-            place = self._resolve(name, relative)
-            if place is not None:
-                yield place[1]
-                names.append(posixpath.join(place[0], name.replace(".", "/")))
-        folder = posixpath.dirname(relative)
-        for name in found.relative:
-            dots = len(name) - len(name.lstrip("."))
-            base = folder
-            for _ in range(dots - 1):
-                base = posixpath.dirname(base)
-            path = posixpath.join(base, name[dots:].replace(".", "/")) if name[dots:] else base
-            names.append(path)
-            for file in (f"{path}.py", f"{path}/__init__.py"):
-                if file in self._files:
-                    yield file
-        for path in names:
-            # Importing a.b.c runs a/__init__.py and a/b/__init__.py first.
-            while path := posixpath.dirname(path):
-                if f"{path}/__init__.py" in self._files:
-                    yield f"{path}/__init__.py"
 
     def is_imported_by_none(self, relative: str) -> bool:
         """Whether a file outside of packages is imported by no file of the project."""
@@ -172,7 +74,7 @@ class ImportPaths:
     def _package_around(self, relative: str) -> tuple[str, str]:
         """The package by whose name a file is imported whose own folder has no ``__init__.py``, and that name."""
         own = posixpath.dirname(relative)
-        outer = next((top for folder in _folders(own) if (top := self.top_package(posixpath.join(folder, "x")))), "")
+        outer = next((top for folder in folders(own) if (top := self.top_package(posixpath.join(folder, "x")))), "")
         if outer:
             for file in self._imported_from:
                 name = self._name_of(outer, file) if posixpath.dirname(file) == own else ""
@@ -264,12 +166,3 @@ class ImportPaths:
         """Whether a file imports a module of the project that lies in ``folder`` itself, in no package."""
         names = self.imports[relative].absolute
         return any(posixpath.join(folder, f"{name}.py") in self._files for name in names if "." not in name)
-
-
-def _folders(relative: str) -> Iterator[str]:
-    """The folder of a file and those around it, the root last."""
-    folder = posixpath.dirname(relative)
-    yield folder
-    while folder:
-        folder = posixpath.dirname(folder)
-        yield folder

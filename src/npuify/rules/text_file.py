@@ -129,7 +129,7 @@ class TextFile:
         made = [edit for edit in made if self.source(edit[0], edit[1]) != edit[2]]
         if made and self._is_unsure(made):
             made, advice = [], _UNSURE
-        if made and self.run.project.supports_npu:
+        if made and self.run.project.handles_npu(self.relative):
             # The program treats the NPU beside CUDA by itself; its CUDA side may be meant to stay.
             safety = Safety.REVIEW
         start, end = place

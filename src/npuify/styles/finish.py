@@ -40,7 +40,7 @@ def finish(said: Diagnostic, rule: Rule, file: PythonFile) -> Finding | None:
             diagnostic = diagnostic._replace(edits=_with_fitting_quotes(node, diagnostic.edits, file))
             if diagnostic.safety is not Safety.REVIEW and _value_of_unread_table(node, file):
                 diagnostic = diagnostic._replace(safety=Safety.REVIEW)
-    if diagnostic.edits and file.project.supports_npu:
+    if diagnostic.edits and file.project.handles_npu(file.source.relative):
         diagnostic = diagnostic._replace(safety=Safety.REVIEW)
     styled = restyle(diagnostic, file)
     return _finding(styled, rule, file) if styled is not None else None

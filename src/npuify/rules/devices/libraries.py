@@ -99,9 +99,11 @@ def cuda_dispatch_key(node: ast.Constant, file: PythonFile) -> Iterator[Diagnost
 def npu_supported_already(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """The program already supports the NPU alongside CUDA; turning its CUDA path into a second NPU path would break it.
 
-    Every edit then needs review, and is only made with ``--unsafe``.
+    Every edit in its files, and in what it imports, then needs review, and is only made with ``--unsafe``; other
+    programs of the project are migrated as ever. Reported once for each folder of programs.
     """
-    supporting = file.project.supports_npu
+    folder = _topmost(file.source.relative)
+    supporting = [one for one in file.project.supports_npu if _topmost(one) == folder]
     if not supporting or supporting[0] != file.source.relative:
         return
     match = SUPPORT.search(file.source.data)
@@ -113,3 +115,7 @@ def npu_supported_already(node: ast.Module, file: PythonFile) -> Iterator[Diagno
             subject="torch_npu",
             advice="run it unchanged on the NPU first; migrate what is missing with --unsafe, and review each edit",
         )
+
+
+def _topmost(relative: str) -> str:
+    return relative.partition("/")[0] if "/" in relative else ""

@@ -1,0 +1,128 @@
+"""Programs: an entry point with the files of the project that it imports, directly or not.
+
+Files are read as text; nothing is imported or executed.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from npuify.project.import_graph import ImportGraph
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+    from pathlib import Path
+
+_BY_NAME: Final = re.compile(
+    rb"\b(?:import_module|__import__|spec_from_file_location|import_string|locate|run_path|run_module)\("
+    rb"(?!\s*(?P<quote>[\"'])[\w.]+(?P=quote))"
+)
+"""An import whose module is known only when the program runs."""
+_TESTS: Final = frozenset(("test", "tests", "testing", "unit_tests"))
+
+
+class Closure(NamedTuple):
+    """The files that a program consists of."""
+
+    files: frozenset[str]
+    """Those that it imports for sure, where control flow lets it, itself included."""
+    maybe: frozenset[str]
+    """Those that it may import besides, by a name that is known only when it runs."""
+
+
+class Programs:
+    """The programs of a project.
+
+    Args:
+        root: the project's folder.
+        files: its Python files, relative to ``root`` with forward slashes.
+    """
+
+    def __init__(self, root: Path, files: Collection[str]) -> None:
+        self._root = root
+        self._files = tuple(files)
+        self._contents: dict[str, bytes] = {}
+        self._graph = ImportGraph(self._files, self.read, anywhere=True)
+        self._by_name: dict[str, bool] = {}
+
+    def read(self, file: str) -> bytes:
+        """The content of a file; empty where it cannot be read."""
+        if file not in self._contents:
+            try:
+                self._contents[file] = (self._root / file).read_bytes()
+            except OSError:
+                self._contents[file] = b""
+        return self._contents[file]
+
+    def closure(self, entry: str) -> Closure:
+        """What the program that starts with ``entry`` consists of."""
+        files = self._graph.reached(entry)
+        choosing = [file for file in files if self._imports_by_name(file)]
+        if not choosing:
+            return Closure(files, frozenset())
+        tops = {_top(file) for file in choosing}
+        may = {file for file in self._files if "" in tops or _top(file) in tops}
+        more = frozenset(one for file in may for one in self._graph.reached(file))
+        return Closure(files, more - files)
+
+    def belonging_to_same(self, marked: Iterable[str]) -> frozenset[str]:
+        """The files of all programs that have one of ``marked`` among theirs.
+
+        A program is a file that no other imports, tests aside. Of a marked file that nothing imports and that is not
+        started either nobody knows who uses it: all files below its topmost folder count.
+        """
+        wanted = frozenset(marked)
+        if not wanted:
+            return frozenset()
+        imported = {target for file in self._files if not _is_test(file) for target in self._graph.targets(file)}
+        roots = [file for file in self._files if file not in imported and not _is_test(file)]
+        found: set[str] = set()
+        for root in roots:
+            whole = frozenset().union(*self.closure(root))
+            if not whole.isdisjoint(wanted):
+                found |= whole
+        for one in wanted:
+            if one not in found:
+                found.update(*self.closure(one))
+            if one not in imported and b"__main__" not in self.read(one):
+                found.update(file for file in self._files if _top(one) in ("", _top(file)))
+        return frozenset(found)
+
+    def _imports_by_name(self, file: str) -> bool:
+        if file not in self._by_name:
+            self._by_name[file] = _BY_NAME.search(self.read(file)) is not None
+        return self._by_name[file]
+
+
+def beside(file: str, python: Iterable[str], of_program: Collection[str]) -> bool:
+    """Whether a file that is no Python stands beside the files of a program: in their folder, or in one around it.
+
+    Args:
+        file: a launcher, a settings file, a page.
+        python: all Python files of the project.
+        of_program: those of the program.
+    """
+    known = list(python)
+    for folder in _upwards(posixpath.dirname(file)):
+        inside = [one for one in known if not folder or one.startswith(f"{folder}/")]
+        if inside:
+            return any(one in of_program for one in inside)
+    return True
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    yield folder
+    while folder:
+        folder = posixpath.dirname(folder)
+        yield folder
+
+
+def _top(file: str) -> str:
+    return file.partition("/")[0] if "/" in file else ""
+
+
+def _is_test(relative: str) -> bool:
+    *folders, name = relative.split("/")
+    return not _TESTS.isdisjoint(folders) or name.startswith("test_") or name in ("conftest.py", "setup.py")
