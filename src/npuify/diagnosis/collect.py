@@ -274,7 +274,10 @@ class Collector:
             self._failed_text = []
             self._look_for_first_failed(lines[index : index + 60])
         found = matches(text)
-        if ASKS.search(text):
+        harmless = [one for one in found if one.role == "noise" and one.name != "plain-warning"]
+        if harmless:
+            found = harmless
+        elif ASKS.search(text):
             package = package_match(text, frames, found)
             found += [package] if package is not None else []
         operator = _OPERATOR.search(text)

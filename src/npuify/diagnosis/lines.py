@@ -14,7 +14,7 @@ _PREFIXES: Final = (
     # pdsh, DeepSpeed: host:
     re.compile(r"(?P<name>(?:worker|node|host)[\w.-]*): "),
     # Ray, vLLM: (Worker_TP3 pid=465), repeated once by another process
-    re.compile(r"\((?P<name>[A-Za-z][\w ]*?pid=\d+(?:, ip=[\d.]+)?)\)\s?"),
+    re.compile(r"\s{0,4}\(?(?P<name>[A-Za-z][\w= ]*?pid=\d+(?:, ip=[\d.]+)?)\)\s?"),
     # vLLM: ERROR 03-25 06:14:02 [core.py:708]
     re.compile(r"(?:INFO|WARNING|ERROR|DEBUG|CRITICAL) (?P<time>\d\d-\d\d \d\d:\d\d:\d\d) \[?[\w./]+:\d+\]\s?"),
 )

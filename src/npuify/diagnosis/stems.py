@@ -103,6 +103,12 @@ STEMS: Final = (
     b"KeyboardInt",
     b"SIGINT",
     b"signal ",
+    b"KV cache",
+    b"such file",
+    b"available memory",
+    b"No module named",
+    b"timed out",
+    b"container-cli",
 )
 """A line without any of these, and without a code of CANN, is not looked at. All are sought in one pass;
 a test demands that every row of the tables has one."""
