@@ -156,7 +156,7 @@ def test_programs_of_a_repository_that_came_out_alike_share_a_row() -> None:
     results = {name: {**row, "name": name} for name in names}
     results["a/b y"]["apart"] = 2e-7
     made = table([{"name": name} for name in names], results)
-    assert "| a/b x, y | npu | 1 | runs | 16, 2e-07 | 4 of 6 | nothing |" in made and "| a/c x | npu" in made
+    assert "| a/b x; y | npu | 1 | runs | 16, 2e-07 | 4 of 6 | nothing |" in made and "| a/c x | npu" in made
     assert made.startswith("3 programs of 2 repositories in 3 runs; 3 agree with the CPU, 0 do not. 0 contradict")
     assert page_with(f"a\n{BEGIN}\nold\n{END}\nb\n", made) == f"a\n{BEGIN}\n\n{made}\n\n{END}\nb\n"
 

@@ -40,7 +40,7 @@ def table(programs: list[dict[str, Any]], results: dict[str, dict[str, Any]]) ->
         "|---|---|---|---|---|---|---|",
     ]
     for (repository, style, processes, scan, problem, need), rows in groups.items():
-        names = ", ".join(row["name"].partition(" ")[2] for row in rows)
+        names = "; ".join(row["name"].partition(" ")[2] for row in rows)
         found = f"**{problem.splitlines()[-1]}**" if problem else _losses(rows)
         alike = f"{sum(row['same_lines'] for row in rows)} of {sum(row['lines'] for row in rows)}"
         named = f"{repository} {names}".strip()
@@ -51,7 +51,7 @@ def table(programs: list[dict[str, Any]], results: dict[str, dict[str, Any]]) ->
 def _sentence(rows: list[dict[str, Any]]) -> str:
     names = {row["name"] for row in rows}
     failed = sum(bool(row["problem"]) for row in rows)
-    against = sum(bool(row["contradicted"]) for row in rows)
+    against = sum(bool(row.get("contradicted")) for row in rows)
     return (
         f"{len(names)} programs of {len({name.partition(' ')[0] for name in names})} repositories in {len(rows)} runs; "
         f"{len(rows) - failed} agree with the CPU, {failed} do not. "
