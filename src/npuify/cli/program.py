@@ -38,6 +38,7 @@ _COMMANDS = (
     _Command("", "checklist", "handover.checklist:checklist"),
     _Command("", "skill", "handover.skill:skill"),
     _Command("", "lsp", "lsp:lsp"),
+    _Command("", "mcp", "mcp:mcp"),
     _Command("", "schema", "schema:schema"),
     _Command("knowledge", "list", "knowledge:list_releases"),
     _Command("knowledge", "show", "knowledge:show"),

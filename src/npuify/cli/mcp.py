@@ -1,0 +1,40 @@
+"""``npuify mcp``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from npuify.cli.guard import NOTHING_LEFT
+
+
+def mcp(
+    root: Annotated[
+        list[Path] | None,
+        typer.Option("--root", metavar="DIR", help="A folder that may be read and written; default: the current one."),
+    ] = None,
+) -> int:
+    """Start the server for coding agents (Model Context Protocol), over standard input and output.
+
+    It needs mcp: pip install 'npuify[mcp]'. Nothing outside of the roots is read or written.
+    """
+    from npuify.model import NpuifyError
+
+    for folder in root or ():
+        if not folder.is_dir():
+            raise NpuifyError("is no folder", file=str(folder))
+    try:
+        from mcp.server import MCPServer
+
+        import mcp as package
+    except ImportError as error:
+        raise NpuifyError(
+            f"the server needs the package mcp 2 or newer: {error}", advice="pip install 'npuify[mcp]'"
+        ) from None
+    del package, MCPServer
+    from npuify.mcp.server import serve
+
+    serve(root or [Path()])
+    return NOTHING_LEFT
