@@ -130,3 +130,27 @@ def test_horovod_of_torch_is_not_meant() -> None:
 def test_what_a_project_asks_for(tmp_path: Path, file: str, text: str, specifier: str) -> None:
     (tmp_path / file).write_text(text)
     assert tensorflow_specifier(tmp_path) == specifier
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "line"),
+    [
+        ("requirements.txt", "tensorflow-gpu==1.15\n", "tensorflow-cpu==1.15.0\n", ""),
+        ("requirements.txt", "tensorflow==1.4.1  # old\n", "tensorflow-cpu==1.15.0  # old\n", ""),
+        ("requirements.txt", "tensorflow>=2.3\n", "tensorflow-cpu==2.6.5\n", ""),
+        ("requirements.txt", "tensorflow-gpu\n", "tensorflow-cpu==2.6.5\n", "2"),
+        ("requirements.txt", "tensorflow>=1.11.0\n", "tensorflow>=1.11.0\n", ""),
+        ("requirements.txt", "tensorflow-cpu==2.6.5\n", "tensorflow-cpu==2.6.5\n", ""),
+        ("requirements.txt", "tensorflow-probability==0.8\n", "tensorflow-probability==0.8\n", "1"),
+        ("environment.yml", "dependencies:\n  - python=3.7\n  - tensorflow-gpu=1.15\n", "dependencies:\n  - python=3.7\n  - tensorflow-gpu=1.15\n", ""),
+    ],
+)  # fmt: skip
+def test_requirements(file: str, before: str, after: str, line: str) -> None:
+    assert output(before, name=file, tensorflow=line, unsafe=True) == after
+    told = [one.code for one in findings(before, name=file, tensorflow=line)]
+    assert told == ([] if "-cpu==" in before or "probability" in before else ["NPU920"])
+
+
+def test_beside_torch_tensorflow_is_left_alone() -> None:
+    out = output("torch==2.7.1\ntensorflow==2.9\n", name="requirements.txt", unsafe=True)
+    assert "tensorflow==2.9\n" in out

@@ -13,7 +13,7 @@ from .tables import adapters
 if TYPE_CHECKING:
     from .schema import Adapter
 
-_MINORS_1 = tuple(f"1.{minor}.0" for minor in range(16))
+_MINORS_1 = tuple(f"1.{minor}.{patch}" for minor in range(16) for patch in range(6))
 _MINORS_2 = tuple(f"2.{minor}.{patch}" for minor in range(31) for patch in range(6))
 
 

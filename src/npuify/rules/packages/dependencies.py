@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.packages.dependency_file import DependencyFile, admits, excludes_from
 from npuify.rules.packages.paddle_set import judge_paddle
+from npuify.rules.packages.tensorflow_set import NAMES as TENSORFLOW_NAMES
+from npuify.rules.packages.tensorflow_set import is_on_tensorflow, judge_tensorflow
 from npuify.rules.packages.torch_set import judge_indexes, judge_torch
 from npuify.rules.packages.vllm_set import DECIDED_BY_VLLM, judge_vllm
 from npuify.rules.registry import Rule, list_rule
@@ -171,7 +173,7 @@ class _Dependencies:
         file = DependencyFile(relative, text, document, job.run.release, job.run.vllm)
         if document.locked_by:
             return Result(list(_lock(file)))
-        return Result([] if file.is_for_prose else judge(file))
+        return Result([] if file.is_for_prose else judge(file, job.run.tensorflow))
 
     def is_valid(self, relative: str, kind: str, data: bytes) -> bool:
         try:
@@ -184,12 +186,20 @@ class _Dependencies:
 ANALYSER = _Dependencies()
 
 
-def judge(file: DependencyFile) -> list[Finding]:
-    """What becomes of each requirement of a file, in order of place."""
+def judge(file: DependencyFile, tensorflow: str = "") -> list[Finding]:
+    """What becomes of each requirement of a file, in order of place.
+
+    ``tensorflow`` is the line of TensorFlow aimed at, as :class:`npuify.rules.run.Run` has it.
+    """
+    on_tensorflow = not file.is_for_other_devices and is_on_tensorflow(file)
     with_vllm = not file.is_for_other_devices and bool(file.named("vllm"))
     found: list[Finding] = [] if file.is_for_other_devices else list(judge_paddle(file))
-    found += [*(judge_vllm(file) if with_vllm else judge_torch(file)), *judge_indexes(file), *_python(file)]
+    found += [*(judge_vllm(file) if with_vllm else judge_torch(file)), *judge_indexes(file)]
+    # An adapter's Python is older than every one that torch_npu has packages for.
+    found += judge_tensorflow(file, tensorflow) if on_tensorflow else [] if is_on_tensorflow(file) else _python(file)
     for entry in file.entries:
+        if on_tensorflow and entry.name in TENSORFLOW_NAMES:
+            continue
         if entry.name == "paddlepaddle-gpu" or (with_vllm and entry.name in DECIDED_BY_VLLM):
             continue
         found += _judge(entry, file)
