@@ -210,8 +210,25 @@ KEPT: Final = frozenset(
         "NPU505",
         "NPU631",
         "NPU650",
+        "NPU660",
         "NPU701",
         "NPU751",
+        *(
+            "NPU900",
+            "NPU901",
+            "NPU904",
+            "NPU906",
+            "NPU909",
+            "NPU910",
+            "NPU912",
+            "NPU915",
+            "NPU930",
+            "NPU945",
+            "NPU946",
+            "NPU947",
+            "NPU948",
+            "NPU970",
+        ),
     )
 )
 """Rules whose edits are needed under ``transfer_to_npu`` as well: it reaches nothing of what they are about."""
