@@ -32,15 +32,16 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
     """
     from npuify.distribute.codes import explain_code
     from npuify.engine.catalog import all_rules
-    from npuify.knowledge.explain import explain_name
+    from npuify.knowledge.explain import explain_name, similar_names
 
     found = next((rule.explanation for rule in all_rules().values() if rule.is_called(what)), None)
     found = found or explain_code(what) or explain_name(what, torch_npu=torch_npu)
     if found is None:
+        similar = similar_names(what)
         raise NpuifyError(
-            f"nothing is known under {what!r}",
-            advice="give a rule's code (NPU301), a name with its module (torch.cuda.Event), a variable, or the code "
-            "of an error (EI0006)",
+            f"nothing is known under {what!r}" + (f"; did you mean {' or '.join(similar)}?" if similar else ""),
+            advice="give a rule's code (NPU301), a name with its module (torch.cuda.Event), a variable, a package, the "
+            "code of an error (EI0006), or a part of its message",
         )
     return found
 

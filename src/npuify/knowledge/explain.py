@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from npuify.knowledge.failures import explain_failure
+from difflib import get_close_matches
+
+from npuify.knowledge.explain_packages import explain_package, package_names
+from npuify.knowledge.failures import explain_failure, explain_message
 from npuify.knowledge.frameworks.explain import explain_framework
 from npuify.knowledge.functions import functions, lack_of
 from npuify.knowledge.hand_written import environment
@@ -14,17 +17,17 @@ from npuify.model import Evidence, Explanation, ReleaseRow
 
 
 def explain_name(what: str, *, torch_npu: str | None = None) -> Explanation | None:
-    """What is known of a CUDA, NPU or TensorFlow name, an operator, a variable, or an error; None where nothing is.
+    """What is known of a CUDA, NPU or TensorFlow name, an operator, a variable, a package, or an error; else None.
 
     Args:
         what: ``torch.cuda.Event``, ``torch.npu.Event``, ``aten::lgamma``, ``NCCL_DEBUG``, ``EI0006``, ``507015``,
-            ``ERR00100``, ``tf.Session``, ``NPURunConfig``, ``precision_mode_v2``.
+            ``ERR00100``, ``tf.Session``, ``NPURunConfig``, ``precision_mode_v2``, ``flash_attn``, ``static TLS block``.
         torch_npu: only this release; None for all that are shipped.
 
     Raises:
         NpuifyError: there is no such release.
     """
-    found = _variable(what) or explain_failure(what) or explain_framework(what)
+    found = _variable(what) or explain_failure(what) or explain_framework(what) or explain_package(what)
     if found is not None:
         return found
     wanted = choose_release(torch_npu, None).torch_npu if torch_npu else None
@@ -36,6 +39,7 @@ def explain_name(what: str, *, torch_npu: str | None = None) -> Explanation | No
         or _removed(what, versions)
         or _function(what, versions)
         or explain_tensorflow(what)
+        or explain_message(what)
     )
 
 
@@ -49,6 +53,25 @@ def _variable(what: str) -> Explanation | None:
     if fact.products:
         text.append(f"Holds for: {fact.products}")
     return Explanation(what, "environment variable", tuple(text), (), fact.source, fact.evidence)
+
+
+def similar_names(what: str) -> tuple[str, ...]:
+    """Names that are written nearly like ``what``, the nearest first: for typing errors. Few or none."""
+    known = dict.fromkeys(environment())
+    newest = next((info.torch_npu for info in releases() if info.has_table), None)
+    if newest is not None and "." in what:
+        content = load(newest).content
+        for names in (content.cuda, content.npu):
+            known.update(
+                dict.fromkeys(
+                    f"{module}.{name}"
+                    for module, members in names.items()
+                    for name in members
+                    if not name.startswith("_")
+                )
+            )
+    known.update(dict.fromkeys(package_names()))
+    return tuple(get_close_matches(what, known, n=3, cutoff=0.82))
 
 
 _SERVED = {

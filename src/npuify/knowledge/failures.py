@@ -184,6 +184,26 @@ def explain_failure(what: str) -> Explanation | None:
     return None
 
 
+def explain_message(what: str) -> Explanation | None:
+    """What ``npuify explain`` says of a message, or of a part of one; None where no row knows it, or too many do."""
+    rows = [row for row in text_facts() if row.role != "noise"]
+    said = [row for row in rows if any(word in what for word in row.words) and re.search(row.pattern, what)]
+    if not said and len(what) >= _LEAST and " " in what:
+        part = what.lower()
+        said = [row for row in rows if part in row.example.lower()]
+    if not said or len({row.cause for row in said}) > _MANY:
+        return None
+    best = max(said, key=lambda row: row.weight)
+    lines = [f"In logs: {best.example}", *_text_told(best)]
+    return Explanation(what, "message", tuple(lines), (), best.source, best.evidence)
+
+
+_LEAST = 6
+"""Characters from which a part of a message says something."""
+_MANY = 3
+"""Causes above which a part of a message says nothing."""
+
+
 def _grammar(code: str, fact: CodeFact) -> str:
     if fact.grammar == "torch_npu":
         return f"torch_npu, module {MODULES.get(code[3:5], code[3:5])}"

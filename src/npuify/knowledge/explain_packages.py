@@ -1,0 +1,65 @@
+"""What the tables say of a Python package: the answer of ``npuify explain flash_attn``."""
+
+from __future__ import annotations
+
+from npuify.knowledge.dependencies import dependencies
+from npuify.knowledge.hand_written import packages
+from npuify.model import Explanation
+
+_STATUS = {
+    "native": "runs on NPUs",
+    "plugin": "runs on NPUs with a second package",
+    "fork": "has another build for NPUs",
+    "replacement": "another package does its work on NPUs",
+    "partial": "runs on NPUs in part",
+    "cpu-only": "runs on the CPU only",
+    "none": "has no form for NPUs",
+}
+
+
+def normal(name: str) -> str:
+    """A package's or module's name as it is compared: ``flash-attn`` and ``flash_attn`` are one."""
+    return name.strip().lower().replace("_", "-").replace(".", "-")
+
+
+def explain_package(what: str) -> Explanation | None:
+    """What is known of a package, by the name that pip or Python knows; None where it is nothing."""
+    name = normal(what)
+    fact = next(
+        (row for module, row in packages().items() if name in {normal(module), *map(normal, row.package)}), None
+    )
+    row = next((one for one in dependencies() if name in {normal(one.name), *map(normal, one.also)}), None)
+    if fact is None and row is None:
+        return None
+    lines: dict[str, None] = {}
+    if fact is not None:
+        lines[
+            f"{fact.package[0]} {_STATUS[fact.status]}" + (f", from version {fact.since}." if fact.since else ".")
+        ] = None
+        lines.update(dict.fromkeys((fact.message, fact.advice)))
+    if row is not None:
+        if fact is None:
+            lines[f"{row.name} {_STATUS[row.status]}" + (f", from version {row.minimum}." if row.minimum else ".")] = (
+                None
+            )
+        lines.update(dict.fromkeys((row.message, row.advice)))
+        if row.replacement:
+            lines[f"In requirements: {row.replacement}"] = None
+        if row.below:
+            lines[f"Below version {row.below}."] = None
+    lines.pop("", None)
+    known = fact if fact is not None else row
+    assert known is not None
+    return Explanation(what, "package", tuple(lines), (), known.source, known.evidence)
+
+
+def _standing(name: str, status: str, since: str) -> str:
+    return f"{name} {_STATUS[status]}" + (f", from version {since}." if since else ".")
+
+
+def package_names() -> tuple[str, ...]:
+    """Every name that :func:`explain_package` knows."""
+    found = dict.fromkeys(name for row in dependencies() for name in (row.name, *row.also) if not name.endswith("*"))
+    for row in packages().values():
+        found.update(dict.fromkeys((*row.package, *row.imports)))
+    return tuple(found)

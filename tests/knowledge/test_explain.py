@@ -1,0 +1,47 @@
+"""What ``npuify explain`` says of packages, of messages, and of names that are written nearly right."""
+
+from __future__ import annotations
+
+import pytest
+
+import npuify
+from npuify.model import NpuifyError
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "said"),
+    [
+        ("flash_attn", "package", "npu_fusion_attention"),
+        ("Flash-Attn", "package", "has no form for NPUs"),
+        ("apex", "package", "has another build for NPUs"),
+        ("vllm", "set of versions", "vllm-ascend"),
+        ("deepspeed", "package", "NPU"),
+        ("static TLS block", "message", "preload that libgomp"),
+        ("ImportError: /x/libgomp.so.1: cannot allocate memory in static TLS block", "message", "preload that libgomp"),
+        ("Cannot re-initialize NPU in forked subprocess", "message", "spawn"),
+    ],
+)
+def test_packages_and_messages(what: str, kind: str, said: str) -> None:
+    found = npuify.explain(what)
+    assert found.kind == kind and found.source
+    assert said in "\n".join(found.text)
+
+
+@pytest.mark.parametrize(
+    ("what", "meant"),
+    [
+        ("torch.cuda.memory_sumary", "torch.cuda.memory_summary"),
+        ("NCCL_DEBG", "NCCL_DEBUG"),
+        ("flash_atn", "flash_attn"),
+    ],
+)
+def test_a_typing_error_is_answered_with_the_name_that_was_meant(what: str, meant: str) -> None:
+    with pytest.raises(NpuifyError, match=f"did you mean {meant}"):
+        npuify.explain(what)
+
+
+@pytest.mark.parametrize("what", ["zzzzqq", "error", "failed", "torch.cuda"])
+def test_nothing_is_made_up(what: str) -> None:
+    with pytest.raises(NpuifyError) as raised:
+        npuify.explain(what)
+    assert "nothing is known" in str(raised.value)
