@@ -40,7 +40,7 @@ def test_a_typing_error_is_answered_with_the_name_that_was_meant(what: str, mean
         npuify.explain(what)
 
 
-@pytest.mark.parametrize("what", ["zzzzqq", "error", "failed", "torch.cuda"])
+@pytest.mark.parametrize("what", ["zzzzqq", "error", "failed"])
 def test_nothing_is_made_up(what: str) -> None:
     with pytest.raises(NpuifyError) as raised:
         npuify.explain(what)

@@ -103,6 +103,7 @@ STEMS: Final = (
     b"KeyboardInt",
     b"SIGINT",
     b"signal ",
+    b"GRAPH_FAILED",
     b"died",
     b"bort",
     b"ASSERT",
