@@ -61,7 +61,8 @@ def test_an_open_line_is_told() -> None:
 
 def test_code_for_the_second_line_that_makes_a_session_for_memory_is_not_taken_for_the_first() -> None:
     text = TF + "from tensorflow.compat.v1 import InteractiveSession\ns = InteractiveSession(config=c)\n"
-    assert output(text) == text
+    assert output(text, unsafe=True) == text
+    assert "--tf-adapter" in next(one.advice for one in findings(text) if one.code == "NPU901")
     assert output(text, tensorflow="2", unsafe=True) == text
 
 

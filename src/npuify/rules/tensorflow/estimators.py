@@ -69,14 +69,16 @@ def estimator_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
     config = keyword_of(node, "config") if name in _CANNED or is_tpu else argument(node, 2, "config")
     if config is not None and (called(config, "npu_run_config_init") or _assigned_npu(config, file)):
         return
-    if line_of(file) == "2" or (config is None and has_unknown_arguments(node)):
+    line = line_of(file)
+    if line in ("2", "") or (config is None and has_unknown_arguments(node)):
         yield file.report(
             node,
             f"{name} needs the adapter's session settings in its run configuration",
             safety=Safety.MANUAL,
             severity=Severity.WARNING,
             subject=name,
-            advice="give it config=npu_run_config_init(run_config=...), with TensorFlow 2 from npu_device.compat.v1",
+            advice="give it config=npu_run_config_init(run_config=...), with TensorFlow 2 from npu_device.compat.v1"
+            + ("" if line else "; --tf-adapter 1.15 or 2.6.5 tells which is meant"),
         )
         return
     if config is None:
@@ -95,8 +97,7 @@ def estimator_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
             subject=name,
         )
     else:
-        safety = None if line_of(file) else Safety.REVIEW
-        yield file.report(node, message, edits=edits, safety=safety, subject=name)
+        yield file.report(node, message, edits=edits, subject=name)
 
 
 def _assigned_npu(config: ast.expr, file: PythonFile) -> bool:

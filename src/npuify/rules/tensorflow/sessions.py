@@ -85,45 +85,42 @@ def session_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic
     name, taker = _taker(node, file)
     if taker is None or file.contains(b"NpuOptimizer") or file.contains(b"import npu_init"):
         return
-    if line_of(file) == "2":
-        yield file.report(
-            node,
-            f"{name} is TensorFlow 1; the rest of the file is for TensorFlow 2, where only code of one kind may run",
-            safety=Safety.MANUAL,
-            subject=name,
-            advice="run the session's code with npu_device.compat.enable_v1() in a program of its own",
-        )
-        return
     config = argument(node, taker.position, taker.keyword)
-    if has_unknown_arguments(node) and config is None:
-        yield file.report(
-            node,
-            f"the configuration of {name} may come with the arguments that are passed on here",
-            safety=Safety.MANUAL,
-            severity=Severity.WARNING,
-            subject=name,
-            advice="give it npu_config_proto(config_proto=...), unless importing npu_bridge.npu_init does so already",
-        )
-        return
     if config is not None and _is_done(config, file):
         return
-    if config is not None and _is_for_cpu(config, file):
-        yield file.report(
-            node,
-            f"this {name.rpartition('.')[2]} is told to use no GPU; whether it is to use an NPU is yours to say",
-            safety=Safety.MANUAL,
-            severity=Severity.INFO,
-            subject=name,
-            advice="leave it, or pass config=npu_config_proto(...)",
-        )
+    untouched = _untouched(name, node, config, file)
+    if untouched is not None:
+        yield untouched
         return
     yield file.report(
         node,
         f"{name} runs on the CPU without the adapter's configuration",
-        safety=None if line_of(file) else Safety.REVIEW,
         edits=_edits(node, config, taker, file),
         subject=name,
     )
+
+
+def _untouched(name: str, node: ast.Call, config: ast.expr | None, file: PythonFile) -> Diagnostic | None:
+    """What is said of a session that no edit is right for; None for others."""
+    line = line_of(file)
+    severity: Severity | None = Severity.WARNING
+    if line == "2":
+        severity = None
+        message = f"{name} is TensorFlow 1; the rest of the file is for 2, and one program runs code of one kind only"
+        advice = "run the session's code with npu_device.compat.enable_v1() in a program of its own"
+    elif not line:
+        message = f"{name} runs on the CPU; whether npu_bridge or npu_device is meant is open"
+        advice = "say --tf-adapter 1.15 or --tf-adapter 2.6.5"
+    elif config is None and has_unknown_arguments(node):
+        message = f"the configuration of {name} may come with the arguments that are passed on here"
+        advice = "give it npu_config_proto(config_proto=...), unless importing npu_bridge.npu_init does so already"
+    elif config is not None and _is_for_cpu(config, file):
+        severity = Severity.INFO
+        message = f"this {name.rpartition('.')[2]} is told to use no GPU; whether it is to use an NPU is yours to say"
+        advice = "leave it, or pass config=npu_config_proto(...)"
+    else:
+        return None
+    return file.report(node, message, safety=Safety.MANUAL, severity=severity, subject=name, advice=advice)
 
 
 def _taker(node: ast.Call, file: PythonFile) -> tuple[str, _Taker | None]:
