@@ -16,6 +16,8 @@ _REQUIRED = re.compile(
 )
 _IMAGE = re.compile(rb"vllm/vllm-openai:v?(?P<version>\d+(?:\.\d+)+(?:\.?(?:post|rc)\d+)?)")
 _LARGEST = 300_000
+_ROOT = re.compile(r"(?:(?:requirements?|dockerfiles?|docker|install|docs?|scripts)/)?[^/]+")
+"""Files that speak for the whole project; a folder below may be a project of its own."""
 _ASIDE = re.compile(r"(?:^|/)(?:docs?|tests?|ci|\.github|\.buildkite|benchmarks?)/")
 
 
@@ -28,7 +30,9 @@ def required_vllm(files: Iterable[ProjectFile]) -> str:
     """
     found: list[tuple[bool, bool, int, str, str]] = []
     for file in files:
-        if file.kind not in _KINDS and not file.relative.endswith("setup.py"):
+        if not _ROOT.fullmatch(file.relative.lower()) or (
+            file.kind not in _KINDS and not file.relative.endswith("setup.py")
+        ):
             continue
         specifier = _in_file(file)
         if specifier:

@@ -119,6 +119,25 @@ def test_the_project_decides_the_release(tmp_path: Path) -> None:
     assert npuify.scan([tmp_path], Options(cache=False, target_vllm="0.18.0")).release.torch == "2.9.0"
 
 
+def test_torch_is_left_to_the_plugin_in_every_file(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==2.8.0\ntorchvision\n")
+    (tmp_path / "setup.py").write_text(
+        "from setuptools import setup\nsetup(extras_require={'vllm': ['vllm==0.27.1']})\n"
+    )
+    found = npuify.scan([tmp_path], Options(cache=False)).findings
+    assert "NPU601" not in {one.code for one in found}
+    assert not [one for one in found if one.edits]
+    (told,) = [one for one in found if one.file == "requirements.txt"]
+    assert told.code == "NPU932"
+
+
+def test_a_project_in_a_folder_speaks_for_itself(tmp_path: Path) -> None:
+    (tmp_path / "examples" / "serve").mkdir(parents=True)
+    (tmp_path / "examples" / "serve" / "requirements.txt").write_text("vllm==0.11.0\n")
+    (tmp_path / "requirements.txt").write_text("torch\n")
+    assert "NPU601" in {one.code for one in npuify.scan([tmp_path], Options(cache=False)).findings}
+
+
 @pytest.mark.parametrize(
     ("what", "words"),
     [

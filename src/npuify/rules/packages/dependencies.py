@@ -11,7 +11,7 @@ from npuify.rules.packages.paddle_set import judge_paddle
 from npuify.rules.packages.tensorflow_set import NAMES as TENSORFLOW_NAMES
 from npuify.rules.packages.tensorflow_set import is_on_tensorflow, judge_tensorflow
 from npuify.rules.packages.torch_set import judge_indexes, judge_torch
-from npuify.rules.packages.vllm_set import DECIDED_BY_VLLM, judge_vllm
+from npuify.rules.packages.vllm_set import DECIDED_BY_VLLM, judge_beside_vllm, judge_vllm
 from npuify.rules.registry import Rule, list_rule
 from npuify.rules.run import Result
 from npuify.source.requirements import Spot, UnreadableRequirements, format_of, read
@@ -194,7 +194,11 @@ def judge(file: DependencyFile, tensorflow: str = "") -> list[Finding]:
     on_tensorflow = not file.is_for_other_devices and is_on_tensorflow(file)
     with_vllm = not file.is_for_other_devices and bool(file.named("vllm"))
     found: list[Finding] = [] if file.is_for_other_devices else list(judge_paddle(file))
-    found += [*(judge_vllm(file) if with_vllm else judge_torch(file)), *judge_indexes(file)]
+    beside_vllm = not with_vllm and bool(file.vllm.required or file.vllm.target)
+    found += [
+        *(judge_vllm(file) if with_vllm else judge_beside_vllm(file) if beside_vllm else judge_torch(file)),
+        *judge_indexes(file),
+    ]
     # An adapter's Python is older than every one that torch_npu has packages for.
     found += judge_tensorflow(file, tensorflow) if on_tensorflow else [] if is_on_tensorflow(file) else _python(file)
     for entry in file.entries:

@@ -117,6 +117,24 @@ def judge_vllm(file: DependencyFile) -> Iterator[Finding]:
         yield _beside(entry, row, file)
 
 
+def judge_beside_vllm(file: DependencyFile) -> Iterator[Finding]:
+    """A file without vLLM in a project that requires it elsewhere: the plug-in decides torch there, too."""
+    row = file.vllm.choice().row
+    for entry in file.named(*_OF_TORCH, "torch-npu"):
+        wanted = {"torch": row.torch, "torch-npu": row.torch_npu}.get(entry.name, "")
+        if not entry.specifier or (wanted and "+" not in entry.specifier and admits(entry.specifier, wanted)):
+            continue
+        yield file.report(
+            SET,
+            entry,
+            f"the project requires vLLM elsewhere, whose plug-in decides {entry.name}; here it is {file.written(entry)}",
+            evidence=row.evidence,
+            source=row.source,
+            subject=entry.name,
+            advice=f"vllm-ascend {row.plugin} wants torch {row.torch} and torch-npu {row.torch_npu}",
+        )
+
+
 def second_call(row: VllmSet) -> str:
     """How the plug-in is installed after vLLM."""
     if row.installable:
