@@ -43,6 +43,7 @@ MODULES = (
     "rules.environment.python_variables",
     "rules.devices.libraries",
     "rules.stacks.foreign_words",
+    "rules.jax.programs",
     "rules.paddle.names",
     "rules.paddle.devices",
     "rules.paddle.methods",

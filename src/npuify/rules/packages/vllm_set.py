@@ -127,7 +127,7 @@ def judge_beside_vllm(file: DependencyFile) -> Iterator[Finding]:
         yield file.report(
             SET,
             entry,
-            f"the project requires vLLM elsewhere, whose plug-in decides {entry.name}; here it is {file.written(entry)}",
+            f"vLLM, required elsewhere in the project, decides {entry.name}; here it is {file.written(entry)}",
             evidence=row.evidence,
             source=row.source,
             subject=entry.name,
