@@ -208,6 +208,13 @@ def test_jit_is_said_to_be_turned_off() -> None:
     assert "turns torch.jit.script off" in found.message
 
 
+@pytest.mark.parametrize(("style", "severity"), [("auto", "error"), ("npu", "warning")])
+def test_data_parallel_is_said_to_refuse_its_parameters(style: str, severity: str) -> None:
+    found = findings("import torch\nmodel = torch.nn.DataParallel(net.cuda())\n", style=style)
+    said = next(one for one in found if one.code == "NPU310")
+    assert said.severity == severity and ("refuses" in said.message) == (style == "auto")
+
+
 def test_doubles_are_said_to_become_floats() -> None:
     found = [f for f in findings("import torch\nx = torch.cuda.DoubleTensor(2)\n", style="auto") if f.code == "NPU101"]
     assert [f.severity.value for f in found] == ["warning"]

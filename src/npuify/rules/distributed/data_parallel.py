@@ -44,6 +44,17 @@ def data_parallel(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     if file.qualname(node.func) not in _DATA_PARALLEL:
         return
     release = file.release
+    if file.plan.style == "auto":
+        yield file.report(
+            node,
+            "after transfer_to_npu, DataParallel looks for its parameters on CUDA, and refuses those on an NPU",
+            severity=Severity.ERROR,
+            evidence=Evidence.ASSUMED,
+            source="torch/nn/parallel/data_parallel.py asks torch.cuda.is_available, which transfer_to_npu replaces",
+            subject="torch.nn.DataParallel",
+            advice=f"leave DataParallel out for one card, or use the style npu; for several cards: {_STEPS}",
+        )
+        return
     if any(name.startswith("torch.nn.parallel.DataParallel") for name in release.patched):
         message = f"torch_npu {release.torch_npu} patches DataParallel, but it is slow: one process feeds all cards"
     else:
