@@ -41,6 +41,7 @@ class Machine:
     def __init__(self) -> None:
         self.status = {"forward": Status.PASSED, "backward": Status.PASSED, "compare": Status.PASSED}
         self.asked: dict[str, Any] = {}
+        self.said = ""
 
     def accept(self, project: Path, **asked: Any) -> AcceptanceReport:
         self.asked = {"project": project, **asked}
@@ -50,7 +51,7 @@ class Machine:
                 name,
                 status,
                 Where.NOWHERE if status is Status.NOT_RUN else Where.SIMULATION,
-                f"said of {name}",
+                self.said or f"said of {name}",
                 (f"seen of {name}",),
             )
             for name, status in self.status.items()
@@ -200,6 +201,24 @@ def test_a_run_that_fails_is_a_persons(here: Path, machine: Machine, failing: st
     assert report.decision is not None and f"said of {failing}" in report.decision.places[0]
     assert states(report)["handover"] == "done", "the checklist says that it failed"
     machine.status[failing] = Status.PASSED
+    assert about(follow(report, 0)) == ""
+
+
+@pytest.mark.parametrize(
+    ("cause", "name", "command"),
+    [
+        ("It ended with ModuleNotFoundError: No module named 'tiktoken'", "package-missing", "--resume"),
+        ("It ended with FileNotFoundError: [Errno 2] No such file or directory: 'data/train.bin'", "data-missing", "--prepare data/prepare.py"),
+    ],
+)  # fmt: skip
+def test_what_a_run_lacks_is_said(here: Path, machine: Machine, cause: str, name: str, command: str) -> None:
+    project(here, train_py=SAFE, data__prepare_py="if __name__ == '__main__':\n    open('data/train.bin', 'w')\n")
+    machine.status["forward"] = Status.FAILED
+    machine.said = cause
+    report = port("project", "-o", "out", "--entry", "train.py", code=1)
+    assert about(report) == name and states(report)["handover"] == "done"
+    assert report.decision is not None and command in report.decision.choices[0].command
+    machine.status["forward"] = Status.PASSED
     assert about(follow(report, 0)) == ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +23,13 @@ if TYPE_CHECKING:
     from npuify.report.doctor import Report
     from npuify.report.verdict import Verdict
 
+AFTER_A_RUN: Final = ("run-failed", "package-missing", "data-missing", "differs")
+"""Decisions after which there is something to hand over all the same."""
 _SHOWN: Final = 12
+_NO_PACKAGE: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_NO_FILE: Final = re.compile(r"FileNotFoundError|No such file or directory")
+_MAKES_DATA: Final = re.compile(r"(prepare|download|preprocess|make)[^/]*$", re.IGNORECASE)
+_MAKERS: Final = 3
 _FLAGS: Final = {
     "unsafe": ("--unsafe", "--no-unsafe"),
     "place_on_npu": ("--place-on-npu", "--no-place-on-npu"),
@@ -167,27 +174,42 @@ def machine(report: Report, commands: Commands) -> Decision:
     )
 
 
-def after_run(stages: Sequence[Stage], commands: Commands) -> Decision | None:
+def after_run(stages: Sequence[Stage], points: Sequence[EntryPoint], commands: Commands) -> Decision | None:
     """What a run that failed, or computes something else, leaves to a person; None: neither."""
     failed = next((one for one in stages if one.state is State.FAILED), None)
     if failed is None:
         return None
-    differs = failed.name == "compare"
-    return Decision(
-        "differs" if differs else "run-failed",
-        "The migrated program computes something else than the original."
-        if differs
-        else "The migrated program did not run as it should.",
-        (failed.message, *failed.evidence[-_SHOWN:]),
-        (
-            Choice("Change the migrated copy, then go on", commands.resume()),
-            Choice(
-                "Run it differently: other arguments, or data made first",
-                commands.resume("--entry", "PROGRAM ARGUMENTS", "--prepare", "PROGRAM ARGUMENTS"),
+    differently = Choice("Run it differently", commands.resume("--entry", "PROGRAM ARGUMENTS"))
+    change = Choice("Change the migrated copy, then go on", commands.resume())
+    anew = Choice("Migrate anew, with other options", commands.over())
+    if failed.name == "compare":
+        question = "The migrated program computes something else than the original."
+        return Decision("differs", question, (failed.message,), (change, differently, anew))
+    if package := _NO_PACKAGE.search(failed.message):
+        return Decision(
+            "package-missing",
+            f"The program needs the package {package[1]}, which the Python that runs it does not have.",
+            (failed.message,),
+            (
+                Choice("Install it, then go on", commands.resume()),
+                Choice("Run with another Python", commands.resume("--python", "PATH")),
             ),
-            Choice("Migrate anew, with other options", commands.over()),
-        ),
-    )
+        )
+    if _NO_FILE.search(failed.message):
+        makers = [one.file for one in points if _MAKES_DATA.search(one.file) and one.file.endswith(".py")]
+        return Decision(
+            "data-missing",
+            "The program needs a file that is not there: data, weights or settings.",
+            (failed.message,),
+            (
+                *(Choice(f"Make it with {one}", commands.resume("--prepare", one)) for one in makers[:_MAKERS]),
+                Choice("Make it with a program, which is run once for both", commands.resume("--prepare", "PROGRAM")),
+                Choice("Say where it is, or take other data, by the program's own options", differently.command),
+                Choice("Put it into both folders, then go on", commands.resume()),
+            ),
+        )
+    question = "The migrated program did not run as it should."
+    return Decision("run-failed", question, (failed.message,), (change, differently, anew))
 
 
 def _place(finding: Finding) -> str:

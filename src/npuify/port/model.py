@@ -47,7 +47,7 @@ class Decision(msgspec.Struct, frozen=True):
 
     about: str
     """A stable name: ``nothing-to-do``, ``blocked``, ``no-device``, ``review``, ``by-hand``, ``machine``, ``entry``,
-    ``run-failed`` or ``differs``."""
+    ``package-missing``, ``data-missing``, ``run-failed`` or ``differs``."""
     question: str
     places: tuple[str, ...]
     """Where, and what stands there."""

@@ -96,7 +96,7 @@ def run(
     compared = _compared(next(one for one in report.steps if one.name == "compare"))
     told(ran)
     told(compared)
-    return Outcome(decisions.after_run([ran, compared], commands), report.entry)
+    return Outcome(decisions.after_run([ran, compared], points, commands), report.entry)
 
 
 def _not_run(name: str, error: NpuifyError, commands: Commands) -> Stage:

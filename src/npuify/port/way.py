@@ -79,7 +79,7 @@ def port(
     decision = migrated.decision
     if decision is None:
         decision, entry = running.run(source, destination, wishes, migrated.points, commands, begins, told)
-        if decision is None or decision.about in ("run-failed", "differs"):
+        if decision is None or decision.about in decisions.AFTER_A_RUN:
             begins("handover")
             told(running.handover(source, destination, options, entry))
     report = PortReport(VERSION, str(source), str(destination), tuple(stages), decision, wishes)
