@@ -27,6 +27,7 @@ MODULES = (
     "rules.devices.parameters",
     "rules.devices.methods",
     "rules.devices.device_strings",
+    "rules.devices.device_parts",
     "rules.devices.tensor_types",
     "rules.devices.default_types",
     "rules.devices.old_operators",

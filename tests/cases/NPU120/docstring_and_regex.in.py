@@ -2,5 +2,5 @@
 
 import re
 
-PATTERN = re.compile("cuda:(\\d+)")
+PATTERN = re.compile("lib(cuda|cudnn)")
 "cuda"

@@ -70,6 +70,13 @@ def _bound_to_device(node: ast.Name, file: FileModel, model: Engine) -> bool:
     found = file.scope(node).lookup(node.id)
     for binding in found[1] if found is not None else ():
         bound = bound_by(binding, file)
+        if (
+            bound is not None
+            and bound.how == "value"
+            and bound.path == (0,)
+            and _is_taken_apart(bound.source, file, model)
+        ):
+            return True
         source = bound.source if bound is not None and bound.how == "value" and not bound.path else None
         if isinstance(source, ast.Call):
             function = source.func
@@ -82,6 +89,16 @@ def _bound_to_device(node: ast.Name, file: FileModel, model: Engine) -> bool:
                 if denotes_device(source.value, file, model):
                     return True
     return False
+
+
+def _is_taken_apart(node: ast.expr | None, file: FileModel, model: Engine) -> bool:
+    """Whether a device's name is taken apart at its colon: its first part is the type."""
+    function = node.func if isinstance(node, ast.Call) else None
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr in ("split", "partition")
+        and denotes_device(function.value, file, model)
+    )
 
 
 # --- what lists devices ---

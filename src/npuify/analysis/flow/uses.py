@@ -248,6 +248,8 @@ def _of_argument(node: ast.expr, call: ast.Call, file: FileModel, model: Engine)
         seen = _of_attribute_by_name(node, call, file)
         if seen is not None:
             return seen
+    if word == "len" and isinstance(file.parent(call), ast.Slice):
+        return Use.DEVICE, "cut off by its length", False
     if word in ("hasattr", "delattr") and node in call.args[1:2]:
         return Use.KEY, "the name of an attribute", True
     values = model.values(call.func, file)

@@ -186,6 +186,7 @@ FORMS: Final[dict[str, Form]] = {
 KEPT: Final = frozenset(
     (
         "NPU100",
+        "NPU109",
         "NPU113",
         "NPU114",
         "NPU116",

@@ -1,0 +1,135 @@
+"""Names of devices that a program takes apart: ``device[5:]``, ``re.match(r"cuda:(\\d+)", device)``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from npuify.analysis.values import Kind
+from npuify.model import Safety
+from npuify.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Edit
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_MATCHING = frozenset(f"re.{name}" for name in ("match", "fullmatch", "search", "compile", "findall", "sub", "split"))
+_PATTERN = re.compile(r"(?<![\w./-])cuda(?=\(?(?:\?:)?:|\)|\||\$|$)")
+"""Where a pattern means a device's name: its number follows, another device's name, or nothing."""
+
+
+@rule("NPU109", "device-name-taken-apart", Safety.SAFE, words=("[5:]", "[:4]", "[5]", "[:5]", "[4:]", "cuda"))
+def device_name_taken_apart(node: ast.Subscript | ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+    """The type or number of a device is cut out of its name by the length of ``cuda``, or by a pattern.
+
+    Before::
+
+        import re
+
+        def number(device: str) -> int:
+            if re.fullmatch(r"cuda:\\d+", device):
+                return int(device[5:])
+            return 0
+
+    After::
+
+        import re
+
+        def number(device: str) -> int:
+            if re.fullmatch(r"(?:cuda|npu):\\d+", device):
+                return int(device.partition(":")[2])
+            return 0
+    """
+    if isinstance(node, ast.Constant):
+        yield from _pattern(node, file)
+        return
+    cut = _cut(node.slice)
+    if not cut or not isinstance(node.ctx, ast.Load) or not _is_text_of_device(node, cut, file):
+        return
+    edits = _as_beginning(node, file) if cut == ":5" else []
+    part = {":4": 0, "5:": 2, "5": 2}.get(cut)
+    if part is not None:
+        end = file.source.end(node.value)
+        edits = [file.edit(end, file.source.end(node), f'.partition(":")[{part}]')]
+    yield file.report(
+        node,
+        "this cuts a device's name at the length of 'cuda:', and an NPU's is shorter",
+        edits=edits,
+        safety=Safety.SAFE if edits else Safety.MANUAL,
+        subject="cuda",
+        advice="" if edits else 'take the name apart at its colon: device.partition(":")',
+    )
+
+
+def _as_beginning(node: ast.Subscript, file: PythonFile) -> list[Edit]:
+    """``x[:5] == "cuda:"`` as ``x.startswith("cuda:")``; nothing for other forms."""
+    compare = file.parent(node)
+    if not isinstance(compare, ast.Compare) or len(compare.ops) != 1 or compare.left is not node:
+        return []
+    if not isinstance(compare.ops[0], (ast.Eq, ast.NotEq)) or not isinstance(compare.comparators[0], ast.Constant):
+        return []
+    start, literal = file.source.start(compare), compare.comparators[0]
+    end = file.source.end(literal)
+    edits = [
+        file.edit(file.source.end(node.value), file.source.start(literal), ".startswith("),
+        file.edit(end, end, ")"),
+    ]
+    return edits if isinstance(compare.ops[0], ast.Eq) else [file.edit(start, start, "not "), *edits]
+
+
+def _cut(index: ast.expr) -> str:
+    """``5:`` and the like, as they are written; empty for what cuts nothing by the length of ``cuda``."""
+    if isinstance(index, ast.Constant):
+        return "5" if index.value == 5 and isinstance(index.value, int) else ""
+    if not isinstance(index, ast.Slice) or index.step is not None:
+        return ""
+    ends = [index.lower, index.upper]
+    if sum(end is not None for end in ends) != 1:
+        return ""
+    text = "".join(str(end.value) if isinstance(end, ast.Constant) else ":" for end in ends)
+    return text if text in ("5:", ":5", "4:", ":4") else ""
+
+
+def _is_text_of_device(node: ast.Subscript, cut: str, file: PythonFile) -> bool:
+    """Whether what is cut is a device's name: the model says so, or what is done with the part, and its own name."""
+    values = file.values(node.value)
+    if values.only(Kind.DEVICE_STRING):
+        return True
+    if any(value.kind in (Kind.TENSOR, Kind.CONTAINER, Kind.NUMBER) for value in values):
+        return False
+    parent = file.parent(node)
+    if isinstance(parent, ast.Compare):
+        others = (parent.left, *parent.comparators)
+        return cut in (":4", ":5") and any(
+            isinstance(side, ast.Constant) and side.value in ("cuda", "cuda:", "npu", "npu:") for side in others
+        )
+    is_number = isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "int"
+    return is_number and cut in ("5:", "5") and file.denotes_device(node.value)
+
+
+def _pattern(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+    """A pattern that a device's name is matched with gets the NPU's name beside CUDA's."""
+    call = file.parent(node)
+    if not isinstance(node.value, str) or not isinstance(call, ast.Call) or call.args[:1] != [node]:
+        return
+    if file.qualname(call.func) not in _MATCHING or "npu" in node.value:
+        return
+    code = file.code(node)
+    found = list(_PATTERN.finditer(code[:-1].rstrip("\"'")))
+    subject = call.args[-1] if len(call.args) > 1 else None
+    if isinstance(subject, ast.Constant):
+        return  # a text of the program's own is no device's name that torch gives
+    is_device = subject is not None and file.denotes_device(subject)
+    if len(found) != 1 or code.count("cuda") != 1 or not (is_device or ":" in node.value):
+        return
+    start = file.source.start(node) + len(code[: found[0].start()].encode())
+    yield file.report(
+        node,
+        "this pattern knows the names of CUDA devices only",
+        edits=[file.edit(start, start + len("cuda"), "(?:cuda|npu)")],
+        subject="cuda",
+    )
