@@ -216,6 +216,15 @@ class Survey(msgspec.Struct, frozen=True):
     """What the project's own C++ and CUDA code hands to Python."""
 
 
+class Program(msgspec.Struct, frozen=True, order=True):
+    """An entry point, with those of the files that it imports in which there is anything to say."""
+
+    file: str
+    files: tuple[str, ...]
+    maybe: tuple[str, ...] = ()
+    """Files that it may import besides, by a name that is known only when it runs."""
+
+
 class ScanResult(msgspec.Struct, frozen=True):
     """Everything a scan found. ``findings`` are ordered by file and place."""
 
@@ -233,6 +242,8 @@ class ScanResult(msgspec.Struct, frozen=True):
     """How migrated code reads: ``npu``, ``portable`` or ``auto``."""
     ledger: tuple[LedgerEntry, ...] = ()
     """Every place that concerns CUDA, by file and place."""
+    programs: tuple[Program, ...] = ()
+    """The programs of the project, in the order of the survey's entry points."""
     narrowed: str = ""
     """Which findings and errors are left out on purpose, in a sentence; empty where these are all."""
     tensorflow: str = ""

@@ -49,10 +49,13 @@ def test_nothing_left_runs(clean_result: ScanResult, finding: Finding) -> None:
 
 
 def test_warnings_edits_to_review_and_files_not_treated_need_review(clean_result: ScanResult, finding: Finding) -> None:
-    for one in (by_hand(finding, severity=Severity.WARNING), replace(finding, safety=Safety.REVIEW)):
+    # An error without its edit is never one of those that are not known to stop the program.
+    offered = (replace(finding, safety=Safety.REVIEW), "it will not run without the edit offered")
+    warned = (by_hand(finding, severity=Severity.WARNING), "none is known to stop the program")
+    for one, what in (offered, warned):
         verdict = judge(with_findings(clean_result, one))
         assert (verdict.level, verdict.review.count, verdict.manual.count) == (Level.REVIEW, 1, 0)
-        assert verdict.summary == "1 place to review; none is known to stop the program."
+        assert verdict.summary == f"1 place to review; {what}."
     assert judge(replace(clean_result, errors=(FileError("x.py", "m"),))).level is Level.REVIEW
 
 

@@ -16,6 +16,7 @@ from npuify.engine.catalog import checked_selection
 from npuify.engine.extension_survey import survey_extensions
 from npuify.engine.prefilter import FILES_PER_PROCESS, Prefilter, Prefiltered, ToPrefilter
 from npuify.engine.processes import Processes
+from npuify.engine.program_paths import programs_of
 from npuify.engine.ruleset import RuleSet, rules_to_run
 from npuify.engine.vllm_target import required_vllm
 from npuify.engine.worker import Candidate, Worker
@@ -134,16 +135,19 @@ class PreparedScan(NamedTuple):
             about_project: those of the findings that no single one of ``files`` shows.
             ledger: of all files.
         """
+        findings, errors = tuple(findings), tuple(errors)
+        python = [file.relative for file in self.files if file.kind == "python"]
         return ScanResult(
             root=str(self.root),
             release=self.release,
-            findings=tuple(findings),
-            errors=tuple(errors),
+            findings=findings,
+            errors=errors,
             files_seen=len({*(file.relative for file in self.files), *(finding.file for finding in about_project)}),
             files_parsed=sum(one.concerns for one in self.candidates),
             ledger=tuple(ledger),
             bytes_seen=self.bytes_seen,
             survey=self.survey,
+            programs=programs_of(self.root, python, self.survey.entry_points, findings, errors, self.survey.operators),
             style=self.plan.style,
             tensorflow=self.tensorflow.title if _on_tensorflow(self.survey) else "",
         )

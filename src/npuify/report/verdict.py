@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from npuify.model import MigrationResult, Safety, ScanResult, Severity, Survey
-from npuify.report.effort import Estimate, cost, estimate
+from npuify.report.effort import Estimate, estimate
 from npuify.report.kernels import NATIVE_OPERATOR, kernel_groups
+from npuify.report.levels import TITLES, kinds, kinds_by_switch, places_of
+from npuify.report.levels import Blocker as Blocker
+from npuify.report.levels import Level as Level
+from npuify.report.levels import Place as Place
 from npuify.report.packages import WITHOUT_FORM, package
+from npuify.report.programs import ProgramVerdict, judge_programs, lies_aside
 from npuify.report.scope import foreign, has_nothing_to_move, is_aside, names_no_device
+from npuify.rules.impact import Impact, impact_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,49 +26,12 @@ if TYPE_CHECKING:
     from npuify.report.scope import Foreign
 
 
-class Level(str, Enum):
-    """The verdicts, from the best to the worst."""
-
-    RUNS = "runs"
-    """Runs after migration, for all that can be seen without running it."""
-    REVIEW = "review"
-    """A person has to review some places; none is known to stop the program."""
-    WORK = "work"
-    """Some places will not run before a person has changed them."""
-    BLOCKED = "blocked"
-    """Something has no form for Ascend, and has to be written or replaced first."""
-
-
-TITLES: Final = {
-    Level.RUNS: "Runs after migration",
-    Level.REVIEW: "Needs review",
-    Level.WORK: "Needs work",
-    Level.BLOCKED: "Blocked",
-}
-
-
 _NOTHING: Final = "Nothing to migrate"
 """The title where no verdict is called for."""
 _ON_THE_CPU: Final = (
     "No code names a GPU: a program that names no device computes on the CPU; npuify migrate --place-on-npu moves its "
     "model, data and losses to an NPU."
 )
-
-
-class Place(msgspec.Struct, frozen=True, order=True):
-    """A place in the project. ``line`` is 0 where a whole file is meant."""
-
-    file: str
-    line: int
-
-
-class Blocker(msgspec.Struct, frozen=True):
-    """One thing that decides the verdict: a kernel, a package, or a name with no counterpart."""
-
-    what: str
-    why: str
-    advice: str
-    places: tuple[Place, ...]
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -102,6 +69,8 @@ class Verdict(msgspec.Struct, frozen=True):
     """Findings that break nothing."""
     estimate: Estimate
     survey: Survey
+    programs: tuple[ProgramVerdict, ...] = ()
+    """The verdict on each program of the project."""
 
 
 _MOST_DECIDING: Final = 10
@@ -135,21 +104,25 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
     for finding in left:
         groups[status(finding, migrated=True)].append(finding)
     manual, review, notes = groups.values()
+    programs = judge_programs(scan, left)
     # Operators are told of by extension, with their kernels.
     told = [one for one in manual if one.code != NATIVE_OPERATOR]
-    stopping = [one for one in told if not one.only_with and not is_aside(one.file, scan.survey)]
+    stopping = [one for one in told if not (one.only_with or is_aside(one.file, scan.survey) or lies_aside(one, scan))]
     other = foreign(scan)
     framework = _foreign(other) if other is None or not other.has_rules else ()
-    rest = (*_kernels(scan.survey), *_packages(stopping))
+    kernels = _kernels(scan.survey)
+    if scan.programs:
+        kernels = tuple(one for one in kernels if any(one in program.blockers for program in programs))
+    rest = (*kernels, *_packages(stopping))
     blockers = rest if other is None or other.has_form else (*framework, *rest)
     deciding = _deciding([one for one in (*told, *review) if not one.only_with], stopping, scan.survey)
     if other is not None and other.has_form:
         deciding = (*framework, *deciding)
     level = Level.BLOCKED if blockers else Level.WORK if stopping or framework else Level.RUNS
-    undecided = [one for one in (*manual, *review) if not one.only_with]
+    undecided = [one for one in (*manual, *review) if not one.only_with and impact_of(one) is not Impact.GOES_ON]
     if level is Level.RUNS and (undecided or scan.errors or scan.survey.kernels or other):
         level = Level.REVIEW
-    conditional = _conditional([*told, *review])
+    conditional = kinds_by_switch([*told, *review])
     title = TITLES[level]
     if has_nothing_to_move(scan):
         title = _NOTHING
@@ -157,7 +130,8 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
     else:
         aside = sum(not one.only_with for one in told) - len(stopping)
         to_review = sum(not one.only_with for one in review)
-        counts = _Counts(len(blockers), len(stopping), aside, to_review, len(scan.errors))
+        unsafe = sum(one.severity is Severity.ERROR and not one.only_with for one in review)
+        counts = _Counts(len(blockers), len(stopping), aside, to_review, len(scan.errors), unsafe)
         summary = _summary(level, counts) if other is None or other.has_rules or rest or stopping else ""
         if other is not None:
             summary = f"{_foreign_summary(other)} {summary}".rstrip()
@@ -180,6 +154,7 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
         notes=len(notes),
         estimate=estimate(scan, left, done),
         survey=scan.survey,
+        programs=programs,
     )
 
 
@@ -225,12 +200,8 @@ def _group(findings: Sequence[Finding]) -> Group:
         len(findings),
         len({finding.file for finding in findings}),
         dict(sorted(Counter(finding.code for finding in findings).items())),
-        _places(findings),
+        places_of(findings),
     )
-
-
-def _places(findings: Iterable[Finding]) -> tuple[Place, ...]:
-    return tuple(sorted({Place(finding.file, finding.start.line) for finding in findings}))
 
 
 def _kernels(survey: Survey) -> tuple[Blocker, ...]:
@@ -247,7 +218,7 @@ def _kernels(survey: Survey) -> tuple[Blocker, ...]:
 
 def _packages(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
     """What has no form for Ascend, one entry a package, wherever it is asked for, imported or used."""
-    return _kinds(one for one in findings if one.code in WITHOUT_FORM)
+    return kinds(one for one in findings if one.code in WITHOUT_FORM)
 
 
 def _deciding(findings: Sequence[Finding], stopping: Iterable[Finding], survey: Survey) -> tuple[Blocker, ...]:
@@ -257,50 +228,9 @@ def _deciding(findings: Sequence[Finding], stopping: Iterable[Finding], survey: 
     sides: dict[bool, list[Finding]] = {False: [], True: []}
     for one in waiting:
         sides[is_aside(one.file, survey)].append(one)
-    program = _kinds(sides[False])
+    program = kinds(sides[False])
     known = {one.what for one in program}
-    return (*program, *(one for one in _kinds(sides[True]) if one.what not in known))
-
-
-def _kinds(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
-    """One entry for all findings of one package without a form, or of one code and subject; the costliest first."""
-    groups: dict[tuple[str, str, str], list[Finding]] = {}
-    for finding in findings:
-        whole = finding.code in WITHOUT_FORM and package(finding)
-        key = ("", "", whole) if whole else (finding.code, finding.name, finding.subject)
-        groups.setdefault(key, []).append(finding)
-    costly = sorted(groups.items(), key=lambda item: (-_minutes(item[1]), item[0]))
-    return tuple(_kind(group) for _, group in costly)
-
-
-def _kind(group: Sequence[Finding]) -> Blocker:
-    # The one that is costliest to begin with says most of the package.
-    first = min(group, key=lambda one: (-cost(one, 1), one.code))
-    subject = first.subject
-    if len({one.subject for one in group}) > 1:
-        # "apex", not the one part of it that comes first.
-        subject = re.split(r"[ .]", subject, maxsplit=1)[0]
-    what = f"{subject} ({first.code} {first.name})" if subject else f"{first.code} {first.name}"
-    return Blocker(what, first.message, first.advice, _places(group))
-
-
-def _minutes(group: Sequence[Finding]) -> float:
-    return cost(max(group, key=lambda one: cost(one, 1)), len(group))
-
-
-def _conditional(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
-    """One entry for each switch that has places behind it, with the costliest of them."""
-    groups: dict[str, list[Finding]] = {}
-    for finding in findings:
-        if finding.only_with:
-            groups.setdefault(finding.only_with, []).append(finding)
-    made = []
-    for switch, group in sorted(groups.items()):
-        first = _kinds(group)[0]
-        rest = len(group) - len(first.places)
-        more = f", and {_count(rest, 'more place', 'more places')}" if rest > 0 else ""
-        made.append(Blocker(switch, f"{first.what}{more}", first.advice, _places(group)))
-    return tuple(made)
+    return (*program, *(one for one in kinds(sides[True]) if one.what not in known))
 
 
 def _only_with(conditional: Sequence[Blocker]) -> str:
@@ -320,7 +250,7 @@ def _operators(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
         if finding.code in _OPERATORS:
             groups.setdefault(finding.subject or finding.name, []).append(finding)
     ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
-    return tuple(Blocker(name, group[0].message, group[0].advice, _places(group)) for name, group in ordered)
+    return tuple(Blocker(name, group[0].message, group[0].advice, places_of(group)) for name, group in ordered)
 
 
 class _Counts(NamedTuple):
@@ -332,13 +262,15 @@ class _Counts(NamedTuple):
     """Places for a person in tests, documentation and continuous integration."""
     review: int
     errors: int
+    unsafe: int
+    """Places to review that will not run as they are."""
 
 
 _BESIDE: Final = "tests, documentation, builds, notebooks"
 
 
 def _summary(level: Level, counts: _Counts) -> str:
-    blockers, manual, aside, review, errors = counts
+    blockers, manual, aside, review, errors, unsafe = counts
     if level is Level.BLOCKED:
         one, many = (
             "dependency has no Ascend version, and what needs it",
@@ -359,7 +291,10 @@ def _summary(level: Level, counts: _Counts) -> str:
         parts += [_count(errors, "file", "files") + " that could not be processed"] if errors else []
         # Of kernels that are called, the blockers tell.
         parts = parts or ["CUDA code that no Python code was found to call"]
-        text = f"{' and '.join(parts)}; none is known to stop the program."
+        known = f"{unsafe} of them will not run without the edit offered" if unsafe else ""
+        known = "it will not run without the edit offered" if unsafe == review == 1 else known
+        known = known or "none is known to stop the program"
+        text = f"{' and '.join(parts)}; {known}."
         return text[:1].upper() + text[1:]
     return "No known problem stops it. Only a run on the NPU proves it."
 

@@ -160,7 +160,19 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
             yield f"| {_cell(part.name)} | {part.low:.1f} | {part.high:.1f} | {_cell(part.basis)} |"
         yield ""
         yield from (_text(" ".join(verdict.estimate.how)), "")
+    yield from _programs(verdict)
     yield from _survey(verdict)
+
+
+def _programs(verdict: Verdict) -> Iterator[str]:
+    if not verdict.programs:
+        return
+    yield from ("### Programs", "", "| program | verdict | what decides it | only with |", "|---|---|---|---|")
+    for one in verdict.programs:
+        decides = "; ".join(f"{_cell(kind.what)} {_where(kind.places)}" for kind in (*one.blockers, *one.deciding))
+        asked = ", ".join(_code_cell(switch.what) for switch in one.avoided)
+        yield f"| {_code_cell(one.file)} | {one.title}. {_cell(one.summary)} | {decides} | {asked} |"
+    yield ""
 
 
 def _survey(verdict: Verdict) -> Iterator[str]:

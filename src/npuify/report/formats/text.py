@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from npuify.model import FileError, Finding, LedgerEntry, Survey
+    from npuify.report.programs import ProgramVerdict
     from npuify.report.verdict import Group, Verdict
 
 Line = list[tuple[str, str]]
@@ -27,6 +28,8 @@ _EDITS = {Safety.SAFE: "safe edit", Safety.REVIEW: "edit to review", Safety.MANU
 _LEVELS = {Level.RUNS: "bold green", Level.REVIEW: "bold yellow", Level.WORK: "bold yellow", Level.BLOCKED: "bold red"}
 _ACTS = {"migrated": "safe edit", "review": "to review", "manual": "by hand", "note": "note"}
 """Who acts on a finding, and how."""
+_MOST_PROGRAMS = 8
+_DECIDING = 3
 _SHOWN = 5
 """Blockers, entry points and frameworks that are named; the other formats name all."""
 _UNCERTAIN = {Evidence.ASSUMED, Evidence.REPORTED}
@@ -224,8 +227,9 @@ def _verdict(verdict: Verdict) -> Iterator[Line]:
     for title, group in (("By hand: ", verdict.manual), ("To review: ", verdict.review)):
         if group.count:
             yield [(f"  {title}", "bold"), (_group(group, verdict.survey), "")]
+    yield from _programs(verdict.programs)
     starts = [point.file for point in verdict.survey.entry_points]
-    if starts:
+    if starts and not verdict.programs:
         yield [("  Entry points: ", "dim"), (_some(starts), "")]
     frameworks = [f"{one.name} {one.version}".strip() for one in verdict.survey.frameworks]
     if frameworks:
@@ -241,6 +245,28 @@ def _verdict(verdict: Verdict) -> Iterator[Line]:
     ]
     for part in parts:
         yield [(f"    {part.name}: {part.low:.1f} to {part.high:.1f} h ({part.basis})", "dim")]
+
+
+def _programs(programs: Sequence[ProgramVerdict]) -> Iterator[Line]:
+    """Each program with its verdict and the first places that decide it, the worst first."""
+    ordered = sorted(programs, key=lambda one: -list(Level).index(one.level))
+    for one in ordered[:_MOST_PROGRAMS]:
+        yield [
+            ("  Program ", "bold"),
+            (f"{one.file}: ", ""),
+            (one.title.lower(), _LEVELS[one.level]),
+            (f". {one.summary}", ""),
+        ]
+        for decides in (*one.blockers, *one.deciding)[:_DECIDING]:
+            first = decides.places[0]
+            where = f"{first.file}:{first.line}" if first.line else first.file
+            yield [(f"    {in_one_line(decides.what)} ({where})", "dim")]
+        if one.avoided:
+            yield [(f"    not unless asked for: {in_one_line(_some([switch.what for switch in one.avoided]))}", "dim")]
+    rest = Counter(one.title.lower() for one in ordered[_MOST_PROGRAMS:])
+    if rest:
+        counts = ", ".join(f"{count} {title}" for title, count in rest.items())
+        yield [(f"  and {sum(rest.values())} more programs: {counts}", "")]
 
 
 def _group(group: Group, survey: Survey) -> str:

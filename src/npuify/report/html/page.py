@@ -47,6 +47,7 @@ def render(result: ScanResult | MigrationResult) -> str:
         _header(project, result, verdict),
         _tiles(verdict, migrated=code.migrated),
         _blockers(verdict),
+        _programs(verdict),
         _charts(table, verdict),
         _aim(scan.release, table),
         _survey(verdict.survey),
@@ -135,6 +136,28 @@ def _blockers(verdict: Verdict) -> str:
         kinds = _kinds(verdict.operators, style)
         blocks.append(f'<div class="card wide"><h2>Critical operators</h2>{kinds}</div>')
     return f'<section class="cards">{"".join(blocks)}</section>' if blocks else ""
+
+
+def _programs(verdict: Verdict) -> str:
+    """Each program with its verdict, and what decides it."""
+    if not verdict.programs:
+        return ""
+    items = []
+    for one in verdict.programs:
+        decides = "".join(
+            f"<p>{escaped(shortened(kind.what, 200))} {_where(kind.places)}</p>"
+            for kind in (*one.blockers, *one.deciding)
+        )
+        asked = ", ".join(f"<code>{escaped(shortened(switch.what, 80))}</code>" for switch in one.avoided)
+        items.append(
+            f'<li><p><b>{escaped(one.title)}</b> {_place(one.file, 0)}</p><p class="dim">{_prose(one.summary)}</p>'
+            f"{decides}" + (f'<p class="dim">More only with {asked}</p>' if asked else "") + "</li>"
+        )
+    style = "two" if len(items) > 1 else ""
+    return (
+        '<section class="cards"><div class="card wide"><h2>Programs</h2>'
+        f'<ul class="kinds {style}">{"".join(items)}</ul></div></section>'
+    )
 
 
 def _kinds(kinds: Sequence[Blocker], style: str) -> str:

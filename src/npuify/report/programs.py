@@ -1,0 +1,118 @@
+"""The verdict on each program of a project: an entry point with what it imports, started with its default options."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from npuify.model import Safety, Severity
+from npuify.report.kernels import NATIVE_OPERATOR, kernel_groups
+from npuify.report.levels import TITLES, Blocker, Level, Place, kinds, kinds_by_switch
+from npuify.report.packages import WITHOUT_FORM
+from npuify.rules.impact import Impact, impact_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from npuify.model import Finding, Program, ScanResult
+
+
+_NOT_PROCESSED: Final = "This file could not be processed."
+
+
+class ProgramVerdict(msgspec.Struct, frozen=True):
+    """The verdict on one program."""
+
+    file: str
+    """Its entry point."""
+    level: Level
+    title: str
+    summary: str
+    blockers: tuple[Blocker, ...]
+    """What has no form for Ascend and lies on its path."""
+    deciding: tuple[Blocker, ...]
+    """What else stops it, or may: where nothing is here, nothing is unknown."""
+    avoided: tuple[Blocker, ...]
+    """What runs only where an option, variable or constant asks for it: one entry for each of these."""
+
+
+def judge_programs(scan: ScanResult, left: Sequence[Finding]) -> tuple[ProgramVerdict, ...]:
+    """The verdicts on the programs of a project.
+
+    Args:
+        scan: of the original.
+        left: what is left to a person; of a scan, what a migration would leave.
+    """
+    by_file: dict[str, list[Finding]] = {}
+    for one in left:
+        if impact_of(one) is not Impact.GOES_ON and one.code != NATIVE_OPERATOR:
+            by_file.setdefault(one.file, []).append(one)
+    kernels = _kernels(scan)
+    return tuple(_program(program, by_file, kernels, scan) for program in scan.programs)
+
+
+def lies_aside(finding: Finding, scan: ScanResult) -> bool:
+    """Whether no program of a project has a finding's file; False where no program is known."""
+    return bool(scan.programs) and not any(finding.file in program.files for program in scan.programs)
+
+
+def _program(
+    program: Program, by_file: dict[str, list[Finding]], kernels: Sequence[Blocker], scan: ScanResult
+) -> ProgramVerdict:
+    reached = [one for file in program.files for one in by_file.get(file, ())]
+    on_path = [one for one in reached if not one.only_with]
+    stops = [one for one in on_path if impact_of(one) is Impact.STOPS]
+    without_form = [one for one in stops if one.code in WITHOUT_FORM]
+    called = [one for one in kernels if any(place.line and place.file in program.files for place in one.places)]
+    blockers = (*called, *kinds(without_form))
+    rest = [one for one in on_path if one not in without_form]
+    rest += [one for file in program.maybe for one in by_file.get(file, ()) if not one.only_with]
+    files = [Place(one.file, one.line) for one in scan.errors if one.file in program.files]
+    deciding = (*kinds(rest), *(Blocker(place.file, _NOT_PROCESSED, "", (place,)) for place in files))
+    if not any(place.line for one in kernels for place in one.places):
+        # Nobody was found to call the project's kernels; the program may.
+        deciding = (*deciding, *kernels)
+    level = Level.BLOCKED if blockers else Level.WORK if stops else Level.REVIEW if deciding else Level.RUNS
+    counts = _Counts(
+        len(blockers),
+        len(stops) - len(without_form),
+        sum(len(one.places) for one in deciding),
+        sum(one.severity is Severity.ERROR and one.safety is Safety.REVIEW for one in rest),
+    )
+    avoided = kinds_by_switch([one for one in reached if one.only_with])
+    return ProgramVerdict(program.file, level, TITLES[level], _summary(level, counts), blockers, deciding, avoided)
+
+
+class _Counts(NamedTuple):
+    blockers: int
+    stops: int
+    deciding: int
+    errors: int
+    """Of ``deciding`` those that will not run as they are."""
+
+
+def _summary(level: Level, counts: _Counts) -> str:
+    if level is Level.BLOCKED:
+        has = "dependency has" if counts.blockers == 1 else "dependencies have"
+        return f"{counts.blockers} {has} no Ascend version."
+    if level is Level.WORK:
+        place, them = ("place", "it") if counts.stops == 1 else ("places", "them")
+        return f"{counts.stops} {place} will not run until you change {them}."
+    if level is Level.REVIEW:
+        decide = "place decides" if counts.deciding == 1 else "places decide"
+        more = f"; {counts.errors} will not run without the edit that is offered" if counts.errors else ""
+        return f"{counts.deciding} {decide} whether it runs{more}."
+    return "No known problem stops it. Only a run on the NPU proves it."
+
+
+def _kernels(scan: ScanResult) -> tuple[Blocker, ...]:
+    return tuple(
+        Blocker(
+            group.what,
+            group.why,
+            group.advice,
+            tuple(sorted({Place(file, int(line)) for file, _, line in (one.rpartition(":") for one in group.places)})),
+        )
+        for group in kernel_groups(scan.survey)
+    )

@@ -1,0 +1,89 @@
+"""Each program of a project has a verdict of its own: an entry point with what it imports."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from npuify.engine.catalog import all_rules
+from npuify.engine.scan import scan
+from npuify.options import Options
+from npuify.report import render_scan
+from npuify.report.verdict import Level, judge
+from npuify.rules.impact import GOES_ON
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from npuify.report.programs import ProgramVerdict
+
+MAIN = "if __name__ == '__main__':\n    pass\n"
+FILES = {
+    "plain.py": "import torch\nimport nets\nx = torch.ones(1).cuda()\n" + MAIN,
+    "nets.py": "import torch\ntorch.backends.cudnn.benchmark = True\n",
+    "render.py": "import cupy\nimport pycuda.driver\n" + MAIN,
+    "through.py": "from deep import (\n    other,\n)\n" + MAIN,
+    "deep/__init__.py": "",
+    "deep/other.py": "import pycuda.driver\n",
+    "asked.py": "import argparse\np = argparse.ArgumentParser()\np.add_argument('--fast', action='store_true')\n"
+    "args = p.parse_args()\nif args.fast:\n    import pycuda.driver\n" + MAIN,
+    "chosen.py": "import importlib, sys\nimportlib.import_module(sys.argv[1])\n" + MAIN,
+    "version.py": "import torch\nmajor = torch.version.cuda.split('.')[0]\n" + MAIN,
+    "unused.py": "import pycuda.driver\n",
+    "environment.yml": "dependencies:\n  - pycuda\n",
+    "Dockerfile": "FROM nvidia/cuda:12.1.0-runtime-ubuntu22.04\n",
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("programs")
+    for name, text in FILES.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def verdicts(project: Path) -> dict[str, ProgramVerdict]:
+    return {one.file: one for one in judge(scan([project], Options(jobs=1, cache=False))).programs}
+
+
+def test_each_program_is_judged_by_what_lies_on_its_path(project: Path) -> None:
+    found = verdicts(project)
+    levels = {file: one.level for file, one in found.items()}
+    assert levels == {
+        "plain.py": Level.RUNS,  # a switch without effect decides nothing
+        "render.py": Level.BLOCKED,
+        "through.py": Level.BLOCKED,
+        "asked.py": Level.RUNS,
+        "chosen.py": Level.REVIEW,  # which module it imports is not known
+        "version.py": Level.WORK,
+    }
+    assert [(place.file, place.line) for one in found["through.py"].blockers for place in one.places] == [
+        ("deep/other.py", 1)
+    ]
+    assert [one.what for one in found["asked.py"].avoided] == ["--fast"]
+    assert [place.line for one in found["version.py"].deciding for place in one.places] == [2]
+
+
+def test_what_no_program_reaches_blocks_none(project: Path, tmp_path: Path) -> None:
+    for name in ("plain.py", "nets.py", "unused.py", "environment.yml", "Dockerfile"):
+        (tmp_path / name).write_text(FILES[name])
+    verdict = judge(scan([tmp_path], Options(jobs=1, cache=False)))
+    assert (verdict.level, verdict.blockers) == (Level.REVIEW, ())
+    assert [one.level for one in verdict.programs] == [Level.RUNS]
+
+
+def test_the_verdicts_stand_in_each_report(project: Path) -> None:
+    result = scan([project], Options(jobs=1, cache=False))
+    assert "Program through.py: blocked." in render_scan(result)
+    assert "| `asked.py` | Runs after migration." in render_scan(result, "markdown")
+    assert "<h2>Programs</h2>" in render_scan(result, "html")
+    document = json.loads(render_scan(result, "json"))
+    assert {one["file"] for one in document["verdict"]["programs"]} == set(verdicts(project))
+
+
+def test_what_is_said_to_stop_nothing_exists() -> None:
+    assert GOES_ON.keys() <= all_rules().keys()
