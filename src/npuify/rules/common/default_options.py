@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 import warnings
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-from npuify.analysis.engine import Reach
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,6 +34,8 @@ _COMPARISONS: Final[dict[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
     ast.LtE: operator.le,
 }
 _CONVERSIONS: Final[dict[str, Callable[[Any], object]]] = {"bool": bool, "int": int, "str": str}
+_USUAL: Final = re.compile(r"(?i)(?:.*_)?(?:args?|arguments|opts?|options|flags|hparams|hps)")
+"""What programs call the options that they have read."""
 _ENVIRONMENT: Final = frozenset(("os.environ.get", "os.getenv"))
 _FLAGS: Final = frozenset(
     ("DEFINE_bool", "DEFINE_boolean", "DEFINE_string", "DEFINE_integer", "DEFINE_float", "DEFINE_enum")
@@ -203,15 +204,20 @@ def _targets(node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> list[ast.expr]
 
 
 def _is_namespace(node: ast.expr, file: PythonFile) -> bool:
-    """Whether an expression holds the options that a parser of argparse, or absl, has read."""
-    for reach in Reach:
-        values = file.values(node, reach)
-        for value in values:
-            if value.name.startswith(("absl.flags.FLAGS", "argparse.")):
-                return True
-            if any("argparse." in step.text for step in values.why(value)):
-                return True
-    return False
+    """Whether an expression holds the options that a parser of argparse, or absl, has read.
+
+    Beyond the file the name tells: it counts only where the project declares an option of the attribute's name, and to
+    follow parameters through all callers of a large project takes minutes.
+    """
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    if _USUAL.fullmatch(name):
+        return True
+    values = file.values(node)
+    return any(
+        value.name.startswith(("absl.flags.FLAGS", "argparse."))
+        or any("argparse." in step.text for step in values.why(value))
+        for value in values
+    )
 
 
 def _defaults(name: str, file: PythonFile) -> Iterator[_Known | None]:
