@@ -248,6 +248,12 @@ def test_a_broken_index_tracks_nothing(index: bytes, tmp_path: Path) -> None:
     assert names(tmp_path, kinds={"python"}) == ["a.py"]
 
 
+def test_a_slash_in_brackets_is_part_of_them(tmp_path: Path) -> None:
+    make(tmp_path, "a", "ab", ".git/HEAD")
+    (tmp_path / ".gitignore").write_text("[^/]\n")
+    assert names(tmp_path) == [".gitignore", "ab"]
+
+
 def test_an_ignored_folder_named_on_purpose_is_taken(tmp_path: Path) -> None:
     make(tmp_path, "build/a.py", "build/gen/b.py", ".git/HEAD")
     (tmp_path / ".gitignore").write_text("build/\n")

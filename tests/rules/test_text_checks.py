@@ -99,6 +99,10 @@ OTHERS = [
     "z = np.copysign(1, 2) + x.lgamma()",
     "z = torch.ones(3).copysign(y)",
     "z = torch.copysign(x, y)",
+    "w = torch.lstsq(x, y)",
+    "w = np.linalg.lstsq(x, y) + x.lstsq(y)",
+    "w = scipy.linalg.solve(x, y)",
+    "w, v = x.symeig(eigenvectors=True)",
 ]
 STATEMENTS = [
     *(text.format(w=word) for text, word in product(DOUBLE, ["torch.float64", "torch.double"])),

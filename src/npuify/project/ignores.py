@@ -36,8 +36,10 @@ class IgnoreRules:
             if line is None:
                 continue
             self._lines.append(line)
-            last = line.pattern.rsplit("/", 1)[-1]
-            if not _SPECIAL.intersection(last):
+            before, _, last = line.pattern.rpartition("/")
+            if "[" in before:
+                shapes.append(".*")  # the slash may stand within the brackets
+            elif not _SPECIAL.intersection(last):
                 names.add(last)
             elif last[0] == "*" and not _SPECIAL.intersection(last[1:]):
                 endings.add(last[1:])
