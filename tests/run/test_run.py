@@ -144,7 +144,9 @@ def test_simulated_npus_are_started_as_simulate_starts_them(monkeypatch: pytest.
 
 def test_in_a_notebook(tmp_path: Path) -> None:
     needs_simulation()
-    env = {**environment(), "NPUIFY_RUN_DEVICE": "simulated", "CUDA_VISIBLE_DEVICES": ""}
+    # An empty CUDA_VISIBLE_DEVICES would hide the NPUs, too.
+    env = {**environment(), "NPUIFY_RUN_DEVICE": "simulated"}
+    env.pop("CUDA_VISIBLE_DEVICES", None)
     command = [sys.executable, "-c", textwrap.dedent(NOTEBOOK)]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr

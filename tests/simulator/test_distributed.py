@@ -237,8 +237,9 @@ else:
 dist.destroy_process_group()
 
 #: groups without a backend, and with two
-for asked in (None, "cpu:gloo,npu:hccl"):
-    dist.init_process_group(asked)
+# each with a store of its own: in torchrun's stand the addresses of the group before
+for asked, name in ((None, "none"), ("cpu:gloo,npu:hccl", "two")):
+    dist.init_process_group(asked, store=dist.FileStore(f"store-{name}", 2), rank=rank, world_size=2)
     dist.all_reduce(torch.ones(1, device="npu"))
     if asked is not None:
         dist.all_reduce(torch.ones(1))

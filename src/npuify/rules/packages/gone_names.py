@@ -40,17 +40,37 @@ _ASKS = re.compile(r"(?i)\bhasattr\(|version|torch\w*\s*[<>=]|\b_?(?:old|new|is|
 _OF_OTHERS = re.compile(rb"\b(?:np|numpy|linalg|scipy|sp|la|fft|jnp|cupy|cp|fftpack|tf|signal)\Z")
 
 
+_COMMON = frozenset(
+    "_accumulate _all__ _decorator _functional _overrides _to_tensor c_type deprecated disable_log distributed "
+    "distributeddataparallel import_module modulelist params_t pin_memory py_float py_int s_copy_ sequential "
+    "serialization t_co t_dict t_stack t_tuple".split()
+)
+"""Last parts of names that stand in many files for something else: there the module tells."""
+
+
 def _words() -> tuple[str, ...]:
-    """One word for each name: the last part where it is no word of every day, else the whole name."""
+    """One word for each name: the last part where it is no word of every day, else more of the name."""
     found = set(_SHORT)
+    for name in removed_names():
+        if "(" in name:
+            continue
+        *folders, parent, last = name.split(".")
+        if last.lower() in _COMMON:
+            found.add(f"{folders[-1]}.{parent}" if parent == "deprecated" else f"{parent}.{last}")
+        else:
+            found.add(last if _CLEAR.fullmatch(last.lower()) else name)
+    return tuple(sorted({word.lower() for word in found}))
+
+
+def _words_of_arguments() -> tuple[str, ...]:
+    """One word for each argument: what takes it where that is no word of every day, else the argument."""
+    found = set()
     for name in removed_names():
         bare, _, rest = name.partition("(")
         last = bare.rpartition(".")[2]
         parameter = rest.rstrip(")")
         if parameter:
             found.add(f"{last}(" if _CLEAR.fullmatch(last) else f"{parameter}=" if len(parameter) > 4 else bare)
-        else:
-            found.add(last if _CLEAR.fullmatch(last.lower()) else bare)
     return tuple(sorted({word.lower() for word in found}))
 
 
@@ -70,9 +90,7 @@ def _is_of_others(lower: bytes, start: int, end: int) -> bool:
     evidence=Evidence.PACKAGE,
     source="the files of torch 1.1 to 2.14",
 )
-def gone_from_torch(
-    node: ast.Import | ast.ImportFrom | ast.Attribute | ast.Call, file: PythonFile
-) -> Iterator[Diagnostic]:
+def gone_from_torch(node: ast.Import | ast.ImportFrom | ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """A name that an older torch has is gone from the torch that the release is made for.
 
     It is replaced where something else is the same; elsewhere the finding says what to use. Nothing is said where the
@@ -97,10 +115,8 @@ def gone_from_torch(
         yield from _import(node, file)
     elif isinstance(node, ast.ImportFrom):
         yield from _import_from(node, file)
-    elif isinstance(node, ast.Attribute):
-        yield from _attribute(node, file)
     else:
-        yield from _arguments(node, file)
+        yield from _attribute(node, file)
 
 
 def _import(node: ast.Import, file: PythonFile) -> Iterator[Diagnostic]:
@@ -217,8 +233,21 @@ def _call(
     return function, _renamed(function, name, gone, file)
 
 
-def _arguments(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """Keyword arguments that a function or class has no more."""
+@rule(
+    "NPU661",
+    "argument-gone-from-torch",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=_words_of_arguments(),
+    common_words=True,
+    evidence=Evidence.PACKAGE,
+    source="the files of torch 1.1 to 2.14",
+)
+def argument_gone_from_torch(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """A keyword argument that a function or class of an older torch has is gone from the torch aimed at.
+
+    The finding says what to use in its place. Nothing is said where the program asks for the torch there is.
+    """
     if not any(keyword.arg for keyword in node.keywords):
         return
     name = file.qualname(node.func) or ""
