@@ -1,6 +1,6 @@
 """Runs a program before and after its migration, and says where the two differ without a report that names the place.
 
-    python -m tests.fuzz.judge --count 20000 [--first 0] [--show 5]
+python -m tests.fuzz.judge --count 20000 [--first 0] [--show 5]
 """
 
 from __future__ import annotations
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from tests.warm import Done, Warm
 
 STYLES = ("npu", "portable", "auto")
+_WORD = re.compile(r"[A-Za-z_]\w+")
+_COMMON = frozenset(
+    "torch th compat cuda npu print float tensor to device ones main def return import if for in".split()
+)
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -78,7 +82,7 @@ class Machines:
             after, where = seen[texts]
             if _plain(after.stdout) == _plain(before.stdout) and not after.returncode:
                 continue
-            left = [one for one in result.left if one.severity is not Severity.INFO or not one.edits]
+            left = [one for one in result.left if one.severity is not Severity.INFO]
             yield Difference(seed, style, _is_told(after, where, left), _reason(before, after), files)
 
     def _run(self, machine: Warm, folder: Path, environ: dict[str, str]) -> Done:
@@ -92,15 +96,28 @@ def _plain(output: str) -> str:
 
 
 def _is_told(after: Done, folder: Path, left: list[Finding]) -> bool:
-    """Whether a finding stands where the program stops: on one of the traceback's lines, or where that cannot be told, in the program."""
+    """Whether a warning or error of what is left names the place: it stands on a line of the traceback, or on the line
+    that a name used there comes from. A program that does not stop shows no place; then any of them in it counts."""
     places = [
-        (Path(file).name, int(line))
+        (folder / file, int(line))
         for file, line in _PLACE.findall(after.stderr)
         if Path(file).parent.name == folder.name or not Path(file).is_absolute()
     ]
-    if not places:
+    if not after.returncode or not places:
         return bool(left)
-    return any(one.file == file and one.start.line <= line <= one.end.line for one in left for file, line in places)
+    words = {word for file, line in places for word in _WORD.findall(_line(file, line))} - _COMMON | (
+        {"device"} if '["device"]' in after.stderr else set()
+    )
+    return any(
+        (folder / one.file, one.start.line) in places
+        or words & set(_WORD.findall(_line(folder / one.file, one.start.line)))
+        for one in left
+    )
+
+
+def _line(file: Path, line: int) -> str:
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    return lines[line - 1] if line <= len(lines) else ""
 
 
 def _reason(before: Done, after: Done) -> str:

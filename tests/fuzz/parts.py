@@ -71,7 +71,10 @@ def taken_apart(d: Draft, device: str, x: str) -> None:
         d.body.append(f"print('match', bool(re.match(r'cuda(:\\d+)?$', {text})))")
     elif form == 3:
         name = d.new("text")
-        d.body += [f"{name} = {text}", f"print('number', int({name}[5:] or 0) if {name}.startswith('cuda') else 'none')"]
+        d.body += [
+            f"{name} = {text}",
+            f"print('number', int({name}[5:] or 0) if {name}.startswith('cuda') else 'none')",
+        ]
     elif form == 4:
         d.body.append(f"print('rest', {text}.replace('cuda', '').strip(':'))")
     else:
@@ -103,12 +106,28 @@ def guarded(d: Draft, device: str, x: str) -> None:
     cuda = d.cuda()
     form = d.random.randrange(4)
     if form == 0:
-        d.body += [f"if {cuda}.is_available():", f"    print('gpu', float({x}.cuda().sum()))", "else:", "    print('none')"]
+        d.body += [
+            f"if {cuda}.is_available():",
+            f"    print('gpu', float({x}.cuda().sum()))",
+            "else:",
+            "    print('none')",
+        ]
     elif form == 1:
         name = d.new("use_cuda")
-        d.body += [f"{name} = {cuda}.is_available()", f"if {name}:", f"    {x} = {x}.cuda()", f"print('used', {name}, {x}.tolist())"]
+        d.body += [
+            f"{name} = {cuda}.is_available()",
+            f"if {name}:",
+            f"    {x} = {x}.cuda()",
+            f"print('used', {name}, {x}.tolist())",
+        ]
     elif form == 2:
-        d.body += ["try:", f"    {cuda}.synchronize()", "    print('ok')", "except Exception as error:", "    print(type(error).__name__)"]
+        d.body += [
+            "try:",
+            f"    {cuda}.synchronize()",
+            "    print('ok')",
+            "except Exception as error:",
+            "    print(type(error).__name__)",
+        ]
     else:
         name = d.new("there")
         d.body += [
@@ -122,14 +141,23 @@ def own_names(d: Draft, device: str, x: str) -> None:
     form = d.random.randrange(9)
     name = d.new("own")
     if form == 0:
-        d.body += [f"{name} = {{'cuda': 1, 'name': 'x'}}", f"print('keys', sorted(len(k) for k in {name}), {name}['cuda'])"]
+        d.body += [
+            f"{name} = {{'cuda': 1, 'name': 'x'}}",
+            f"print('keys', sorted(len(k) for k in {name}), {name}['cuda'])",
+        ]
     elif form == 1:
         d.top += [f"def {name}(device_type='cuda'):", "    return len(device_type)", ""]
         d.body.append(f"print('length', {name}(), {name}('cuda'))")
     elif form == 2:
         d.body.append("print('path', len('runs/cuda/model.pt'), 'cuda' in 'runs/cuda/model.pt')")
     elif form == 3:
-        d.top += [f"class {name.title()}:", "    def cuda(self):", "        return 'own'", "", "    def to(self, place):"]
+        d.top += [
+            f"class {name.title()}:",
+            "    def cuda(self):",
+            "        return 'own'",
+            "",
+            "    def to(self, place):",
+        ]
         d.top += ["        return len(place)", ""]
         d.body.append(f"print({name.title()}().cuda(), {name.title()}().to('cuda'))")
     elif form == 4:
@@ -167,13 +195,21 @@ def passed_on(d: Draft, device: str, x: str) -> None:
     else:
         d.use("from contextlib import contextmanager")
         d.top += ["@contextmanager", f"def {function}(device):", "    yield {'device': device}", ""]
-        d.body += [f"with {function}({device}) as place:", f"    print('work', {d.torch}.ones(2, **place).sum().item())"]
+        d.body += [
+            f"with {function}({device}) as place:",
+            f"    print('work', {d.torch}.ones(2, **place).sum().item())",
+        ]
 
 
 def saved(d: Draft, device: str, x: str) -> None:
     d.use("import io")
     name = d.new("file")
-    where = d.one(f"map_location={device}", "map_location='cpu'", "map_location=lambda storage, loc: storage", "map_location={'cuda:0': 'cpu'}")
+    where = d.one(
+        f"map_location={device}",
+        "map_location='cpu'",
+        "map_location=lambda storage, loc: storage",
+        "map_location={'cuda:0': 'cpu'}",
+    )
     d.body += [
         f"{name} = io.BytesIO()",
         f"{d.torch}.save({x}.cpu(), {name})",
@@ -201,7 +237,11 @@ def by_default(d: Draft, device: str, x: str) -> None:
         d.body += [f"with {d.torch}.device({device}):", "    pass"]
     else:
         made = d.new("rng")
-        d.body += [f"{made} = {d.torch}.cuda.get_rng_state()", f"{d.torch}.cuda.set_rng_state({made})", "print('state')"]
+        d.body += [
+            f"{made} = {d.torch}.cuda.get_rng_state()",
+            f"{d.torch}.cuda.set_rng_state({made})",
+            "print('state')",
+        ]
 
 
 def by_name(d: Draft, device: str, x: str) -> None:
@@ -218,7 +258,10 @@ def by_name(d: Draft, device: str, x: str) -> None:
         d.body += [f"{name} = {d.torch}.cuda.synchronize", f"print('call', {name}())"]
     else:
         name = d.new("methods")
-        d.body += [f"{name} = {{'gpu': {d.torch}.Tensor.cuda, 'cpu': {d.torch}.Tensor.cpu}}", f"print({name}['gpu']({x}.cpu()).tolist())"]
+        d.body += [
+            f"{name} = {{'gpu': {d.torch}.Tensor.cuda, 'cpu': {d.torch}.Tensor.cpu}}",
+            f"print({name}['gpu']({x}.cpu()).tolist())",
+        ]
 
 
 PARTS = (

@@ -68,7 +68,13 @@ def program(seed: int) -> dict[str, str]:
     lines = [*draft.imports, "", *draft.top, ""]
     body = draft.body
     if draft.random.random() < 0.6:
-        lines += ["def main():", *(textwrap.indent(line, "    ") for line in body), "", 'if __name__ == "__main__":', "    main()"]
+        lines += [
+            "def main():",
+            *(textwrap.indent(line, "    ") for line in body),
+            "",
+            'if __name__ == "__main__":',
+            "    main()",
+        ]
     else:
         lines += body
     return {"main.py": "\n".join(lines) + "\n", **draft.files}
@@ -119,7 +125,9 @@ def _elsewhere(d: Draft) -> str:
     name = d.new("PLACE")
     file = d.one("config", "settings", "common")
     text = d.files.get(f"{file}.py", "import torch\n")
-    d.files[f"{file}.py"] = text + f"{name} = {d.one(repr('cuda'), repr('cuda:0'), 'torch.device(' + repr('cuda') + ')')}\n"
+    d.files[f"{file}.py"] = (
+        text + f"{name} = {d.one(repr('cuda'), repr('cuda:0'), 'torch.device(' + repr('cuda') + ')')}\n"
+    )
     if d.random.random() < 0.5:
         d.use(f"import {file}")
         return f"{file}.{name}"
@@ -166,7 +174,13 @@ def _member(d: Draft) -> str:
         d.top += ["@dataclass", f"class {name}:", '    device: str = "cuda:0"', "    steps: int = 2", ""]
         return f"{name}().device"
     if form == 2:
-        d.top += [f"class {name}:", "    @property", "    def device(self):", f'        return {d.torch}.device("cuda")', ""]
+        d.top += [
+            f"class {name}:",
+            "    @property",
+            "    def device(self):",
+            f'        return {d.torch}.device("cuda")',
+            "",
+        ]
         return f"{name}().device"
     d.use("from types import SimpleNamespace")
     variable = d.new("options")
@@ -193,7 +207,13 @@ def _returned(d: Draft) -> str:
     if form == 0:
         d.top += [f'def {name}(kind="cuda"):', "    return kind", ""]
     elif form == 1:
-        d.top += [f"def {name}(use=True):", "    if use:", f'        return {d.torch}.device("cuda")', '    return "cpu"', ""]
+        d.top += [
+            f"def {name}(use=True):",
+            "    if use:",
+            f'        return {d.torch}.device("cuda")',
+            '    return "cpu"',
+            "",
+        ]
     else:
         d.top += [f"def {name}(index=1):", '    return f"cuda:{index}"', ""]
     return f"{name}()"
@@ -231,7 +251,10 @@ def _in_container(d: Draft, device: str) -> str:
     if form == 0:
         d.body += [f"{all_of_them} = [t.cuda() for t in ({plain}, {plain})]", f"{name} = {all_of_them}[0]"]
     elif form == 1:
-        d.body += [f'{all_of_them} = {{"x": {plain}}}', f"{all_of_them} = {{k: v.to({device}) for k, v in {all_of_them}.items()}}"]
+        d.body += [
+            f'{all_of_them} = {{"x": {plain}}}',
+            f"{all_of_them} = {{k: v.to({device}) for k, v in {all_of_them}.items()}}",
+        ]
         d.body.append(f'{name} = {all_of_them}["x"]')
     elif form == 2:
         d.body += [f"{name}, _ = map(lambda t: t.cuda(), ({plain}, {plain}))"]
@@ -261,7 +284,9 @@ def _from_model(d: Draft, device: str) -> str:
         "    def __init__(self):",
         "        super().__init__()",
         f"        self.layer = {nn}.Linear(3, 3)",
-        f"        self.scale = {d.torch}.ones(1)" if own else f'        self.register_buffer("scale", {d.torch}.ones(1))',
+        f"        self.scale = {d.torch}.ones(1)"
+        if own
+        else f'        self.register_buffer("scale", {d.torch}.ones(1))',
         f"        {nn}.init.constant_(self.layer.weight, 0.5)",
         f"        {nn}.init.zeros_(self.layer.bias)",
         "",
@@ -270,13 +295,17 @@ def _from_model(d: Draft, device: str) -> str:
         "",
     ]
     if own:
-        d.top += ["    def cuda(self, device=None):", "        super().cuda(device)", "        self.scale = self.scale.cuda(device)"]
+        d.top += [
+            "    def cuda(self, device=None):",
+            "        super().cuda(device)",
+            "        self.scale = self.scale.cuda(device)",
+        ]
         d.top += ["        return self", ""]
-    move = f"{cls}().cuda()" if own else d.one(f"{cls}().cuda()", f"{cls}().to({device})", f"{cls}().to(device={device})")
-    d.body.append(f"{model} = {move}")
-    source = d.one(
-        f"next({model}.parameters()).device", f"{model}.layer.weight.device", f"{model}.layer.bias.device"
+    move = (
+        f"{cls}().cuda()" if own else d.one(f"{cls}().cuda()", f"{cls}().to({device})", f"{cls}().to(device={device})")
     )
+    d.body.append(f"{model} = {move}")
+    source = d.one(f"next({model}.parameters()).device", f"{model}.layer.weight.device", f"{model}.layer.bias.device")
     d.body.append(f"{name} = {model}({d.torch}.tensor([1.0, 2.0, 3.0]).to({source})).detach()")
     return name
 
