@@ -199,6 +199,7 @@ KEPT: Final = frozenset(
         "NPU136",
         "NPU137",
         "NPU202",
+        "NPU660",
         "NPU210",
         "NPU211",
         "NPU212",
