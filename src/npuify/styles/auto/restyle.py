@@ -212,7 +212,6 @@ KEPT: Final = frozenset(
         "NPU505",
         "NPU631",
         "NPU650",
-        "NPU660",
         "NPU701",
         "NPU751",
         *(
