@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from npuify.analysis.engine import Reach
 from npuify.analysis.flow.devices import is_device_table
 from npuify.analysis.values import Kind
-from npuify.model import Severity
+from npuify.model import Safety, Severity
 from npuify.styles.auto.comparisons import compared
 from npuify.styles.portable.strings import table_entry
 
 if TYPE_CHECKING:
+    from npuify.analysis.values import Value, Values
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
@@ -47,8 +49,11 @@ def _moved_to(diagnostic: Diagnostic, node: ast.Attribute, file: PythonFile) -> 
         return None
     named = next((keyword.value for keyword in call.keywords if keyword.arg == "device"), None)
     device = call.args[0] if call.args else named
-    if device is None or not _cuda_device(device, file):
+    if device is None:
         return None
+    values = file.values(device, Reach.PROGRAM)
+    if not _cuda_device(values):
+        return _perhaps_device(diagnostic, device, values, file)
     edit = file.rename_attribute(node, "to")
     if edit is None or len(call.args) > 2:
         return diagnostic._replace(
@@ -64,17 +69,34 @@ def _moved_to(diagnostic: Diagnostic, node: ast.Attribute, file: PythonFile) -> 
 _NOT_WRAPPED: Final = "transfer_to_npu turns .cuda() into .npu(), which accepts no CUDA device; .to() does"
 
 
-def _cuda_device(node: ast.expr, file: PythonFile) -> bool:
-    """Whether an expression surely is a ``torch.device`` that the program makes, or a text that names CUDA.
+def _perhaps_device(diagnostic: Diagnostic, node: ast.expr, values: Values, file: PythonFile) -> Diagnostic | None:
+    """What is told of ``x.cuda(device)`` where the device may be one of CUDA's, and may be a number or None as well."""
+    named = any(_cuda_value(value) for value in values)
+    if not named and (values.is_known or not isinstance(node, ast.Call) or not file.denotes_device(node)):
+        return None
+    return diagnostic._replace(
+        edits=(),
+        safety=Safety.MANUAL,
+        severity=Severity.WARNING,
+        advice="write .to(device) unless this may be None",
+        message=f"{_NOT_WRAPPED}; this may be one",
+        needs_torch_npu=False,
+    )
+
+
+def _cuda_device(values: Values) -> bool:
+    """Whether something surely is a ``torch.device`` that the program makes, or a text.
 
     None would mean the current device to ``.cuda()``, and nothing to ``.to()``; what tensors say is no device of CUDA.
     """
-    values = file.values(node)
-    return bool(values) and all(
-        (value.kind is Kind.DEVICE and value.name == "torch.device")
-        or (value.kind is Kind.DEVICE_STRING and value.name.lower().startswith("cuda"))
-        for value in values
-    )
+    return bool(values) and all(_cuda_value(value) for value in values)
+
+
+def _cuda_value(value: Value) -> bool:
+    if value.kind is Kind.DEVICE_STRING:
+        return value.name.lower().startswith("cuda")
+    # A text that ``.cuda()`` takes is the name of a CUDA device, wherever it comes from.
+    return value.kind is Kind.STRING or (value.kind is Kind.DEVICE and value.name == "torch.device")
 
 
 def device_string(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagnostic | None:

@@ -199,6 +199,7 @@ KEPT: Final = frozenset(
         "NPU136",
         "NPU137",
         "NPU202",
+        "NPU660",
         "NPU210",
         "NPU211",
         "NPU212",
@@ -211,7 +212,6 @@ KEPT: Final = frozenset(
         "NPU505",
         "NPU631",
         "NPU650",
-        "NPU660",
         "NPU701",
         "NPU751",
         *(

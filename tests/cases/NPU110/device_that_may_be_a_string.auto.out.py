@@ -1,0 +1,16 @@
+import os
+
+import torch
+import torch_npu  # noqa: F401
+from torch_npu.contrib import transfer_to_npu  # noqa: F401
+
+
+def move(value, device):
+    if isinstance(value, (list, tuple)):
+        return [move(one, device) for one in value]
+    return value.to(device)
+
+
+if __name__ == "__main__":
+    print(move(torch.ones(3), os.environ.get("MY_DEVICE", "cuda")))
+    print(torch.ones(3).cuda(device=int(os.environ.get("INDEX", "0"))))

@@ -1,0 +1,32 @@
+"""A fixed number of made-up programs: what CUDA prints, the simulated NPU prints after the migration, or a finding names the place.
+
+Many more are run by hand: ``python -m tests.fuzz.judge --count 20000``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+
+import pytest
+
+from .judge import run
+from .programs import program
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed"),
+    pytest.mark.skipif(not any(map(shutil.which, ("g++", "clang++", "c++"))), reason="no C++ compiler"),
+]
+SEEDS = range(12)
+
+
+def test_no_program_differs_in_silence() -> None:
+    found, rejected = run(SEEDS)
+    silent = [f"{one.seed} {one.style}: {one.reason}\n{one.files['main.py']}" for one in found if not one.told]
+    assert not silent, "\n\n".join(silent)
+    assert rejected < len(SEEDS) / 2
+
+
+def test_a_seed_is_one_program() -> None:
+    assert program(7) == program(7) != program(8)
