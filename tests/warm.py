@@ -25,6 +25,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
+HUNG = "hung after the other ranks had ended"
+"""What is said of a program that was ended for that: PyTorch's gloo may wait for ever for its own thread as a group is
+taken down, while that thread waits for Python's lock. Such a test is run again; see pyproject.toml."""
+_PATIENCE = 120
+"""Seconds that a rank may go on alone."""
 
 
 class Program(NamedTuple):
@@ -148,12 +153,21 @@ def _main() -> None:
                 _become(one)
             running[child] = number
         codes = [0] * len(asked)
+
+        def end_what_hangs(*_: object, running: dict[int, int] = running, asked: list[Any] = asked) -> None:
+            for process, number in running.items():
+                with Path(f"{asked[number]['said']}.err").open("a") as said:
+                    said.write(HUNG)
+                os.kill(process, signal.SIGKILL)
+
+        signal.signal(signal.SIGALRM, end_what_hangs)
         while running:
             ended, status = os.wait()
             codes[running.pop(ended)] = code = os.waitstatus_to_exitcode(status)
             if code:
                 for other in running:
                     os.kill(other, signal.SIGKILL)
+            signal.alarm(_PATIENCE if running else 0)
         print(json.dumps(codes), flush=True)
 
 
