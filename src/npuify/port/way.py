@@ -30,6 +30,18 @@ REPORT: Final = "port.json"
 _OF_THE_MIGRATION: Final = ("style", "torch_npu", "soc", "unsafe", "place_on_npu")
 
 
+class _Way(NamedTuple):
+    """What every stage is given."""
+
+    source: Path
+    destination: Path
+    options: Options
+    wishes: Wishes
+    commands: Commands
+    begins: Begins
+    ends: Ends
+
+
 class _Migrated(NamedTuple):
     """What there is once the copy has been written."""
 
@@ -64,6 +76,8 @@ def port(
     Raises:
         NpuifyError: wrong use, or nothing can be read or written.
     """
+    if resume and force:
+        raise NpuifyError("--force migrates anew, --resume goes on: choose one")
     if resume:
         wishes = _resumed(source, destination, wishes)
     commands = Commands(source, destination, wishes)
@@ -75,7 +89,8 @@ def port(
 
     if not resume:
         _check(source, destination, commands, force=force)
-    migrated = (_again if resume else _migrate)(source, destination, options, wishes, commands, begins, told, force)
+    way = _Way(source, destination, options, wishes, commands, begins, told)
+    migrated = _again(way) if resume else _migrate(way, force=force)
     decision = migrated.decision
     if decision is None:
         decision, entry = running.run(source, destination, wishes, migrated.points, commands, begins, told)
@@ -129,31 +144,22 @@ def _resumed(source: Path, destination: Path, wishes: Wishes) -> Wishes:
     return msgspec.structs.replace(before.asked, **now)
 
 
-def _migrate(
-    source: Path,
-    destination: Path,
-    options: Options,
-    wishes: Wishes,
-    commands: Commands,
-    begins: Begins,
-    told: Ends,
-    force: bool,
-) -> _Migrated:
+def _migrate(way: _Way, *, force: bool) -> _Migrated:
     """Scan the source, and migrate it where nothing has to be decided first."""
     from npuify.engine.scan import scan
     from npuify.migration import migrate
 
-    begins("scan")
-    found = scan([source], options)
+    way.begins("scan")
+    found = scan([way.source], way.options)
     verdict = judge(found)
     scanned = _scanned(found, verdict)
-    told(scanned)
+    way.ends(scanned)
     points = found.survey.entry_points
-    decision = decisions.before_migration(found, verdict, wishes, commands)
+    decision = decisions.before_migration(found, verdict, way.wishes, way.commands)
     if decision is not None:
         return _Migrated([scanned], decision, points)
-    begins("migrate")
-    result = migrate(source, destination, options, force=force)
+    way.begins("migrate")
+    result = migrate(way.source, way.destination, way.options, force=force)
     after = judge(result)
     stage = Stage(
         "migrate",
@@ -161,35 +167,24 @@ def _migrate(
         f"{counted(len(result.changes), 'edit')} in {counted(len(result.changed_files), 'file')}, "
         f"{counted(len(result.left), 'finding')} left.",
         (f"{after.title}. {after.summary}",),
-        files=(str(destination), str(destination / FOLDER / "report.html")),
+        files=(str(way.destination), str(way.destination / FOLDER / "report.html")),
     )
-    told(stage)
-    return _Migrated([scanned, stage], decisions.by_hand(result.left, after, wishes, commands), points)
+    way.ends(stage)
+    return _Migrated([scanned, stage], decisions.by_hand(result.left, after, way.wishes, way.commands), points)
 
 
-def _again(
-    source: Path,
-    destination: Path,
-    options: Options,
-    wishes: Wishes,
-    commands: Commands,
-    begins: Begins,
-    told: Ends,
-    force: bool,
-) -> _Migrated:
+def _again(way: _Way) -> _Migrated:
     """Look at the migrated copy as it is now."""
     from npuify.handover import read_record
 
-    if force:
-        raise NpuifyError("--force migrates anew, --resume goes on: choose one")
-    begins("scan")
-    record = read_record(destination, options, source=source if source.is_dir() else None)
-    verdict = judge(record.scan)
-    stage = _scanned(record.scan, verdict)
-    told(stage)
-    return _Migrated(
-        [stage], decisions.by_hand(record.scan.findings, verdict, wishes, commands), record.scan.survey.entry_points
-    )
+    way.begins("scan")
+    source = way.source if way.source.is_dir() else None
+    found = read_record(way.destination, way.options, source=source).scan
+    verdict = judge(found)
+    stage = _scanned(found, verdict)
+    way.ends(stage)
+    decision = decisions.by_hand(found.findings, verdict, way.wishes, way.commands)
+    return _Migrated([stage], decision, found.survey.entry_points)
 
 
 def _scanned(found: ScanResult, verdict: Verdict) -> Stage:

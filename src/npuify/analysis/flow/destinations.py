@@ -30,6 +30,10 @@ DEVICE_USES = frozenset((Use.DEVICE, Use.COMPARED))
 OTHER_USES = frozenset((Use.KEY, Use.PATH, Use.MESSAGE, Use.OTHER))
 
 
+Seen = tuple[Use, str, bool]
+"""A use, what it is in words, and whether more than a name tells so."""
+
+
 class Destination(NamedTuple):
     """One place that a value reaches. ``sure`` is false where only a name tells what it does there."""
 

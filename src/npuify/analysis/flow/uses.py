@@ -9,8 +9,9 @@ from npuify.analysis.arguments import defaults_of, parameter_for
 from npuify.analysis.engine import EVERY_FILE, Reach
 from npuify.analysis.files import DEFINITIONS, FUNCTIONS
 from npuify.analysis.flow import device_names
+from npuify.analysis.flow.call_uses import called_name, calls_own, use_in_library, use_of_argument, use_of_keyword
 from npuify.analysis.flow.destinations import DEVICE_USES, OTHER_USES, Destination, Use, Uses
-from npuify.analysis.flow.device_names import ADDING, COMPARING, LOOKING, names_device
+from npuify.analysis.flow.device_names import names_device
 from npuify.analysis.flow.devices import (
     allows_devices,
     denotes_device,
@@ -26,15 +27,14 @@ from npuify.analysis.flow.flows import (
     followed,
     leaves,
     next_of,
-    option_names,
     owners_of,
 )
 from npuify.analysis.flow.owners import owner_of, owner_of_table
-from npuify.analysis.values import VAGUE, Kind
 
 if TYPE_CHECKING:
     from npuify.analysis.engine import Engine
     from npuify.analysis.files import FileModel
+    from npuify.analysis.flow.destinations import Seen
     from npuify.analysis.flow.flows import Occurrence
     from npuify.analysis.values import Place
 
@@ -109,17 +109,6 @@ def _is_own_attribute(target: ast.AST | None, file: FileModel, model: Engine) ->
     return isinstance(target, ast.Attribute) and bool(owners_of(target.value, file, model))
 
 
-Seen = tuple[Use, str, bool]
-
-
-def _calls_own(call: ast.Call, file: FileModel, model: Engine) -> bool:
-    """Whether a call surely is of a function or class that the project defines."""
-    values = model.values(call.func, file)
-    return bool(values) and all(
-        value.kind in (Kind.FUNCTION, Kind.CLASS) and value.definition is not None for value in values
-    )
-
-
 def _by_form(here: Occurrence, model: Engine) -> Seen | None:
     """Whether an argument is a device by what takes it, without asking where else it goes."""
     node, file = here.node, here.file
@@ -128,18 +117,18 @@ def _by_form(here: Occurrence, model: Engine) -> Seen | None:
         return None
     if isinstance(parent, ast.keyword):
         call = file.parent(parent)
-        if isinstance(call, ast.Call) and _word(call) == "dict":
+        if isinstance(call, ast.Call) and called_name(call) == "dict":
             return None  # whose word it is, the call that the dictionary is spread into tells
         named = parent.arg is not None and names_device(parent.arg)
-        if not named or not isinstance(call, ast.Call) or _calls_own(call, file, model):
+        if not named or not isinstance(call, ast.Call) or calls_own(call, file, model):
             return None
         return Use.DEVICE, f"{parent.arg}=", False
     if not isinstance(parent, ast.Call) or node not in parent.args:
         return None
     if isinstance(parent.func, ast.Attribute) and parent.func.attr in device_names.DEVICE_METHODS:
-        return None if _calls_own(parent, file, model) else (Use.DEVICE, f".{parent.func.attr}()", False)
+        return None if calls_own(parent, file, model) else (Use.DEVICE, f".{parent.func.attr}()", False)
     name = file.source.qualname(parent.func) or ""
-    return _of_library(name, False, _word(parent)) if name.startswith("torch.") else None
+    return use_in_library(name, False, called_name(parent)) if name.startswith("torch.") else None
 
 
 def _use_at(here: Occurrence, model: Engine) -> Seen | None:
@@ -151,9 +140,9 @@ def _use_at(here: Occurrence, model: Engine) -> Seen | None:
         return Use.OTHER, f"given to {framework.name}", True
     if isinstance(parent, ast.keyword):
         call = file.parent(parent)
-        return _of_keyword(parent, call, file, model) if isinstance(call, ast.Call) else None
+        return use_of_keyword(parent, call, file, model) if isinstance(call, ast.Call) else None
     if isinstance(parent, ast.Call):
-        return None if node is parent.func else _of_argument(node, parent, file, model)
+        return None if node is parent.func else use_of_argument(node, parent, file, model)
     if isinstance(parent, ast.Compare):
         return _of_comparison(node, parent, file, model)
     if isinstance(parent, ast.Subscript) and node is parent.slice:
@@ -242,133 +231,6 @@ def _of_attribute(attribute: ast.Attribute, file: FileModel) -> Seen | None:
     return Use.UNKNOWN, f".{attribute.attr} of it", True
 
 
-def _of_argument(node: ast.expr, call: ast.Call, file: FileModel, model: Engine) -> Seen | None:
-    word = _word(call)
-    if word in ("getattr", "setattr"):
-        seen = _of_attribute_by_name(node, call, file)
-        if seen is not None:
-            return seen
-    if word == "len" and isinstance(file.parent(call), ast.Slice):
-        return Use.DEVICE, "cut off by its length", False
-    if word in ("hasattr", "delattr") and node in call.args[1:2]:
-        return Use.KEY, "the name of an attribute", True
-    values = model.values(call.func, file)
-    for value in values:
-        if value.kind is Kind.FUNCTION or (value.kind is Kind.CLASS and value.definition is not None):
-            # What the function does with it is found where it reads its parameter.
-            return _as_parameter(node, call, file, model)
-    if word in LOOKING and isinstance(call.func, ast.Attribute) and call.args:
-        if node is call.args[0]:
-            return Use.KEY, f".{word}()", False
-        key = call.args[0]
-        named = isinstance(key, ast.Constant) and isinstance(key.value, str) and names_device(key.value)
-        return (Use.DEVICE, f"given for {file.code(key)}", False) if named else None
-    for value in values:
-        seen = _of_library(value.name, value.of is not None, word) if value.kind is not Kind.UNKNOWN else None
-        if seen is not None:
-            # What a loader yields is mostly a tensor, and an object with a method called so mostly a module.
-            return seen if value.of is None or value.of.kind not in VAGUE else (*seen[:2], False)
-    if word in COMPARING and isinstance(call.func, ast.Attribute):
-        if denotes_device(call.func.value, file, model):
-            sure = is_surely_device(call.func.value, file, model)
-            return Use.COMPARED, f".{word}() of {file.code(call.func.value)}", sure
-        return None if word in ADDING else (Use.UNKNOWN, f".{word}()", True)
-    if word in device_names.OPTIONS:
-        if word == "Choice":
-            return None
-        if word in ("add_argument", "option") or ("DEFINE" in word and node is call.args[0]):
-            return Use.KEY, f"the name of an option of {word}()", False
-        return _of_option(call, file)
-    if word in ("str", "list", "tuple", "set", "sorted", "frozenset", "dict", "next", "cast", "format"):
-        return None
-    if word in device_names.DEVICE_METHODS and isinstance(call.func, ast.Attribute):
-        return Use.DEVICE, f".{word}()", not values.is_known
-    if word in device_names.MESSAGES:
-        return Use.MESSAGE, f"{word}()", False
-    if word in device_names.PATHS:
-        return Use.PATH, f"{word}()", False
-    if word in device_names.NAMES:
-        return Use.KEY, f"{word}()", False
-    if device_names.DEVICE_FUNCTION.search(word):
-        return Use.DEVICE, f"{word}()", False
-    return Use.UNKNOWN, f"given to {file.code(call.func)}()", True
-
-
-def _of_attribute_by_name(node: ast.expr, call: ast.Call, file: FileModel) -> Seen | None:
-    """What ``getattr`` and ``setattr``, also that of a test's monkeypatch, do with their arguments."""
-    taken = 2 if _word(call) == "getattr" else 3
-    if node in call.args[1:2] and len(call.args) >= taken:
-        return Use.KEY, "the name of an attribute", True
-    place = call.args.index(node) - 1 if node in call.args else 0
-    name = call.args[place] if place > 0 else None
-    if isinstance(name, ast.Constant) and names_device(str(name.value)):
-        return Use.DEVICE, f"given for {file.code(name)}", False
-    if _word(call) == "setattr":
-        return Use.UNKNOWN, "the value of an attribute", True
-    return None
-
-
-def _of_library(name: str, is_method: bool, word: str) -> Seen | None:
-    """What a function of a package does with an argument."""
-    if name.startswith("torch."):
-        if name.startswith("torch.nn.Module.") and word not in device_names.DEVICE_METHODS:
-            return Use.KEY, f"{name}()", True
-        if name.startswith(("torch.ops.", "torch.utils.cpp_extension.", "torch.save")):
-            return Use.PATH, f"{name}()", True
-        return Use.DEVICE, f"{name}()", True
-    for start, what in device_names.PACKAGES.items():
-        if name.startswith(start):
-            return Use(_USE_OF[what]), f"{name}()", True
-    if name.startswith("builtins.") and not is_method:
-        if word in device_names.MESSAGES or word in ("print", "input"):
-            return Use.MESSAGE, f"{word}()", True
-        if word in device_names.NAMES:
-            return Use.KEY, f"{word}()", True
-        if word == "open":
-            return Use.PATH, "open()", True
-    return None
-
-
-_USE_OF = {
-    "path": Use.PATH.value,
-    "message": Use.MESSAGE.value,
-    "key": Use.KEY.value,
-    "other": Use.OTHER.value,
-}
-
-
-def _of_keyword(keyword: ast.keyword, call: ast.Call, file: FileModel, model: Engine) -> Seen | None:
-    name = keyword.arg
-    if name is None:
-        return None
-    values = model.values(call.func, file)
-    is_torch = any(value.name.startswith("torch.") for value in values)
-    word = _word(call)
-    if names_device(name):
-        framework = owner_of_table(call, file, model) if word == "dict" else None
-        if framework is not None:
-            return Use.OTHER, f"given to {framework.name}", True
-        use = Use.CALLED if _calls_own(call, file, model) else Use.DEVICE
-        return use, f"{name}= of {file.code(call.func)}()", is_torch
-    if any(value.kind in (Kind.FUNCTION, Kind.CLASS) and value.definition is not None for value in values):
-        # What the function does with it is found where it reads its parameter.
-        return _by_keyword(name)
-    if name == "type" and any(value.name == "torch.device" for value in values):
-        return Use.DEVICE, "type= of torch.device()", True
-    if word in device_names.OPTIONS and name in ("default", "choices", "type", "const", "default_factory", "values"):
-        return _of_option(call, file)
-    if word == "dict":
-        return _by_keyword(name)
-    return _by_keyword(name) or (Use.UNKNOWN, f"{name}= of {file.code(call.func)}()", True)
-
-
-def _by_keyword(name: str) -> Seen | None:
-    """What an argument is by its name alone."""
-    if name in device_names.PATH_KEYWORDS:
-        return Use.PATH, f"{name}=", False
-    return (Use.MESSAGE, f"{name}=", False) if name in device_names.MESSAGE_KEYWORDS else None
-
-
 def _of_comparison(node: ast.expr, compare: ast.Compare, file: FileModel, model: Engine) -> Seen:
     others = [side for side in (compare.left, *compare.comparators) if side is not node]
     for side in others:
@@ -377,26 +239,6 @@ def _of_comparison(node: ast.expr, compare: ast.Compare, file: FileModel, model:
         if isinstance(side, (ast.Tuple, ast.List, ast.Set)) and lists_devices(side.elts):
             return Use.COMPARED, f"compared with {file.code(side)}", True
     return Use.UNKNOWN, f"compared in {file.code(compare)}", True
-
-
-def _of_option(call: ast.Call, file: FileModel) -> Seen:
-    """What an option is whose default or choice a string is."""
-    for name in option_names(call, file):
-        if names_device(name):
-            return Use.DEVICE, f"the option {name}", False
-    for keyword in call.keywords:
-        if keyword.arg == "choices" and isinstance(keyword.value, (ast.List, ast.Tuple, ast.Set)):
-            if lists_devices(keyword.value.elts):
-                return Use.DEVICE, f"an option with the choices {file.code(keyword.value)}", True
-    return Use.OPTION, f"{_word(call)}()", True
-
-
-def _as_parameter(node: ast.expr, call: ast.Call, file: FileModel, model: Engine) -> Seen | None:
-    for function, _, taken in callees(call, file, model):
-        arg = parameter_for(node, call, function, taken)
-        if arg is not None and names_device(arg.arg):
-            return Use.CALLED, f"given as {arg.arg}", False
-    return None
 
 
 def _of_entry(node: ast.expr, table: ast.Dict, file: FileModel, model: Engine) -> Seen | None:
@@ -425,7 +267,7 @@ def _takes_devices(table: ast.Dict, file: FileModel, model: Engine) -> bool:
     if isinstance(parent, ast.Assign):
         return any(getattr(target, "id", "") in ("map_location", "device_map") for target in parent.targets)
     if isinstance(parent, ast.Call) and parent.args[1:2] == [table]:
-        return _word(parent) == "set_device_map" or any(
+        return called_name(parent) == "set_device_map" or any(
             value.name == "torch.load" for value in model.values(parent.func, file)
         )
     return False
@@ -444,7 +286,3 @@ def looked_up_by_device(table: ast.Dict, file: FileModel, model: Engine) -> bool
         if isinstance(call, ast.Call) and call.args and denotes_device(call.args[0], home, model):
             return True
     return False
-
-
-def _word(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
