@@ -9,7 +9,7 @@ from npuify.diagnosis.text import render_text
 
 from .samples import diagnosed
 
-HEAD = 'Traceback (most recent call last):\n  File "/work/train.py", line 40, in main\n    run()\n'
+HEAD = 'Traceback (most recent call last):\n  File "/home/user/train.py", line 40, in main\n    run()\n'
 
 
 @pytest.mark.parametrize(

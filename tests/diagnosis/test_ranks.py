@@ -44,7 +44,7 @@ def test_the_rank_that_failed_and_those_that_waited_for_it() -> None:
     log = "2025-06-25 10:45:00,001 INFO start\n"
     for rank in (0, 1, 2):
         log += f"[rank{rank}]: " + WAIT.format(rank=3, second=f"0{rank}") + "\n"
-    log += "2025-06-25 10:45:09,512 ERROR step 12\n" + traceback("/work/train.py", 40, OOM, "[rank3]: ")
+    log += "2025-06-25 10:45:09,512 ERROR step 12\n" + traceback("/home/user/train.py", 40, OOM, "[rank3]: ")
     found = diagnosed(log)
     assert (found.cause, found.first and found.first.rank) == ("out-of-memory", "3")
     assert {story.rank: story.said for story in found.ranks} == {
@@ -53,7 +53,7 @@ def test_the_rank_that_failed_and_those_that_waited_for_it() -> None:
         "1": "consequence",
         "2": "consequence",
     }
-    assert found.frame is not None and (found.frame.file, found.frame.line) == ("/work/train.py", 40)
+    assert found.frame is not None and (found.frame.file, found.frame.line) == ("/home/user/train.py", 40)
     assert found.waited_for == ("3",)
 
 
