@@ -64,8 +64,32 @@ def test_each_program_is_judged_by_what_lies_on_its_path(project: Path) -> None:
     assert [(place.file, place.line) for one in found["through.py"].blockers for place in one.places] == [
         ("deep/other.py", 1)
     ]
-    assert [one.what for one in found["asked.py"].avoided] == ["--fast"]
+    assert [one.what for one in found["asked.py"].conditional] == ["--fast"]
     assert [place.line for one in found["version.py"].deciding for place in one.places] == [2]
+
+
+CARDS = "import torch\nmodel = torch.nn.DataParallel(torch.nn.Linear(1, 1).cuda(){ids})\n" + MAIN
+RANK = (
+    "import argparse\nimport torch\np = argparse.ArgumentParser()\np.add_argument({names})\ntorch.cuda.init()\n" + MAIN
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "level", "asked"),
+    [
+        ("import torch\ntorch.backends.cudnn.allow_tf32 = True\n" + MAIN, Level.RUNS, []),
+        ("import torch\ntorch.backends.cudnn.deterministic = True\n" + MAIN, Level.RUNS, []),
+        (CARDS.format(ids=""), Level.RUNS, ["several visible cards"]),
+        (CARDS.format(ids=", device_ids=[0]"), Level.RUNS, ["several visible cards"]),
+        (CARDS.format(ids=", device_ids=[0, 1]"), Level.REVIEW, []),
+        (RANK.format(names="'--local_rank', type=int"), Level.RUNS, []),
+        (RANK.format(names="'--local_rank'") + "p.add_argument('--local-rank')\n", Level.REVIEW, []),
+    ],
+)
+def test_what_stops_no_program_decides_nothing(text: str, level: Level, asked: list[str], tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(text)
+    (found,) = verdicts(tmp_path).values()
+    assert (found.level, [one.what for one in found.conditional]) == (level, asked)
 
 
 def test_what_no_program_reaches_blocks_none(project: Path, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ class ProgramVerdict(msgspec.Struct, frozen=True):
     """What has no form for Ascend and lies on its path."""
     deciding: tuple[Blocker, ...]
     """What else stops it, or may: where nothing is here, nothing is unknown."""
-    avoided: tuple[Blocker, ...]
+    conditional: tuple[Blocker, ...]
     """What runs only where an option, variable or constant asks for it: one entry for each of these."""
 
 
@@ -80,8 +80,8 @@ def _program(
         sum(len(one.places) for one in deciding),
         sum(one.severity is Severity.ERROR and one.safety is Safety.REVIEW for one in rest),
     )
-    avoided = kinds_by_switch([one for one in reached if one.only_with])
-    return ProgramVerdict(program.file, level, TITLES[level], _summary(level, counts), blockers, deciding, avoided)
+    conditional = kinds_by_switch([one for one in reached if one.only_with])
+    return ProgramVerdict(program.file, level, TITLES[level], _summary(level, counts), blockers, deciding, conditional)
 
 
 class _Counts(NamedTuple):

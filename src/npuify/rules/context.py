@@ -204,6 +204,7 @@ class PythonFile:
         subject: str = "",
         advice: str = "",
         needs_torch_npu: bool = False,
+        only_with: str = "",
     ) -> Diagnostic:
         """What the running rule says about ``node``, or about a span of offsets.
 
@@ -220,4 +221,5 @@ class PythonFile:
             subject=subject,
             advice=advice,
             needs_torch_npu=needs_torch_npu,
+            only_with=only_with,
         )

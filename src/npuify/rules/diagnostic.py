@@ -30,6 +30,8 @@ class Diagnostic(NamedTuple):
     needs_torch_npu: bool = False
     code: str = ""
     """The rule's, once it is known."""
+    only_with: str = ""
+    """Without which it matters nothing, where no condition in the code says so: more than one card, say."""
 
     def refused(self, reason: str) -> Diagnostic:
         """The same without edits, and why."""

@@ -45,14 +45,15 @@ GOES_ON: Final = {
 }
 """Warnings that stop no program, each with the reason. A warning that is not listed may stop one."""
 _UNKNOWN: Final = "NPU191"
-_DIFFERENT: Final = "NPU104"
+_BY_ROW: Final = frozenset(("NPU104", "NPU140"))
+"""Rules that say what a row of names.toml says."""
 
 
 def impact_of(finding: Finding) -> Impact:
     """What a finding may do to a run, as far as nobody acts on it."""
     if finding.code in GOES_ON and finding.severity is not Severity.ERROR:
         return Impact.GOES_ON
-    if finding.code == _DIFFERENT and finding.severity is not Severity.ERROR:
+    if finding.code in _BY_ROW and finding.severity is not Severity.ERROR:
         rows = meanings().get(finding.subject, ())
         if rows and all(row.effect == "no-effect" for row in rows):
             return Impact.GOES_ON

@@ -51,7 +51,7 @@ def _condition(diagnostic: Diagnostic, severity: Severity, file: PythonFile) -> 
     is_done = diagnostic.edits and diagnostic.safety is not Safety.REVIEW
     if severity is Severity.INFO or is_done or not isinstance(diagnostic.place, ast.AST):
         return ""
-    return only_with(diagnostic.place, file)
+    return only_with(diagnostic.place, file) or diagnostic.only_with
 
 
 def _finding(diagnostic: Diagnostic, rule: Rule, file: PythonFile) -> Finding:

@@ -170,7 +170,7 @@ def _programs(verdict: Verdict) -> Iterator[str]:
     yield from ("### Programs", "", "| program | verdict | what decides it | only with |", "|---|---|---|---|")
     for one in verdict.programs:
         decides = "; ".join(f"{_cell(kind.what)} {_where(kind.places)}" for kind in (*one.blockers, *one.deciding))
-        asked = ", ".join(_code_cell(switch.what) for switch in one.avoided)
+        asked = ", ".join(_code_cell(switch.what) for switch in one.conditional)
         yield f"| {_code_cell(one.file)} | {one.title}. {_cell(one.summary)} | {decides} | {asked} |"
     yield ""
 

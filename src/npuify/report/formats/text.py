@@ -261,8 +261,10 @@ def _programs(programs: Sequence[ProgramVerdict]) -> Iterator[Line]:
             first = decides.places[0]
             where = f"{first.file}:{first.line}" if first.line else first.file
             yield [(f"    {in_one_line(decides.what)} ({where})", "dim")]
-        if one.avoided:
-            yield [(f"    not unless asked for: {in_one_line(_some([switch.what for switch in one.avoided]))}", "dim")]
+        if one.conditional:
+            yield [
+                (f"    not unless asked for: {in_one_line(_some([switch.what for switch in one.conditional]))}", "dim")
+            ]
     rest = Counter(one.title.lower() for one in ordered[_MOST_PROGRAMS:])
     if rest:
         counts = ", ".join(f"{count} {title}" for title, count in rest.items())

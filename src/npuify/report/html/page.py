@@ -148,7 +148,7 @@ def _programs(verdict: Verdict) -> str:
             f"<p>{escaped(shortened(kind.what, 200))} {_where(kind.places)}</p>"
             for kind in (*one.blockers, *one.deciding)
         )
-        asked = ", ".join(f"<code>{escaped(shortened(switch.what, 80))}</code>" for switch in one.avoided)
+        asked = ", ".join(f"<code>{escaped(shortened(switch.what, 80))}</code>" for switch in one.conditional)
         items.append(
             f'<li><p><b>{escaped(one.title)}</b> {_place(one.file, 0)}</p><p class="dim">{_prose(one.summary)}</p>'
             f"{decides}" + (f'<p class="dim">More only with {asked}</p>' if asked else "") + "</li>"

@@ -62,7 +62,15 @@ def data_parallel(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
             f"torch_npu {release.torch_npu} has DataParallel's parts in its own library; whether they work with "
             "several cards is unknown, and it is slow: one process feeds all cards"
         )
-    yield file.report(node, message, subject="torch.nn.DataParallel", advice=_STEPS)
+    # Asked of the real torch_npu 2.13.0: with one device, DataParallel hands the batch to the module.
+    several = "" if _names_several(node) else "several visible cards"
+    yield file.report(node, message, subject="torch.nn.DataParallel", advice=_STEPS, only_with=several)
+
+
+def _names_several(call: ast.Call) -> bool:
+    """Whether the cards are written down, more than one: where there is one, the program stops, as on a GPU."""
+    given = [*call.args[1:2], *(one.value for one in call.keywords if one.arg == "device_ids")]
+    return any(isinstance(ids, (ast.List, ast.Tuple)) and len(ids.elts) > 1 for ids in given)
 
 
 _SET_DEVICE = frozenset(
@@ -240,7 +248,7 @@ def _asks_rank(value: ast.expr, file: PythonFile) -> bool:
 @rule(
     "NPU313",
     "local-rank-option",
-    Safety.REVIEW,
+    Safety.SAFE,
     Severity.WARNING,
     words=("--local_rank",),
     evidence=Evidence.DOCUMENTED,
@@ -278,9 +286,12 @@ def local_rank_option(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     end = file.source.end(last)
     quote = file.source.segment(end - 1, end)
     editable = quote in "\"'" and not file.code(last).startswith(('"""', "'''"))
+    # A parser with an option of the other spelling takes no second one, and one that is not argparse's may do anything.
+    is_proven = b"argparse" in data and not re.search(rb"[\"']--local-rank", data)
     yield file.report(
         node,
         "torch.distributed.launch of PyTorch 2 passes --local-rank, which this parser rejects",
+        safety=Safety.SAFE if is_proven else Safety.REVIEW,
         edits=[file.edit(end, end, f", {quote}--local-rank{quote}")] if editable else (),
         subject="--local_rank",
         advice='start with torchrun and read int(os.environ["LOCAL_RANK"])',
