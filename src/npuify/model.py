@@ -146,12 +146,12 @@ class Mention(msgspec.Struct, frozen=True, order=True):
     """A place that makes a file an entry point."""
 
     kind: str
-    """``main guard``, ``launcher``, ``console script``, ``installed script``, ``documentation``, or, where nothing else
-    tells what is started, ``usual name``."""
+    """``main guard``, ``launcher``, ``console script``, ``installed script``, ``documentation``, ``top-level code``,
+    or, where nothing else tells what is started, ``usual name``."""
     file: str
     line: int
     text: str = ""
-    """The command or declaration, shortened; empty for a main guard and a usual name."""
+    """The command or declaration, shortened; empty where the file itself tells."""
 
 
 class EntryPoint(msgspec.Struct, frozen=True, order=True):

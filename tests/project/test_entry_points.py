@@ -215,6 +215,33 @@ def test_a_script_without_a_guard_is_known_by_its_name_where_nothing_else_is(tmp
     assert [one.file for one in surveyed(tmp_path / "b", guarded).entry_points] == ["other.py"]
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("import torch\nfor epoch in range(2):\n    pass\n", 2),
+        ("import torch\ndef main():\n    pass\n\nmain()\n", 5),
+        ("import torch\nwhile True:\n    break\n", 2),
+        # What only defines, or calls what others define, may be anything.
+        ("import torch\ndef main():\n    for one in ():\n        pass\n", 0),
+        ("import torch\nseed(1)\n", 0),
+        ("import json\nfor epoch in range(2):\n    pass\n", 0),
+    ],
+)
+def test_a_script_works_as_it_is_read(text: str, line: int, tmp_path: Path) -> None:
+    files = {"guarded.py": GUARD, "study.py": text, "tests/study.py": text, "conf.py": text}
+    found = points(surveyed(tmp_path, files))
+    assert found == {"guarded.py": [("main guard", "guarded.py", 2)]} | (
+        {"study.py": [("top-level code", "study.py", line)]} if line else {}
+    )
+
+
+@pytest.mark.parametrize("more", [{"main.py": "import study\n" + GUARD}, {"__init__.py": "", "main.py": GUARD}])
+def test_what_is_imported_or_part_of_a_package_is_no_script(more: dict[str, str], tmp_path: Path) -> None:
+    files = {"lib/study.py": "import torch\nfor one in ():\n    pass\n"}
+    found = points(surveyed(tmp_path, files | {f"lib/{name}": text for name, text in more.items()}))
+    assert list(found) == ["lib/main.py"]
+
+
 def test_a_project_is_not_its_own_framework(tmp_path: Path) -> None:
     result = surveyed(tmp_path, {"timm/__init__.py": "", "run.py": "import timm\nimport torch\n"})
     assert [one.name for one in result.frameworks] == ["torch"]

@@ -13,6 +13,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from npuify.model import EntryPoint, Mention
+from npuify.project.import_graph import ImportGraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,15 +34,28 @@ _STARTS: Final = re.compile(r"\b(?:python[\d.]*|torchrun|deepspeed|accelerate|ho
 _WORDS: Final = re.compile(r"""[^\s"'`\[\],;|&<>()]+""")
 _LAUNCHING: Final = ("torch.", "accelerate.", "deepspeed.", "pip", "pytest", "venv", "build", "http.")
 _REFERENCE: Final = re.compile(r"\s*[\w.-]+\s*=\s*(?P<module>[A-Za-z_][\w.]*)\s*(?::\s*[\w.]+)?\s*(?:\[.*\])?\s*")
-_ORDER: Final = ("launcher", "console script", "installed script", "documentation", "main guard", "usual name")
+_ORDER: Final = (
+    "launcher",
+    "console script",
+    "installed script",
+    "documentation",
+    "main guard",
+    "top-level code",
+    "usual name",
+)
 _USUAL: Final = re.compile(
     r"(?:main|run|(?:pre)?train(?:ing)?|fine_?tune|infer|inference|predict|eval|evaluate|generate|sample|demo)(?:_\w+)?\.py"
 )
 """Names of files that people start. They count where nothing else tells what is started."""
 
+_WORKS: Final = re.compile(r"^(?:(?:for|while)\b[^\n]*:|(?P<name>[A-Za-z_]\w*)\()", re.MULTILINE)
+"""A loop, or a call of a function, that is no part of anything else. In a string of several lines, too."""
+_OF_TOOLS: Final = frozenset(("setup.py", "conftest.py", "conf.py", "hubconf.py", "noxfile.py", "fabfile.py"))
+
 
 def entry_points(files: Sequence[ProjectFile], traces: Mapping[str, Trace]) -> tuple[EntryPoint, ...]:
-    """The entry points, the best attested first: launchers, installed commands, documentation, then main guards.
+    """The entry points, the best attested first: launchers, installed commands, documentation, then main guards, then
+    scripts without one, which nothing imports and which work as they are read.
 
     Where there is none of these, a script is known by its usual name, and by a framework that it imports. Tests are
     left out, and so is setup.py.
@@ -59,6 +73,8 @@ def entry_points(files: Sequence[ProjectFile], traces: Mapping[str, Trace]) -> t
     for relative, seen in traces.items():
         if seen.guard and not _is_test(relative):
             found.setdefault(relative, []).append(Mention("main guard", relative, seen.guard))
+    for mention in _working(files, [one for one in traces if one not in found], traces):
+        found[mention.file] = [mention]
     if not found:
         found = {one.file: [one] for one in _named_usually(traces)}
     points = [
@@ -230,6 +246,30 @@ def _in_setup_py(text: str) -> Iterator[str]:
 
 def _joined(folder: str, path: str) -> str:
     return str(posixpath.normpath(posixpath.join(folder, path)))
+
+
+def _working(files: Sequence[ProjectFile], candidates: Sequence[str], traces: Mapping[str, Trace]) -> Iterator[Mention]:
+    """Files of no package that use a framework, that nothing imports, and that loop or call what they define."""
+    python = {one.relative: one for one in files if one.kind == "python"}
+    scripts = {}
+    for relative in candidates:
+        folder, name = posixpath.split(relative)
+        # One that a package has beside it, tests and settings of tools are read by others.
+        alone = posixpath.join(folder, "__init__.py") not in python and not _is_test(relative)
+        if alone and traces[relative].imports and name not in _OF_TOOLS and relative in python:
+            text = _text(python[relative])
+            works = next(
+                (one for one in _WORKS.finditer(text) if not one["name"] or f"def {one['name']}(" in text), None
+            )
+            if works is not None:
+                scripts[relative] = text.count("\n", 0, works.start()) + 1
+    if not scripts:
+        return
+    graph = ImportGraph(python, lambda one: _text(python[one]).encode("utf-8", "surrogateescape"), anywhere=True)
+    imported = {target for file in python for target in graph.targets(file) if target != file}
+    for relative, line in scripts.items():
+        if relative not in imported:
+            yield Mention("top-level code", relative, line)
 
 
 def _named_usually(traces: Mapping[str, Trace]) -> list[Mention]:
