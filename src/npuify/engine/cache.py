@@ -61,6 +61,10 @@ class CachedFile(msgspec.Struct, array_like=True):
     mentions: bool = False
     """Whether it names anything that the ledger accounts for."""
     supports_npu: bool = False
+    sets_default_type: bool = False
+    """Whether it makes a type of CUDA's the default for the whole program."""
+    makes_default_type: bool = False
+    """Whether it may make tensors of the default type: they concern rules where a file of the project sets it."""
     trace: Trace = Trace()
     result: CachedResult | None = None
     native: NativeFile | None = None

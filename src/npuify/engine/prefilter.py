@@ -13,6 +13,7 @@ from npuify.engine.ruleset import RuleSet, rules_to_run
 from npuify.model import FileError
 from npuify.project.traces import Trace, trace
 from npuify.rules.common.npu_support import supports_npu
+from npuify.rules.devices.default_types import may_make_default_type, sets_cuda_as_default
 from npuify.rules.packages.imports import import_names
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ class Prefilter:
             own_cuda=python and may_define_cuda(raw, lower, rules.own_cuda),
             mentions=concerns or vocabulary.concerns(lower),
             supports_npu=file.kind == "python" and supports_npu(file.relative, raw, lower, rules.support),
+            sets_default_type=python and sets_cuda_as_default(raw),
+            makes_default_type=file.kind == "python" and may_make_default_type(raw),
             trace=shows,
         )
         return Prefiltered(known, rules.words.matches(lower) if python else None)

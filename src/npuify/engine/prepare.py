@@ -190,6 +190,8 @@ class _Facts(NamedTuple):
     """Files that may define ``cuda`` in a class of their own."""
     supports_npu: Sequence[str]
     """Files that ask whether they run on an NPU."""
+    of_default_type: frozenset[str]
+    """Files that may make tensors of the default type, where a file of the project makes that a type of CUDA's."""
     traces: Mapping[str, Trace]
     known: Mapping[str, CachedFile]
     errors: Sequence[FileError]
@@ -242,7 +244,7 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
         rules=rules,
         project=ProjectIndex(root, python, list(facts.own_cuda), list(facts.supports_npu), supporting),
         plan=plan,
-        candidates=_with_planned(facts.candidates, found, plan),
+        candidates=_with_more(facts.candidates, found, plan.entries | plan.placed | facts.of_default_type),
         files=found.files,
         bytes_seen=sum(file.stamp[1] for file in facts.known.values()),
         errors=[*found.errors, *facts.errors],
@@ -338,11 +340,13 @@ def _facts(found: _Files, cache: ScanCache, prefiltered: Mapping[str, Prefiltere
             concerns = one.file.concerns or one.file.supports_npu
             if concerns or one.file.mentions:
                 candidates.append(Candidate(file.relative, file.location, file.kind, now, one.matches, concerns))
+    has_default = any(file.sets_default_type for file in known.values())
     analysed = {candidate.relative: known[candidate.relative] for candidate in candidates if candidate.concerns}
     return _Facts(
         candidates=candidates,
         own_cuda={relative: file.stamp for relative, file in analysed.items() if file.own_cuda},
         supports_npu=[relative for relative, file in analysed.items() if file.supports_npu],
+        of_default_type=frozenset(name for name, file in known.items() if has_default and file.makes_default_type),
         traces={relative: file.trace for relative, file in known.items()},
         known=known,
         errors=errors,
@@ -358,16 +362,15 @@ def _plan(root: Path, options: Options, files: Sequence[ProjectFile], found: Sur
     return plan_style(options, files, found, torch_requirement(root))
 
 
-def _with_planned(candidates: Sequence[Candidate], found: _Files, plan: StylePlan) -> Sequence[Candidate]:
-    """The candidates, with the files that the style changes whatever stands in them."""
+def _with_more(candidates: Sequence[Candidate], found: _Files, more: Collection[str]) -> Sequence[Candidate]:
+    """The candidates, with files that the rest of the project makes some: their own words do not."""
     known = {candidate.relative: candidate for candidate in candidates}
-    planned = plan.entries | plan.placed
     return [
-        known[file.relative]._replace(concerns=file.relative in planned or known[file.relative].concerns)
+        known[file.relative]._replace(concerns=file.relative in more or known[file.relative].concerns)
         if file.relative in known
         else Candidate(file.relative, file.location, file.kind, found.stamps[file.relative])
         for file in found.files
-        if file.relative in known or file.relative in planned
+        if file.relative in known or file.relative in more
     ]
 
 
@@ -379,7 +382,19 @@ def _to_cache(
 ) -> ToCache:
     """What is known for the next scan."""
     own_cuda = [f"{name} {then}" for name, then in facts.own_cuda.items()]
-    project = digest([*names, "-", *facts.supports_npu, *sorted(supporting), plan.digest(), "-", *own_cuda])
+    project = digest(
+        [
+            *names,
+            "-",
+            *facts.supports_npu,
+            *sorted(supporting),
+            plan.digest(),
+            "-",
+            *own_cuda,
+            "-",
+            *sorted(facts.of_default_type),
+        ]
+    )
     python = {
         relative: msgspec.structs.replace(facts.known[relative], extensions=found)
         for relative, found in extensions.python.items()

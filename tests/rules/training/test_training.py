@@ -16,6 +16,10 @@ FIRES = {
     "NPU310": ["model = nn.DataParallel(model)\n", "from torch.nn import DataParallel\nm = DataParallel(model)\n"],
     "NPU311": [
         "def setup(rank):\n    dist.init_process_group('gloo')\n    torch.cuda.set_device(rank)\n",
+        (
+            "def setup(rank):\n    try:\n        dist.init_process_group('gloo')\n    except RuntimeError:\n"
+            "        raise SystemExit(1)\n    torch.cuda.set_device(rank)\n"
+        ),
     ],
     "NPU121": [
         "torch.load('x', map_location={'cuda:0': 'cuda:1'})\n",
@@ -140,6 +144,12 @@ FIRES = {
 SILENT = {
     "NPU310": ["m = nn.parallel.DistributedDataParallel(m)\n", "ok = isinstance(model, nn.DataParallel)\n"],
     "NPU311": [
+        (
+            "def setup(rank):\n    torch.cuda.set_device(rank)\n    try:\n        dist.init_process_group('gloo')\n"
+            "    finally:\n        pass\n    torch.cuda.set_device(rank)\n"
+        ),
+        # A program that is for NPUs already was seen to run.
+        "import torch_npu\ndef setup(rank):\n    dist.init_process_group('hccl')\n    torch.npu.set_device(rank)\n",
         "def setup(rank):\n    torch.cuda.set_device(rank)\n    dist.init_process_group('gloo')\n",
         "def setup(rank):\n    dist.init_process_group('gloo')\n",
         "def setup():\n    dist.init_process_group('gloo')\n    torch.cuda.set_device(dist.get_rank() % 8)\n",

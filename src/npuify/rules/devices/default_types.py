@@ -33,6 +33,16 @@ class _Default(NamedTuple):
     is_cuda: bool
 
 
+def sets_cuda_as_default(data: bytes) -> bool:
+    """Whether a file's text makes a type of CUDA's the default, for each file of the program."""
+    return b"set_default_tensor_type" in data and _SETS_CUDA.search(data) is not None
+
+
+def may_make_default_type(data: bytes) -> bool:
+    """Whether a file's text may make tensors of the default type, with ``torch.Tensor(…)``."""
+    return b"orch.Tensor(" in data or b"th.Tensor(" in data
+
+
 def is_default_type(node: ast.AST, file: PythonFile) -> bool:
     """Whether a type is what ``torch.set_default_tensor_type`` is given."""
     for up in file.ancestors(node):
@@ -70,21 +80,20 @@ def default_tensor_type(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic
             yield _by_hand(node, file)
         return
     # Back to the CPU, which says nothing of the device that was set instead.
-    if not default.is_cuda and _SETS_CUDA.search(file.source.data) is None:
+    if not default.is_cuda and not sets_cuda_as_default(file.source.data):
         return
     edit = _edit(node, default, file)
     if edit is None:
         yield _by_hand(node, file)
         return
     said = [f"torch_npu refuses {file.code(given)} as the default tensor type", "dtype and device are set apart"]
-    others = _other_files(file) if default.is_cuda else ""
     yield file.report(
         node,
         "; ".join(said),
         edits=[edit],
         subject=SETTER,
         safety=Safety.REVIEW if default.dtype == "float64" else Safety.SAFE,
-        advice=others or ("NPUs hardly compute in float64" if default.dtype == "float64" else ""),
+        advice="NPUs hardly compute in float64" if default.dtype == "float64" else "",
         needs_torch_npu=default.is_cuda,
     )
 
@@ -122,26 +131,13 @@ def _by_hand(node: ast.Call, file: PythonFile) -> Diagnostic:
     )
 
 
-def _other_files(file: PythonFile) -> str:
-    """Where ``torch.Tensor(…)`` stands in files that say nothing of CUDA, and are not looked into."""
-    found = [
-        name
-        for name in file.project.files_with(b"torch.Tensor(")
-        if name != file.source.relative and name not in file.project.files_with(b"cuda")
-    ]
-    if not found:
-        return ""
-    listed = ", ".join(sorted(found)[:5]) + (", …" if len(found) > 5 else "")
-    return f"torch.Tensor(…) makes tensors on the CPU whatever the default device is: move them to the NPU in {listed}"
-
-
 @rule(
     "NPU136",
     "legacy-constructor-of-default-type",
     Safety.SAFE,
     Severity.ERROR,
-    words=("torch.tensor(",),
-    also_in_file=("cuda",),
+    words=("torch.tensor(", "th.tensor("),
+    common_words=True,
     source=_SOURCE,
 )
 def legacy_constructor(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
@@ -178,12 +174,12 @@ def legacy_constructor(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]
 
 def _cuda_is_default(file: PythonFile) -> bool:
     """Whether the program sets a type of CUDA's as its default, here or in another file."""
-    if _SETS_CUDA.search(file.source.data):
+    if sets_cuda_as_default(file.source.data):
         return True
     known = file.project.remembered.get(SETTER)
     if known is None:
         known = any(
-            _SETS_CUDA.search((file.project.root / name).read_bytes())
+            sets_cuda_as_default((file.project.root / name).read_bytes())
             for name in file.project.files_with(b"set_default_tensor_type")
             if (file.project.root / name).is_file()
         )

@@ -102,13 +102,15 @@ def set_device_after_init(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
         "torch.distributed.distributed_c10d.init_process_group",
     ):
         return
-    statements, index = _place(node, file)
-    if any(_sets_device(statement, file) for statement in statements[:index]):
+    before, behind = _around(node, file)
+    if any(_sets_device(statement, file) for statement in before):
         return
-    late = next((statement for statement in statements[index + 1 :] if _sets_device(statement, file)), None)
+    late = next((statement for statement in behind if _sets_device(statement, file)), None)
     if late is None or any(keyword.arg == "device_id" for keyword in node.keywords):
         return
-    between = statements[index + 1 : statements.index(late)]
+    if isinstance(late, ast.Expr) and isinstance(late.value, ast.Call) and _is_for_npu(late.value):
+        return
+    between = behind[: behind.index(late)]
     if late.lineno - node.lineno > 30 or _needs_group(late) or any(_defines(item, late) for item in between):
         return
     yield file.report(
@@ -119,16 +121,26 @@ def set_device_after_init(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
     )
 
 
-def _place(node: ast.AST, file: PythonFile) -> tuple[list[ast.stmt], int]:
-    """The list of statements that a node's statement stands in, and its place there."""
+def _around(node: ast.AST, file: PythonFile) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """The statements that run before and after a node's, also around the ``try`` or ``with`` that it stands in."""
+    before: list[ast.stmt] = []
+    behind: list[ast.stmt] = []
     current: ast.AST = node
     for up in file.ancestors(node):
         for field in ("body", "orelse", "finalbody"):
             statements = getattr(up, field, None)
             if isinstance(statements, list) and current in statements:
-                return statements, statements.index(current)
+                index = statements.index(current)
+                before, behind = [*statements[:index], *before], [*behind, *statements[index + 1 :]]
+        if isinstance(current, ast.stmt) and not isinstance(up, (ast.Try, ast.With)):
+            break
         current = up
-    return [], 0
+    return before, behind
+
+
+def _is_for_npu(call: ast.Call) -> bool:
+    """Whether the program chooses an NPU itself: it was written for NPUs, and its authors have seen it run."""
+    return (dotted_text(call.func) or "").startswith(("torch.npu.", "torch_npu."))
 
 
 def _sets_device(statement: ast.stmt, file: PythonFile) -> bool:

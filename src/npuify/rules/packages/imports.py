@@ -34,9 +34,14 @@ def _words() -> tuple[str, ...]:
 
 
 def import_names() -> frozenset[str]:
-    """The packages without any form for the NPU, for whose import alone a file is worth looking at."""
+    """The packages that fail on an NPU machine, for whose import alone a file is worth looking at."""
     rows = packages().items()
-    return frozenset(name for name, row in rows if row.status == "none" and "." not in name and "*" not in name)
+    fails = ("none", "replacement")
+    return frozenset(
+        name
+        for name, row in rows
+        if row.status in fails and row.severity is Severity.ERROR and "." not in name and "*" not in name
+    )
 
 
 @rule(
