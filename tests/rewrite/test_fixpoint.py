@@ -227,7 +227,7 @@ def test_what_nobody_mended_is_left_in_every_style(code: str, text: str, style: 
 
 
 def test_what_an_edit_mends_is_not_left() -> None:
-    text = "import torch\nimport apex\nnorm = apex.normalization.FusedLayerNorm(64)\nx = torch.ones(1).cuda()\n"
+    text = "import torch\nimport apex\nnorm = apex.normalization.FusedRMSNorm(64)\nx = torch.ones(1).cuda()\n"
     assert "NPU620" in [finding.code for finding in findings(text)]
     for style in ("npu", "portable", "auto"):
         assert "NPU620" not in [finding.code for finding in migrated(text, style=style, unsafe=True).left]

@@ -94,6 +94,7 @@ class _NotSettling(Exception):
 def _rounds(job: _Job, found: list[Finding]) -> MigratedFile:
     """Apply edits until nothing changes any more; see :func:`migrate_file`."""
     state = _State(job.original, b"", found)
+    begun = False
     offsets = OffsetMap()
     changes: list[Change] = []
     problems: list[FileError] = []
@@ -105,7 +106,7 @@ def _rounds(job: _Job, found: list[Finding]) -> MigratedFile:
             for finding in wanted(state.findings, unsafe=job.unsafe)
             if _origin(finding, job, offsets) not in left_alone
         ]
-        if not chosen and state.raw and not state.needs_torch_npu:
+        if not chosen and begun and not state.needs_torch_npu:
             break
         applied = apply_findings(state.text.data, chosen)
         broken = _breaking(applied, state, job, offsets)
@@ -113,11 +114,12 @@ def _rounds(job: _Job, found: list[Finding]) -> MigratedFile:
             left_alone |= broken
             problems += [_left_out(job, *origin) for origin in sorted(broken)]
             continue
-        if not applied.edits and state.raw:
+        if not applied.edits and begun:
             break
         changes += [_change(finding, job.original, offsets) for finding in applied.findings]
         offsets.add(applied.edits)
         state = _next(applied, state, job, offsets)
+        begun = True
     else:
         raise _NotSettling(f"its edits do not settle after {MAX_ROUNDS} rounds")
     changes.sort(key=lambda change: (change.start, change.end, change.code))

@@ -10,7 +10,7 @@ model = (
     else convert_syncbn_model(torch.nn.Linear(2, 2))
 )
 model = (
-    torch.nn.parallel.DistributedDataParallel(model)
+    torch.nn.parallel.DistributedDataParallel(model, find_unused_parameters=True, broadcast_buffers=False)
     if compute_device.type == "npu"
     else DDP(model, delay_allreduce=True)
 )

@@ -52,6 +52,10 @@ def test_no_name_is_left_unbound(path: Path) -> None:
         ("NPU212/without_bias_correction", ["apex.optimizers.FusedAdam"]),
         ("NPU212/arguments_unpacked", ["apex.optimizers.FusedAdam"]),
         ("NPU212/lamb", ["apex.optimizers.FusedLAMB"]),
+        ("NPU212/each_use", [f"apex.optimizers.{one}" for one in ("FusedAdam", "FusedLAMB", "FusedLAMB", "FusedAdam")]),
+        ("NPU211/not_averaged", ["apex.parallel.DistributedDataParallel"] * 2),
+        ("NPU211/own_wrapper", []),
+        ("NPU213/own_layer", []),
         ("NPU212/own_class_of_that_name", []),
         ("NPU213/with_a_fallback", []),
         ("NPU213/derived", ["apex.normalization.FusedLayerNorm"]),
@@ -115,3 +119,31 @@ def test_mixed_precision_that_is_not_plain_is_left(line: str) -> None:
     changed = plain.replace(old, line)
     assert changed != plain
     assert output(changed, unsafe=True) == changed
+
+
+def test_every_use_is_told_with_what_it_becomes() -> None:
+    text = (CASES / "NPU212/each_use.in.py").read_text("utf-8")
+    told = [(item.start.line, item.advice) for item in findings(text) if item.code == "NPU212"]
+    assert [line for line, _ in told] == [3, 3, 8, 9]
+    assert ["torch.optim.AdamW" in advice for _, advice in told] == [True, False, False, True]
+    assert ["NpuFusedLamb" in advice for _, advice in told] == [False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "blocks"),
+    [
+        ("from apex.normalization import FusedLayerNorm\nnorm = FusedLayerNorm(8)\n", False),
+        ("import torch\nimport apex\nnorm = apex.normalization.FusedLayerNorm(8)\n", False),
+        ("from apex import amp\n", False),
+        ("import torch\nimport apex\nnorm = apex.normalization.FusedRMSNorm(8)\n", True),
+        ("from apex.parallel import DistributedDataParallel as DDP\nmodel = DDP(net)\n", True),
+        ("from apex.optimizers import FusedLAMB\nFusedLAMB([])\n", True),
+        ("from apex import amp\nprint(amp.state_dict())\n", True),
+        ("from apex import amp\n__all__ = ['amp']\n", True),
+        ("from apex.fp16_utils import *\n", True),
+        ("from apex import amp\nprint([amp for amp in range(3)])\n", True),
+    ],
+)  # fmt: skip
+def test_the_package_is_told_where_safe_edits_leave_some_of_it(text: str, blocks: bool) -> None:
+    assert ("NPU620" in {item.code for item in findings(text)}) is blocks
+    assert ("apex" in output(text)) is blocks

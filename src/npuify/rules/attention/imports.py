@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
-from npuify.analysis.project import EVERY_FILE
 from npuify.model import Safety, Severity
 from npuify.rules.attention.calls import plan_of
 from npuify.rules.attention.forms import FLASH_WORDS
 from npuify.rules.common.helper_branches import never_on_npu
+from npuify.rules.common.import_guards import no_other_takes
 from npuify.rules.common.npu_support import prepared_for_npu
 from npuify.rules.registry import rule
 
@@ -83,7 +82,7 @@ def flash_attention_import(node: ast.Import | ast.ImportFrom, file: PythonFile) 
     if uses and whole and all(never_on_npu(use, file) or _is_rewritten(use, file) for use in uses):
         return
     edits = []
-    if not uses and whole and _may_go(names, file):
+    if not uses and whole and no_other_takes([bound for bound, _ in names], file):
         edits = _removal(node, file)
     yield file.report(
         node,
@@ -165,27 +164,6 @@ def _is_dropped(argument: ast.AST) -> bool:
     if isinstance(argument, ast.keyword):
         return argument.arg in ("attn_bias", "op")
     return isinstance(argument, ast.Call) and not argument.args and not argument.keywords
-
-
-def _may_go(names: list[tuple[str, str]], file: PythonFile) -> bool:
-    """Whether no other module can take the names from this one."""
-    relative = file.source.relative
-    if relative.endswith("__init__.py"):
-        return False
-    own = relative.rpartition("/")[2].removesuffix(".py").encode()
-    bound = [name.encode() for name, _ in names]
-    pattern = re.compile(rb"\b(?:" + b"|".join(re.escape(name) for name in bound) + rb")\b")
-    importing = re.compile(rb"\bimport\b[^\n]*\b" + re.escape(own) + rb"\b|\bfrom\b[^\n]*\b" + re.escape(own) + rb"\b")
-    file.project.dependencies.add(EVERY_FILE)
-    project = file.project
-    for other in sorted({other for word in (*bound, b"import *") for other in project.files_with(word)} - {relative}):
-        try:
-            data = (project.root / other).read_bytes()
-        except OSError:
-            return False
-        if importing.search(data) and (pattern.search(data) or b"import *" in data):
-            return False
-    return True
 
 
 def _removal(node: ast.stmt, file: PythonFile) -> list[Edit]:

@@ -6,6 +6,8 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.analysis.project import EVERY_FILE
+
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
 
@@ -47,6 +49,27 @@ def is_asked_for(node: ast.AST, package: str, file: PythonFile) -> bool:
 def in_function(node: ast.AST, file: PythonFile) -> bool:
     """Whether ``node`` runs only when a function is called."""
     return any(isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) for up in file.ancestors(node))
+
+
+def no_other_takes(bound: list[str], file: PythonFile) -> bool:
+    """Whether no other module of the project can take the names that this one imports."""
+    relative = file.source.relative
+    if relative.endswith("__init__.py"):
+        return False
+    own = re.escape(relative.rpartition("/")[2].removesuffix(".py").encode())
+    names = [name.encode() for name in bound]
+    pattern = re.compile(rb"\b(?:" + b"|".join(re.escape(name) for name in names) + rb")\b")
+    importing = re.compile(rb"\bimport\b[^\n]*\b" + own + rb"\b|\bfrom\b[^\n]*\b" + own + rb"\b")
+    file.project.dependencies.add(EVERY_FILE)
+    project = file.project
+    for other in sorted({other for word in (*names, b"import *") for other in project.files_with(word)} - {relative}):
+        try:
+            data = (project.root / other).read_bytes()
+        except OSError:
+            return False
+        if importing.search(data) and (pattern.search(data) or b"import *" in data):
+            return False
+    return True
 
 
 def _catches_imports(handler: ast.ExceptHandler) -> bool:

@@ -9,6 +9,7 @@ from npuify.knowledge import packages
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.import_guards import has_fallback, in_function, is_asked_for
 from npuify.rules.common.package_rows import _member, package_of
+from npuify.rules.common.settled import is_settled
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ def package_without_npu(node: ast.Import | ast.ImportFrom | ast.Attribute, file:
         if isinstance(node, ast.ImportFrom) and name.partition(".")[0] in _OWN_RULES:
             continue
         file.remember(key, True)
+        if is_settled(name.partition(".")[0], file):
+            continue
         yield _report(node, name, row, file)
 
 

@@ -7,6 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety
+from npuify.rules.common.import_guards import no_other_takes
+from npuify.rules.common.settled import settles
 from npuify.rules.common.statements import indentation
 from npuify.rules.precision.apex_forms import FORMS, Conversion, Form, canonical, convert_call
 from npuify.rules.precision.apex_uses import (
@@ -18,6 +20,7 @@ from npuify.rules.precision.apex_uses import (
     is_guarded,
     is_mentioned,
     may_be_passed_on,
+    may_be_removed,
 )
 from npuify.rules.registry import rule
 
@@ -34,13 +37,16 @@ _SOURCE = "signatures and code in apex and torch"
 @rule(
     "NPU211",
     "apex-parallel",
-    Safety.REVIEW,
+    Safety.SAFE,
     words=("apex",),
     evidence=Evidence.PACKAGE,
     source=_SOURCE,
 )
 def apex_parallel(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """apex's DistributedDataParallel and SyncBatchNorm are now part of torch.
+
+    apex leaves buffers alone, and waits for no parameter that gets no gradient; torch's options say the same. Where
+    ``delay_allreduce`` is not given, a person decides whether a parameter may get no gradient.
 
     Before::
 
@@ -55,7 +61,7 @@ def apex_parallel(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
         from torch.nn.parallel import DistributedDataParallel as DDP
         from torch.nn import SyncBatchNorm
         model = SyncBatchNorm.convert_sync_batchnorm(torch.nn.Linear(2, 2))
-        model = DDP(model)
+        model = DDP(model, find_unused_parameters=True, broadcast_buffers=False)
     """
     yield from _forms("apex.parallel.", file)
 
@@ -92,13 +98,13 @@ def apex_optimizer(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
 @rule(
     "NPU213",
     "apex-normalization",
-    Safety.REVIEW,
+    Safety.SAFE,
     words=("apex",),
     evidence=Evidence.PACKAGE,
     source=_SOURCE,
 )
 def apex_normalization(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
-    """apex's fused layer norm computes the same as torch's.
+    """apex's fused layer norm computes the same as torch's, which apex itself calls for tensors that are not on CUDA.
 
     Before::
 
@@ -120,11 +126,10 @@ def _forms(area: str, file: PythonFile) -> Iterator[Diagnostic]:
             continue
         if canonical(bound.target).startswith(area) and canonical(bound.target).count(".") == 2:
             if canonical(bound.target) in FORMS and not bound.target.endswith(".*"):
-                finding = _imported_name(bound, file)
-                if finding is not None:
-                    yield finding
+                yield from _imported_name(bound, file)
             elif bound.target.rpartition(".")[2][:1].isupper() or bound.target.endswith(".*"):
-                yield _without_form(bound.alias, canonical(bound.target), file)
+                for node in _places(bound):
+                    yield _without_form(node, canonical(bound.target), file)
             else:
                 yield from _uses_of_module(bound, area, file)
         elif not canonical(bound.target).startswith(area):
@@ -140,53 +145,104 @@ def _uses_of_module(bound: Bound, area: str, file: PythonFile) -> Iterator[Diagn
         if name not in FORMS:
             yield _without_form(use.node, name, file)
             continue
-        converted = conversion_of(use, name, file)
-        if isinstance(converted, Conversion) and file.source.name_target("torch", file.scope(use.node)) != "torch":
-            converted = NO_TORCH
-        if isinstance(converted, Conversion) and not bound.sole:
-            converted = f"{bound.name} is bound in more than one way"
+        converted = _conversion_through_module(use, bound, file)
         if isinstance(converted, str):
             yield _left(use.node, name, converted, file)
             continue
         form = converted.form
         edits = [file.replace(use.node, form.target + form.member), *converted.edits]
-        yield _report(use.node, name, form, edits, file)
+        yield _report(use.node, name, converted, edits, file)
 
 
-def _imported_name(bound: Bound, file: PythonFile) -> Diagnostic | None:
-    """The finding for ``from apex.optimizers import FusedAdam``: the import and all uses change together, or none.
+def _conversion_through_module(use: Use, bound: Bound, file: PythonFile) -> Conversion | str:
+    converted = conversion_of(use, canonical(use.name), file)
+    if isinstance(converted, Conversion) and file.source.name_target("torch", file.scope(use.node)) != "torch":
+        return NO_TORCH
+    if isinstance(converted, Conversion) and not bound.sole:
+        return f"{bound.name} is bound in more than one way"
+    return converted
 
-    None for a name without uses, which is taken out by NPU215.
+
+@settles("apex")
+def nothing_of_apex_is_left(file: PythonFile) -> bool:
+    """Whether safe edits take all of apex out of the file, as far as it fails without it."""
+    return all(is_guarded(bound, file) or _goes(bound, file) for bound in bound_names(file))
+
+
+def _goes(bound: Bound, file: PythonFile) -> bool:
+    name = canonical(bound.target)
+    if bound.uses and name in FORMS:
+        planned = _plan_for(bound, name, file)
+        return not isinstance(planned, dict) and planned.safety is Safety.SAFE
+    for use in bound.uses:
+        converted = _conversion_through_module(use, bound, file) if canonical(use.name) in FORMS else ""
+        if isinstance(converted, str) or not converted.exact:
+            return False
+    return bound.sole and may_be_removed(bound, file, uses=len(bound.uses))
+
+
+def _places(bound: Bound) -> list[ast.AST]:
+    """Where what is imported has to be replaced by hand: at each use; the import's own line says too little."""
+    return [use.node for use in bound.uses] or [bound.alias]
+
+
+def _imported_name(bound: Bound, file: PythonFile) -> Iterator[Diagnostic]:
+    """Findings for ``from apex.optimizers import FusedAdam``: the import and all uses change together, or none.
+
+    None for a name without uses, which is taken out by NPU215. What is left is told of at each use.
     """
     name = canonical(bound.target)
     if not bound.uses and not may_be_passed_on(file) and not is_mentioned(bound, file):
-        return None
+        return
+    planned = _plan_for(bound, name, file)
+    if not isinstance(planned, dict):
+        yield planned
+        return
+    first = next(iter(planned.values()))
+    for node in _places(bound):
+        reason = planned.get(node) or f"another use cannot be replaced (line {_line(planned)}): {first}"
+        yield _left(node, name, reason, file)
+
+
+def _line(reasons: dict[ast.AST, str]) -> int:
+    node = next(iter(reasons))
+    return int(getattr(node, "lineno", 0))
+
+
+def _plan_for(bound: Bound, name: str, file: PythonFile) -> Diagnostic | dict[ast.AST, str]:
+    """The finding that changes an import and all its uses, or why that cannot be, by the places in the way."""
     if not bound.uses and not FORMS[name].as_value:
-        return _left(bound.alias, name, PERHAPS_IMPORTED, file)
+        return {bound.alias: PERHAPS_IMPORTED}
     if not bound.sole:
-        return _left(bound.alias, name, f"{bound.name} is bound in more than one way", file)
+        return dict.fromkeys(_places(bound), f"{bound.name} is bound in more than one way")
     conversions: list[tuple[Use, Conversion]] = []
+    reasons: dict[ast.AST, str] = {}
     for use in bound.uses:
         converted = conversion_of(use, name, file) if use.name == bound.target else f"{use.name} is used"
         if isinstance(converted, str):
-            return _left(bound.alias, name, converted, file)
-        conversions.append((use, converted))
+            reasons[use.node] = converted
+        else:
+            conversions.append((use, converted))
+    if reasons:
+        return reasons
     forms = {conversion.form.target: conversion.form for _, conversion in conversions} or {
         FORMS[name].target: FORMS[name]
     }
     if any(_too_old(form, file) for form in forms.values()):
-        return _left(bound.alias, name, f"torch {file.release.torch} has no {', '.join(forms)}", file)
+        return dict.fromkeys(_places(bound), f"torch {file.release.torch} has no {', '.join(forms)}")
     names = _new_names(bound, forms, [use for use, _ in conversions], file)
     imports = _import_edit(bound, names, file) if names is not None else None
     if names is None or imports is None:
-        return _left(bound.alias, name, "the import cannot be edited in place", file)
+        return dict.fromkeys(_places(bound), "the import cannot be edited in place")
     edits = [imports]
     for use, conversion in conversions:
         new = names[conversion.form.target] + conversion.form.member
         if new != bound.name:
             edits.append(file.replace(use.node, new))
         edits += conversion.edits
-    return _report(bound.alias, name, next(iter(forms.values())), edits, file)
+    exact = bool(conversions) and all(conversion.exact for _, conversion in conversions)
+    exact = exact and (bound.name in names.values() or no_other_takes([bound.name], file))
+    return _report(bound.alias, name, Conversion(next(iter(forms.values())), (), exact), edits, file)
 
 
 def conversion_of(use: Use, name: str, file: PythonFile) -> Conversion | str:
@@ -202,7 +258,7 @@ def conversion_of(use: Use, name: str, file: PythonFile) -> Conversion | str:
     asked = isinstance(parent, ast.Tuple) and isinstance(file.parent(parent), ast.Call)
     call = file.parent(parent) if asked and parent is not None else parent
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "isinstance":
-        return Conversion(form, ()) if name != "apex.optimizers.FusedAdam" else "its type is checked"
+        return Conversion(form, (), form.exact) if name != "apex.optimizers.FusedAdam" else "its type is checked"
     return Conversion(form, ()) if form.as_value else "it is used without being called, so its arguments are unknown"
 
 
@@ -246,11 +302,13 @@ def _import_edit(bound: Bound, names: dict[str, str], file: PythonFile) -> Edit 
     return file.replace(statement, (file.source.text.newline + indent).join(lines))
 
 
-def _report(node: ast.AST, name: str, form: Form, edits: list[Edit], file: PythonFile) -> Diagnostic:
+def _report(node: ast.AST, name: str, changed: Conversion, edits: list[Edit], file: PythonFile) -> Diagnostic:
+    form = changed.form
     return file.report(
         node,
         f"{name} needs CUDA; {form.target}{form.member} does the same: {form.note}",
         edits=edits,
+        safety=Safety.SAFE if changed.exact else Safety.REVIEW,
         subject=name,
     )
 
@@ -278,6 +336,12 @@ _WITHOUT_FORM = {
     "weights: keep the model in float32 and use autocast instead",
     "apex.optimizers.FusedNovoGrad": "torch has no NovoGrad; use a PyTorch implementation (timm has one) with the "
     "same betas, grad_averaging, norm_type and reg_inside_moment",
+    "apex.normalization.fused_layer_norm": "use torch.nn.functional.layer_norm(input, normalized_shape, eps=…); apex's "
+    "eps is 1e-6 unless given",
+    "apex.normalization.fused_layer_norm_affine": "use torch.nn.functional.layer_norm(input, normalized_shape, "
+    "weight, bias, eps): another order of arguments; apex's eps is 1e-6 unless given",
+    "apex.normalization.fused_rms_norm_affine": "use torch.nn.functional.rms_norm(input, normalized_shape, weight, "
+    "eps) of torch 2.4 or newer: another order of arguments; apex's eps is 1e-6 unless given",
     "apex.parallel.LARC": "torch has no LARC; it takes a few lines of PyTorch around the optimizer: scale each "
     "gradient by trust_coefficient * |w| / (|g| + weight_decay * |w| + eps), bounded by lr when clip=True",
     "apex.parallel.Reducer": "call torch.distributed.all_reduce on the gradients and divide by the world size",
@@ -288,4 +352,5 @@ _WITHOUT_FORM = {
 
 def _without_form(node: ast.AST, name: str, file: PythonFile) -> Diagnostic:
     advice = _WITHOUT_FORM.get(name, "implement it with torch; Ascend's patch for apex may have it")
-    return file.report(node, f"{name} needs CUDA, and torch has no counterpart", subject=name, advice=advice)
+    other = ", and torch has no counterpart" if "torch.nn.functional" not in advice else ""
+    return file.report(node, f"{name} needs CUDA{other}", subject=name, advice=advice)

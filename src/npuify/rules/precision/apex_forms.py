@@ -35,6 +35,12 @@ class Form(NamedTuple):
     as_value: bool = False
     since: tuple[int, int] = (1, 0)
     """First release of torch that has the target."""
+    exact: bool = False
+    """Whether a call does the same in torch, by proof, where it gives none of ``inexact``, and all of ``needed``."""
+    inexact: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    """Parameters that have another name in torch; such a one is left out where it is given False."""
 
 
 _ADAM = Form(
@@ -84,6 +90,7 @@ FORMS: dict[str, Form] = {
         {},
         "weights have the same names, and checkpoints load",
         as_value=True,
+        exact=True,
     ),
     "apex.normalization.MixedFusedLayerNorm": Form(
         "torch.nn.LayerNorm",
@@ -120,14 +127,18 @@ FORMS: dict[str, Form] = {
          "retain_allreduce_buffers", "allreduce_always_fp32", "num_allreduce_streams", "allreduce_communicators",
          "gradient_average", "gradient_predivide_factor", "gradient_average_split_factor", "prof"),
         ("module",),
-        {"message_size": (_ANY,), "delay_allreduce": (True, False), "shared_param": (_ANY,),
-         "allreduce_trigger_params": (None,), "retain_allreduce_buffers": (False,), "allreduce_always_fp32": (False,),
-         "num_allreduce_streams": (_ANY,), "gradient_average": (True,), "gradient_predivide_factor": (1, 1.0),
-         "gradient_average_split_factor": (None,), "prof": (False,)},
-        {},
-        "torch broadcasts buffers from rank 0 before each forward pass (broadcast_buffers=False keeps apex's "
-        "behavior), and needs find_unused_parameters=True where a parameter takes no part in the loss. Neither "
-        "moves the inputs, so device_ids is not needed",
+        {"message_size": (_ANY,), "shared_param": (_ANY,), "allreduce_trigger_params": (None,),
+         "retain_allreduce_buffers": (False,), "allreduce_always_fp32": (False,), "num_allreduce_streams": (_ANY,),
+         "gradient_average": (True,), "gradient_predivide_factor": (_ANY,), "gradient_average_split_factor": (None,),
+         "prof": (False,)},
+        {"broadcast_buffers": "False"},
+        "apex leaves buffers alone (broadcast_buffers=False), and waits for no parameter without a gradient, for which "
+        "torch needs find_unused_parameters=True. Both average the gradients, whatever gradient_predivide_factor is. "
+        "Neither moves the inputs, so device_ids is not needed",
+        exact=True,
+        inexact=("gradient_predivide_factor",),
+        needed=("delay_allreduce",),
+        renamed=(("delay_allreduce", "find_unused_parameters"),),
     ),
     "apex.parallel.convert_syncbn_model": Form(
         "torch.nn.SyncBatchNorm",
@@ -137,6 +148,7 @@ FORMS: dict[str, Form] = {
         {},
         "both convert every batch normalization layer to a synchronized one",
         member=".convert_sync_batchnorm",
+        exact=True,
     ),
     "apex.parallel.SyncBatchNorm": Form(
         "torch.nn.SyncBatchNorm",
@@ -166,6 +178,7 @@ class Conversion(NamedTuple):
 
     form: Form
     edits: tuple[Edit, ...]
+    exact: bool = False
 
 
 def convert_call(name: str, call: ast.Call, file: PythonFile) -> Conversion | str:
@@ -187,7 +200,18 @@ def convert_call(name: str, call: ast.Call, file: PythonFile) -> Conversion | st
         elif parameter not in form.theirs:
             return f"{parameter} is not an argument of this apex"
     edits = _argument_edits(call, given, form, file)
-    return Conversion(form, tuple(edits)) if edits is not None else "its arguments cannot be edited in place"
+    if edits is None:
+        return "its arguments cannot be edited in place"
+    exact = form.exact and not any(name in given for name in form.inexact)
+    return Conversion(form, tuple(edits), exact and all(_is_true(given.get(name)) for name in form.needed))
+
+
+def _is_true(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) and value.value is True
+
+
+def _is_false(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is False
 
 
 def _is_neutral(value: ast.expr, neutral: tuple[object, ...]) -> bool:
@@ -201,11 +225,12 @@ def _argument_edits(call: ast.Call, given: dict[str, ast.expr], form: Form, file
     source = file.source
     arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
     names = [*form.theirs[: len(call.args)], *(item.arg or "" for item in call.keywords)]
+    renamed = dict(form.renamed)
     edits: list[Edit] = []
     kept = 0
     last = -1
     for index, (argument, name) in enumerate(zip(arguments, names, strict=True)):
-        if name in form.neutral:
+        if name in form.neutral or (name in renamed and _is_false(given[name])):
             if not index:
                 return None
             start, end = source.end(arguments[index - 1]), source.end(argument)
@@ -215,8 +240,11 @@ def _argument_edits(call: ast.Call, given: dict[str, ast.expr], form: Form, file
                 return None
             edits.append(file.edit(start, end, ""))
             continue
+        start, new = source.start(argument), renamed.get(name, name)
         if index < len(call.args) and form.ours[kept : kept + 1] != (name,):
-            edits.append(file.edit(source.start(argument), source.start(argument), f"{name}="))
+            edits.append(file.edit(start, start, f"{new}="))
+        elif new != name:
+            edits.append(file.edit(start, start + len(name.encode()), new))
         kept += 1
         last = index
     missing = [f"{name}={default}" for name, default in form.added.items() if name not in given]

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.import_guards import has_fallback, is_asked_for
+from npuify.rules.common.import_guards import has_fallback, is_asked_for, no_other_takes
 from npuify.rules.precision.apex_uses import (
     bound_names,
     is_guarded,
@@ -93,7 +93,7 @@ def bound_nowhere(file: PythonFile) -> bool:
 @rule(
     "NPU215",
     "apex-import-unused",
-    Safety.REVIEW,
+    Safety.SAFE,
     words=("apex",),
     evidence=Evidence.PACKAGE,
     source="apex's setup.py",
@@ -101,7 +101,8 @@ def bound_nowhere(file: PythonFile) -> bool:
 def apex_import_unused(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """apex is imported but not used, so the program fails for no reason.
 
-    Such an import remains when all uses have been rewritten. It stays where another file may import the name from here.
+    Such an import remains when all uses have been rewritten. It stays where another file is meant to import the name
+    from here, and is left to review where one may.
 
     Before::
 
@@ -124,8 +125,6 @@ def apex_import_unused(node: ast.Module, file: PythonFile) -> Iterator[Diagnosti
         if is_mentioned(bound, file):
             continue
         others = [alias for alias in statement.names if alias is not bound.alias]
-        if isinstance(statement, ast.Import) and not bound.alias.asname and bound.alias.name != "apex":
-            continue
         if not others:
             edit = removal(statement, file)
         elif b"#" in file.source.data[file.source.start(statement) : file.source.end(statement)]:
@@ -138,6 +137,7 @@ def apex_import_unused(node: ast.Module, file: PythonFile) -> Iterator[Diagnosti
             bound.alias,
             f"{bound.name} of apex is imported but not used; without CUDA the import fails",
             edits=[edit] if edit else (),
+            safety=Safety.SAFE if no_other_takes([bound.name], file) else Safety.REVIEW,
             severity=Severity.ERROR,
             subject=bound.target,
             advice="remove the import",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.rules.common.import_guards import has_fallback, is_asked_for
+from npuify.rules.common.import_guards import has_fallback, is_asked_for, no_other_takes
 from npuify.rules.common.statements import _rest_of_line, ends_its_line, indentation
 
 if TYPE_CHECKING:
@@ -52,20 +52,24 @@ def _bound_names(file: PythonFile) -> list[Bound]:
     if any(name == "apex" or name.startswith("apex.") for name in file.project.modules):
         return []
     found: list[Bound] = []
-    seen: set[tuple[Scope, str]] = set()
+    seen: dict[tuple[Scope, str], Bound] = {}
     for node in file.nodes_on_lines_with("apex"):
         if not isinstance(node, (ast.Import, ast.ImportFrom)):
             continue
         scope = file.scope(node)
         for alias, name, target in _aliases(node):
-            if (scope, name) in seen:
+            known = seen.get((scope, name))
+            if known is not None:
+                if not known.uses:  # import apex.amp, apex.optimizers
+                    found.append(known._replace(alias=alias, statement=node))
                 continue
-            seen.add((scope, name))
             bindings = scope.names.get(name, [])
             sole = bool(bindings) and all(item.kind == "import" and item.target == target for item in bindings)
             if target != "apex" and len(bindings) > 1:
                 sole = False
-            found.append(Bound(alias, node, name, target, tuple(_uses(name, target, scope, file)), sole))
+            bound = Bound(alias, node, name, target, tuple(_uses(name, target, scope, file)), sole)
+            seen[scope, name] = bound
+            found.append(bound)
     return found
 
 
@@ -136,3 +140,13 @@ def is_mentioned(bound: Bound, file: PythonFile) -> bool:
         or (isinstance(node, (ast.Global, ast.Nonlocal)) and bound.name in node.names)
         for node in file.nodes_on_lines_with(bound.name)
     )
+
+
+def may_be_removed(bound: Bound, file: PythonFile, *, uses: int = 0) -> bool:
+    """Whether nothing needs the import once its ``uses`` have been replaced, neither here nor in another file."""
+    if bound.name == "*" or may_be_passed_on(file):
+        return False
+    mentions = sum(
+        isinstance(node, ast.Name) and node.id == bound.name for node in file.nodes_on_lines_with(bound.name)
+    )
+    return (mentions == uses if uses else not is_mentioned(bound, file)) and no_other_takes([bound.name], file)

@@ -13,7 +13,7 @@ def wrap(model):
         else apex.parallel.convert_syncbn_model(model)
     )
     return (
-        torch.nn.parallel.DistributedDataParallel(model)
+        torch.nn.parallel.DistributedDataParallel(model, broadcast_buffers=False)
         if compute_device.type == "npu"
         else apex.parallel.DistributedDataParallel(model, message_size=10_000_000, gradient_average=True)
     )

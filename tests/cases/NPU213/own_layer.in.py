@@ -1,0 +1,8 @@
+import torch
+
+
+class FusedLayerNorm(torch.nn.LayerNorm):
+    pass
+
+
+layer = FusedLayerNorm(8)
