@@ -25,6 +25,16 @@ def samples(name: str) -> list[dict[str, Any]]:
     return list(tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))["sample"])
 
 
+def right_at_first(name: str) -> int:
+    """How many of a round's samples were right when they were new; the tables were mended after that."""
+    return int(tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))["right_at_first"])
+
+
+def is_right(row: dict[str, Any], found: Diagnosis) -> bool:
+    """Whether the first answer is that of the label; ``none`` says that nothing failed."""
+    return found.cause == row["cause"] or (row["cause"] == "none" and found.confidence.value == "nothing")
+
+
 def diagnosed(*texts: str, piece: int = 1 << 20) -> Diagnosis:
     """The diagnosis of logs, read in pieces of ``piece`` bytes; each text is a file of its own."""
     collector = Collector()

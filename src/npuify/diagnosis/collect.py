@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.diagnosis.lines import rank_and_pid, split_head, time_of
 from npuify.diagnosis.model import Event, Frame, Place
-from npuify.diagnosis.packages import ASKS, package_match
 from npuify.diagnosis.ranks import Rank, at_exit, counted, merge
-from npuify.diagnosis.signatures import Match, matches
+from npuify.diagnosis.recognize import recognized
 from npuify.diagnosis.stems import (
     CODE,
     CODE_SHAPE,
@@ -28,6 +27,9 @@ from npuify.diagnosis.stems import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from npuify.diagnosis.lines import Head
+    from npuify.diagnosis.signatures import Match
 
 SHAPES: Final = 60_000
 """Shapes remembered; when there are more, all are forgotten."""
@@ -63,6 +65,7 @@ _OPERATOR: Final = re.compile(
 )
 _SUSPECT: Final = re.compile(
     r"\[ERROR\]|\bERROR\b|\bE\d{4,5}\b|\bFATAL\b|CRITICAL|Error response|[Ff]atal error|terminate called"
+    r"|(?<!\b0 )\b[Ff]ailed\b(?!\W*0\b)|\b[Ee]rror: |^[EF]\d{4} \d\d:|[Cc]annot |[Uu]nable to |: No such file"
 )
 """Lines that may matter although nothing is known of them."""
 _WAITED_FOR: Final = re.compile(r"remote rank:?\s*\[(\d+)\]")
@@ -231,7 +234,7 @@ class Collector:
             head = head._replace(key=self._last[0], rank=self._last[1])
             self._last = (head.key, head.rank, number)
         rank = self._rank(head.key, head.rank)
-        self._learn(rank, said, head.message, head.time, number, lines, index)
+        self._learn(rank, said, head, number, lines, index)
 
     def _count(self) -> None:
         """Add what was said again to the events, and forget it."""
@@ -258,10 +261,8 @@ class Collector:
         rank.lines += 1
         return rank
 
-    def _learn(
-        self, rank: Rank, said: _Said, message: str, time: str, number: int, lines: list[bytes], index: int
-    ) -> None:
-        text = message.strip()
+    def _learn(self, rank: Rank, said: _Said, head: Head, number: int, lines: list[bytes], index: int) -> None:
+        message, text = head.message, head.message.strip()
         told_rank, pid = rank_and_pid(message)
         if told_rank and not rank.number:
             rank.number = told_rank
@@ -273,20 +274,16 @@ class Collector:
         if "ChildFailedError" in message and not self.first_failed:
             self._failed_text = []
             self._look_for_first_failed(lines[index : index + 60])
-        found = matches(text)
-        harmless = [one for one in found if one.role == "noise" and one.name != "plain-warning"]
-        if harmless:
-            found = harmless
-        elif ASKS.search(text):
-            package = package_match(text, frames, found)
-            found += [package] if package is not None else []
+        found = recognized(text, frames, light=head.light)
         operator = _OPERATOR.search(text)
         if operator and not rank.operator:
             rank.operator = next(part for part in operator.groups() if part)
         rank.waits_for.update(number for number in _WAITED_FOR.findall(text) if int(number) < 1_000_000)
         if found:
             said.rank = rank
-            self._note_events(rank, said, found, self._place(number, text), self._time(message, time, lines, index))
+            self._note_events(
+                rank, said, found, self._place(number, text), self._time(message, head.time, lines, index)
+            )
         elif len(rank.suspects) < 12 and _SUSPECT.search(message):
             rank.suspects.append(self._place(number, text))
 

@@ -18,6 +18,8 @@ _PREFIXES: Final = (
     # vLLM: ERROR 03-25 06:14:02 [core.py:708]
     re.compile(r"(?:INFO|WARNING|ERROR|DEBUG|CRITICAL) (?P<time>\d\d-\d\d \d\d:\d\d:\d\d) \[?[\w./]+:\d+\]\s?"),
 )
+_LIGHT: Final = re.compile(r"(?:^|[\s\[(|\-:])(?:INFO|DEBUG|WARNING|WARN|Info|Debug)(?:[\s\])|:\-]|$)")
+_HEAVY: Final = re.compile(r"ERROR|CRITICAL|FATAL|Error:")
 _TORCH_NPU: Final = re.compile(r"\(PID:(?P<pid>\d+), Device:-?\d+, RankID:(?P<rank>-?\d+)\)")
 _PID: Final = re.compile(r"\[PID: (\d+)\]|(?:^|\s)\w+\((\d+),[^)]*\):\d{4}-")
 _TIMES: Final = (
@@ -44,6 +46,8 @@ class Head(NamedTuple):
     rank: str
     time: str
     message: str
+    light: bool
+    """Whether a logger calls the line less than an error: what it names may have been got over."""
 
 
 def split_head(line: str) -> Head:
@@ -65,7 +69,8 @@ def split_head(line: str) -> Head:
                 break
         else:
             break
-    return Head(key, rank, time, text)
+    start = line[:120]
+    return Head(key, rank, time, text, _LIGHT.search(start) is not None and _HEAVY.search(start) is None)
 
 
 def rank_and_pid(text: str) -> tuple[str, str]:

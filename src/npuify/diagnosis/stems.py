@@ -115,13 +115,50 @@ STEMS: Final = (
     b"No module named",
     b"timed out",
     b"container-cli",
+    b"should ",
+    b"with GPU",
+    b"which is ",
+    b"ess than",
+    b"Unsupport",
+    b"unmet ",
+    b"ot enough",
+    b"nsufficient ",
+    b"on-zero",
+    b"navailable",
+    b"No match ",
+    b"nable to locate",
+    b"othing provides",
+    b"out of ",
+    b"device npu",
+    b"initializes fail",
+    b"ChannelTimeout",
+    b"=inf",
+    b" inf",
+    b"`nan`",
+    b"package type",
+    b"nvmlD",
+    b"elpACL",
+    b"No Such file",
+    b"root permission",
+    b"missing tools",
+    b"is invalid",
+    b"return code",
+    b"get_timeout",
+    b" must ",
+    b"User-specified",
+    b"cudaE",
+    b"untime error",
+    b"capability sm_",
+    b"bucket not",
+    b"NoSuch",
+    b"MoxFile",
 )
 """A line without any of these, and without a code of CANN, is not looked at. All are sought in one pass;
 a test demands that every row of the tables has one."""
 
 HEXADECIMAL: Final = re.compile(rb"0x[0-9a-fA-F]+")
-CODE: Final = re.compile(rb"E[A-Z]\d{4}")
-CODE_SHAPE: Final = re.compile(rb"E[A-Z](?![A-Za-z])")
+CODE: Final = re.compile(rb"E[A-Z1-9]\d{4}")
+CODE_SHAPE: Final = re.compile(rb"E[A-Z](?![A-Za-z])|(?<![A-Za-z0-9])E[:\] ]")
 """A code of CANN without its digits."""
 HAS_CODE: Final = re.compile(rb"E[A-Z]?(?![A-Za-z])|ERR(?!O)|code|result|errno|Code|failure")
 NUMBERS: Final = re.compile(rb"E[A-Z0-9R]{1,2}\d{4,5}|\d{6}")

@@ -1,0 +1,36 @@
+"""What a line says: by the tables of texts and codes, and by the packages that it names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from .packages import ASKS, package_match
+from .signatures import Match, matches
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .model import Frame
+
+_LIGHT: Final = 34
+"""The most that a line counts which its logger calls a warning or less: the program went on after it."""
+
+
+def recognized(text: str, frames: Sequence[Frame], *, light: bool) -> list[Match]:
+    """Everything that is known of a line.
+
+    Args:
+        text: the line.
+        frames: those of the traceback that the line ends; may be empty.
+        light: whether the line's logger calls it a warning or less.
+    """
+    found = matches(text)
+    harmless = [one for one in found if one.role == "noise" and one.name != "plain-warning"]
+    if harmless:
+        return harmless
+    if ASKS.search(text):
+        package = package_match(text, frames, found)
+        found += [package] if package is not None else []
+    if light:
+        found = [one._replace(weight=min(one.weight, _LIGHT)) if one.role == "cause" else one for one in found]
+    return found
