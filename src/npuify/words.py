@@ -20,13 +20,19 @@ if TYPE_CHECKING:
     SkipIf = Callable[[bytes, int, int], bool]
 
 
+@lru_cache(maxsize=8)
+def _automaton(words: tuple[bytes, ...]) -> BytesAhoCorasick:
+    """Making one for the words of all rules takes longer than the search of many files; it never changes."""
+    return BytesAhoCorasick(words, implementation=Implementation.DFA)
+
+
 class _Search:
     """One automaton, and what it found in the text that it saw last: the same text is often asked about again."""
 
     def __init__(self, words: tuple[bytes, ...]) -> None:
         self.words = words
         self.index = {word: index for index, word in enumerate(words)}
-        self._finder = BytesAhoCorasick(words, implementation=Implementation.DFA) if words else None
+        self._finder = _automaton(words) if words else None
         self.signature = crc32(b"\0".join(words))
         self._text = b""
         self._found: list[tuple[int, int, int]] = []

@@ -190,6 +190,11 @@ def _set_default(device: Any) -> None:
     _default[0] = _meant(device)
 
 
+def reset() -> None:
+    """As no program had run yet."""
+    _current[0], _default[0] = 0, None
+
+
 def _module_to(self: Any, *args: Any, **kwargs: Any) -> Any:
     device = kwargs.pop("device", None)
     rest = []

@@ -6,39 +6,39 @@ python -m tests.fuzz.judge --count 20000 [--first 0] [--show 5]
 from __future__ import annotations
 
 import argparse
+import json
 import os
-import re
+import shutil
 import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import npuify
 from npuify.model import Severity
 from npuify.options import Options
+from npuify.rewrite.plan import plan
 from npuify.simulator.launch import environment as simulated
 from npuify.simulator.settings import Settings
 from tests.simulator.conftest import environment
 from tests.warm import ROOT, Program, warm
 
+from .places import is_named
 from .programs import program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from npuify.model import Finding
-    from tests.warm import Done, Warm
+    from tests.warm import Warm
 
 STYLES = ("npu", "portable", "auto")
-_WORD = re.compile(r"[A-Za-z_]\w+")
-_COMMON = frozenset(
-    "torch th compat cuda npu print float tensor to device ones main def return import if for in".split()
-)
-_PLACE = re.compile(r'File "([^"]+)", line (\d+)')
+AT_ONCE = 40
+"""Programs that one fork runs: making a fork takes ten times as long as a program."""
+_TRANSFER = "transfer_to_npu"
 
 
 @dataclass
@@ -48,9 +48,51 @@ class Difference:
     seed: int
     style: str
     told: bool
-    """Whether a finding of what is left names the place, or the program's file where no place is known."""
+    """Whether a finding of what is left names the place."""
     reason: str
     files: dict[str, str] = field(repr=False)
+
+
+@dataclass
+class Account:
+    """What became of a number of programs."""
+
+    programs: int = 0
+    rejected: int = 0
+    """Those that fail on CUDA as well."""
+    differences: list[Difference] = field(default_factory=list)
+    untouched: Counter[str] = field(default_factory=Counter)
+    """By style, the programs that do after the migration what they did before."""
+
+    @property
+    def silent(self) -> list[Difference]:
+        """Those of the differences that nothing tells of."""
+        return [one for one in self.differences if not one.told]
+
+
+class Ran(NamedTuple):
+    """What a program did."""
+
+    said: list[tuple[str, str, int]]
+    """Each text that it printed, with the file and line of the call."""
+    error: str = ""
+    places: list[tuple[str, int]] = []  # noqa: RUF012 - read only
+    """Where it stopped: file and line of each frame that is its own."""
+
+    @property
+    def plain(self) -> list[str]:
+        """What is printed, whatever the kind of device is called."""
+        return [text.replace("npu", "cuda") for text, _, _ in self.said]
+
+
+class _Case(NamedTuple):
+    """A program, migrated in one style."""
+
+    seed: int
+    style: str
+    folder: Path
+    texts: dict[str, str]
+    left: list[Finding]
 
 
 class Machines:
@@ -58,97 +100,118 @@ class Machines:
 
     def __init__(self, cuda: Warm, npu: Warm, folder: Path) -> None:
         self.cuda, self.npu, self.folder = cuda, npu, folder
-        self.settings = Settings(cpu_random=True, policy="off").environment()
-        self.rejected = 0
 
-    def differences(self, seed: int, styles: tuple[str, ...] = STYLES) -> Iterator[Difference]:
-        """Where a program's migrations do otherwise than it did; nothing where the program itself fails."""
-        files = program(seed)
-        source = self.folder / f"p{seed}"
-        source.mkdir()
-        for name, text in files.items():
-            (source / name).write_text(text, encoding="utf-8")
-        before = self._run(self.cuda, source, {"NPUIFY_FUZZ": "1"})
-        if before.returncode:
-            self.rejected += 1
-            return
-        seen: dict[tuple[str, ...], tuple[Done, Path]] = {}
-        for style in styles:
-            target = self.folder / f"p{seed}-{style}"
-            result = npuify.migrate(source, target, Options(style=style))
-            texts = tuple((target / name).read_text(encoding="utf-8") for name in sorted(files))
-            if texts not in seen:
-                seen[texts] = self._run(self.npu, target, self.settings), target
-            after, where = seen[texts]
-            if _plain(after.stdout) == _plain(before.stdout) and not after.returncode:
-                continue
-            left = [one for one in result.left if one.severity is not Severity.INFO]
-            yield Difference(seed, style, _is_told(after, where, left), _reason(before, after), files)
-
-    def _run(self, machine: Warm, folder: Path, environ: dict[str, str]) -> Done:
-        (done,) = machine.run(Program(["main.py"], folder, environ))
-        return done
-
-
-def _plain(output: str) -> str:
-    """What is printed, whatever the kind of device is called."""
-    return output.replace("npu", "cuda")
-
-
-def _is_told(after: Done, folder: Path, left: list[Finding]) -> bool:
-    """Whether a warning or error of what is left names the place: it stands on a line of the traceback, or on the line
-    that a name used there comes from. A program that does not stop shows no place; then any of them in it counts."""
-    places = [
-        (folder / file, int(line))
-        for file, line in _PLACE.findall(after.stderr)
-        if Path(file).parent.name == folder.name or not Path(file).is_absolute()
-    ]
-    if not after.returncode or not places:
-        return bool(left)
-    words = {word for file, line in places for word in _WORD.findall(_line(file, line))} - _COMMON | (
-        {"device"} if '["device"]' in after.stderr else set()
-    )
-    return any(
-        (folder / one.file, one.start.line) in places
-        or words & set(_WORD.findall(_line(folder / one.file, one.start.line)))
-        for one in left
-    )
-
-
-def _line(file: Path, line: int) -> str:
-    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
-    return lines[line - 1] if line <= len(lines) else ""
-
-
-def _reason(before: Done, after: Done) -> str:
-    if after.returncode:
-        return after.stderr.strip().rpartition("\n")[2][:200]
-    one = zip(_plain(before.stdout).splitlines(), _plain(after.stdout).splitlines(), strict=False)
-    return next((f"{a!r} became {b!r}" for a, b in one if a != b), "fewer or more lines")
-
-
-def run(seeds: range, styles: tuple[str, ...] = STYLES) -> tuple[list[Difference], int]:
-    """The differences of the programs of these seeds, and how many programs were none for CUDA either."""
-    found: list[Difference] = []
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        base = environment()
-        base["PYTHONPATH"] += f"{os.pathsep}{ROOT}"
-        cuda = stack.enter_context(warm(base, ["tests.fuzz.fake_cuda"]))
-        device = simulated(Settings(cpu_random=True, policy="off"), base)
-        npu = stack.enter_context(warm({**device, "TORCH_DEVICE_BACKEND_AUTOLOAD": "1"}, ["tests.fuzz.npu"]))
-        machines = Machines(cuda, npu, folder)
+    def judge(self, seeds: Sequence[int], styles: Sequence[str], account: Account) -> None:
+        """Take the programs of these seeds into account."""
+        sources = {}
         for seed in seeds:
-            found += machines.differences(seed, styles)
-            for made in folder.glob(f"p{seed}*"):
-                _remove(made)
-        return found, machines.rejected
+            sources[seed] = program(seed)
+            _write(self.folder / f"p{seed}", sources[seed])
+        before = dict(zip(seeds, self._run(self.cuda, [self.folder / f"p{seed}" for seed in seeds]), strict=True))
+        good = [seed for seed in seeds if not before[seed].error]
+        account.programs += len(good)
+        account.rejected += len(seeds) - len(good)
+        cases = [self._migrated(seed, sources[seed], style) for seed in good for style in styles]
+        ran = self._after(cases)
+        for case in cases:
+            after = ran[case.folder]
+            then = before[case.seed]
+            if after.plain == then.plain and not after.error:
+                account.untouched[case.style] += 1
+                continue
+            # Others that ran in the same process have no part in this.
+            (after,) = self._run(self.npu, [case.folder])
+            if after.plain == then.plain and not after.error:
+                account.untouched[case.style] += 1
+                continue
+            told = is_named(_places(then, after), case.texts, case.left)
+            reason = _reason(then, after)
+            account.differences.append(Difference(case.seed, case.style, told, reason, sources[case.seed]))
+        shutil.rmtree(self.folder)
+        self.folder.mkdir()
+
+    def _migrated(self, seed: int, files: dict[str, str], style: str) -> _Case:
+        source, target = self.folder / f"p{seed}", self.folder / f"p{seed}-{style}"
+        result, contents = plan(source, Options(style=style, jobs=1, cache=False))
+        changed = {name: raw.decode() for name, raw in contents.items()}
+        texts = {**files, **changed}
+        _write(target, texts)
+        left = [one for one in result.left if one.severity is not Severity.INFO]
+        return _Case(seed, style, target, texts, left)
+
+    def _after(self, cases: list[_Case]) -> dict[Path, Ran]:
+        """What each does. Those that change torch for the process run apart from those that have to do without."""
+        changing = [case.folder for case in cases if any(_TRANSFER in text for text in case.texts.values())]
+        plain = [case.folder for case in cases if case.folder not in set(changing)]
+        found: dict[Path, Ran] = {}
+        for folders in (plain, changing):
+            found.update(zip(folders, self._run(self.npu, folders), strict=True))
+        return found
+
+    def _run(self, machine: Warm, folders: list[Path]) -> list[Ran]:
+        if not folders:
+            return []
+        output = self.folder / "ran.json"
+        output.unlink(missing_ok=True)
+        arguments = [ROOT / "tests/fuzz/many.py", output, *folders]
+        (done,) = machine.run(Program([str(one) for one in arguments], self.folder))
+        ran = [Ran(**json.loads(line)) for line in output.read_text("utf-8").splitlines()] if output.exists() else []
+        if len(ran) == len(folders):
+            return ran
+        if len(folders) == 1:
+            return [Ran([], f"the process ended: {done.stderr.strip()[-200:]}")]
+        return [one for folder in folders for one in self._run(machine, [folder])]
 
 
-def _remove(folder: Path) -> None:
-    import shutil
+def _write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
 
-    shutil.rmtree(folder, ignore_errors=True)
+
+def _places(before: Ran, after: Ran) -> list[tuple[str, int]]:
+    """Where it stops, or else prints something else."""
+    if after.error:
+        return after.places
+    pairs = zip(before.plain, after.plain, after.said, strict=False)
+    return [(file, line) for old, new, (_, file, line) in pairs if old != new][:1] or [
+        (file, line) for _, file, line in after.said[-1:]
+    ]
+
+
+def _reason(before: Ran, after: Ran) -> str:
+    if after.error:
+        return after.error.partition("\n")[0][:200]
+    pairs = zip(before.plain, after.plain, strict=False)
+    return next((f"{a!r} became {b!r}" for a, b in pairs if a != b), "fewer or more lines")
+
+
+@contextmanager
+def machines() -> Iterator[Machines]:
+    """A CUDA that is the CPU, and a simulated NPU."""
+    base = environment()
+    base["PYTHONPATH"] += f"{os.pathsep}{ROOT}"
+    device = simulated(Settings(cpu_random=True, policy="off"), base)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        warm({**base, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}, ["tests.fuzz.fake_cuda"]) as cuda,
+        warm({**device, "TORCH_DEVICE_BACKEND_AUTOLOAD": "1"}, ["tests.fuzz.npu"]) as npu,
+    ):
+        place = Path(folder, "programs")
+        place.mkdir()
+        yield Machines(cuda, npu, place)
+
+
+def run(seeds: Sequence[int], styles: Sequence[str] = STYLES, *, show: bool = False) -> Account:
+    """What becomes of the programs of these seeds."""
+    account = Account()
+    with machines() as made:
+        for begin in range(0, len(seeds), AT_ONCE):
+            shown = len(account.silent)
+            made.judge(seeds[begin : begin + AT_ONCE], styles, account)
+            for one in account.silent[shown:] if show else ():
+                print(f"{one.seed}/{one.style}: {one.reason}", flush=True)
+    return account
 
 
 def main() -> int:
@@ -156,21 +219,27 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--show", type=int, default=3, help="programs to print for each kind")
+    parser.add_argument("--show", type=int, default=3, help="programs to name for each kind")
     parser.add_argument("--style", action="append", choices=STYLES)
     given = parser.parse_args()
+    styles = tuple(given.style or STYLES)
     begun = time.monotonic()
-    found, rejected = run(range(given.first, given.first + given.count), tuple(given.style or STYLES))
-    silent = [one for one in found if not one.told]
-    kinds = Counter(one.reason for one in silent)
-    for reason, count in kinds.most_common():
-        seeds = [f"{one.seed}/{one.style}" for one in silent if one.reason == reason][: given.show]
+    account = run(range(given.first, given.first + given.count), styles, show=True)
+    for reason, count in Counter(one.reason for one in account.silent).most_common():
+        seeds = [f"{one.seed}/{one.style}" for one in account.silent if one.reason == reason][: given.show]
         print(f"{count:5} {reason}: {', '.join(seeds)}")
     print(
-        f"{given.count} programs, {rejected} of them none for CUDA either, {len(found) - len(silent)} differences told of, "
-        f"{len(silent)} silent; {time.monotonic() - begun:.0f} s"
+        f"{account.programs} programs, and {account.rejected} that are none for CUDA either; "
+        f"{time.monotonic() - begun:.0f} s"
     )
-    return 1 if silent else 0
+    for style in styles:
+        found = [one for one in account.differences if one.style == style]
+        silent = sum(not one.told for one in found)
+        print(
+            f"{style}: {account.untouched[style]} do what they did, "
+            f"{len(found) - silent} differ and are told of, {silent} silent"
+        )
+    return 1 if account.silent else 0
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.analysis.project import OWN_CUDA_WORDS
@@ -85,9 +86,7 @@ class RuleSet:
         self._triggers = frozenset(word for one in triggers if not one.also_in_file for word in one.words)
         self._paired_triggers = [one for one in triggers if one.also_in_file]
         self._foreign_triggers = [one for one in triggers if one.rule.without_torch]
-        self._triggers_without_torch = frozenset(
-            word for word in self._triggers if any(part in word for part in _WITHOUT_TORCH)
-        )
+        self._triggers_without_torch = frozenset(filter(_matters_without_torch, self._triggers))
         self._skip_if = _skippable_words(self._rules)
         self._by_word: dict[bytes, list[int]] = {}
         for place, one in enumerate(self._rules):
@@ -138,6 +137,11 @@ class RuleSet:
             for node in rule.nodes:
                 by_node.setdefault(node, []).append(rule)
         return FileRules(by_node, Words(there & wanted, of=self.words, skip_if=self._skip_if))
+
+
+@cache
+def _matters_without_torch(word: bytes) -> bool:
+    return any(part in word for part in _WITHOUT_TORCH)
 
 
 def _is_named(one: _RuleWords, there: frozenset[bytes]) -> bool:

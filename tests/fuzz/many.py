@@ -1,0 +1,119 @@
+"""Runs many small programs one after the other in this process, each as if it were alone: main.py of each folder that is named.
+
+A program that did otherwise here than it should is run again by itself, so that what is left over of others decides nothing.
+A line of JSON for each goes to the file that is named first: what it printed and where, and where it stopped.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import io
+import json
+import os
+import random
+import runpy
+import sys
+import traceback
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _run(folder: Path) -> dict[str, Any]:
+    said: list[tuple[str, str, int]] = []
+    real = builtins.print
+
+    def note(*values: Any, **options: Any) -> None:
+        text = io.StringIO()
+        real(*values, **{**options, "file": text})
+        caller = sys._getframe(1)
+        said.append((text.getvalue().rstrip("\n"), _inside(caller.f_code.co_filename, folder), caller.f_lineno))
+
+    error, places = "", list[tuple[str, int]]()
+    try:
+        with _alone(folder), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            builtins.print = note
+            try:
+                runpy.run_path("main.py", run_name="__main__")
+            finally:
+                builtins.print = real
+    except BaseException as caught:  # noqa: BLE001 - whatever a program stops with
+        error = f"{type(caught).__name__}: {caught}"
+        # Of an error with a cause, each: the first may be all that names a place of the program's.
+        for frame in traceback.extract_tb(caught.__traceback__):
+            inside = _inside(frame.filename, folder)
+            if inside and frame.lineno:
+                places.append((inside, frame.lineno))
+    return {"said": said, "error": error, "places": places}
+
+
+def _inside(file: str, folder: Path) -> str:
+    path = folder / file
+    return path.name if path.parent == folder and not file.startswith("<") else ""
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """What a program changes of this process is put back."""
+    modules, variables, path, arguments = set(sys.modules), dict(os.environ), list(sys.path), sys.argv
+    os.chdir(folder)
+    sys.path[0] = str(folder)
+    sys.argv = ["main.py"]
+    random.seed(0)
+    torch.manual_seed(0)
+    try:
+        with warnings.catch_warnings(), _devices(), _transfer():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for name in set(sys.modules) - modules:
+            file = getattr(sys.modules[name], "__file__", None) or ""
+            if file.startswith(f"{folder}{os.sep}"):
+                del sys.modules[name]
+        os.environ.clear()
+        os.environ.update(variables)
+        sys.path[:], sys.argv = path, arguments
+        sys.path_importer_cache.pop(str(folder), None)
+
+
+@contextlib.contextmanager
+def _devices() -> Iterator[None]:
+    fake = sys.modules.get("tests.fuzz.fake_cuda")
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device(None)
+        if fake is not None:
+            fake.reset()
+        else:
+            sys.modules["torch_npu"].npu.set_device(0)
+
+
+@contextlib.contextmanager
+def _transfer() -> Iterator[None]:
+    """Undoes ``transfer_to_npu``."""
+    simulated = sys.modules.get("tests.fuzz.npu")
+    try:
+        yield
+    finally:
+        if simulated is not None:
+            simulated.undo_transfer()
+
+
+def main(output: str, *folders: str) -> None:
+    """Run them all."""
+    with Path(output).open("w", encoding="utf-8") as file:
+        for folder in folders:
+            file.write(json.dumps(_run(Path(folder))) + "\n")
+            file.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
