@@ -133,6 +133,7 @@ class Machines:
     def _migrated(self, seed: int, files: dict[str, str], style: str) -> _Case:
         source, target = self.folder / f"p{seed}", self.folder / f"p{seed}-{style}"
         result, contents = plan(source, Options(style=style, jobs=1, cache=False))
+        assert not result.scan.errors, (seed, style, result.scan.errors)
         changed = {name: raw.decode() for name, raw in contents.items()}
         texts = {**files, **changed}
         _write(target, texts)

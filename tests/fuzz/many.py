@@ -43,7 +43,7 @@ def _run(folder: Path) -> dict[str, Any]:
                 runpy.run_path("main.py", run_name="__main__")
             finally:
                 builtins.print = real
-    except BaseException as caught:  # noqa: BLE001 - whatever a program stops with
+    except BaseException as caught:
         error = f"{type(caught).__name__}: {caught}"
         # Of an error with a cause, each: the first may be all that names a place of the program's.
         for frame in traceback.extract_tb(caught.__traceback__):

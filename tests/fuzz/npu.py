@@ -18,7 +18,9 @@ from npuify.simulator import state, transfer  # noqa: E402 - it belongs to the b
 def _owners() -> list[Any]:
     """The modules and classes whose names it changes."""
     names = [
-        name for name in state.table["transfer_patches"] if name.startswith("torch.") and not name.startswith(transfer._LEFT)
+        name
+        for name in state.table["transfer_patches"]
+        if name.startswith("torch.") and not name.startswith(transfer._LEFT)
     ]
     owners = {name.rpartition(".")[0] for name in names} | set(transfer._MODULES)
     found = [transfer._find_or_none(owner) for owner in sorted(owners)]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+import npuify
 from npuify import knowledge
 from npuify.helpers import compute_device as helper
+from npuify.options import Options
 
 from ..harness import RELEASE, findings, output
 from .stand_in import machine, values
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HELPER = helper.text().decode()
 TABLE = knowledge.load(RELEASE)
@@ -190,3 +197,10 @@ def test_what_has_no_portable_form_is_said_with_a_reason() -> None:
     (found,) = [item for item in findings(text, style="portable") if item.code == "NPU114"]
     assert not found.edits
     assert "the code that receives it needs a branch for each" in found.message
+
+
+def test_names_of_a_torch_that_another_file_imported(tmp_path: Path) -> None:
+    (tmp_path / "compat.py").write_text("import torch\n")
+    (tmp_path / "main.py").write_text("import compat\n\nprint(compat.torch.cuda.device_count())\n")
+    npuify.migrate(tmp_path, None, Options(style="portable", jobs=1, cache=False), mode="in-place")
+    assert "print(compute_device.api.device_count())" in (tmp_path / "main.py").read_text()

@@ -20,6 +20,7 @@ MODULES = (
     "rules.devices.imports",
     "styles.imports",
     "styles.cuda_only_imports",
+    "styles.auto.device_sides",
     "styles.transfer",
     "rules.placement.program",
     "rules.devices.names",

@@ -280,10 +280,14 @@ def _is_script(raw: bytes) -> bool:
         tree = ast.parse(raw)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return False
-    return any(
-        isinstance(item, (ast.For, ast.While, ast.With))
-        or (isinstance(item, ast.Expr) and isinstance(item.value, ast.Call))
-        for item in tree.body
+    return any(map(_does_something, tree.body))
+
+
+def _does_something(item: ast.stmt) -> bool:
+    if isinstance(item, (ast.If, ast.Try)):
+        return any(map(_does_something, [*item.body, *item.orelse]))
+    return isinstance(item, (ast.For, ast.While, ast.With)) or (
+        isinstance(item, ast.Expr) and isinstance(item.value, ast.Call)
     )
 
 

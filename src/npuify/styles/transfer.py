@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from npuify.analysis.values import Kind
 from npuify.model import Safety, Severity
 from npuify.rules.registry import rule
 
@@ -92,70 +91,6 @@ def _may_be_such_a_path(node: ast.expr, has_such_paths: bool) -> bool:
     if any("cuda" in word for word in words):
         return True
     return has_such_paths and not isinstance(node, ast.Constant)
-
-
-@rule(
-    "NPU123",
-    "device-compared-as-a-whole",
-    Safety.SAFE,
-    Severity.WARNING,
-    words=("torch.device",),
-    style="auto",
-    common_words=True,
-    source="torch_npu/contrib/transfer_to_npu.py: torch.device is not replaced",
-)
-def device_compared_as_a_whole(node: ast.Compare, file: PythonFile) -> Iterator[Diagnostic]:
-    """``x.device == torch.device("cuda:0")`` is false under ``transfer_to_npu``: the tensor says ``npu:0``.
-
-    Before::
-
-        import torch
-
-        def there(x: torch.Tensor) -> bool:
-            return x.device == torch.device("cuda:0")
-
-    After::
-
-        import torch
-        import torch_npu  # noqa: F401
-        from torch_npu.contrib import transfer_to_npu  # noqa: F401
-
-        def there(x: torch.Tensor) -> bool:
-            return x.device == torch.device("npu:0")
-    """
-    if file.plan.style != "auto" or len(node.ops) != 1 or not isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
-        return
-    for said, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
-        if not (isinstance(said, ast.Attribute) and said.attr == "device"):
-            continue
-        named = _cuda_device(other, file)
-        if named is None:
-            continue
-        sure = file.is_tensor(said.value) and named in ast.walk(other)
-        start = file.source.start(named)
-        text = file.code(named)
-        editable = sure and text.count("cuda") == 1
-        place = start + text.index("cuda") if "cuda" in text else start
-        yield file.report(
-            node,
-            "on an NPU no tensor's device equals torch.device('cuda'), which transfer_to_npu does not replace",
-            edits=[file.edit(place, place + 4, "npu")] if editable else (),
-            subject="torch.device",
-            advice="" if editable else 'compare the types: x.device.type in ("cuda", "npu")',
-        )
-        return
-
-
-def _cuda_device(node: ast.expr, file: PythonFile) -> ast.Constant | None:
-    """The string in ``torch.device("cuda…")``, also where a name is bound to that call."""
-    made = file.values(node).sole
-    call = file.model.node_at(made.place) if made is not None and made.kind is Kind.DEVICE and made.place else None
-    if not isinstance(call, ast.Call) or not call.args:
-        return None
-    first = call.args[0]
-    if isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value.startswith("cuda"):
-        return first
-    return None
 
 
 @rule(

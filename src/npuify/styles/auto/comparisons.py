@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.values import Kind
 from npuify.model import Severity
-from npuify.styles.spelling import literal
+from npuify.styles.auto.device_sides import device_of, is_own
+from npuify.styles.spelling import in_formatted_string, literal
 
 if TYPE_CHECKING:
     from npuify.model import Edit
@@ -33,6 +34,8 @@ def compared(diagnostic: Diagnostic, node: ast.AST, other: str, file: PythonFile
     side = compare.left if compare.comparators[0] is node else compare.comparators[0]
     operator = compare.ops[0]
     match = literal(node, file)
+    if isinstance(operator, (ast.In, ast.NotIn)) and compare.left is node:
+        return _within(diagnostic, node, compare, other, file)
     if not isinstance(operator, (ast.Eq, ast.NotEq)) or match is None or not _says_itself(side, other, file):
         return None
     if compare.left is node:
@@ -71,6 +74,34 @@ def _among(
         return None
     end = file.source.end(node)
     return _both(diagnostic, (file.edit(end, end, f", {match['quote']}{other}{match['quote']}"),), other)
+
+
+def _within(
+    diagnostic: Diagnostic, node: ast.Constant, compare: ast.Compare, other: str, file: PythonFile
+) -> Diagnostic | None:
+    """``"cuda" in str(x.device)``: either word will do."""
+    text, match = compare.comparators[0], literal(node, file)
+    if match is None or match["text"] not in ("cuda", "nccl") or not _says_itself(text, other, file):
+        return None
+    if is_own(device_of(text), file):
+        return None  # it says what the program does, which stays
+    start, end = file.source.start(compare), file.source.end(compare)
+    whole = file.source.segment(start, end)
+    if "\n" in whole or in_formatted_string(node, file) or not _repeatable(text):
+        return diagnostic._replace(edits=(), severity=Severity.WARNING, advice=f'look for "{other}" as well')
+    quote, inside = match["quote"], file.code(text)
+    first = f"any(kind in {inside} for kind in ({file.code(node)}, {quote}{other}{quote}))"
+    text_after = first if isinstance(compare.ops[0], ast.In) else f"not {first}"
+    return _both(diagnostic, (file.edit(start, end, text_after),), other)
+
+
+def _repeatable(node: ast.expr) -> bool:
+    """Whether an expression may be evaluated twice: nothing is called in it but ``str``."""
+    return all(
+        not isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.Lambda))
+        and (not isinstance(part, ast.Call) or getattr(part.func, "id", "") == "str")
+        for part in ast.walk(node)
+    )
 
 
 def _beginning(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from npuify.analysis.engine import Reach
+from npuify.analysis.values import Kind
 from npuify.rules.common.helper_branches import helper
 from npuify.styles.spelling import chain_span, in_annotation, needs_parentheses
 
@@ -39,8 +41,7 @@ def name(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] 
     target = accelerator_name(node, diagnostic.subject, file)
     if target is not None:
         whole = chain_span(node, file)
-        root = file.source.segment(*whole).partition(".")[0] if whole else ""
-        return [file.edit(*whole, f"{root}.accelerator.{target}")] if whole else _UNFOUND
+        return [file.edit(*whole, f"{file.code(module.value)}.accelerator.{target}")] if whole else _UNFOUND
     span = chain_span(module, file)
     if span is None:
         return _UNFOUND
@@ -51,13 +52,21 @@ _UNFOUND: Final = "this spelling cannot be edited in place"
 
 
 def cuda_module(node: ast.Attribute, file: PythonFile) -> ast.Attribute | None:
-    """The ``torch.cuda`` in a chain, where it is spelled out."""
+    """The ``torch.cuda`` in a chain, where it is spelled out; torch may be another module's name (``compat.torch``)."""
     current: ast.expr = node
     while isinstance(current, ast.Attribute):
-        if current.attr == "cuda" and isinstance(current.value, ast.Name) and file.qualname(current.value) == "torch":
+        if current.attr == "cuda" and _is_torch(current.value, file):
             return current
         current = current.value
     return None
+
+
+def _is_torch(node: ast.expr, file: PythonFile) -> bool:
+    """Whether an expression is the module ``torch``, also where another file of the project has imported it."""
+    if file.qualname(node) == "torch":
+        return True
+    sole = file.values(node, Reach.IMPORTS).sole if isinstance(node, ast.Attribute) else None
+    return sole is not None and sole.kind is Kind.TORCH_MODULE and sole.name == "torch"
 
 
 def accelerator_name(node: ast.Attribute, name: str, file: PythonFile) -> str | None:

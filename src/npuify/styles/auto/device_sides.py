@@ -1,0 +1,142 @@
+"""Comparisons of a device that a program made with what torch says: ``transfer_to_npu`` changes one of them only."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Final
+
+from npuify.analysis.engine import Reach
+from npuify.analysis.values import Kind
+from npuify.model import Safety, Severity
+from npuify.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.analysis.values import Value
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_WHOLE: Final = frozenset(("lower", "strip"))
+"""Methods of a text that leave a device's name what it is."""
+_PARTS: Final = frozenset(("split", "partition"))
+
+
+@rule(
+    "NPU123",
+    "device-compared-as-a-whole",
+    Safety.SAFE,
+    Severity.WARNING,
+    words=("==", "!="),
+    also_in_file=("device",),
+    style="auto",
+    common_words=True,
+    source="torch_npu/contrib/transfer_to_npu.py: torch.device is not replaced",
+)
+def device_compared_as_a_whole(node: ast.Compare, file: PythonFile) -> Iterator[Diagnostic]:
+    """``x.device == torch.device("cuda:0")`` is false under ``transfer_to_npu``: the tensor says ``npu:0``.
+
+    So is a comparison of their types, or of their names.
+
+    Before::
+
+        import torch
+
+        def there(x: torch.Tensor) -> bool:
+            return x.device == torch.device("cuda:0")
+
+    After::
+
+        import torch
+        import torch_npu  # noqa: F401
+        from torch_npu.contrib import transfer_to_npu  # noqa: F401
+
+        def there(x: torch.Tensor) -> bool:
+            return x.device == torch.device("npu:0")
+    """
+    if file.plan.style != "auto" or len(node.ops) != 1 or not isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+        return
+    for said, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
+        of_torch, own = device_of(said), device_of(other)
+        if isinstance(own, ast.Constant) or isinstance(of_torch, ast.Constant):
+            continue  # a word is NPU120's
+        sure = _is_of_torch(of_torch, file)
+        if not sure and not (isinstance(of_torch, ast.Attribute) and of_torch.attr == "device"):
+            continue
+        if not is_own(own, file) or (not sure and is_own(of_torch, file)):
+            continue
+        word = _word_within(own, file)
+        edits = []
+        if sure and word is not None:
+            start = file.source.start(word) + file.code(word).index("cuda")
+            edits = [file.edit(start, start + len("cuda"), "npu")]
+        yield file.report(
+            node,
+            "on an NPU what a tensor says of its device never equals a torch.device('cuda') of the program's own, "
+            "which transfer_to_npu does not replace",
+            edits=edits,
+            subject="torch.device",
+            advice="" if edits else 'compare the types: x.device.type in ("cuda", "npu")',
+        )
+        return
+
+
+def device_of(node: ast.expr) -> ast.expr:
+    """The device of which the type or the name is compared: ``x.device`` in ``str(x.device).split(":")[0]``."""
+    if isinstance(node, ast.Attribute) and node.attr == "type":
+        return device_of(node.value)
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call):
+        function = node.value.func
+        if isinstance(function, ast.Attribute) and function.attr in _PARTS:
+            return device_of(function.value)
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Name) and node.func.id == "str" and len(node.args) == 1:
+            return device_of(node.args[0])
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _WHOLE:
+            return device_of(node.func.value)
+    if isinstance(node, ast.JoinedStr) and len(node.values) == 1:
+        part = node.values[0]
+        return device_of(part.value) if isinstance(part, ast.FormattedValue) else node
+    return node
+
+
+def _is_of_torch(node: ast.expr, file: PythonFile) -> bool:
+    """Whether torch itself says a device: that of a tensor or a parameter."""
+    values = file.values(node, Reach.PROGRAM)
+    return bool(values) and all(value.kind is Kind.DEVICE and not value.name for value in values)
+
+
+def is_own(node: ast.expr, file: PythonFile) -> bool:
+    """Whether the program itself makes a device, or its name, and it may be one of CUDA."""
+    values = file.values(node, Reach.PROGRAM)
+    made = [_made(value, file) for value in values]
+    return bool(made) and None not in made and any(made)
+
+
+def _made(value: Value, file: PythonFile) -> bool | None:
+    """Whether a device that the program makes is one of CUDA; None where it makes none, or that is not known."""
+    if value.kind is Kind.DEVICE_STRING and value.name:
+        return value.name.startswith("cuda")
+    if value.kind is not Kind.DEVICE or value.name != "torch.device" or value.place is None:
+        return None
+    model = file.reaching(Reach.PROGRAM)
+    where, call = model.node(value.place, file.model) or (None, None)
+    if where is None or not isinstance(call, ast.Call):
+        return None
+    given = call.args[0] if call.args else next((one.value for one in call.keywords if one.arg == "type"), None)
+    if given is None:
+        return None
+    kinds = [_made(one, file) for one in model.values(given, where)]
+    return None if None in kinds else any(kinds)
+
+
+def _word_within(node: ast.expr, file: PythonFile) -> ast.Constant | None:
+    """The one word ``cuda`` in a ``torch.device(…)`` that is written here."""
+    if not isinstance(node, ast.Call) or file.qualname(node.func) != "torch.device":
+        return None
+    words = [
+        part
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value.startswith("cuda")
+    ]
+    return words[0] if len(words) == 1 and file.code(words[0]).count("cuda") == 1 else None
