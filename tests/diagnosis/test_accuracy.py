@@ -34,7 +34,11 @@ def test_what_is_left_of_the_blind_sets_stays_right() -> None:
 
 
 ROUNDS = sorted(file.stem for file in FOLDER.glob("round_*.toml"))
-STILL_WRONG = {"round_1": ["paddle-68865"], "round_7": ["cce-faq-00494-upgrade"]}
+STILL_WRONG = {
+    "round_1": ["paddle-68865"],
+    "round_7": ["cce-faq-00494-upgrade"],
+    "round_9": ["msprobe-faq-ei0006", "vllm-ascend-5695"],
+}
 
 
 @pytest.mark.parametrize("name", ROUNDS)
