@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from npuify.analysis.declared_options import declared_options
 from npuify.analysis.stored_names import stored_names
 from npuify.project.programs import beside
 from npuify.source.python import PythonSource
@@ -17,7 +18,7 @@ from npuify.source.text import UnreadableText
 from npuify.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from npuify.source.python.scopes import Binding
@@ -66,7 +67,7 @@ def _content(path: str) -> bytes:
 _TENSOR_BASES = ("torch.Tensor", "torch.nn.Module", "torch.nn.Parameter")
 _MAX_HOPS = 16
 _UNREAD = b""
-"""Under which files that cannot be read are kept among those by the names that they assign to."""
+"""Under which files that cannot be read are kept among those by the names that stand in them."""
 EVERY_FILE = "*"
 """Stands for all of a project's modules among the files that something depends on."""
 _TESTS = frozenset(("test", "tests", "testing", "unit_tests"))
@@ -137,6 +138,7 @@ class ProjectIndex:
         self._suffixes: dict[str, str] = {}
         self._files_with: dict[bytes, list[str]] = {}
         self._files_storing: dict[bytes, list[str]] = {}
+        self._files_declaring: dict[bytes, list[str]] = {}
         self._reexports: dict[str, tuple[str | None, tuple[str, ...]]] = {}
         """What names stand for, with the files that this depends on."""
         self.remembered: dict[str, Any] = {}
@@ -170,6 +172,7 @@ class ProjectIndex:
         self._own_cuda.clear()
         self._files_with.clear()
         self._files_storing.clear()
+        self._files_declaring.clear()
         self._reexports.clear()
         self.remembered.clear()
 
@@ -190,18 +193,26 @@ class ProjectIndex:
 
     def files_storing(self, name: bytes) -> list[str]:
         """The Python files that may assign to an attribute, as their relative paths; ones that cannot be read, too."""
-        storing = self._files_storing
-        if not storing:
-            storing[_UNREAD] = []
+        return self._files_by_name(self._files_storing, stored_names, name)
+
+    def files_declaring(self, name: bytes) -> list[str]:
+        """The Python files that may declare an option which is read from an attribute ``name``, or set its default."""
+        return self._files_by_name(self._files_declaring, declared_options, name)
+
+    def _files_by_name(
+        self, index: dict[bytes, list[str]], names_in: Callable[[bytes], set[bytes]], name: bytes
+    ) -> list[str]:
+        if not index:
+            index[_UNREAD] = []
             for relative in self.modules.values():
                 try:
-                    names = stored_names(_content(f"{self.root}/{relative}"))
+                    names = names_in(_content(f"{self.root}/{relative}"))
                 except OSError:
-                    storing[_UNREAD].append(relative)
+                    index[_UNREAD].append(relative)
                     continue
-                for stored in names:
-                    storing.setdefault(stored, []).append(relative)
-        return storing.get(name, []) + storing[_UNREAD]
+                for one in names:
+                    index.setdefault(one, []).append(relative)
+        return index.get(name, []) + index[_UNREAD]
 
     def file_of(self, module: str) -> str | None:
         """The file of a module, also where the import path starts below the project's root (scripts in a folder)."""

@@ -77,6 +77,7 @@ class PreparedScan(NamedTuple):
         vllm: the vLLM aimed at.
         tensorflow: the TensorFlow adapter aimed at.
         selection, rules: the rules that run.
+        programs: those of the project, with what they import.
         project: what the rules may ask of the project's other files.
         plan: the style of the run.
         candidates: the files to analyse, in the order of ``files``.
@@ -96,6 +97,7 @@ class PreparedScan(NamedTuple):
     tensorflow: AdapterChoice
     selection: Selection
     rules: RuleSet
+    programs: Programs
     project: ProjectIndex
     plan: StylePlan
     candidates: Sequence[Candidate]
@@ -147,7 +149,9 @@ class PreparedScan(NamedTuple):
             ledger=tuple(ledger),
             bytes_seen=self.bytes_seen,
             survey=self.survey,
-            programs=programs_of(self.root, python, self.survey.entry_points, findings, errors, self.survey.operators),
+            programs=programs_of(
+                self.programs, python, self.survey.entry_points, findings, errors, self.survey.operators
+            ),
             style=self.plan.style,
             tensorflow=self.tensorflow.title if _on_tensorflow(self.survey) else "",
         )
@@ -233,7 +237,8 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
     plan = _plan(root, options, found.files, project_survey)
     names = [file.relative for file in found.files]
     python = [file.relative for file in found.files if file.kind == "python"]
-    supporting = Programs(root, python).belonging_to_same(facts.supports_npu)
+    programs = Programs(root, python)
+    supporting = programs.belonging_to_same(facts.supports_npu)
     return PreparedScan(
         root=root,
         release=target.release,
@@ -242,6 +247,7 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
         tensorflow=target.tensorflow,
         selection=selection,
         rules=rules,
+        programs=programs,
         project=ProjectIndex(root, python, list(facts.own_cuda), list(facts.supports_npu), supporting),
         plan=plan,
         candidates=_with_more(facts.candidates, found, plan.entries | plan.placed | facts.of_default_type),

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from npuify.model import Program
-from npuify.project.programs import Programs
 from npuify.rules.impact import Impact, impact_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from npuify.model import EntryPoint, FileError, Finding, NativeOperator
+    from npuify.project.programs import Programs
 
 
 def programs_of(
-    root: Path,
+    programs: Programs,
     python: Sequence[str],
     entries: Iterable[EntryPoint],
     findings: Iterable[Finding],
@@ -26,7 +25,7 @@ def programs_of(
     """Each entry point with those of the files that it imports in which something may decide its verdict.
 
     Args:
-        root: the project's folder.
+        programs: of the project.
         python: its Python files.
         entries: its entry points.
         findings, errors, operators: all of the project.
@@ -35,7 +34,6 @@ def programs_of(
     told.update(one.file for one in errors)
     told.update(place.rpartition(":")[0] for one in operators for place in one.calls)
     known = frozenset(python)
-    programs = Programs(root, python)
     found = []
     for entry in entries:
         if entry.file not in known:

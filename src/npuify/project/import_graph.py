@@ -15,6 +15,12 @@ _IMPORT: Final = re.compile(
     rb"|import[ \t]+(?P<plain>[\w., \t]+))",
     re.MULTILINE,
 )
+_CHOOSING: Final = re.compile(
+    rb"\b(?:import_module|__import__|spec_from_file_location|import_string|locate|run_path|run_module)\("
+    rb"(?!\s*(?P<quote>[\"'])[\w.]+(?P=quote))"
+)
+"""An import whose module is known only when the program runs."""
+_CHOOSING_WORDS: Final = (b"import_", b"__import__(", b"locat", b"run_")
 _NAME: Final = re.compile(rb"[A-Za-z_][\w.]*")
 _COMMENT: Final = re.compile(rb"#[^\n]*")
 
@@ -26,6 +32,8 @@ class Imports(NamedTuple):
     """Modules, and for ``from a import b`` also ``a.b``, which may be one."""
     relative: tuple[str, ...]
     """The same for relative imports, with their dots."""
+    chooses: bool
+    """Whether it imports a module whose name is known only when it runs."""
 
 
 def imports_of(raw: bytes) -> Imports:
@@ -47,7 +55,8 @@ def imports_of(raw: bytes) -> Imports:
                 absolute[item] = None
             elif dots:
                 relative[f"{dots}{item}"] = None
-    return Imports(tuple(absolute), tuple(relative))
+    chooses = any(word in raw for word in _CHOOSING_WORDS) and _CHOOSING.search(raw) is not None
+    return Imports(tuple(absolute), tuple(relative), chooses)
 
 
 class ImportGraph:
@@ -73,10 +82,10 @@ class ImportGraph:
             self._imports[relative] = imports_of(self._read(relative))
         return self._imports[relative]
 
-    def reached(self, relative: str) -> frozenset[str]:
-        """The project's files that are imported when ``relative`` is, itself included."""
-        seen = {relative}
-        pending = [relative]
+    def reached(self, *starts: str) -> frozenset[str]:
+        """The project's files that are imported when those of ``starts`` are, themselves included."""
+        seen = set(starts)
+        pending = list(starts)
         while pending:
             current = pending.pop()
             for target in self.targets(current):

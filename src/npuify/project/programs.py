@@ -6,7 +6,6 @@ Files are read as text; nothing is imported or executed.
 from __future__ import annotations
 
 import posixpath
-import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.project.import_graph import ImportGraph
@@ -15,11 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
-_BY_NAME: Final = re.compile(
-    rb"\b(?:import_module|__import__|spec_from_file_location|import_string|locate|run_path|run_module)\("
-    rb"(?!\s*(?P<quote>[\"'])[\w.]+(?P=quote))"
-)
-"""An import whose module is known only when the program runs."""
 _TESTS: Final = frozenset(("test", "tests", "testing", "unit_tests"))
 
 
@@ -43,29 +37,30 @@ class Programs:
     def __init__(self, root: Path, files: Collection[str]) -> None:
         self._root = root
         self._files = tuple(files)
-        self._contents: dict[str, bytes] = {}
         self._graph = ImportGraph(self._files, self.read, anywhere=True)
-        self._by_name: dict[str, bool] = {}
+        self._below: dict[frozenset[str], frozenset[str]] = {}
 
     def read(self, file: str) -> bytes:
         """The content of a file; empty where it cannot be read."""
-        if file not in self._contents:
-            try:
-                self._contents[file] = (self._root / file).read_bytes()
-            except OSError:
-                self._contents[file] = b""
-        return self._contents[file]
+        try:
+            return (self._root / file).read_bytes()
+        except OSError:
+            return b""
 
     def closure(self, entry: str) -> Closure:
         """What the program that starts with ``entry`` consists of."""
         files = self._graph.reached(entry)
-        choosing = [file for file in files if self._imports_by_name(file)]
+        choosing = [file for file in files if self._graph.imports_in(file).chooses]
         if not choosing:
             return Closure(files, frozenset())
-        tops = {_top(file) for file in choosing}
-        may = {file for file in self._files if "" in tops or _top(file) in tops}
-        more = frozenset(one for file in may for one in self._graph.reached(file))
-        return Closure(files, more - files)
+        return Closure(files, self._all_below(frozenset(_top(file) for file in choosing)) - files)
+
+    def _all_below(self, tops: frozenset[str]) -> frozenset[str]:
+        """The files of some topmost folders, with what they import; ``""`` is the root."""
+        if tops not in self._below:
+            inside = [file for file in self._files if "" in tops or _top(file) in tops]
+            self._below[tops] = self._graph.reached(*inside)
+        return self._below[tops]
 
     def belonging_to_same(self, marked: Iterable[str]) -> frozenset[str]:
         """The files of all programs that have one of ``marked`` among theirs.
@@ -89,11 +84,6 @@ class Programs:
             if one not in imported and b"__main__" not in self.read(one):
                 found.update(file for file in self._files if _top(one) in ("", _top(file)))
         return frozenset(found)
-
-    def _imports_by_name(self, file: str) -> bool:
-        if file not in self._by_name:
-            self._by_name[file] = _BY_NAME.search(self.read(file)) is not None
-        return self._by_name[file]
 
 
 def beside(file: str, python: Iterable[str], of_program: Collection[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from npuify.analysis.engine import Reach
@@ -168,6 +169,13 @@ class PythonFile:
             self._memory[key] = word in self.source.data
         answer: bool = self._memory[key]
         return answer
+
+    @cached_property
+    def framework(self) -> str:
+        """The framework that the file's environment variables are for; see :func:`framework_in`."""
+        from npuify.knowledge.frameworks.variables import framework_in
+
+        return framework_in(self.source.data)
 
     def remember(self, key: Any, value: Any) -> Any:
         """Keep ``value`` for other rules under ``key``."""

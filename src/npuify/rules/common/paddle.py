@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npuify.knowledge.frameworks.variables import framework_in
-
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
 
 
 def is_of_paddle(file: PythonFile) -> bool:
     """Whether a file imports PaddlePaddle, and no PyTorch beside it."""
-    return file.contains(b"paddle") and framework_in(file.source.data) == "PaddlePaddle"
+    return file.contains(b"paddle") and file.framework == "PaddlePaddle"

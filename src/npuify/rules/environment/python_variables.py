@@ -54,13 +54,12 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
     name = node.arg if isinstance(node, ast.keyword) else node.value
     if not isinstance(name, str):
         return
-    from npuify.knowledge.frameworks.variables import framework_in
     from npuify.knowledge.variables import fact_of, translate
 
     if isinstance(node, ast.Constant) and not _VARIABLE.fullmatch(name):
         yield from _set_in_command(node, name, file)
         return
-    fact = fact_of(name, framework_in(file.source.data))
+    fact = fact_of(name, file.framework)
     if fact is None:
         return
     parent = file.parent(node)
@@ -118,13 +117,12 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
 
 def _set_in_command(node: ast.Constant, text: str, file: PythonFile) -> Iterator[Diagnostic]:
     """A finding for a variable that a command in a text sets, and the program that it starts reads."""
-    from npuify.knowledge.frameworks.variables import framework_in
     from npuify.knowledge.variables import fact_of, translate
 
     set_there = _SET_IN_COMMAND.match(text)
     if set_there is None or not _runs_in_shell(node, file):
         return
-    fact = fact_of(set_there.group(1), framework_in(file.source.data))
+    fact = fact_of(set_there.group(1), file.framework)
     if fact is None or not fact.npu:
         return
     given = _VALUE_IN_COMMAND.match(text, set_there.end())

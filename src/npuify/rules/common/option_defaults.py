@@ -1,0 +1,142 @@
+"""What the project's programs declare of their options: the value of each where it is not asked for."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from npuify.analysis.project import ProjectIndex
+
+_MOST_FILES: Final = 12
+"""Files that may declare an option; of a name that more have, nothing is known."""
+_FLAGS: Final = frozenset(
+    ("DEFINE_bool", "DEFINE_boolean", "DEFINE_string", "DEFINE_integer", "DEFINE_float", "DEFINE_enum")
+)
+
+
+class Known(NamedTuple):
+    """What an expression is when the program is started without options, and which switch decides that."""
+
+    value: Any
+    switch: str
+
+
+class _Declared(NamedTuple):
+    """What one file says of options."""
+
+    defaults: Mapping[str, list[Known | None]]
+    """What each declaration gives where the option is not asked for; None where that is not known."""
+    sets_any: bool
+    """It sets defaults whose names are not in its text."""
+
+
+def defaults_of(name: str, project: ProjectIndex) -> list[Known | None]:
+    """What each declaration of an option gives where it is not asked for; None where that is not known.
+
+    Args:
+        name: the attribute that the program reads.
+        project: the project's files.
+    """
+    files = {*project.files_declaring(name.encode()), *project.files_storing(name.encode())}
+    if len(files) > _MOST_FILES:
+        return [None]
+    found: list[Known | None] = []
+    for relative in sorted(files):
+        declared = _declared_in(relative, project)
+        if declared is None or declared.sets_any:
+            found.append(None)
+        if declared is not None:
+            found += declared.defaults.get(name, ())
+    return found
+
+
+def _declared_in(relative: str, project: ProjectIndex) -> _Declared | None:
+    """What a file says of options; None where it cannot be read. It is parsed once for all of them."""
+    project.dependencies.add(relative)
+    key = f"options declared in {relative}"
+    if key not in project.remembered:
+        tree = _tree(relative, project)
+        project.remembered[key] = None if tree is None else _of_tree(tree)
+    declared: _Declared | None = project.remembered[key]
+    return declared
+
+
+def _of_tree(tree: ast.Module) -> _Declared:
+    defaults: defaultdict[str, list[Known | None]] = defaultdict(list)
+    sets_any = False
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            for name in _overwritten(node):
+                defaults[name].append(None)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr == "add_argument":
+                for name in _destinations(node):
+                    defaults[name].append(_default(node, name))
+            elif node.func.attr in _FLAGS and node.args and (name := _text(node.args[0])):
+                defaults[name].append(_default_of_flag(node, name))
+            elif node.func.attr == "set_defaults":
+                for keyword in node.keywords:
+                    if keyword.arg is None:
+                        sets_any = True
+                    else:
+                        defaults[keyword.arg].append(None)
+    return _Declared(defaults, sets_any)
+
+
+def _tree(relative: str, project: ProjectIndex) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse((project.root / relative).read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _overwritten(node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> Iterator[str]:
+    """The options that a statement sets after they were read: attributes of that name, but not those of ``self``."""
+    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        if isinstance(target, ast.Attribute) and not (isinstance(target.value, ast.Name) and target.value.id == "self"):
+            yield target.attr
+
+
+def _destinations(call: ast.Call) -> list[str]:
+    """The attributes that an option is read from."""
+    dest = next((_text(one.value) for one in call.keywords if one.arg == "dest"), "")
+    if dest:
+        return [dest]
+    names = [_text(one) for one in call.args]
+    return list(dict.fromkeys(one.lstrip("-").replace("-", "_") for one in names if one.startswith("-")))
+
+
+def _default(call: ast.Call, name: str) -> Known | None:
+    given = {one.arg: one.value for one in call.keywords}
+    option = next((text for one in call.args if (text := _text(one)).startswith("--")), f"--{name}")
+    if None in given:
+        return None
+    if "default" in given:
+        try:
+            return Known(ast.literal_eval(given["default"]), option)
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+            return None
+    action = _text(given["action"]) if "action" in given else ""
+    if action in ("store_true", "store_false"):
+        return Known(action == "store_false", option)
+    if "nargs" in given and _text(given["nargs"]) == "?":
+        return Known(None, option)
+    return None if action not in ("", "store") or "required" in given else Known(None, option)
+
+
+def _default_of_flag(call: ast.Call, name: str) -> Known | None:
+    default = (
+        call.args[1] if len(call.args) > 1 else next((one.value for one in call.keywords if one.arg == "default"), None)
+    )
+    return Known(default.value, f"--{name}") if isinstance(default, ast.Constant) else None
+
+
+def _text(node: ast.expr) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
