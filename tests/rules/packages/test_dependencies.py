@@ -75,6 +75,17 @@ UNCHANGED = {
     "build requirements": ("pyproject.toml", '[build-system]\nrequires = ["torch"]\n'),
     "not an environment": ("env.yaml", "train:\n  - pytorch\n"),
     "strings of setup.py": ("setup.py", 'NAMES = ["torch", "xformers"]\n'),
+    "lists of other things": (
+        "setup.py",
+        (
+            'PACKAGES = ["xformers"]\nDEPS = ["numpy"]\nif "torch" in ["torch", "apex"]:\n    PACKAGES.append("apex")\n'
+            "setup(install_requires=DEPS, packages=PACKAGES)\n"
+        ),
+    ),
+    "function that is not asked": (
+        "setup.py",
+        'def extensions():\n    return ["torch", "xformers"]\nsetup(install_requires=["numpy"], ext_modules=extensions())\n',
+    ),
     "escaped literal": ("setup.py", 'setup(install_requires=["xformers\\x3e=1"])\n'),
     "hashes": ("requirements.txt", "torch==2.1.0 \\\n    --hash=sha256:00\n"),
     "numpy 2 with a torch of today": ("requirements.txt", "numpy>=2\n"),
@@ -275,3 +286,37 @@ def test_messages_are_sentences() -> None:
     messages = {one.subject: one.message for one in findings("xformers\ntorch-geometric\n", name="requirements.txt")}
     assert messages["xformers"] == "xFormers has no NPU version"
     assert messages["torch-geometric"] == "torch-geometric: Its pure PyTorch layers work on NPUs; kept"
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "after"),
+    [
+        (
+            'BASE = ["tqdm", "xformers"]\nALL = BASE + ["numpy"]\nsetup(install_requires=ALL)\n',
+            "xformers",
+            'BASE = ["tqdm"]\n',
+        ),
+        ('def more():\n    return ["torch"]\nsetup(install_requires=more())\n', "torch", '"torch-npu==2.14.0"]'),
+        ('def more():\n    n = ["torch"]\n    return n + []\nsetup(install_requires=more())\n', "torch", '"torch-npu=='),
+        ('more = []\nmore.append("onnxruntime-gpu")\nsetup(install_requires=more)\n', "onnxruntime-gpu", "onnxruntime-cann"),
+        ('more = []\nmore.append("torch")\nsetup(install_requires=more)\n', "torch", None),
+        ('more = []\nmore.append("xformers")\nsetup(install_requires=more)\n', "xformers", None),
+        ('options = {"install_requires": ["xformers", "a"]}\nsetup(**options)\n', "xformers", '{"install_requires": ["a"]}'),
+        (
+            ('_deps = ["torch>=2.0", "numpy"]\ndeps = {x.split(">")[0]: x for x in _deps}\n'
+            'setup(install_requires=[deps["torch"]])\n'),
+            "torch",
+            None,
+        ),
+        (
+            ('_deps = ["onnxruntime-gpu"]\ndeps = {x: x for x in _deps}\n'
+            'setup(install_requires=[deps["onnxruntime-gpu"]])\n'),
+            "onnxruntime-gpu",
+            None,
+        ),
+    ],
+)  # fmt: skip
+def test_lists_of_a_setup_script_are_followed(text: str, told: str, after: str | None) -> None:
+    assert any(told in item.subject for item in findings(text, name="setup.py") if item.code.startswith("NPU60"))
+    got = output(text, unsafe=True, name="setup.py")
+    assert got == text if after is None else after in got

@@ -302,7 +302,8 @@ def _may_reach(specifier: str, bound: str) -> bool:
 
 def _replaced(entry: Entry, row: Dependency) -> list[Spot | None]:
     if entry.name_span is None:
-        return [Spot(entry.start, entry.end, row.replacement)] if not entry.url.startswith("git+") else [None]
+        by_address = bool(entry.url) and not entry.url.startswith("git+")
+        return [Spot(entry.start, entry.end, row.replacement)] if by_address else [None]
     if entry.dialect in ("poetry", "pipenv"):
         return [
             Spot(*entry.name_span, row.replacement),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.source.requirements.entry import Document, Entry, UnreadableRequirements
 from npuify.source.requirements.items import quoted_item
@@ -14,13 +14,28 @@ if TYPE_CHECKING:
 
 _WANTED = {"install_requires": True, "extras_require": False, "tests_require": False}
 _LISTS = (ast.List, ast.Tuple, ast.Set)
+_LOOKED_UP = (ast.Subscript, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class _Found(NamedTuple):
+    """A list of requirements.
+
+    Attributes:
+        table: it is looked up by name, so that a name in it is a key, and an item is asked for by nobody.
+        alone: it is the argument of ``append``, beside which no other can stand.
+    """
+
+    items: tuple[ast.expr, ...]
+    line: int
+    table: bool
+    alone: bool
 
 
 def read(text: str) -> Document:
     """The requirements that a setup.py holds as literals.
 
-    Followed are a keyword's own lists, and the lists that are given to, added to or put under a key of the variable
-    that the keyword names. Nothing is executed.
+    Followed are a keyword's own lists, and those that reach it through variables, tables and functions of the file.
+    Nothing is executed.
     """
     data = text.encode("latin-1")
     try:
@@ -33,55 +48,89 @@ def read(text: str) -> Document:
     for line in data.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     entries: dict[int, Entry] = {}
-    for keyword, source in _lists(tree):
-        for item in source.elts:
+    for keyword, found in _lists(tree):
+        for item in found.items:
             if isinstance(item, ast.Constant) and isinstance(item.value, str):
                 start = starts[item.lineno - 1] + item.col_offset
                 end = starts[(item.end_lineno or item.lineno) - 1] + (item.end_col_offset or 0)
-                group = f"{keyword} of line {source.lineno}"
+                group = f"{keyword} of line {found.line}"
                 entry = quoted_item(text, start, end, group, is_main=_WANTED[keyword])
+                if entry is not None and found.table:
+                    entry = entry._replace(following=None, removal=None, name_span=None, version_span=None)
+                elif entry is not None and found.alone:
+                    entry = entry._replace(following=None, removal=None)
                 if entry is not None:
                     entries.setdefault(start, entry)
     return Document(text, [entries[start] for start in sorted(entries)])
 
 
-def _lists(tree: ast.Module) -> Iterator[tuple[str, ast.List | ast.Tuple | ast.Set]]:
+def _lists(tree: ast.Module) -> Iterator[tuple[str, _Found]]:
+    values: list[tuple[str, ast.expr]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            for keyword in node.keywords:
-                if keyword.arg in _WANTED:
-                    for name in _names(keyword.value):
-                        for found in _given_to(tree, name):
-                            yield keyword.arg, found
-                    for found in _literals(keyword.value):
-                        yield keyword.arg, found
+            values += [(item.arg, item.value) for item in node.keywords if item.arg in _WANTED]
+        elif isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value in _WANTED:
+                    values.append((key.value, value))
+    for keyword, value in values:
+        for found in _reaching(value, tree):
+            yield keyword, found
 
 
-def _literals(node: ast.AST) -> Iterator[ast.List | ast.Tuple | ast.Set]:
-    for inner in ast.walk(node):
-        if isinstance(inner, _LISTS):
-            yield inner
+def _reaching(value: ast.expr, tree: ast.Module) -> Iterator[_Found]:
+    """The lists that reach an expression, through the variables and functions that it names, each once."""
+    yield from _literals(value, table=False)
+    pending = list(_names(value, table=False))
+    seen: set[str] = set()
+    while pending:
+        name, table = pending.pop(0)
+        if name in seen:
+            continue
+        seen.add(name)
+        for given, alone in _given_to(tree, name):
+            if alone and isinstance(given, ast.Constant):
+                yield _Found((given,), given.lineno, table, alone)
+            yield from _literals(given, table=table)
+            pending += _names(given, table=table)
 
 
-def _names(node: ast.AST) -> Iterator[str]:
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name):
-            yield inner.id
+def _literals(node: ast.AST, *, table: bool) -> Iterator[_Found]:
+    """The lists of an expression, but for what is compared."""
+    if isinstance(node, ast.Compare):
+        return
+    if isinstance(node, _LISTS):
+        yield _Found(tuple(node.elts), node.lineno, table, alone=False)
+    for inner in ast.iter_child_nodes(node):
+        yield from _literals(inner, table=table or isinstance(node, _LOOKED_UP))
 
 
-def _given_to(tree: ast.Module, name: str) -> Iterator[ast.List | ast.Tuple | ast.Set]:
-    """The lists that ``name = …``, ``name += …``, ``name["key"] = …`` and ``name.extend(…)`` hold."""
+def _names(node: ast.AST, *, table: bool) -> Iterator[tuple[str, bool]]:
+    if isinstance(node, ast.Name):
+        yield node.id, table
+    for inner in ast.iter_child_nodes(node):
+        yield from _names(inner, table=table or isinstance(node, _LOOKED_UP))
+
+
+def _given_to(tree: ast.AST, name: str) -> Iterator[tuple[ast.expr, bool]]:
+    """What a variable holds (``n = …``, ``n += …``, ``n["key"] = …``, ``n.append(…)``), or a function returns.
+
+    With each whether it is one item.
+    """
     for node in ast.walk(tree):
         targets: list[ast.expr] = []
+        value: ast.expr | None = None
+        alone = False
         if isinstance(node, ast.Assign):
-            targets = node.targets
+            targets, value = node.targets, node.value
         elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
-            targets = [node.target]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "extend":
-            targets = [node.func.value]
+            targets, value = [node.target], node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            if node.func.attr in ("extend", "append"):
+                targets, value, alone = [node.func.value], node.args[0], node.func.attr == "append"
+        elif isinstance(node, ast.FunctionDef) and node.name == name:
+            yield from ((one.value, False) for one in ast.walk(node) if isinstance(one, ast.Return) and one.value)
         for target in targets:
             base = target.value if isinstance(target, ast.Subscript) else target
-            if isinstance(base, ast.Name) and base.id == name:
-                value = node.args[0] if isinstance(node, ast.Call) and node.args else getattr(node, "value", None)
-                if value is not None:
-                    yield from _literals(value)
+            if isinstance(base, ast.Name) and base.id == name and value is not None:
+                yield value, alone
