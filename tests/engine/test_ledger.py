@@ -105,6 +105,49 @@ class TestFiles:
         result = scanned(tmp_path, {"a.py": "import torch\n"})
         assert [(entry.file, entry.by) for entry in result.ledger] == [("vocabulary.json", "data-file")]
 
+    def test_what_cannot_be_read_is_searched(self, tmp_path: Path) -> None:
+        program = "# 训练\nimport torch\nx = torch.ones(2).cuda()  # 放到显卡\n"
+        (tmp_path / "train.py").write_bytes(program.encode("gbk"))
+        (tmp_path / "declared.py").write_bytes(f"# coding: gbk\n{program}".encode("gbk"))
+        (tmp_path / "run.sh").write_bytes("# 训练\nexport CUDA_VISIBLE_DEVICES=0\n".encode("gbk"))
+        cell = {"cell_type": "code", "source": ["x = torch.ones(2).cuda()"], "metadata": {}, "outputs": []}
+        (tmp_path / "cut_off.ipynb").write_text(json.dumps({"cells": [cell, cell]})[:150])
+        result = scanned(tmp_path, {})
+        assert [(one.file, one.code, one.start.line) for one in result.findings] == [
+            ("cut_off.ipynb", "NPU190", 1),
+            ("declared.py", "NPU110", 4),
+            ("run.sh", "NPU191", 2),
+            ("train.py", "NPU190", 3),
+        ]
+        assert [(error.file, "coding: gbk" in error.advice) for error in result.errors] == [
+            ("cut_off.ipynb", False),
+            ("run.sh", False),
+            ("train.py", True),
+        ]
+        assert [(entry.file, entry.word) for entry in result.ledger] == [
+            ("cut_off.ipynb", "cuda"),
+            ("declared.py", "cuda"),
+            ("run.sh", "CUDA_VISIBLE_DEVICES"),
+            ("train.py", "cuda"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("line", "is_code"),
+        [
+            ("exec('x = torch.ones(2).cuda()')", True),
+            ("y = eval(\"torch.ones(3, device='cuda')\")", True),
+            ("exec(compile('z = torch.zeros(1).cuda()', 'made', 'exec'))", True),
+            ("subprocess.run([sys.executable, '-c', 'import torch; torch.cuda.is_available()'])", True),
+            ("timeit.timeit('torch.cuda.synchronize()', setup='import torch')", True),
+            ("print('torch.cuda.is_available() is False')", False),
+            ("raise ValueError('call x.cuda() first')", False),
+            ("subprocess.run(['cat', 'out/cuda.txt'])", False),
+        ],
+    )
+    def test_code_in_strings_is_told(self, line: str, is_code: bool, tmp_path: Path) -> None:
+        entries = ledger(tmp_path, f"import subprocess, sys, timeit, torch\n{line}\n")
+        assert {state == "reported" for word, state, _ in entries if word == "cuda"} == {is_code}
+
 
 class TestStates:
     def test_what_is_edited_reported_and_cleared(self, tmp_path: Path) -> None:

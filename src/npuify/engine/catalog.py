@@ -65,6 +65,7 @@ MODULES = (
     "rules.operators.chips",
     "rules.attention.chips",
     "rules.distributed.collectives",
+    "rules.distributed.accelerate",
     "rules.distributed.training_frameworks",
     "rules.distributed.framework_arguments",
     "rules.distributed.data_parallel",

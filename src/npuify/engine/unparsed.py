@@ -33,10 +33,44 @@ def search_tokens(relative: str, raw: bytes, error: SyntaxError) -> tuple[list[F
     except UnreadableText:
         return [], [failed]
     silenced = suppressed_codes(text, None)
-    return [finding for finding in _findings(relative, text) if not (silenced and silenced(finding))], [failed]
+    why = "is in a file that cannot be parsed, and was not migrated"
+    todo = "make the file valid for the Python that runs npuify, then migrate again"
+    found = _findings(relative, text, why, todo)
+    return [finding for finding in found if not (silenced and silenced(finding))], [failed]
 
 
-def _findings(relative: str, text: Text) -> Iterator[Finding]:
+def search_undecoded(relative: str, raw: bytes, error: UnreadableText) -> tuple[list[Finding], list[FileError]]:
+    """What can be said of a file whose bytes are no text in the encoding that it claims, or no notebook."""
+    failed = FileError(relative, error.message, error.line, _OF_ENCODING if "text" in error.message else _LEFT)
+    text = text_to_search(raw)
+    if text is None:
+        return [], [failed]
+    why = "is in a file that cannot be read, and was not migrated"
+    return list(_findings(relative, text, why, "make the file readable, then migrate again")), [failed]
+
+
+def text_to_search(raw: bytes) -> Text | None:
+    """The text of a file, each byte as a character where it is no text in the encoding that it claims.
+
+    Words of ASCII are found so in any encoding that holds them as they are.
+    """
+    try:
+        return Text(raw)
+    except UnreadableText:
+        try:
+            return Text(raw.decode("latin-1").encode())
+        except UnreadableText:
+            return None
+
+
+_LEFT = "it was left as it is"
+_OF_ENCODING = (
+    "it was left as it is, and Python 3 does not run it: save it as UTF-8, or name its encoding in the first line, "
+    "as in # -*- coding: gbk -*-"
+)
+
+
+def _findings(relative: str, text: Text, why: str, advice: str) -> Iterator[Finding]:
     starts = [*text.line_starts, len(text.data)]
     for match in _WORD.finditer(text.data):
         line = text.line_of(match.start())
@@ -52,11 +86,11 @@ def _findings(relative: str, text: Text) -> Iterator[Finding]:
             file=relative,
             start=Position(*text.position(match.start())),
             end=Position(*text.position(match.end())),
-            message=f"{word} is in a file that cannot be parsed, and was not migrated",
+            message=f"{word} {why}",
             evidence=RULE.evidence,
             source=RULE.source,
             subject=word.strip("\"'.("),
-            advice="make the file valid for the Python that runs npuify, then migrate again",
+            advice=advice,
         )
 
 

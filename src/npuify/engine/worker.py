@@ -16,7 +16,7 @@ from npuify.engine.opt_ins import opt_in_findings
 from npuify.engine.parsing import parse_file
 from npuify.engine.ruleset import RuleSet, rules_to_run
 from npuify.engine.unparsed import RULE as UNPARSED
-from npuify.engine.unparsed import search_tokens
+from npuify.engine.unparsed import search_tokens, search_undecoded, text_to_search
 from npuify.engine.visitor import Findings, analyse
 from npuify.knowledge.frameworks.vllm import VllmAim
 from npuify.model import FileError, State
@@ -157,10 +157,12 @@ class Worker:
             return self._asked_for(found.findings), found.parts
         try:
             file, settled = (found.seen.file, found.seen.settled) if found.seen is not None else (None, [])
-            text = file.source.text if file is not None else Text(raw)
+            text = file.source.text if file is not None else text_to_search(raw)
+            if text is None:
+                # What cannot be read is an error of the file.
+                return self._asked_for(found.findings), []
             accounted = account(relative, text, kind, found.findings, file, settled, job.run)
-        except (UnreadableText, RecursionError):
-            # What cannot be read is an error of the file.
+        except RecursionError:
             return self._asked_for(found.findings), []
         findings = self._asked_for(found.findings)
         entries = [self._if_asked_for(entry) for entry in accounted.entries]
@@ -274,8 +276,9 @@ class Worker:
             others = [analyser for analyser in others if analyser.may_concern(head)]
         for analyser in others:
             more, failed, _, accounted = self._other(analyser, relative, kind, raw, job)
-            found, errors = [*found, *more], [*errors, *failed]
-            if kind == "notebook":
+            # Several analysers may look at one file, and fail at the same.
+            found, errors = [*found, *more], [*errors, *(one for one in failed if one not in errors)]
+            if kind == "notebook" and (accounted or not failed):
                 parts = accounted
         if others:
             found.sort(key=_place)
@@ -286,6 +289,9 @@ class Worker:
             text = Text(raw)
             found, problems, _, ledger = analyser.findings(relative, kind, text, job)
         except UnreadableText as error:
+            if kind == "notebook":
+                words, failed = search_undecoded(relative, raw, error)
+                return Result(words if self.selection.has(UNPARSED) else [], failed)
             return Result([], [FileError(relative, error.message, error.line, "it was left as it is")])
         except Exception as error:  # one file's failure must not end the run
             return Result([], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")])
@@ -329,7 +335,8 @@ class Worker:
                 seen = analyse(source, rules, words, job.run, needs_torch_npu=job.needs_torch_npu)
                 return _Found(seen.findings, [], seen)
         except UnreadableText as error:
-            return _Found([], [FileError(relative, error.message, error.line, "it was left as it is")])
+            found, failed = search_undecoded(relative, raw, error)
+            return _Found(found if self.selection.has(UNPARSED) else [], failed)
         except SyntaxError as error:
             found, failed = search_tokens(relative, raw, error)
             return _Found(found if self.selection.has(UNPARSED) else [], failed)

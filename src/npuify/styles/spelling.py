@@ -22,6 +22,10 @@ def device_type(file: PythonFile) -> str:
     return CURRENT if file.plan.pure else f"{helper(file)}.type"
 
 
+REPLACED: Final = "calls of .cuda() become .to(…), so that replacing cuda has no effect: replace to as well"
+"""Why a program's own ``torch.Tensor.cuda = …`` is no matter of spelling."""
+
+
 def chain_span(node: ast.Attribute, file: PythonFile) -> tuple[int, int] | None:
     """Where a chain of plain names stands; None where it cannot be found, as on several lines.
 

@@ -21,7 +21,7 @@ _TOKEN = re.compile(
 )
 _CODE = re.compile(
     rb"torch\.(?:cuda|device|backends|distributed)|\bimport |\.cuda\(|CUDA_VISIBLE|NCCL_[A-Z]"
-    rb"|nvidia-smi|#include|__global__|at::"
+    rb"|nvidia-smi|#include|__global__|at::|device ?= ?[\"']cuda"
 )
 """What in a text of several words may be code, a command or a variable."""
 _DEVICE = re.compile(rb"(?i)(?:cuda|gpu|nccl|nvidia)(?::.*)?|[\w:,]*(?:cuda|cpu):(?:nccl|gloo)[\w:,]*", re.DOTALL)

@@ -35,6 +35,7 @@ _BY_USE: Final = {
 _OF_PROJECT: Final = frozenset((Kind.FUNCTION, Kind.CLASS, Kind.MODULE, Kind.PROJECT_NAME, *OBJECTS))
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _CUDA_CODE = re.compile(r"#include|__global__|\bat::|TORCH_CHECK")
+_TORCH_CODE = re.compile(r"torch\.\w+(?:\.\w+)*\(|\.cuda\(|\bimport torch\b")
 _IMPORTS = re.compile(r"import_module|__import__|(?i:load|get_kernel)")
 _DEVICE = re.compile(r"(?i)(?:cuda|gpu|nccl)\b.*", re.DOTALL)
 
@@ -116,6 +117,8 @@ class Syntax:
         if ">>> " in text:
             return Cleared("docstring", "an example in documentation")
         uses = file.uses(whole)
+        if _runs_code(node) and not any(one.use is Use.MESSAGE for one in uses.destinations):
+            return None
         if uses.is_no_device:
             first = next((one for one in uses.destinations if one.use in _BY_USE), None)
             if first is not None:
@@ -164,7 +167,7 @@ class Syntax:
             return self._foreign(qualified)
         qualified = file.qualname(node)
         if qualified is not None and qualified.startswith("torch."):
-            return self._of_torch(qualified)
+            return self._of_torch(self._whole_name(node) or qualified)
         values = file.values(node.value)
         if values.is_known and all(value.kind in _OF_PROJECT and value.kind is not Kind.HEIR for value in values):
             some = next(iter(values), None)
@@ -182,6 +185,13 @@ class Syntax:
         if qualified is not None and self._is_foreign(qualified):
             return self._foreign(qualified)
         return None
+
+    def _whole_name(self, node: ast.Attribute) -> str | None:
+        """The name that the longest chain around an attribute denotes: that of what is used."""
+        parent = self._file.parent(node)
+        while isinstance(parent, ast.Attribute):
+            node, parent = parent, self._file.parent(parent)
+        return self._file.qualname(node)
 
     def _of_torch(self, qualified: str) -> Cleared | None:
         row = self._file.release.counterpart(qualified)
@@ -245,6 +255,12 @@ class Syntax:
         if row is not None and row.status == "native":
             return Cleared("other-package", f"{root}, which runs beside an NPU as it is")
         return None
+
+
+def _runs_code(node: ast.expr) -> bool:
+    """Whether a string is code that uses CUDA by torch, as for ``exec``, ``python -c`` or ``timeit``."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(value, str) and _TORCH_CODE.search(value) is not None and _is_code(value)
 
 
 def _is_code(text: str) -> bool:

@@ -28,7 +28,6 @@ _ADVICE = "query the feature itself (torch.npu.is_bf16_supported()), or choose t
     Safety.SAFE,
     Severity.ERROR,
     words=("get_device_capability",),
-    names=("torch.cuda", "torch.npu", "torch_npu"),
 )
 def capability_gate(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """``get_device_capability()`` is None on an NPU, so comparing or unpacking it fails.
@@ -49,12 +48,7 @@ def capability_gate(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         major, minor = torch.npu.get_device_capability() or (0, 0)
         fast = (torch.npu.get_device_capability() or (0, 0))[0] >= 8
     """
-    name = file.qualname(node.func)
-    if name not in (
-        "torch.cuda.get_device_capability",
-        "torch.npu.get_device_capability",
-        "torch_npu.npu.get_device_capability",
-    ):
+    if not _asks_capability(node.func, file):
         return
     parent = file.parent(node)
     if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.Or):
@@ -74,6 +68,19 @@ def capability_gate(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     if isinstance(parent, ast.Call) and parent.func is not node and _word(parent.func) in _PRINTS:
         return
     yield _with_capability(node, file)
+
+
+_CAPABILITY = frozenset(f"{module}.get_device_capability" for module in ("torch.cuda", "torch.npu", "torch_npu.npu"))
+
+
+def _asks_capability(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a function may be torch's, also where an attribute or a parameter stands for the module."""
+    name = file.qualname(node)
+    if name is not None:
+        return name in _CAPABILITY
+    if not isinstance(node, (ast.Attribute, ast.Name)):
+        return False
+    return any(value.kind is Kind.TORCH_NAME and value.name in _CAPABILITY for value in file.values(node))
 
 
 def _with_capability(node: ast.Call, file: PythonFile) -> Diagnostic:
@@ -115,7 +122,7 @@ Part = tuple[ast.expr, "int | None"]
 """An expression that is a capability, or one of its numbers."""
 
 
-def _checks_of(node: ast.Call, file: PythonFile) -> tuple[list[tuple[ast.If | ast.Assert, Callable[[Any], Any]]], bool]:
+def _checks_of(node: ast.expr, file: PythonFile) -> tuple[list[tuple[ast.If | ast.Assert, Callable[[Any], Any]]], bool]:
     """The checks that a capability decides, each with what is known in it where the capability has some value.
 
     Also whether it is compared elsewhere, to choose something.
@@ -215,19 +222,62 @@ def device_property(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnosti
     value_end = file.source.end(node.value)
     edits = []
     safety = Safety.SAFE if node.attr in ("major", "minor") else Safety.REVIEW
+    checks, chooses = _property_checks(node, file)
+    refusing = [check for check in checks if may_refuse(check, _properties(_OLDEST, file), file)]
+    chooses = chooses or len(refusing) < len(checks)
+    if refusing and (chooses or any(may_refuse(check, _properties(_NEWEST, file), file) for check in refusing)):
+        yield file.report(
+            node,
+            f"an NPU's properties lack {node.attr}, or have None for it; with 0 the check in line "
+            f"{refusing[0].lineno} fails",
+            subject="torch.cuda.get_device_properties",
+            advice="decide here what the NPU may do: " + _ADVICE,
+        )
+        return
+    default = dict(zip(_NUMBERS, _NEWEST, strict=True)).get(node.attr) if refusing else None
     if span is not None and file.source.segment(value_end, span[1]) == f".{node.attr}":
         edits = [
             file.edit(start, start, "(getattr("),
-            file.edit(value_end, end, f', "{node.attr}", None) or {_PROPERTY_DEFAULTS[node.attr]})'),
+            file.edit(value_end, end, f', "{node.attr}", None) or {default or _PROPERTY_DEFAULTS[node.attr]})'),
         ]
     yield file.report(
         node,
-        f"an NPU's properties lack {node.attr}, or have None for it",
+        f"an NPU's properties lack {node.attr}, or have None for it"
+        + ("; 9 passes the check that refuses old GPUs" if default else ""),
         edits=edits,
         safety=safety,
         subject="torch.cuda.get_device_properties",
         advice=_ADVICE,
     )
+
+
+_NUMBERS = ("major", "minor")
+
+
+def _property_checks(node: ast.Attribute, file: PythonFile) -> tuple[list[ast.If | ast.Assert], bool]:
+    """The checks in whose condition a property stands, or a name that was assigned it; and whether that is compared
+    elsewhere, to choose something.
+    """
+    if node.attr not in _NUMBERS:
+        return [], False
+    direct = check_around(node, file)
+    if direct is not None:
+        return [direct], False
+    found, chooses = _checks_of(node, file)
+    return [check for check, _ in found], chooses
+
+
+def _properties(capability: tuple[int, int], file: PythonFile) -> Callable[[ast.expr], Any]:
+    """What is known in a check where ``major`` and ``minor`` have these values."""
+
+    def known(node: ast.expr) -> Any:
+        made = file.assigned(node) if isinstance(node, ast.Name) else [node]
+        one = made[0] if len(made) == 1 else None
+        if isinstance(one, ast.Attribute) and one.attr in _NUMBERS and _is_properties(one.value, file):
+            return capability[_NUMBERS.index(one.attr)]
+        return UNKNOWN
+
+    return known
 
 
 def _is_properties(node: ast.expr, file: PythonFile) -> bool:
@@ -255,11 +305,10 @@ def device_property_unknown(node: ast.Call, file: PythonFile) -> Iterator[Diagno
     "cuda-version",
     Safety.MANUAL,
     Severity.WARNING,
-    words=("version.cuda",),
-    names=("torch.version",),
+    words=("version.cuda", "torch.version import"),
     evidence=Evidence.PACKAGE,
 )
-def cuda_version(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+def cuda_version(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[Diagnostic]:
     """``torch.version.cuda`` is None in a torch built without CUDA, which is what torch_npu extends.
 
     A check of it takes the branch for machines without a GPU, and code that parses it as a version fails.
@@ -267,18 +316,47 @@ def cuda_version(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     if file.qualname(node) != "torch.version.cuda" or not isinstance(node.ctx, ast.Load):
         return
     parent = file.parent(node)
-    parsed = isinstance(parent, ast.Attribute) or (
-        isinstance(parent, ast.Call)
-        and parent.func is not node
-        and _word(parent.func) not in ("print", "str", "format")
+    ordered = isinstance(parent, ast.Compare) and isinstance(parent.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE))
+    parsed = (
+        ordered
+        or isinstance(parent, (ast.Attribute, ast.Subscript))
+        or (
+            isinstance(parent, ast.Call)
+            and parent.func is not node
+            and _word(parent.func) not in ("print", "str", "format")
+        )
     )
+    guarded = parsed and _is_guarded(node, file)
+    parsed = parsed and not guarded
+    severity = Severity.ERROR if parsed else Severity.WARNING if _tested(node, file) else Severity.INFO
     yield file.report(
         node,
-        "torch.version.cuda is None on the NPU" + ("; parsing it fails" if parsed else ""),
-        severity=Severity.ERROR if parsed else Severity.WARNING if _tested(node, file) else Severity.INFO,
+        "torch.version.cuda is None on the NPU"
+        + ("; parsing it fails" if parsed and not ordered else "; comparing it fails" if parsed else ""),
+        severity=Severity.INFO if guarded else severity,
         subject="torch.version.cuda",
         advice="guard it with `is not None`; use torch.npu functions to query what the NPU supports",
     )
+
+
+def _is_guarded(node: ast.expr, file: PythonFile) -> bool:
+    """Whether code runs only where a test before says that the same is not None."""
+    text = file.code(node)
+    current: Any = node
+    for up in file.ancestors(node):
+        tests: list[ast.expr] = []
+        if isinstance(up, ast.BoolOp) and isinstance(up.op, ast.And) and current in up.values:
+            tests = up.values[: up.values.index(current)]
+        elif isinstance(up, ast.IfExp) and current is up.body:
+            tests = [up.test]
+        elif isinstance(up, ast.If) and current in up.body:
+            tests = up.test.values if isinstance(up.test, ast.BoolOp) and isinstance(up.test.op, ast.And) else [up.test]
+        if any(file.code(test) in (text, f"{text} is not None", f"{text} != None") for test in tests):
+            return True
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return False
+        current = up
+    return False
 
 
 def _word(node: ast.expr) -> str:

@@ -159,11 +159,11 @@ def cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """
     if is_of_paddle(file):
         return  # its tensors have methods of their own
-    if node.attr != "cuda" or not isinstance(node.ctx, ast.Load):
+    name = file.qualname(node)
+    if node.attr != "cuda" or not (isinstance(node.ctx, ast.Load) or (name or "").startswith(_KNOWN)):
         return
     parent = file.parent(node)
     called = _is_called(node, file)
-    name = file.qualname(node)
     if name == "torch.cuda" or (not called and (_inside_override(node, file) or _is_replaced(node, file))):
         return
     if not called and not (name or "").startswith(_KNOWN) and not _beside_cpu(node, file):
@@ -208,7 +208,12 @@ def _is_replaced(node: ast.Attribute, file: PythonFile) -> bool:
     """Whether the statement stores a new ``cuda`` into an object: ``model.cuda = wrap(model.cuda)``."""
     for up in file.ancestors(node):
         if isinstance(up, ast.Assign):
-            return any(isinstance(target, ast.Attribute) and target.attr == "cuda" for target in up.targets)
+            return any(
+                isinstance(target, ast.Attribute)
+                and target.attr == "cuda"
+                and not (file.qualname(target) or "").startswith(_KNOWN)
+                for target in up.targets
+            )
     return False
 
 

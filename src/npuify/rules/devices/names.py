@@ -47,8 +47,6 @@ def cuda_name(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[Diag
     counterpart = file.release.counterpart(name)
     if counterpart is None or counterpart.npu is None:
         return
-    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-        return
     if name.endswith("Tensor") and is_default_type(node, file):
         return
     edits = rename_chain(node, name, counterpart.npu, file)

@@ -36,15 +36,15 @@ def hasattr_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         if hasattr(torch.npu, "NPUGraph"):
             module = getattr(torch, "npu")
     """
-    function = node.func
-    if not isinstance(function, ast.Name) or function.id not in ("hasattr", "getattr") or len(node.args) < 2:
-        return
-    if not file.source.is_builtin(function.id, file.scope(node)):
+    asks = _names_attribute(node, file)
+    if asks is None:
         return
     base, word = file.qualname(node.args[0]), node.args[1]
     if not isinstance(word, ast.Constant) or not isinstance(word.value, str):
         return
     name = f"{base}.{word.value}"
+    if not asks and base not in _CLASSES and not (base or "").startswith("torch.cuda"):
+        return  # what is set is an attribute of the program's own objects
     if word.value in _OF_TENSORS and not is_cuda_name(name) and base != "torch":
         yield from _of_object(node, word, file)
         return
@@ -61,12 +61,25 @@ def hasattr_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         )
 
 
+def _names_attribute(node: ast.Call, file: PythonFile) -> bool | None:
+    """Whether a call asks for an attribute by its name (True), or replaces one (False); None where it does neither."""
+    function = node.func
+    if len(node.args) < 2:
+        return None
+    if isinstance(function, ast.Name):
+        word, is_builtin = function.id, file.source.is_builtin(function.id, file.scope(node))
+        return word in _ASKS if is_builtin and word in (*_ASKS, *_REPLACES) else None
+    return False if isinstance(function, ast.Attribute) and function.attr in ("object", *_REPLACES) else None
+
+
 def _of_object(node: ast.Call, word: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     """The method or attribute of a tensor by its name, where it is called or read beside: else it may be a flag."""
     subject, attribute, function = node.args[0], str(word.value), getattr(node.func, "id", "")
     parent = file.parent(node)
     is_method = attribute == "cuda"
-    if function == "getattr":
+    if file.qualname(subject) in _CLASSES and function not in _ASKS:
+        used = True
+    elif function == "getattr":
         used = isinstance(parent, ast.Call) and parent.func is node and is_method
     else:
         used = any(_reads(item, subject, node, file, called=is_method) for item in file.model.references(attribute))
@@ -97,9 +110,14 @@ def _reads(item: ast.AST, subject: ast.expr, asked: ast.Call, file: PythonFile, 
 
 
 _OF_TENSORS = {"cuda": "npu", "is_cuda": "is_npu"}
+_ASKS = ("hasattr", "getattr")
+_REPLACES = ("setattr", "delattr")
+_CLASSES = frozenset(("torch.Tensor", "torch.nn.Module", "torch.nn.modules.module.Module"))
 _TAKES_NAMES = frozenset(("patch", "setattr", "delattr", "import_module", "resolve_name", "locate"))
 _IMPORTS = frozenset(("import_module", "resolve_name", "locate"))
 _DOTTED = re.compile(r"torch\.cuda(?:\.\w+)+")
+_BELOW_MODULE = re.compile(r"(?P<module>[A-Za-z_][\w.]*)\.(?P<name>torch\.cuda(?:\.\w+)+)")
+"""``net.torch.cuda.is_available``: what a module of the project calls ``torch``."""
 
 
 @rule("NPU115", "cuda-name-in-string", Safety.SAFE, words=("torch.cuda",))
@@ -129,23 +147,25 @@ def cuda_name_in_string(node: ast.Constant, file: PythonFile) -> Iterator[Diagno
     if _is_annotation(node, file):
         yield from _annotated(node, file)
         return
-    if not is_cuda_name(node.value):
+    below = _BELOW_MODULE.fullmatch(node.value)
+    name = below["name"] if below is not None and file.project.holds(below["module"]) else node.value
+    if not is_cuda_name(name):
         return
     word = _taken_by(node, file)
-    if word not in _TAKES_NAMES or (node.value == "torch.cuda" and word not in _IMPORTS):
+    if word not in _TAKES_NAMES or (name == "torch.cuda" and word not in _IMPORTS):
         return
-    counterpart = file.release.counterpart(node.value)
+    counterpart = file.release.counterpart(name)
     if counterpart is None or counterpart.npu is None:
         return
     # Importing torch.npu.amp by that name would load a second copy of the module.
-    below = node.value != "torch.cuda" and word == "import_module"
-    new = (counterpart.npu_import if below else None) or counterpart.npu
-    edit = replace_in_literal(node, node.value, new, file)
+    is_module = name != "torch.cuda" and word == "import_module"
+    new = (counterpart.npu_import if is_module else None) or counterpart.npu
+    edit = replace_in_literal(node, name, new, file)
     yield file.report(
         node,
         describe(counterpart),
         edits=[edit] if edit else (),
-        subject=node.value,
+        subject=name,
         evidence=counterpart.evidence,
         source=counterpart.source,
         needs_torch_npu=True,

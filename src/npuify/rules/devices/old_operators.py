@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     "NPU137",
     "operator-below-torch",
     Safety.SAFE,
-    words=(".npu_",),
+    words=(".npu_", "import npu_", ", npu_"),
     names=("torch.npu_",),
     evidence=Evidence.LIVE,
     source="torch.npu_format_cast(…) of the imported torch_npu, which raises in the releases 2.1 to 2.14",
 )
-def operator_below_torch(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+def operator_below_torch(node: ast.Attribute | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     """``torch.npu_…`` raises RuntimeError: the operators of torch_npu are called by ``torch_npu.npu_…``.
 
     Before::
@@ -41,6 +41,9 @@ def operator_below_torch(node: ast.Attribute, file: PythonFile) -> Iterator[Diag
         x = torch_npu.npu_format_cast(torch.zeros(2).npu(), 2)
         y = torch_npu.npu_format_cast(x, 29)
     """
+    if isinstance(node, ast.ImportFrom):
+        yield from _imported(node, file)
+        return
     name = file.qualname(node) or ""
     if name.count(".") != 1 or not name.startswith("torch.npu_") or not isinstance(node.value, ast.Name):
         return
@@ -52,4 +55,24 @@ def operator_below_torch(node: ast.Attribute, file: PythonFile) -> Iterator[Diag
         edits=edits,
         subject=name,
         needs_torch_npu=exists,
+    )
+
+
+def _imported(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
+    """``from torch import npu_format_cast``, which is torch_npu's where all that is imported is."""
+    named = [alias.name for alias in node.names if alias.name.startswith("npu_")]
+    if node.module != "torch" or node.level or not named:
+        return
+    missing = [name for name in named if not file.release.has(f"torch_npu.{name}")]
+    start = file.source.start(node)
+    written = file.source.segment(start, start + len("from torch ")) == "from torch "
+    edits = [file.edit(start + len("from "), start + len("from torch"), "torch_npu")]
+    is_whole = written and not missing and len(named) == len(node.names)
+    lacks = f"torch_npu {file.release.torch_npu} has no {missing[0]}" if missing else ""
+    yield file.report(
+        node,
+        lacks or f"torch.{named[0]} raises in this release",
+        edits=edits if is_whole else (),
+        subject=f"torch.{(missing or named)[0]}",
+        advice="" if is_whole or missing else f"import {', '.join(named)} from torch_npu",
     )

@@ -209,6 +209,7 @@ KEPT: Final = frozenset(
         "NPU321",
         "NPU322",
         "NPU324",
+        "NPU326",
         "NPU505",
         "NPU631",
         "NPU650",

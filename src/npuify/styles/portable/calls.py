@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.model import Safety
 from npuify.rules.common.helper_branches import helper
-from npuify.styles.spelling import chain_span, in_formatted_string, needs_parentheses
+from npuify.styles.spelling import REPLACED, chain_span, in_formatted_string, needs_parentheses
 
 if TYPE_CHECKING:
     from npuify.model import Edit
@@ -22,6 +22,8 @@ def cuda_method(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list
     """``x.cuda(0)`` → ``x.to(compute_device.get(0))``; ``getattr`` where the object may be no tensor or module."""
     if not isinstance(node, ast.Attribute) or in_formatted_string(node, file):
         return _ODD
+    if not isinstance(node.ctx, ast.Load):
+        return REPLACED
     call = file.parent(node)
     span = file.source.attribute_span(node)
     if span is None:

@@ -93,6 +93,8 @@ def _renamed(node: ast.Attribute, diagnostic: Diagnostic, file: PythonFile) -> l
     new = (counterpart.npu or "") if counterpart else ""
     if not new.startswith("torch.npu."):
         return None if new.startswith("torch.") else _UNFOUND
+    if not isinstance(node.ctx, ast.Load):
+        return f"it is {new} on the NPU; set the one or the other by {helper(file)}.type"
     if in_annotation(node, file):
         return "a type annotation cannot be chosen at run time; write it as a string, or remove it"
     parent = file.parent(node)

@@ -49,6 +49,7 @@ FORMS: Final[dict[str, Form]] = {
     "NPU301": strings.backend,
     "NPU302": calls.backend_member,
     "NPU303": calls.is_nccl_available,
+    "NPU326": strings.beside_other,
     "NPU501": library_branches.attention,
     "NPU502": library_branches.attention,
     "NPU503": library_branches.attention,

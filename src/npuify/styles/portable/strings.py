@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.analysis.flow.devices import is_device_table
 from npuify.rules.common.helper_branches import helper
 from npuify.rules.common.statements import indentation, line_after
-from npuify.styles.spelling import device_type, formatted, in_annotation, in_formatted_string, literal
+from npuify.styles.spelling import REPLACED, device_type, formatted, in_annotation, in_formatted_string, literal
 
 if TYPE_CHECKING:
     from npuify.model import Edit
@@ -99,6 +99,10 @@ def table_entry(node: ast.expr, table: ast.Dict, file: PythonFile) -> list[Edit]
 
 def attribute_name(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``getattr(torch, "cuda")`` → ``getattr(torch, compute_device.type)``."""
+    call = file.parent(node)
+    asked = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("hasattr", "getattr")
+    if not asked and diagnostic.subject.startswith("torch.Tensor."):
+        return REPLACED
     if isinstance(node, ast.Constant) and node.value == "cuda":
         return [file.replace(node, device_type(file))]
     return f"the NPU has a different name; choose by {helper(file)}.type"
@@ -125,6 +129,28 @@ def out_of_memory(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> li
     kind = f"{helper(file)}.type"
     text = match["text"].replace("CUDA", f"{{{kind}.upper()}}").replace("cuda", f"{{{kind}}}")
     return [file.replace(node, formatted(match, text))]
+
+
+def beside_other(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
+    """``x == D.MULTI_GPU`` → ``x in (D.MULTI_GPU, D.MULTI_NPU)``; in a list, the NPU's name is put beside."""
+    parent = file.parent(node)
+    if len(diagnostic.edits) != 1 or not isinstance(node, ast.expr):
+        return _ODD
+    (edit,) = diagnostic.edits
+    start, end = file.source.start(node), file.source.end(node)
+    both = (
+        f"{file.code(node)}, {file.source.segment(start, edit.start)}{edit.after}{file.source.segment(edit.end, end)}"
+    )
+    if isinstance(parent, (ast.Tuple, ast.List, ast.Set)):
+        return [file.replace(node, both)]
+    if not isinstance(parent, ast.Compare) or parent.comparators != [node]:
+        return "ask for the one and the other"
+    before = file.source.end(parent.left)
+    operator = file.source.segment(before, start)
+    word = "not in" if isinstance(parent.ops[0], (ast.NotEq, ast.IsNot)) else "in"
+    if operator.strip() not in ("==", "!=", "is", "is not"):
+        return "ask for the one and the other"
+    return [file.edit(before, start, operator.replace(operator.strip(), word)), file.replace(node, f"({both})")]
 
 
 def onnx_provider(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:

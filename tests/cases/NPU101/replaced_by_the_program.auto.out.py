@@ -1,0 +1,16 @@
+import torch
+import torch_npu  # noqa: F401
+from torch_npu.contrib import transfer_to_npu  # noqa: F401
+
+
+class Recorder:
+    cuda = None
+
+
+def quiet(recorder):
+    torch.cuda.synchronize = lambda: None
+    del torch.cuda.memory_stats
+    torch.cuda_is_there = True
+    recorder.cuda = torch.cuda
+    recorder.cuda.note = "of its own"
+    Recorder.cuda = 1
