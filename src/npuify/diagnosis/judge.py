@@ -50,7 +50,8 @@ def judge(collector: Collector) -> Diagnosis:
     exception, frame = _exception(rank, event)
     if event.role == "hint" and event.weight <= 30 and not any(one.exceptions or one.suspects for one in ranks):
         return _nothing(collector, ranks, event.cause)
-    if event.role in ("wrapper", "hint") and event.weight <= 30 and exception and not _only_repeats(exception):
+    known = _only_repeats(exception) or event.name in exception
+    if event.role in ("wrapper", "hint") and event.weight <= 30 and exception and not known:
         # The log ends in an exception that nothing is known of; a warning before it is not its cause.
         return _script_error(collector, ranks, rank)
     also = sorted(

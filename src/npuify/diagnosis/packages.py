@@ -36,6 +36,7 @@ _NAMES: Final = (
         r" (?:is not|is required|not|must be|to be) installed"
     ),
     re.compile(r"(?:requires?|[Uu]sing|[Ii]nstall)(?: the)?(?: \w+ of)? [`'\"]([A-Za-z][\w.-]*)[`'\"]"),
+    re.compile(r"(?:must|need to|have to|[Pp]lease) install ([A-Za-z][\w.-]+)"),
 )
 _LIBRARY: Final = re.compile(r"/(?:site|dist)-packages/(\w+?)(?=_\d+_cuda|_cuda|_C\b|[/.-])")
 _FOR_GPUS: Final = {"none", "fork", "replacement"}
