@@ -223,6 +223,9 @@ class Program(msgspec.Struct, frozen=True, order=True):
     files: tuple[str, ...]
     maybe: tuple[str, ...] = ()
     """Files that it may import besides, by a name that is known only when it runs."""
+    aside: tuple[tuple[str, str], ...] = ()
+    """Files that run only where an option asks for them, or an import does not fail that it can do without, each with
+    this."""
 
 
 class ScanResult(msgspec.Struct, frozen=True):

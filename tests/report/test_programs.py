@@ -92,6 +92,103 @@ def test_what_stops_no_program_decides_nothing(text: str, level: Level, asked: l
     assert (found.level, [one.what for one in found.conditional]) == (level, asked)
 
 
+ASKING = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--fast', action='store_true')\nargs = p.parse_args()\n"
+CUPY = "import cupy\nx = cupy.zeros(1)\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "level", "asked"),
+    [
+        # A function that nothing names never runs its imports.
+        (
+            {"use.py": "def one():\n    import parts\ndef two(): ...\n", "main.py": "from use import two\ntwo()\n"},
+            "runs",
+            [],
+        ),
+        ({"use.py": "def one():\n    import parts\nALL = {'one': one}\n", "main.py": "import use\n"}, "runs", []),
+        ({"use.py": "def one():\n    import parts\n", "main.py": "from use import one\none()\n"}, "blocked", []),
+        (
+            {"use.py": "def one():\n    import parts\nALL = {'one': one}\n", "main.py": "from use import ALL\n"},
+            "blocked",
+            [],
+        ),
+        (
+            {"use.py": "def one():\n    import parts\n", "main.py": "import sys, use\ngetattr(use, sys.argv[1])()\n"},
+            "blocked",
+            [],
+        ),
+        # Methods are called by frameworks, decorated functions by anybody.
+        ({"main.py": "class A:\n    def step(self):\n        import parts\n"}, "blocked", []),
+        ({"main.py": "@register\ndef one():\n    import parts\n"}, "blocked", []),
+        # What cannot be imported, and is not needed.
+        (
+            {"main.py": "try:\n    from parts import x\nexcept ImportError:\n    x = None\n"},
+            "runs",
+            ["the optional import at main.py:2"],
+        ),
+        ({"main.py": "try:\n    import parts\nexcept ImportError:\n    raise\n"}, "blocked", []),
+        (
+            {
+                "main.py": "try:\n    from parts import x\nexcept ImportError:\n    x = None\n",
+                "parts.py": "def f():\n    " + CUPY[:12],
+            },
+            "review",
+            [],
+        ),
+        # Behind an option.
+        ({"main.py": f"{ASKING}if args.fast:\n    import parts\n"}, "runs", ["--fast"]),
+        ({"main.py": f"{ASKING}if args.fast:\n    import parts\nimport parts\n"}, "blocked", []),
+        ({"main.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import parts\n"}, "runs", []),
+        # By names that are known when it runs.
+        ({"main.py": f"{ASKING}import importlib\nif args.fast:\n    importlib.import_module(args.name)\n"}, "runs", []),
+        ({"main.py": "import importlib, sys\nimportlib.import_module(sys.argv[1])\n"}, "review", []),
+        (
+            {
+                "main.py": "import importlib, sys\nimportlib.import_module('nets.' + sys.argv[1])\n",
+                "nets/__init__.py": "",
+            },
+            "runs",
+            [],
+        ),
+        (
+            {
+                "main.py": "import importlib, sys\nimportlib.import_module(f'nets.{sys.argv[1]}')\n",
+                "nets/__init__.py": "",
+                "nets/one.py": "import cupy\n",
+            },
+            "review",
+            [],
+        ),
+    ],
+)
+def test_which_imports_run(files: dict[str, str], level: str, asked: list[str], tmp_path: Path) -> None:
+    for name, text in {"parts.py": CUPY, **files}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text + (f"import torch\n{MAIN}" if name == "main.py" else ""))
+    found = verdicts(tmp_path)["main.py"]
+    assert (found.level.value, [one.what for one in found.conditional]) == (level, asked)
+
+
+def test_kernels_whose_import_may_fail_block_nothing(tmp_path: Path) -> None:
+    kernel = (
+        "#include <torch/extension.h>\n__global__ void k(float* x) { x[threadIdx.x] += 1; }\n"
+        "void fast(torch::Tensor x) { k<<<1, 32>>>(x.data_ptr<float>()); }\n"
+        'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("fast", &fast); }\n'
+    )
+    setup = (
+        "from setuptools import setup\nfrom torch.utils.cpp_extension import CUDAExtension\n"
+        "setup(ext_modules=[CUDAExtension('fast_ops', ['fast.cu'])])\n"
+    )
+    (tmp_path / "fast.cu").write_text(kernel)
+    (tmp_path / "setup.py").write_text(setup)
+    (tmp_path / "window.py").write_text("import torch\nimport fast_ops\ndef run(x):\n    fast_ops.fast(x)\n")
+    (tmp_path / "needs.py").write_text(f"import torch\nfrom window import run\nrun(1)\n{MAIN}")
+    (tmp_path / "may.py").write_text(f"import torch\ntry:\n    from window import run\nexcept:\n    run = None\n{MAIN}")
+    found = verdicts(tmp_path)
+    assert {file: one.level for file, one in found.items()} == {"needs.py": Level.BLOCKED, "may.py": Level.RUNS}
+    assert {one.what for one in found["may.py"].conditional} == {"the optional import at may.py:3"}
+
+
 def test_what_no_program_reaches_blocks_none(project: Path, tmp_path: Path) -> None:
     for name in ("plain.py", "nets.py", "unused.py", "environment.yml", "Dockerfile"):
         (tmp_path / name).write_text(FILES[name])

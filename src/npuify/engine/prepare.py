@@ -150,7 +150,13 @@ class PreparedScan(NamedTuple):
             bytes_seen=self.bytes_seen,
             survey=self.survey,
             programs=programs_of(
-                self.programs, python, self.survey.entry_points, findings, errors, self.survey.operators
+                self.programs,
+                self.worker().run,
+                python,
+                self.survey.entry_points,
+                findings,
+                errors,
+                self.survey.operators,
             ),
             style=self.plan.style,
             tensorflow=self.tensorflow.title if _on_tensorflow(self.survey) else "",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
+from npuify.engine.reach import Reaches
 from npuify.model import Program
 from npuify.rules.impact import Impact, impact_of
 
@@ -12,36 +14,71 @@ if TYPE_CHECKING:
 
     from npuify.model import EntryPoint, FileError, Finding, NativeOperator
     from npuify.project.programs import Programs
+    from npuify.rules.run import Run
+
+
+_IMPORT: Final = rb"^(?:from|import)[ \t]+[^\n]*"
 
 
 def programs_of(
     programs: Programs,
+    run: Run,
     python: Sequence[str],
     entries: Iterable[EntryPoint],
     findings: Iterable[Finding],
     errors: Iterable[FileError],
-    operators: Iterable[NativeOperator],
+    operators: Sequence[NativeOperator],
 ) -> tuple[Program, ...]:
     """Each entry point with those of the files that it imports in which something may decide its verdict.
 
     Args:
         programs: of the project.
-        python: its Python files.
+        run: what the run is about.
+        python: the project's Python files.
         entries: its entry points.
         findings, errors, operators: all of the project.
     """
-    told = {one.file for one in findings if impact_of(one) is not Impact.GOES_ON}
+    mattering = [one for one in findings if impact_of(one) is not Impact.GOES_ON]
+    told = {one.file for one in mattering}
     told.update(one.file for one in errors)
     told.update(place.rpartition(":")[0] for one in operators for place in one.calls)
     known = frozenset(python)
+    reaches = Reaches(programs, run)
     found = []
     for entry in entries:
         if entry.file not in known:
             # A notebook: what it imports of the project is not followed, and may be anything.
             found.append(Program(entry.file, (entry.file,), tuple(sorted(told & known))))
         elif told:
-            files, maybe = programs.closure(entry.file)
-            found.append(Program(entry.file, tuple(sorted(files & told)), tuple(sorted(maybe & told))))
+            reach = reaches.of(entry.file, told)
+            aside = {file: why for file, why in reach.switched.items() if file in told}
+            files = set(reach.files)
+            for file, place in reach.optional.items():
+                if file in told and _fails(programs.read(file), file, mattering, operators):
+                    aside[file] = f"the optional import at {place}"
+                else:
+                    files.add(file)
+            found.append(
+                Program(
+                    entry.file,
+                    tuple(sorted(files & told)),
+                    tuple(sorted(reach.maybe & told)),
+                    tuple(sorted(aside.items())),
+                )
+            )
         else:
             found.append(Program(entry.file, ()))
     return tuple(found)
+
+
+def _fails(raw: bytes, file: str, findings: Iterable[Finding], operators: Iterable[NativeOperator]) -> bool:
+    """Whether a file surely cannot be imported: for a package without a form, or kernels that are not built."""
+    lines = raw.splitlines()
+    for one in findings:
+        if one.file == file and impact_of(one) is Impact.STOPS and not one.only_with:
+            line = lines[one.start.line - 1] if one.start.line <= len(lines) else b""
+            if line.startswith((b"import ", b"from ")):
+                return True
+    modules = {one.module for one in operators if one.module and not one.has_npu and one.difficulty != "host"}
+    said = b"\n".join(re.findall(_IMPORT, raw, re.MULTILINE))
+    return any(re.search(rb"\b%b\b" % re.escape(one.encode()), said) for one in modules)

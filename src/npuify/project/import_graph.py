@@ -15,7 +15,7 @@ _IMPORT: Final = re.compile(
     rb"|import[ \t]+(?P<plain>[\w., \t]+))",
     re.MULTILINE,
 )
-_CHOOSING: Final = re.compile(
+CHOOSING: Final = re.compile(
     rb"\b(?:import_module|__import__|spec_from_file_location|import_string|locate|run_path|run_module)\("
     rb"(?!\s*(?P<quote>[\"'])[\w.]+(?P=quote))"
 )
@@ -36,11 +36,13 @@ class Imports(NamedTuple):
     """Whether it imports a module whose name is known only when it runs."""
 
 
-def imports_of(raw: bytes) -> Imports:
-    """The imports in a file's text, wherever they stand in it."""
+def imports_of(raw: bytes, *, indented: bool = True) -> Imports:
+    """The imports in a file's text, wherever they stand in it, or only those at the beginning of a line."""
     absolute: dict[str, None] = {}
     relative: dict[str, None] = {}
     for match in _IMPORT.finditer(raw):
+        if not indented and raw[match.start()] in b" \t":
+            continue
         if match["plain"] is not None:
             for part in match["plain"].split(b","):
                 name = _NAME.match(part.strip())
@@ -55,7 +57,7 @@ def imports_of(raw: bytes) -> Imports:
                 absolute[item] = None
             elif dots:
                 relative[f"{dots}{item}"] = None
-    chooses = any(word in raw for word in _CHOOSING_WORDS) and _CHOOSING.search(raw) is not None
+    chooses = any(word in raw for word in _CHOOSING_WORDS) and CHOOSING.search(raw) is not None
     return Imports(tuple(absolute), tuple(relative), chooses)
 
 
@@ -97,11 +99,14 @@ class ImportGraph:
     def targets(self, relative: str) -> tuple[str, ...]:
         """The project's files that a file imports itself, with the packages that they lie in."""
         if relative not in self._known:
-            self._known[relative] = tuple(dict.fromkeys(self._targets(relative)))
+            self._known[relative] = self.targets_of(self.imports_in(relative), relative)
         return self._known[relative]
 
-    def _targets(self, relative: str) -> Iterator[str]:
-        found = self.imports_in(relative)
+    def targets_of(self, found: Imports, relative: str) -> tuple[str, ...]:
+        """The project's files that some imports of a file lead to, with the packages that they lie in."""
+        return tuple(dict.fromkeys(self._targets(found, relative)))
+
+    def _targets(self, found: Imports, relative: str) -> Iterator[str]:
         names = []
         for name in found.absolute:
             place = self.resolve(name, relative)

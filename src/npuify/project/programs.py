@@ -36,8 +36,8 @@ class Programs:
 
     def __init__(self, root: Path, files: Collection[str]) -> None:
         self._root = root
-        self._files = tuple(files)
-        self._graph = ImportGraph(self._files, self.read, anywhere=True)
+        self.files = tuple(files)
+        self.graph = ImportGraph(self.files, self.read, anywhere=True)
         self._below: dict[frozenset[str], frozenset[str]] = {}
 
     def read(self, file: str) -> bytes:
@@ -49,8 +49,8 @@ class Programs:
 
     def closure(self, entry: str) -> Closure:
         """What the program that starts with ``entry`` consists of."""
-        files = self._graph.reached(entry)
-        choosing = [file for file in files if self._graph.imports_in(file).chooses]
+        files = self.graph.reached(entry)
+        choosing = [file for file in files if self.graph.imports_in(file).chooses]
         if not choosing:
             return Closure(files, frozenset())
         return Closure(files, self._all_below(frozenset(_top(file) for file in choosing)) - files)
@@ -58,8 +58,8 @@ class Programs:
     def _all_below(self, tops: frozenset[str]) -> frozenset[str]:
         """The files of some topmost folders, with what they import; ``""`` is the root."""
         if tops not in self._below:
-            inside = [file for file in self._files if "" in tops or _top(file) in tops]
-            self._below[tops] = self._graph.reached(*inside)
+            inside = [file for file in self.files if "" in tops or _top(file) in tops]
+            self._below[tops] = self.graph.reached(*inside)
         return self._below[tops]
 
     def belonging_to_same(self, marked: Iterable[str]) -> frozenset[str]:
@@ -71,8 +71,8 @@ class Programs:
         wanted = frozenset(marked)
         if not wanted:
             return frozenset()
-        imported = {target for file in self._files if not _is_test(file) for target in self._graph.targets(file)}
-        roots = [file for file in self._files if file not in imported and not _is_test(file)]
+        imported = {target for file in self.files if not _is_test(file) for target in self.graph.targets(file)}
+        roots = [file for file in self.files if file not in imported and not _is_test(file)]
         found: set[str] = set()
         for root in roots:
             whole = frozenset().union(*self.closure(root))
@@ -82,7 +82,7 @@ class Programs:
             if one not in found:
                 found.update(*self.closure(one))
             if one not in imported and b"__main__" not in self.read(one):
-                found.update(file for file in self._files if _top(one) in ("", _top(file)))
+                found.update(file for file in self.files if _top(one) in ("", _top(file)))
         return frozenset(found)
 
 

@@ -80,7 +80,17 @@ def _program(
         sum(len(one.places) for one in deciding),
         sum(one.severity is Severity.ERROR and one.safety is Safety.REVIEW for one in rest),
     )
-    conditional = kinds_by_switch([one for one in reached if one.only_with])
+    behind = [
+        msgspec.structs.replace(one, only_with=one.only_with or why)
+        for file, why in program.aside
+        for one in by_file.get(file, ())
+    ]
+    conditional = kinds_by_switch([*(one for one in reached if one.only_with), *behind])
+    asides = dict(program.aside)
+    for kernel in kernels:
+        why = next((asides[place.file] for place in kernel.places if place.file in asides), "")
+        if why and kernel not in called:
+            conditional = (*conditional, Blocker(why, kernel.what, kernel.advice, kernel.places))
     return ProgramVerdict(program.file, level, TITLES[level], _summary(level, counts), blockers, deciding, conditional)
 
 

@@ -1,0 +1,318 @@
+"""What a program reaches: the files that its imports lead to, told apart by what has to be for these to run.
+
+An import in a function that nothing names is never run, one behind an option only with it, and where a failure is
+caught the program goes on without what it would have brought.
+"""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from npuify.project.import_graph import CHOOSING, imports_of
+from npuify.rules.common.default_options import only_with
+from npuify.rules.common.import_guards import has_fallback
+from npuify.rules.context import PythonFile
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from npuify.project.programs import Closure, Programs
+    from npuify.rules.run import Run
+
+_INDENTED: Final = re.compile(rb"^[ \t]+(?:from|import)[ \t]", re.MULTILINE)
+_WORD: Final = re.compile(rb"[A-Za-z_]\w*")
+_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class Reach(NamedTuple):
+    """The files of a program, itself included."""
+
+    files: frozenset[str]
+    """Those that it imports, as far as no option keeps it from that."""
+    optional: dict[str, str]
+    """Those that it goes on without where their import fails, with the place of that import."""
+    switched: dict[str, str]
+    """Those that it imports only where an option, variable or constant asks for it, with this."""
+    maybe: frozenset[str]
+    """Those that it may import besides, by a name that is known only when it runs."""
+
+
+class _Way(NamedTuple):
+    """An import statement, with what has to be for it to run."""
+
+    targets: tuple[str, ...]
+    place: str
+    namers: frozenset[str] | None = None
+    """The files that name the function in which it stands; None where it runs without that."""
+    is_caught: bool = False
+    switch: str = ""
+
+
+class Reaches:
+    """What the programs of a project reach.
+
+    Args:
+        programs: its programs.
+        run: what the run is about.
+    """
+
+    def __init__(self, programs: Programs, run: Run) -> None:
+        self._programs = programs
+        self._graph = programs.graph
+        self._run = run
+        self._known: dict[str, tuple[_Way, ...]] = {}
+        self._namers: dict[tuple[str, str], frozenset[str] | None] = {}
+        self._words: dict[str, frozenset[bytes]] = {}
+        self._parsed: dict[str, PythonFile | None] = {}
+        self._at_once: dict[str, tuple[str, ...]] = {}
+        self._below: dict[str, frozenset[str]] = {}
+
+    def of(self, entry: str, told: Collection[str]) -> Reach:
+        """What a program reaches.
+
+        Args:
+            entry: the file that is started.
+            told: files in which there is anything to say; how others are reached does not matter.
+        """
+        wide = self._programs.closure(entry)
+        open_ones = (wide.files | wide.maybe) & (set(told) - self._reached_at_once(entry))
+        if not open_ones:
+            return Reach(wide.files, {}, {}, wide.maybe)
+        leading = self._leading_to(open_ones, wide.files)
+        files: dict[str, str] = {entry: ""}
+        self._follow(files, leading, caught=False, switched=False)
+        sure = frozenset(files)
+        self._follow(files, leading, caught=True, switched=False)
+        optional = {file: place for file, place in files.items() if file not in sure}
+        self._follow(files, leading, caught=True, switched=True)
+        switched = {file: why for file, why in files.items() if file not in sure and file not in optional}
+        maybe = frozenset[str]()
+        if wide.maybe & open_ones:
+            maybe = self._by_name(wide, sure | optional.keys()) - files.keys()
+        return Reach(sure, optional, switched, maybe)
+
+    # --- imports ---
+
+    def _reached_at_once(self, entry: str) -> set[str]:
+        """What is imported for sure, by statements that stand in nothing else."""
+        seen = {entry}
+        pending = [entry]
+        while pending:
+            file = pending.pop()
+            if file not in self._at_once:
+                found = imports_of(self._programs.read(file), indented=False)
+                self._at_once[file] = self._graph.targets_of(found, file)
+            new = [one for one in self._at_once[file] if one not in seen]
+            seen.update(new)
+            pending += new
+        return seen
+
+    def _leading_to(self, wanted: Collection[str], files: Collection[str]) -> frozenset[str]:
+        """Those of ``files`` from which one of ``wanted`` can be reached, these included."""
+        importers: dict[str, list[str]] = {}
+        for file in files:
+            for target in self._graph.targets(file):
+                importers.setdefault(target, []).append(file)
+        found = set(wanted)
+        pending = list(found)
+        while pending:
+            for file in importers.get(pending.pop(), ()):
+                if file not in found:
+                    found.add(file)
+                    pending.append(file)
+        return frozenset(found)
+
+    def _follow(self, found: dict[str, str], leading: Collection[str], *, caught: bool, switched: bool) -> None:
+        """Add to ``found`` what its files import, with the place or switch on which that rests."""
+        pending = list(found)
+        waiting: list[tuple[_Way, str]] = []
+        while pending:
+            file = pending.pop()
+            for way in self._ways(file, leading):
+                if (caught or not way.is_caught) and (switched or not way.switch):
+                    waiting.append((way, file))
+            # A file more may name a function whose imports did not count before.
+            still = []
+            for way, source in waiting:
+                if way.namers is not None and way.namers.isdisjoint(found):
+                    still.append((way, source))
+                    continue
+                new = [target for target in way.targets if target not in found]
+                why = way.switch or (way.place if way.is_caught else found[source])
+                found.update(dict.fromkeys(new, why))
+                pending += new
+            waiting = still
+
+    def _ways(self, file: str, leading: Collection[str]) -> tuple[_Way, ...]:
+        targets = self._graph.targets(file)
+        if file not in self._known:
+            if all(one not in leading or one in self._at_once.get(file, ()) for one in targets):
+                return (_Way(targets, file),)
+            self._known[file] = tuple(self._imports(file))
+        return self._known[file]
+
+    def _imports(self, file: str) -> Iterator[_Way]:
+        python = self._python(file) if _INDENTED.search(self._programs.read(file)) else None
+        if python is None:
+            yield _Way(self._graph.targets(file), file)
+            return
+        for node in python.nodes_on_lines_with("import"):
+            if not isinstance(node, (ast.Import, ast.ImportFrom)):
+                continue
+            targets = self._graph.targets_of(imports_of(python.code(node).encode()), file)
+            place = f"{file}:{node.lineno}"
+            if not targets or _only_for_types(node, python):
+                continue
+            if not node.col_offset:
+                yield _Way(targets, place)
+                continue
+            function = _function(node, python)
+            namers = self._namers_of(function, python) if function is not None else None
+            yield _Way(targets, place, namers, has_fallback(node, python), only_with(node, python))
+
+    def _namers_of(self, function: ast.FunctionDef | ast.AsyncFunctionDef, file: PythonFile) -> frozenset[str] | None:
+        """The files, besides its own, that name a function or take names from its module as text; None where its own
+        does."""
+        relative = file.source.relative
+        key = (relative, function.name)
+        if key not in self._namers:
+            names, words = _names_of(function, file)
+            self._namers[key] = None
+            if names.isdisjoint(words) and b"globals" not in words:
+                own = posixpath.splitext(relative.replace("/__init__.py", ".py"))[0].rpartition("/")[2].encode()
+                taken = re.compile(rb"\b(?:getattr|vars|dir)\([\w.]*\b%b\b|\b%b\.__dict__" % ((re.escape(own),) * 2))
+                self._namers[key] = frozenset(
+                    one
+                    for one in self._programs.files
+                    if one != relative
+                    and (
+                        not names.isdisjoint(self._words_of(one))
+                        or (own in self._words_of(one) and taken.search(self._programs.read(one)))
+                    )
+                )
+        return self._namers[key]
+
+    def _words_of(self, file: str) -> frozenset[bytes]:
+        if file not in self._words:
+            self._words[file] = frozenset(_WORD.findall(self._programs.read(file)))
+        return self._words[file]
+
+    # --- imports by name ---
+
+    def _by_name(self, wide: Closure, files: Collection[str]) -> frozenset[str]:
+        """What files may import by names that are known only when they run."""
+        found: set[str] = set()
+        for file in files:
+            if not self._graph.imports_in(file).chooses:
+                continue
+            text = self._programs.read(file)
+            for match in CHOOSING.finditer(text):
+                folder = self._chosen_from(file, text.count(b"\n", 0, match.start()) + 1, files)
+                if folder is not None:
+                    found |= self._reached_below(folder)
+        return frozenset(found & wide.maybe)
+
+    def _reached_below(self, folder: str) -> frozenset[str]:
+        """The files of a folder, all where it is empty, with what they import."""
+        if folder not in self._below:
+            inside = [one for one in self._programs.files if not folder or one.startswith(f"{folder}/")]
+            self._below[folder] = self._graph.reached(*inside)
+        return self._below[folder]
+
+    def _chosen_from(self, file: str, line: int, files: Collection[str]) -> str | None:
+        """The folder from which an import by name takes; None where it does not run."""
+        top = file.partition("/")[0] if "/" in file else ""
+        python = self._python(file)
+        if python is None:
+            return top
+        calls = [
+            node
+            for node in python.nodes_on_lines_with("import_module", "__import__", "spec_from_file_location", "locate")
+            if isinstance(node, ast.Call) and node.lineno == line and CHOOSING.match(f"{_last(node.func)}(".encode())
+        ]
+        if len(calls) != 1:
+            return top
+        function = _function(calls[0], python)
+        if function is not None:
+            namers = self._namers_of(function, python)
+            if namers is not None and namers.isdisjoint(files):
+                return None
+        if only_with(calls[0], python):
+            return None
+        package = _beginning(calls[0].args[0]) if calls[0].args else ""
+        if not package.endswith("."):
+            return top
+        if package.startswith("."):
+            return posixpath.dirname(file)
+        name = package.strip(".")
+        place = self._graph.resolve(name, file)
+        return posixpath.dirname(place[1]) if place is not None and place[1].endswith("__init__.py") else top
+
+    def _python(self, file: str) -> PythonFile | None:
+        if file not in self._parsed:
+            source = self._run.project.load(file)
+            self._parsed[file] = PythonFile(source, self._run) if source is not None else None
+        return self._parsed[file]
+
+
+def _only_for_types(node: ast.AST, file: PythonFile) -> bool:
+    """Whether a statement is for those who check types, and never runs."""
+    current = node
+    for up in file.ancestors(node):
+        if isinstance(up, ast.If) and current in up.body and _last(up.test) == "TYPE_CHECKING":
+            return True
+        current = up
+    return False
+
+
+def _function(node: ast.AST, file: PythonFile) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The plain function of the module in which a node stands.
+
+    A method may be called by a framework that no text names, and a decorator may hand a function to anybody.
+    """
+    outermost = None
+    for up in file.ancestors(node):
+        if isinstance(up, ast.ClassDef):
+            return None
+        if isinstance(up, _FUNCTIONS):
+            outermost = up
+    return outermost if outermost is not None and not outermost.decorator_list else None
+
+
+def _names_of(
+    function: ast.FunctionDef | ast.AsyncFunctionDef, file: PythonFile
+) -> tuple[frozenset[bytes], frozenset[bytes]]:
+    """The names of a function and of the tables that hold it, and all words of the file around these."""
+    names = {function.name}
+    spans = [(file.source.start(function), file.source.end(function))]
+    for node in file.source.tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Dict, ast.List, ast.Tuple)):
+            held = any(isinstance(one, ast.Name) and one.id == function.name for one in ast.walk(node.value))
+            if held and isinstance(node.targets[0], ast.Name):
+                names.add(node.targets[0].id)
+                spans.append((file.source.start(node), file.source.end(node)))
+    words: set[bytes] = set()
+    begin = 0
+    for start, end in [*sorted(spans), (len(file.source.data), 0)]:
+        words.update(_WORD.findall(file.source.data[begin:start]))
+        begin = end
+    return frozenset(name.encode() for name in names), frozenset(words)
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _beginning(node: ast.expr) -> str:
+    """The text with which a string begins that is put together."""
+    if isinstance(node, ast.JoinedStr) and node.values:
+        node = node.values[0]
+    while isinstance(node, ast.BinOp):
+        node = node.left
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+        node = node.func.value
+    text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+    return re.split(r"[{%]", text, maxsplit=1)[0]
