@@ -10,6 +10,7 @@ from npuify.analysis.engine import Reach
 from npuify.analysis.flow.devices import device_table_entry
 from npuify.model import Safety, Severity
 from npuify.rules.common.backend_words import BACKEND_WORD
+from npuify.rules.distributed.backend_fields import field_of, member_meant, reaches_group
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def nccl_backend(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
             advice="make the call on CUDA only",
         )
         return
-    sure = ":" in node.value or _reaches_backend(node, file)
+    sure = ":" in node.value or _is_surely_backend(node, file)
     yield file.report(
         node,
         "NCCL is HCCL on the NPU" + ("" if sure else ", if this names a backend of torch.distributed"),
@@ -82,6 +83,17 @@ def nccl_backend(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
         subject="nccl",
         needs_torch_npu=not any(isinstance(up, (ast.Compare, ast.arguments)) for up in file.ancestors(node)),
     )
+
+
+def _is_surely_backend(node: ast.Constant, file: PythonFile) -> bool:
+    """Whether a string surely is a backend; all places of one field, or of one member, have the same answer."""
+    field = field_of(node, file) or member_meant(node, file)
+    if field is None:
+        return _reaches_backend(node, file)
+    statement = next((up for up in file.ancestors(node) if isinstance(up, ast.stmt)), None)
+    if isinstance(statement, ast.AnnAssign) and _names_backends(statement.annotation, other_than="nccl"):
+        return True
+    return BACKEND_WORD.search(field[1]) is not None or reaches_group(field, file)
 
 
 _BACKENDS = frozenset(("gloo", "mpi", "ucc", "ccl", "fake", "hccl", "xccl"))
@@ -123,8 +135,9 @@ def _reaches_backend(node: ast.Constant, file: PythonFile) -> bool:
     return False
 
 
-def _names_backends(node: ast.expr) -> bool:
-    return any(isinstance(item, ast.Constant) and str(item.value).lower() in _BACKENDS for item in ast.walk(node))
+def _names_backends(node: ast.expr, other_than: str = "") -> bool:
+    words = (str(item.value).lower() for item in ast.walk(node) if isinstance(item, ast.Constant))
+    return any(word in _BACKENDS and word != other_than for word in words)
 
 
 def _edits(node: ast.Constant, file: PythonFile) -> list[Edit]:

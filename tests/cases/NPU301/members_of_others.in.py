@@ -1,0 +1,21 @@
+import enum
+
+import torch.distributed as dist
+
+
+class Package(enum.Enum):
+    COLLECTIVES = "nccl"
+    MATHS = "cublas"
+
+
+class Settings:
+    package = "nccl"
+
+
+class Other:
+    package = "gloo"
+
+
+def start(other: Other):
+    dist.init_process_group(other.package)
+    print(Package("nccl"), Settings().package)
