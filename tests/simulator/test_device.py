@@ -201,6 +201,9 @@ def test_training_tools(simulate: Simulate) -> None:
             scaler.scale(w.sum() * factor).backward(); scaler.step(optimizer); scaler.update()
             seen.append(scaler.get_scale())
         assert seen == [4.0, 2.0, 2.0, 4.0] and abs(w.item() - 0.7) < 1e-6, (seen, w)
+        # torch_npu's own scaler, unlike PyTorch's, takes an optimizer without gradients
+        optimizer.zero_grad()
+        scaler.step(optimizer); scaler.update()
         #: DataLoader with workers and pinned memory
         # Up to 2.6 PyTorch pins for CUDA only, unless it is told the device.
         where = {"pin_memory_device": "npu"} if torch.__version__ < (2, 7) else {}

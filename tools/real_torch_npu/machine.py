@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -16,7 +17,8 @@ from typing import Any
 from .packages import PackageError, Wheel, make_python, obtain, unpack
 from .stand_ins import build_runtime, build_stand_ins, find_lack
 
-PROBES = Path(__file__).parent / "probes"
+HERE = Path(__file__).parent
+PROBES = HERE / "probes"
 OPENED_BY_NAME = ("libascend_hal.so", "libopapi.so")
 """Libraries that torch_npu opens while it is imported, and that no file says to need."""
 _PROBE_SECONDS = 1800
@@ -94,6 +96,10 @@ def prepare(version: str, *, wheels: Path, work: Path) -> Machine:
     python = make_python(work / f"python{sysconfig.get_python_version()}")
     stand_ins = work / f"stand-ins-{npu.version}"
     stand_ins.mkdir(exist_ok=True)
+    machine = Machine(npu, torch, python, (npu_folder, torch_folder), stand_ins)
+    made, made_of = stand_ins / ".made", _made_of(npu, torch)
+    if made.is_file() and made.read_text(encoding="utf-8") == made_of:
+        return machine
     runtime = build_runtime(stand_ins)
     libraries = torch_folder / "torch" / "lib"
     lack = find_lack(
@@ -103,7 +109,16 @@ def prepare(version: str, *, wheels: Path, work: Path) -> Machine:
         also=OPENED_BY_NAME,
     )
     build_stand_ins(lack, runtime, stand_ins)
-    return Machine(npu, torch, python, (npu_folder, torch_folder), stand_ins)
+    made.write_text(made_of, encoding="utf-8")
+    return machine
+
+
+def _made_of(npu: Wheel, torch: Wheel) -> str:
+    """Changes with whatever the stand-ins are made from."""
+    sources = [
+        path.read_bytes() for folder in (HERE, HERE / "runtime") for path in sorted(folder.iterdir()) if path.is_file()
+    ]
+    return " ".join([npu.sha256, torch.sha256, hashlib.sha256(b"".join(sources)).hexdigest(), sys.executable])
 
 
 def _python_files() -> list[Path]:

@@ -13,6 +13,7 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from npuify.knowledge.forms import proof_of
 from npuify.model import Evidence, Explanation, RuleInfo, Safety, Severity
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ class Rule(NamedTuple):
         """What ``npuify explain`` says of the rule."""
         severity = f"severity {self.severity.value}"
         head = f"no edit, {severity}" if self.safety is Safety.MANUAL else f"{self.safety.value} edits, {severity}"
-        text = (head, *self.documentation.splitlines())
+        proof = proof_of(self.code)
+        text = (head, *self.documentation.splitlines(), *(("", *proof) if proof else ()))
         return Explanation(f"{self.code} {self.name}", "rule", text, (), self.source, self.evidence)
 
     def is_called(self, what: str) -> bool:

@@ -99,6 +99,19 @@ class GradScaler(_TorchGradScaler):
         if self._enabled:
             self._dynamic = state_dict.get("dynamic", self._dynamic)
 
+    def _unscale_grads_(self, *args: Any, **kwargs: Any) -> dict[torch.device, torch.Tensor]:
+        """Whether gradients overflow, by device: also where an optimizer has none, which PyTorch's scaler refuses."""
+        found: dict[torch.device, torch.Tensor] = super()._unscale_grads_(*args, **kwargs)
+        return found or {self._scale.device: torch.zeros((), device=self._scale.device)}
+
+    def _maybe_opt_step(self, optimizer: Any, optimizer_state: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        if not self._dynamic:
+            return optimizer.step(*args, **kwargs)
+        if any(found.item() for found in optimizer_state["found_inf_per_device"].values()):
+            print("Gradient overflow. Skipping step")
+            return None
+        return optimizer.step(*args, **kwargs)
+
     def update(self, new_scale: Any = None) -> None:
         """Adapt the scale after a step; with ``dynamic=False`` only the record of this step is dropped."""
         if not self._enabled or self._dynamic or new_scale is not None:

@@ -78,11 +78,11 @@ def _lazy_init() -> None:
     _initialized = True
 
 
-def _lazy_call(callback: Callable[[], Any]) -> None:
+def _lazy_call(cb: Callable[[], Any]) -> None:
     if _initialized:
-        callback()
+        cb()
     else:
-        _queued.append((callback, "".join(traceback.format_stack())))
+        _queued.append((cb, "".join(traceback.format_stack())))
 
 
 def _after_fork() -> None:

@@ -42,3 +42,18 @@ class mstx:  # noqa: N801 - its name in torch_npu
             return function
 
         return wrap
+
+    class annotate:  # noqa: N801 - its name in torch_npu
+        """A range as a context, or around a function."""
+
+        def __init__(self, message: str = "", stream: Any = None, domain: str = "default") -> None:
+            self.message, self.stream, self.domain = message, stream, domain
+
+        def __enter__(self) -> Any:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            return None
+
+        def __call__(self, function: Any) -> Any:
+            return function

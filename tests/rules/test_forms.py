@@ -1,0 +1,110 @@
+"""Whatever a rule writes was run on the real torch_npu and on the simulated one: ``python -m tools.forms`` does it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from tools.forms import table
+from tools.forms.extract import changed_statements, documented
+from tools.forms.rows import rows
+
+from npuify.engine.catalog import all_rules
+from npuify.knowledge.forms import FormsFile, forms_files, proof_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tools.forms.extract import Form
+
+RELEASE = "2.13.0"
+RUN = "they have no proof, or another form: run `python -m tools.forms`"
+
+
+def recorded(folder: Path = table.DOCUMENTED) -> FormsFile:
+    return msgspec.json.decode((folder / f"{RELEASE}.json").read_bytes(), type=FormsFile)
+
+
+def lacking(forms: list[Form], known: FormsFile) -> list[str]:
+    digests = {name: row.form for name, row in known.forms.items()}
+    return [form.name for form in forms if digests.get(form.name) != form.digest]
+
+
+def test_every_documented_form_is_proven_as_it_is_now() -> None:
+    forms, known = list(documented()), recorded()
+    assert lacking(forms, known) == [], RUN
+    assert set(known.forms) == {form.name for form in forms}, RUN
+
+
+TOLD = {
+    "NPU114/portable": "left as it is and told of: a handle belongs to one runtime",
+}
+"""Where the style changes only a part of a statement, and says why the rest is left."""
+
+
+def test_the_real_package_takes_every_form() -> None:
+    refused = {
+        f"{name}: {statement}": answer
+        for name, row in recorded().forms.items()
+        for statement, answer in row.real.items()
+        if not answer.startswith("done") and not (answer.startswith("stand-in") and row.libraries)
+    }
+    assert {name for name in refused if name.partition(":")[0] not in TOLD} == set(), refused
+    assert {name.partition(":")[0] for name in refused} == set(TOLD)
+
+
+def test_the_simulator_takes_what_the_real_package_takes() -> None:
+    differs = {f"{name}: {text}": now for name, row in recorded().forms.items() for text, now in row.simulated.items()}
+    assert differs == {}
+
+
+def test_every_row_is_proven_as_it_is_now() -> None:
+    forms, known = list(rows(RELEASE)), recorded(table.ROWS)
+    assert lacking(forms, known) == [], RUN
+    assert set(known.forms) == {form.name for form in forms}, RUN
+
+
+def test_the_real_package_takes_what_rows_say() -> None:
+    answers = [answer for row in recorded(table.ROWS).forms.values() for answer in row.real.values()]
+    assert len(answers) > 800
+    assert [answer for answer in answers if not answer.startswith("done")] == []
+
+
+NOT_SIMULATED = (
+    "host_memory_stats",
+    "_NPUBase",
+    "NPUPluggableAllocator",
+    "_NPUAllocator",
+    "MemPool",
+    "from_ipc_handle",
+)
+"""Statistics of pinned memory, private classes, allocators of one's own, handles between processes."""
+
+
+def test_the_simulator_has_what_rows_say() -> None:
+    differs = {text: now for row in recorded(table.ROWS).forms.values() for text, now in row.simulated.items()}
+    assert {text for text in differs if not any(name in text for name in NOT_SIMULATED)} == set()
+
+
+def test_only_forms_that_are_no_python_were_not_run() -> None:
+    kinds = {form.name: form.file for form in documented()}
+    assert {name: row.not_run for name, row in recorded().forms.items() if row.not_run} == {
+        name: file for name, file in kinds.items() if not file.endswith(".py")
+    }
+
+
+def test_statements_of_a_rule_are_told_from_those_that_were_there() -> None:
+    before = "import torch\nif a:\n    torch.cuda.synchronize()\n    b()\n"
+    after = "import torch\nimport torch_npu\nif a:\n    torch.npu.synchronize(\n    )\n    b()\n"
+    assert changed_statements(before, after) == {"import torch_npu": (2, 2), "torch.npu.synchronize()": (4, 5)}
+    head = "class A(B):\n\n    def f(self, device='npu'):\n        pass\n"
+    assert changed_statements(head.replace("npu", "cuda"), head) == {"def f(self, device='npu'):": (3, 3)}
+
+
+def test_explain_says_where_it_was_run() -> None:
+    whole = f"Run on the real torch_npu {RELEASE}, imported without CANN: it takes every statement of this example, in each style."
+    assert proof_of("NPU101") == (whole,)
+    assert "vllm" in proof_of("NPU930")[0]
+    assert proof_of("NPU102") == ()
+    assert whole in all_rules()["NPU101"].explanation.text
+    assert [file.torch_npu for file in forms_files()][-1] == RELEASE

@@ -1,0 +1,117 @@
+"""What functions of an example are called with, and what the names stand for that it leaves to the reader."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from libraries import Thing
+from torch import nn
+
+KINDS = ("tensor", "int", "str", "thing", "module", "half", "list")
+"""What an argument may be of which nothing but a meaningless name is known; they are tried in this order."""
+
+
+class Net(nn.Module):
+    """A model that takes whatever it is given, and has what programs ask of a model."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, *inputs: Any, **named: Any) -> torch.Tensor:
+        for value in (*inputs, *named.values()):
+            if isinstance(value, torch.Tensor) and value.is_floating_point() and value.shape[-1:] == (4,):
+                return self.layer(value.to(self.layer.weight.device, self.layer.weight.dtype))
+        weight = self.layer.weight
+        return self.layer(torch.ones(2, 4, dtype=weight.dtype).to(weight.device))
+
+
+def npu(*size: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """A tensor on the NPU."""
+    return torch.ones(*size, dtype=dtype).npu()
+
+
+def _heads(dtype: torch.dtype = torch.float16) -> torch.Tensor:
+    return npu(2, 8, 4, 16, dtype=dtype)
+
+
+def _packed() -> torch.Tensor:
+    return npu(16, 4, 16, dtype=torch.float16)
+
+
+def _loader() -> list[Any]:
+    return [(npu(2, 4), torch.tensor([0, 1]).npu())]
+
+
+def _optimizer() -> Any:
+    return torch.optim.SGD(Net().npu().parameters(), lr=0.1)
+
+
+BY_NAME: dict[str, Any] = {
+    **dict.fromkeys(("q", "k", "v", "query", "key", "value", "qkv_half"), _heads),
+    **dict.fromkeys(
+        ("model", "net", "module", "network", "encoder", "decoder", "layer", "self.model"), lambda: Net().npu()
+    ),
+    **dict.fromkeys(("loader", "dataloader", "train_loader", "data_loader", "val_loader", "batches"), _loader),
+    **dict.fromkeys(("optimizer", "optim", "opt"), _optimizer),
+    **dict.fromkeys(("criterion", "loss_fn"), nn.CrossEntropyLoss),
+    **dict.fromkeys(("device", "dev"), lambda: torch.device("npu:0")),
+    **dict.fromkeys(("device_id", "gpu", "local_rank", "rank", "index", "idx", "gpu_id"), lambda: 0),
+    **dict.fromkeys(("args", "cfg", "config", "opts", "options", "conf", "ctx", "argv"), Thing),
+    **dict.fromkeys(("labels", "targets", "target", "y_true"), lambda: torch.tensor([0, 1]).npu()),
+    **dict.fromkeys(("world_size", "num_gpus", "n", "steps", "epochs", "size"), lambda: 1),
+    **dict.fromkeys(("name", "path", "filename", "checkpoint"), lambda: "name"),
+    **dict.fromkeys(("dropout", "dropout_p", "p", "scale", "softmax_scale", "lr", "eps"), lambda: 0.1),
+    **dict.fromkeys(("causal", "training", "enabled", "flag", "use_cuda", "use_gpu"), lambda: True),
+    **dict.fromkeys(("dtype",), lambda: torch.float16),
+    **dict.fromkeys(
+        ("cu", "cu_seqlens", "cu_seqlens_q", "cu_seqlens_k"), lambda: torch.tensor([0, 8, 16], dtype=torch.int32).npu()
+    ),
+    **dict.fromkeys(("longest", "max_seqlen", "max_seqlen_q", "max_seqlen_k"), lambda: 8),
+    "qkv": lambda: npu(2, 8, 3, 4, 16, dtype=torch.float16),
+    "kv": lambda: npu(2, 8, 2, 4, 16, dtype=torch.float16),
+    "params": lambda: list(Net().npu().parameters()),
+    "parameters": lambda: list(Net().npu().parameters()),
+}
+BY_ANNOTATION: dict[str, Any] = {
+    "Tensor": lambda: npu(2, 4),
+    "Module": lambda: Net().npu(),
+    "device": lambda: torch.device("npu:0"),
+    "int": lambda: 0,
+    "float": lambda: 0.5,
+    "str": lambda: "npu:0",
+    "bool": lambda: True,
+    "dtype": lambda: torch.float16,
+    "Optimizer": _optimizer,
+    "DataLoader": _loader,
+}
+
+
+def sample(name: str, annotation: str, kind: str) -> Any:
+    """An argument for a parameter, or a value for a name."""
+    last = annotation.strip("'\"").partition("|")[0].strip().rpartition(".")[2]
+    if kind in ("tensor", "half", "list"):
+        if last in BY_ANNOTATION and not (last == "Tensor" and name in BY_NAME):
+            return BY_ANNOTATION[last]()
+        if name in BY_NAME:
+            return _packed() if kind == "half" and name in ("q", "k", "v") else BY_NAME[name]()
+    return _of_kind(kind)
+
+
+def _of_kind(kind: str) -> Any:
+    match kind:
+        case "tensor":
+            return npu(2, 4)
+        case "half":
+            return npu(2, 8, 4, 16, dtype=torch.float16)
+        case "int":
+            return 0
+        case "str":
+            return "npu:0"
+        case "module":
+            return Net().npu()
+        case "list":
+            return _loader()
+        case _:
+            return Thing()
