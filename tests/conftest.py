@@ -12,6 +12,7 @@ import pytest
 from npuify.simulator.launch import environment
 from npuify.simulator.settings import Settings
 
+from .real_code import ALL
 from .warm import ROOT, warm
 
 if TYPE_CHECKING:
@@ -24,6 +25,14 @@ if TYPE_CHECKING:
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 _PATH = {"PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the thorough tests to ``./check all``."""
+    if not ALL:
+        for item in items:
+            if item.get_closest_marker("thorough"):
+                item.add_marker(pytest.mark.skip(reason="for ./check all"))
 
 
 def _needs_forks() -> None:

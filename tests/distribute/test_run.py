@@ -76,7 +76,7 @@ def one(tmp_path_factory: pytest.TempPathFactory, on_npus: Warm) -> tuple[Logs, 
     return run(folder, programs, 1, on_npus), folder
 
 
-@pytest.fixture(scope="module", params=[2, 4])
+@pytest.fixture(scope="module", params=[2, pytest.param(4, marks=pytest.mark.thorough)])
 def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, on_npus: Warm) -> tuple[Logs, Path]:
     """What the converted programs do on several cards, and where."""
     folder = tmp_path_factory.mktemp(f"many{request.param}")

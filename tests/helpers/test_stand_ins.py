@@ -219,6 +219,7 @@ def _one_of_two(rank: int, place: str, queue: Any) -> None:
     dist.destroy_process_group()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="gloo with a file as its meeting place")
 def test_sync_batch_norm_of_two_processes_is_batch_norm_of_all_they_have(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")

@@ -17,7 +17,7 @@ from npuify.knowledge.release.versions import shipped_tables
 
 from .conftest import SMALLEST
 
-pytestmark = [pytest.mark.network, pytest.mark.slow]
+pytestmark = [pytest.mark.network, pytest.mark.slow, pytest.mark.thorough]
 
 
 def _text(folder: Path, project: str, version: str, member: str) -> str:

@@ -20,6 +20,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.thorough
 def test_two_machines_on_one_count_their_ranks_through(probed: Probed) -> None:
     output = probed.write(method="torchrun", nodes=2, cards=1, master="127.0.0.1", arguments=["a b", "$HOME"])
     processes = [
@@ -50,7 +51,7 @@ def test_the_second_machine_of_spawn_counts_on(probed: Probed) -> None:
     assert "rank 1 of 2" in out
 
 
-@pytest.mark.parametrize("method", ["launch", "spawn"])
+@pytest.mark.parametrize("method", [pytest.param("launch", marks=pytest.mark.thorough), "spawn"])
 def test_a_rank_that_fails_ends_the_others(probed: Probed, method: str) -> None:
     script = probed.write(method=method, arguments=["--stay"]) / "run.sh"
     code, out, err = probed.run(script, FAILS="1")

@@ -49,7 +49,9 @@ def start(script: Path, **more: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize(("method", "nodes"), [("shell", 2), ("torch_npu_run", 1)])
+@pytest.mark.parametrize(
+    ("method", "nodes"), [("shell", 2), pytest.param("torch_npu_run", 1, marks=pytest.mark.thorough)]
+)
 def test_ranks_meet(tmp_path: Path, method: str, nodes: int) -> None:
     entry = tmp_path / "train.py"
     entry.write_text(PROGRAM)

@@ -126,6 +126,7 @@ def test_ddp_training_as_users_start_it(tmp_path: Path, ddp_on_cpu: Path) -> Non
     assert_same(npu, ddp_on_cpu)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("style", [style for style in STYLES if style != "npu"])
 def test_ddp_training_on_two(style: str, tmp_path: Path, ddp_on_cpu: Path, on_npus: Warm) -> None:
     npu = migrated("ddp_training", tmp_path / "npu", style)
@@ -157,7 +158,7 @@ def _all_on_cpu(tmp_path_factory: pytest.TempPathFactory, on_cpu: Warm) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", ["npu", *(pytest.param(one, marks=pytest.mark.thorough) for one in STYLES[1:])])
 def test_all_on_one_process(style: str, tmp_path: Path, all_on_cpu: Path, on_npus: Warm) -> None:
     for name in [*TRAINED, "inference"]:
         migrated(name, tmp_path / name, style)

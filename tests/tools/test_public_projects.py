@@ -161,6 +161,7 @@ def test_programs_of_a_repository_that_came_out_alike_share_a_row() -> None:
     assert page_with(f"a\n{BEGIN}\nold\n{END}\nb\n", made) == f"a\n{BEGIN}\n\n{made}\n\n{END}\nb\n"
 
 
+@pytest.mark.thorough
 def test_a_program_that_takes_cuda_for_granted_runs_on_the_cpu(tmp_path: Path) -> None:
     folder = tmp_path / "corpus" / "project"
     folder.mkdir(parents=True)

@@ -57,6 +57,7 @@ def test_a_program_that_names_no_npu(tmp_path: Path) -> None:
     assert lgamma["inputs"] == ["float32[2, 4]"]
 
 
+@pytest.mark.thorough
 def test_fallbacks_fail_and_steps_end_with_the_program(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(PROGRAM)
     done = run(
@@ -126,6 +127,12 @@ def test_a_migrated_program_runs_on_fake_memory_of_the_simulated_device(tmp_path
     assert calls["npu::npu_rms_norm", "forward"]["support"] == "kernel"
     assert any(name.startswith("aten::_foreach") for name, _ in calls), "the optimizer joins parameters, as on an NPU"
     assert calls["aten::gelu", "forward"]["inputs"] == ["bfloat16[4, 8]"]
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(shutil.which("c++") is None and shutil.which("g++") is None, reason="the device needs a compiler")
+def test_what_a_chip_of_the_first_generation_lacks(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(MIGRATED)
     done = run(tmp_path, "--format", "json", "--soc", "Ascend910A", "--fail-on", "unsupported", "train.py")
     assert done.returncode == 1, done.stdout + done.stderr
     document = json.loads(done.stdout)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,7 @@ from tools.verify_faults.table import FAULTS, SOUND
 from tests.warm import ROOT, Program
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tests.warm import Warm
 
@@ -47,8 +49,44 @@ def capture_all(forked: Callable[..., subprocess.CompletedProcess[str]]) -> Call
     return functools.partial(running.capture_all, run=forked)
 
 
+class Captures(Mapping[str, Path]):
+    """Captures that are made when a test first asks for one, for all of the test workers.
+
+    Args:
+        wanted: a program's file and arguments, by name.
+        folder: where the workers keep them.
+        capture_all: makes one.
+    """
+
+    def __init__(
+        self, wanted: Mapping[str, Sequence[str]], folder: Path, capture_all: Callable[..., dict[str, Path]]
+    ) -> None:
+        self._numbers = {name: number for number, name in enumerate(wanted)}
+        self._wanted = wanted
+        self._folder = folder
+        self._capture_all = capture_all
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._wanted)
+
+    def __len__(self) -> int:
+        return len(self._wanted)
+
+    def __getitem__(self, name: str) -> Path:
+        import fcntl  # not on Windows, where these tests are skipped
+
+        folder = self._folder / str(self._numbers[name])
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            known = folder / "known"
+            if not known.exists():
+                known.write_text(str(self._capture_all({name: self._wanted[name]}, folder / "made")[name]))
+            return Path(known.read_text())
+
+
 @pytest.fixture(scope="session")
-def captures(tmp_path_factory: pytest.TempPathFactory, capture_all: Callable[..., dict[str, Path]]) -> dict[str, Path]:
+def captures(tmp_path_factory: pytest.TempPathFactory, capture_all: Callable[..., dict[str, Path]]) -> Captures:
     """A capture of each program sound, twice, with each fault, and in each other way; by ``program: fault or way``."""
     wanted = {}
     for program in ("gpt", "cnn"):
@@ -59,4 +97,6 @@ def captures(tmp_path_factory: pytest.TempPathFactory, capture_all: Callable[...
     for sound in SOUND:
         for way in filter(None, (sound.way, sound.against)):
             wanted[f"{sound.program}: {way}"] = [str(PROGRAMS / f"{sound.program}.py"), "--way", way]
-    return capture_all(wanted, tmp_path_factory.mktemp("captures"))
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    return Captures(wanted, shared / "captures", capture_all)

@@ -19,7 +19,7 @@ from npuify.verify.comparison.compare import compare
 from npuify.verify.comparison.sources.capture import read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from npuify.verify.comparison.model import Rank
 
@@ -78,7 +78,7 @@ def test_several_ranks_and_the_wrapper_s_prefix(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not any(map(shutil.which, ("g++", "clang++", "c++"))), reason="no C++ compiler")
-def test_the_cpu_and_a_simulated_npu_agree(tmp_path: Path, captures: dict[str, Path]) -> None:
+def test_the_cpu_and_a_simulated_npu_agree(tmp_path: Path, captures: Mapping[str, Path]) -> None:
     capture(tmp_path / "npu", "--steps", "3", "--device", "simulated", str(PROGRAMS / "gpt.py"), "--device", "npu")
     result = compare(captures["gpt: "], tmp_path / "npu")
     assert result.agrees, result.verdict
@@ -90,6 +90,7 @@ def test_the_cpu_and_a_simulated_npu_agree(tmp_path: Path, captures: dict[str, P
     assert faulty.first.name == "GPT.blocks.0.attention"
 
 
+@pytest.mark.thorough
 def test_a_program_without_modules_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     program = written(tmp_path, "import torch\nprint(torch.ones(2).sum())\n")
     said = capture(tmp_path / "a", program, code=2)
@@ -125,6 +126,7 @@ def test_operators_an_error_and_a_model_that_is_only_run(tmp_path: Path) -> None
     assert "is not empty" in said
 
 
+@pytest.mark.thorough
 def test_data_parallel_on_several_cards(tmp_path: Path) -> None:
     """Replicas are other modules: on one device the calls are those of the model."""
     program = written(
@@ -203,7 +205,7 @@ def test_half_precision_draws_the_numbers_of_float32(
     assert capture_all({"a": [program]}, tmp_path)
 
 
-def test_what_is_recorded_of_a_step(captures: dict[str, Path]) -> None:
+def test_what_is_recorded_of_a_step(captures: Mapping[str, Path]) -> None:
     rank: Rank = read(captures["gpt: loss scaling"]).ranks[0]
     assert [loss.scale for loss in rank.losses] == [4096.0] * 3
     assert all(1 < loss.value < 10 for loss in rank.losses), "without the scale"

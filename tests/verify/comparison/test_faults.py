@@ -13,7 +13,7 @@ from npuify.verify.capture.settings import Settings
 from npuify.verify.comparison.compare import compare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from npuify.verify.comparison.result import Comparison
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def operators(
-    tmp_path_factory: pytest.TempPathFactory, captures: dict[str, Path], capture_all: Callable[..., dict[str, Path]]
+    tmp_path_factory: pytest.TempPathFactory, captures: Mapping[str, Path], capture_all: Callable[..., dict[str, Path]]
 ) -> dict[str, Path]:
     """Some faults once more, with operators; ``captures`` skips where programs cannot be run so."""
     program = str(PROGRAMS / "gpt.py")
@@ -38,27 +38,28 @@ def held(a: Path, b: Path) -> Comparison:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.program}-{fault.name}")
-def test_a_fault_is_the_first_difference(captures: dict[str, Path], fault: Fault) -> None:
+def test_a_fault_is_the_first_difference(captures: Mapping[str, Path], fault: Fault) -> None:
     result = held(captures[f"{fault.program}: "], captures[f"{fault.program}: {fault.name}"])
     assert found_rightly(result, fault), named(result)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.program}-{fault.name}")
-def test_a_fault_of_the_original_is_found_too(captures: dict[str, Path], fault: Fault) -> None:
+def test_a_fault_of_the_original_is_found_too(captures: Mapping[str, Path], fault: Fault) -> None:
     result = held(captures[f"{fault.program}: {fault.name}"], captures[f"{fault.program}: "])
     assert result.first is not None
     assert result.first.name == fault.module, named(result)
 
 
 @pytest.mark.parametrize("sound", SOUND, ids=lambda sound: f"{sound.program}-{sound.way}-{sound.against}")
-def test_rounding_raises_no_alarm(captures: dict[str, Path], sound: Sound) -> None:
+def test_rounding_raises_no_alarm(captures: Mapping[str, Path], sound: Sound) -> None:
     against = sound.against if sound.way else "again"
     result = held(captures[f"{sound.program}: {against}"], captures[f"{sound.program}: {sound.way}"])
     assert result.agrees, named(result)
     assert result.matched > 20
 
 
-def test_an_agreement_says_how_small_a_fault_it_would_have_seen(captures: dict[str, Path]) -> None:
+def test_an_agreement_says_how_small_a_fault_it_would_have_seen(captures: Mapping[str, Path]) -> None:
     result = held(captures["gpt: "], captures["gpt: autocast to bfloat16"])
     assert any("Capture in float32 to see more" in remark for remark in result.remarks)
 
@@ -79,7 +80,7 @@ def test_operators_name_the_line(operators: dict[str, Path], fault: str, name: s
     assert first.place.startswith(place)
 
 
-def test_amplification_is_told_from_the_cause(captures: dict[str, Path]) -> None:
+def test_amplification_is_told_from_the_cause(captures: Mapping[str, Path]) -> None:
     result = held(captures["gpt: "], captures["gpt: attention scale"])
     wrong = {point.name for point in result.points if point.direction == "forward" and point.error > point.limit}
     blamed = {one.name for one in result.differences if one.severity == "error"}

@@ -13,7 +13,7 @@ from npuify.verify.comparison.compare import compare
 from npuify.verify.comparison.result import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 
@@ -36,15 +36,15 @@ def refused(a: Path, b: Path, *allow: str) -> str:
     return caught.value.name
 
 
-def test_the_same_run(captures: dict[str, Path]) -> None:
+def test_the_same_run(captures: Mapping[str, Path]) -> None:
     assert refused(captures["gpt: "], captures["gpt: "], "same-device") == "same-run"
 
 
-def test_the_same_device(captures: dict[str, Path]) -> None:
+def test_the_same_device(captures: Mapping[str, Path]) -> None:
     assert refused(captures["gpt: "], captures["gpt: again"]) == "same-device"
 
 
-def test_other_data(captures: dict[str, Path], tmp_path: Path) -> None:
+def test_other_data(captures: Mapping[str, Path], tmp_path: Path) -> None:
     def other(record: dict[str, Any]) -> dict[str, Any]:
         for tensor in record.get("inputs", ()):
             if "rows" in tensor and not record["within"]:
@@ -56,7 +56,7 @@ def test_other_data(captures: dict[str, Path], tmp_path: Path) -> None:
     assert refused(captures["gpt: "], b, "same-device") == "different-data"
 
 
-def test_other_weights(captures: dict[str, Path], tmp_path: Path) -> None:
+def test_other_weights(captures: Mapping[str, Path], tmp_path: Path) -> None:
     def other(record: dict[str, Any]) -> dict[str, Any]:
         if record["event"] == "value" and record["when"] == "start":
             record["is"]["norm"] = record["is"].get("norm", 0) * 1.5
@@ -66,7 +66,7 @@ def test_other_weights(captures: dict[str, Path], tmp_path: Path) -> None:
     assert refused(captures["gpt: "], b, "same-device") == "different-weights"
 
 
-def test_other_seeds(captures: dict[str, Path], tmp_path: Path) -> None:
+def test_other_seeds(captures: Mapping[str, Path], tmp_path: Path) -> None:
     def other(record: dict[str, Any]) -> dict[str, Any]:
         return {**record, "seed": 8} if record["event"] == "seed" else record
 
@@ -74,11 +74,11 @@ def test_other_seeds(captures: dict[str, Path], tmp_path: Path) -> None:
     assert refused(captures["gpt: "], b, "same-device") == "different-seeds"
 
 
-def test_another_program(captures: dict[str, Path]) -> None:
+def test_another_program(captures: Mapping[str, Path]) -> None:
     assert refused(captures["gpt: "], captures["cnn: "], "same-device") in {"different-seeds", "nothing-matches"}
 
 
-def test_little_that_is_in_both(captures: dict[str, Path], tmp_path: Path) -> None:
+def test_little_that_is_in_both(captures: Mapping[str, Path], tmp_path: Path) -> None:
     """As of replicas, whose calls belong to none of the model's modules: the few others must not agree for all."""
 
     def other(record: dict[str, Any]) -> dict[str, Any]:
@@ -89,13 +89,13 @@ def test_little_that_is_in_both(captures: dict[str, Path], tmp_path: Path) -> No
     assert compare(captures["gpt: "], b, allow=["same-device", "little-matches"]).matched > 0
 
 
-def test_nothing_captured(captures: dict[str, Path], tmp_path: Path) -> None:
+def test_nothing_captured(captures: Mapping[str, Path], tmp_path: Path) -> None:
     b = changed(captures["gpt: "], tmp_path / "b", lambda record: None if record["event"] == "call" else record)
     with pytest.raises(NpuifyError, match="nothing was captured"):
         compare(captures["gpt: "], b)
 
 
-def test_no_capture_at_all(captures: dict[str, Path], tmp_path: Path) -> None:
+def test_no_capture_at_all(captures: Mapping[str, Path], tmp_path: Path) -> None:
     with pytest.raises(NpuifyError, match="contains no capture"):
         compare(captures["gpt: "], tmp_path)
     with pytest.raises(NpuifyError, match="no such folder"):
@@ -103,7 +103,7 @@ def test_no_capture_at_all(captures: dict[str, Path], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"event":"call"}\n', '{"event":"call","step":"x","phase":1}\n', "[]\n"])
-def test_a_damaged_capture_is_named(captures: dict[str, Path], tmp_path: Path, text: str) -> None:
+def test_a_damaged_capture_is_named(captures: Mapping[str, Path], tmp_path: Path, text: str) -> None:
     b = changed(captures["gpt: "], tmp_path / "b", lambda record: record)
     (b / "rank0" / "records.jsonl").write_text(text)
     with pytest.raises(NpuifyError) as caught:
@@ -111,7 +111,7 @@ def test_a_damaged_capture_is_named(captures: dict[str, Path], tmp_path: Path, t
     assert str(b) in str(caught.value)
 
 
-def test_a_capture_that_was_cut_off_is_compared_up_to_there(captures: dict[str, Path], tmp_path: Path) -> None:
+def test_a_capture_that_was_cut_off_is_compared_up_to_there(captures: Mapping[str, Path], tmp_path: Path) -> None:
     b = changed(captures["gpt: "], tmp_path / "b", lambda record: record)
     records = b / "rank0" / "records.jsonl"
     whole = records.read_text()
@@ -122,7 +122,7 @@ def test_a_capture_that_was_cut_off_is_compared_up_to_there(captures: dict[str, 
     assert any("truncated" in remark for remark in result.remarks)
 
 
-def test_a_program_that_failed_does_not_agree(captures: dict[str, Path], tmp_path: Path) -> None:
+def test_a_program_that_failed_does_not_agree(captures: Mapping[str, Path], tmp_path: Path) -> None:
     b = changed(captures["gpt: "], tmp_path / "b", lambda record: record if record.get("step", 0) < 1 else None)
     assert compare(captures["gpt: "], b, allow=["same-device"]).agrees, "only fewer steps"
     known = json.loads((b / "capture.json").read_text())

@@ -18,13 +18,14 @@ from npuify.verify.comparison.result import TITLES, Kind
 from .test_refusals import changed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 HOSTILE = "<script>alert(1)</script>\u202e"
 
 
 @pytest.mark.parametrize("fault", ["attention scale", "half overflow", "LR off by two", "again"])
-def test_json_keeps_to_its_schema(captures: dict[str, Path], fault: str) -> None:
+def test_json_keeps_to_its_schema(captures: Mapping[str, Path], fault: str) -> None:
     result = compare(captures["gpt: "], captures[f"gpt: {fault}"], allow=["same-device"])
     document = json.loads(render(result, "json"), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
     jsonschema.validate(document, json.loads(schema()))
@@ -32,14 +33,14 @@ def test_json_keeps_to_its_schema(captures: dict[str, Path], fault: str) -> None
     assert document["comparison"]["agrees"] is (fault == "again")
 
 
-def test_text_names_the_module_first(captures: dict[str, Path]) -> None:
+def test_text_names_the_module_first(captures: Mapping[str, Path]) -> None:
     text = render(compare(captures["gpt: "], captures["gpt: attention scale"], allow=["same-device"]), "text")
     assert text.splitlines()[0].startswith("differ: GPT.blocks.0.attention")
     assert "gpt.py:" in text
     assert "after qkv and before out" in text
 
 
-def test_the_page_shows_a_curve_and_escapes_what_captures_say(captures: dict[str, Path], tmp_path: Path) -> None:
+def test_the_page_shows_a_curve_and_escapes_what_captures_say(captures: Mapping[str, Path], tmp_path: Path) -> None:
     def hostile(record: dict[str, Any]) -> dict[str, Any]:
         if "name" in record:
             record["name"] = record["name"].replace("attention", HOSTILE)

@@ -118,6 +118,7 @@ def test_devices_are_given_more_room_than_two_runs_on_cpus() -> None:
     assert module_limit("float32") == 2.0**-13
 
 
+@pytest.mark.thorough
 def test_a_model_of_the_zoo(
     monkeypatch: pytest.MonkeyPatch,
     forked: Callable[..., CompletedProcess[str]],

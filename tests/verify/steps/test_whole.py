@@ -76,6 +76,7 @@ def accept(project: Path, *options: str) -> tuple[int, dict[str, object], str]:
     return done.returncode, json.loads(done.stdout), done.stdout
 
 
+@pytest.mark.thorough
 def test_from_start_to_end(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
