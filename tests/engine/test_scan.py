@@ -129,7 +129,7 @@ def test_files_of_every_sort(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert "UTF-16" in said["wide.py"] and "UTF-32" in said["wider.py"]
     assert all("npuify failed" not in error.message for error in result.errors)
-    assert [finding.file for finding in result.findings] == ["good.py"]
+    assert [finding.file for finding in result.findings] == ["bad_cookie.py", "good.py", "not_utf8.py"]
     assert result.files_seen == len(files)
     assert result.bytes_seen >= len(GOOD)
 

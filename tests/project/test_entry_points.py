@@ -242,6 +242,35 @@ def test_what_is_imported_or_part_of_a_package_is_no_script(more: dict[str, str]
     assert list(found) == ["lib/main.py"]
 
 
+@pytest.mark.parametrize(
+    ("text", "is_program"),
+    [
+        ("from net import run\nrun()\n", True),
+        ("import net\nfor one in net.run():\n    pass\n", True),
+        ("from plain import run\nrun()\n", False),
+        ("from net import run\ndef later():\n    run()\n", False),
+        ("from other import run\nrun()\n", False),
+    ],
+)
+def test_a_framework_may_stand_in_what_a_script_imports(text: str, is_program: bool, tmp_path: Path) -> None:
+    files = {"net.py": "import torch\ndef run(): ...\n", "plain.py": "def run(): ...\n", "start.py": text}
+    assert ("start.py" in points(surveyed(tmp_path, files))) == is_program
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_program"),
+    [
+        ("test_net.py", "import net\n", True),
+        ("test_net.py", "import unittest\n", False),
+        ("test_net.py", "import net\ndef test_it(): ...\n", False),
+        ("tests/test_net.py", "import net\n", False),
+    ],
+)
+def test_a_name_is_no_proof_of_a_test(name: str, text: str, is_program: bool, tmp_path: Path) -> None:
+    files = {"net.py": "import torch\n", name: f"{text}if __name__ == '__main__':\n    net.run()\n"}
+    assert (name in points(surveyed(tmp_path, files))) == is_program
+
+
 def test_a_project_is_not_its_own_framework(tmp_path: Path) -> None:
     result = surveyed(tmp_path, {"timm/__init__.py": "", "run.py": "import timm\nimport torch\n"})
     assert [one.name for one in result.frameworks] == ["torch"]

@@ -60,10 +60,33 @@ def _migrate(folder: Path, files: dict[str, str], release: str = "2.14.0") -> Mi
             ["pkg/__init__.py"],
         ),
         ({"plot.py": "import torch\n" + GUARD, "README.md": "    python plot.py\n"}, []),
-        ({"tests/test_a.py": USE + GUARD}, []),
+        ({"tests/test_a.py": USE + GUARD}, ["tests/test_a.py"]),
+        ({"tests/test_a.py": USE, "model.py": USE}, []),
+        ({"start.py": "from model import run\n\nrun()\n", "model.py": USE}, ["start.py"]),
+        (
+            {"test.py": USE + "\nrun()\n", "test_net.py": "from model import run\n" + GUARD, "model.py": USE},
+            ["test.py", "test_net.py"],
+        ),
+        (
+            {"start.py": "from plot import run\n\nrun()\n", "plot.py": "def run(): ...\n", "model.py": USE + GUARD},
+            ["model.py"],
+        ),
         ({"setup.py": "import torch\ntorch.cuda.is_available()\n" + GUARD}, []),
     ],
-    ids=["guard", "launcher", "several", "console script", "module of a package", "no cuda", "tests", "setup"],
+    ids=[
+        "guard",
+        "launcher",
+        "several",
+        "console script",
+        "module of a package",
+        "no cuda",
+        "tests that start themselves",
+        "tests",
+        "torch elsewhere",
+        "called like tests",
+        "no torch",
+        "setup",
+    ],
 )
 def test_each_program_imports_it_and_nothing_else_does(
     tmp_path: Path, files: dict[str, str], changed: list[str]

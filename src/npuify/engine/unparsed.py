@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from typing import TYPE_CHECKING
 
@@ -43,13 +44,11 @@ def search_undecoded(relative: str, raw: bytes, error: UnreadableText) -> tuple[
     """What can be said of a file whose bytes are no text in the encoding that it claims, or no notebook."""
     failed = FileError(relative, error.message, error.line, _OF_ENCODING if "text" in error.message else _LEFT)
     text = text_to_search(raw)
-    if text is None:
-        return [], [failed]
     why = "is in a file that cannot be read, and was not migrated"
     return list(_findings(relative, text, why, "make the file readable, then migrate again")), [failed]
 
 
-def text_to_search(raw: bytes) -> Text | None:
+def text_to_search(raw: bytes) -> Text:
     """The text of a file, each byte as a character where it is no text in the encoding that it claims.
 
     Words of ASCII are found so in any encoding that holds them as they are.
@@ -57,10 +56,8 @@ def text_to_search(raw: bytes) -> Text | None:
     try:
         return Text(raw)
     except UnreadableText:
-        try:
-            return Text(raw.decode("latin-1").encode())
-        except UnreadableText:
-            return None
+        # The mark keeps a line that names an unknown encoding from being asked again.
+        return Text(codecs.BOM_UTF8 + raw.decode("latin-1").encode())
 
 
 _LEFT = "it was left as it is"

@@ -158,9 +158,6 @@ class Worker:
         try:
             file, settled = (found.seen.file, found.seen.settled) if found.seen is not None else (None, [])
             text = file.source.text if file is not None else text_to_search(raw)
-            if text is None:
-                # What cannot be read is an error of the file.
-                return self._asked_for(found.findings), []
             accounted = account(relative, text, kind, found.findings, file, settled, job.run)
         except RecursionError:
             return self._asked_for(found.findings), []

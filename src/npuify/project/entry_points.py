@@ -16,7 +16,7 @@ from npuify.model import EntryPoint, Mention
 from npuify.project.import_graph import ImportGraph
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from npuify.project.files import ProjectFile
     from npuify.project.traces import Trace
@@ -64,16 +64,17 @@ def entry_points(files: Sequence[ProjectFile], traces: Mapping[str, Trace]) -> t
         files: the project's files of all kinds; launchers and pages that cannot be read are passed over.
         traces: what its Python files show, by relative path.
     """
-    modules = _Modules(file.relative for file in files if file.kind == "python")
+    python = {file.relative: file for file in files if file.kind == "python"}
+    modules = _Modules(iter(python))
     found: dict[str, list[Mention]] = {}
     for target, mention in (*_launched(files, modules), *_installed(files, modules)):
         mentions = found.setdefault(target, [])
         if (mention.kind, mention.file, mention.text) not in {(one.kind, one.file, one.text) for one in mentions}:
             mentions.append(mention)
     for relative, seen in traces.items():
-        if seen.guard and not _is_test(relative):
+        if seen.guard and (not _is_test(relative) or _is_called_test(relative, python)):
             found.setdefault(relative, []).append(Mention("main guard", relative, seen.guard))
-    for mention in _working(files, [one for one in traces if one not in found], traces):
+    for mention in _working(python, [one for one in traces if one not in found], traces):
         found[mention.file] = [mention]
     if not found:
         found = {one.file: [one] for one in _named_usually(traces)}
@@ -248,28 +249,49 @@ def _joined(folder: str, path: str) -> str:
     return str(posixpath.normpath(posixpath.join(folder, path)))
 
 
-def _working(files: Sequence[ProjectFile], candidates: Sequence[str], traces: Mapping[str, Trace]) -> Iterator[Mention]:
-    """Files of no package that use a framework, that nothing imports, and that loop or call what they define."""
-    python = {one.relative: one for one in files if one.kind == "python"}
+def _working(
+    python: Mapping[str, ProjectFile], candidates: Sequence[str], traces: Mapping[str, Trace]
+) -> Iterator[Mention]:
+    """Files of no package that nothing imports, and that loop or call what they define or import.
+
+    They use a framework, or import a file of the project that does.
+    """
+    own = {part for relative in python for part in (relative.partition("/")[0], _stem(relative))}
     scripts = {}
     for relative in candidates:
         folder, name = posixpath.split(relative)
         # One that a package has beside it, tests and settings of tools are read by others.
         alone = posixpath.join(folder, "__init__.py") not in python and not _is_test(relative)
-        if alone and traces[relative].imports and name not in _OF_TOOLS and relative in python:
-            text = _text(python[relative])
-            works = next(
-                (one for one in _WORKS.finditer(text) if not one["name"] or f"def {one['name']}(" in text), None
-            )
-            if works is not None:
-                scripts[relative] = text.count("\n", 0, works.start()) + 1
+        if alone and name not in _OF_TOOLS and relative in python:
+            line = _works_in(_text(python[relative]), own)
+            if line:
+                scripts[relative] = line
     if not scripts:
         return
     graph = ImportGraph(python, lambda one: _text(python[one]).encode("utf-8", "surrogateescape"), anywhere=True)
     imported = {target for file in python for target in graph.targets(file) if target != file}
     for relative, line in scripts.items():
-        if relative not in imported:
+        uses = traces[relative].imports or any(one in traces and traces[one].imports for one in graph.reached(relative))
+        if uses and relative not in imported:
             yield Mention("top-level code", relative, line)
+
+
+def _works_in(text: str, own: Collection[str]) -> int:
+    """The line that does something as a file is read: a loop, or a call of what the file defines or takes from a module
+    of the project, of which ``own`` are the names; 0 where there is none.
+    """
+    for one in _WORKS.finditer(text):
+        name = one["name"]
+        if name and f"def {name}(" not in text:
+            taken = re.search(rf"^from (?P<module>\w+)(?:\.\w+)* import [^\n]*\b{name}\b", text, re.MULTILINE)
+            if taken is None or taken["module"] not in own:
+                continue
+        return text.count("\n", 0, one.start()) + 1
+    return 0
+
+
+def _stem(relative: str) -> str:
+    return posixpath.splitext(posixpath.basename(relative))[0]
 
 
 def _named_usually(traces: Mapping[str, Trace]) -> list[Mention]:
@@ -286,6 +308,19 @@ def _named_usually(traces: Mapping[str, Trace]) -> list[Mention]:
 def _is_test(relative: str) -> bool:
     *folders, name = relative.lower().split("/")
     return not {"test", "tests", "unit_tests"}.isdisjoint(folders) or name.startswith("test_") or name == "conftest.py"
+
+
+_FOR_TEST_RUNNER: Final = re.compile(
+    r"^[ \t]*(?:import|from)[ \t]+(?:unittest|pytest)\b|^[ \t]*(?:async )?def test_", re.MULTILINE
+)
+
+
+def _is_called_test(relative: str, python: Mapping[str, ProjectFile]) -> bool:
+    """Whether a file is only called like a test (``test_net.py``): nothing in it is for a test runner."""
+    folders, name = posixpath.split(relative.lower())
+    if _is_test(f"{folders}/x.py") or name == "conftest.py" or relative not in python:
+        return False
+    return _FOR_TEST_RUNNER.search(_text(python[relative])) is None
 
 
 def _text(file: ProjectFile) -> str:

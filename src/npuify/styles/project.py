@@ -227,6 +227,7 @@ _CUDA_PATH: Final = re.compile(
     rb"|[\"'][^\"'\s(){}:]*/[^\"'\s(){}:]*cuda[^\"'\s(){}]*[\"']"
 )
 """A string that is a path with "cuda" in it; addresses in the net are none."""
+_RUNS_TESTS: Final = re.compile(rb"^if[ \t(]+__name__[ \t]*==[ \t]*[\"']__main__[\"']", re.MULTILINE)
 _SHOWS_TORCH: Final = re.compile(rb"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
 
 
@@ -236,16 +237,20 @@ def _auto(options: Options, contents: Mapping[str, bytes], survey: Survey) -> St
     torch = frozenset(relative for relative, raw in contents.items() if _SHOWS_TORCH.search(raw))
     entries = set()
     for point in survey.entry_points:
-        if point.file not in contents or is_test(point.file) or _installs(point.file):
+        if point.file not in contents or _installs(point.file):
             continue
         reached = paths.reached(point.file)
         if reached.isdisjoint(torch) or (reached.isdisjoint(concerned) and not options.place_on_npu):
             continue
         entries.add(_first_run(point, paths, torch))
-    for relative in concerned | (torch if options.place_on_npu else frozenset()):
-        if is_test(relative) or _installs(relative) or not paths.is_imported_by_none(relative):
+    for relative, raw in contents.items():
+        if relative in entries or _installs(relative) or not paths.is_imported_by_none(relative):
             continue
-        if _is_script(contents[relative]) and not paths.reached(relative).isdisjoint(torch):
+        reached = paths.reached(relative)
+        if reached.isdisjoint(torch) or (reached.isdisjoint(concerned) and not options.place_on_npu):
+            continue
+        # A file of tests that starts itself is a program as well.
+        if _RUNS_TESTS.search(raw) if is_test(relative) else _is_script(raw):
             entries.add(relative)
     library = ""
     if not entries and concerned:
