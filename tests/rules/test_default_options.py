@@ -117,3 +117,84 @@ def test_an_option_of_another_file(tmp_path: Path) -> None:
     assert "only with --amp" in found.summary
     again = verdict(tmp_path, settings=PARSER, train=train, more="p.add_argument('--amp', default=True)\n")
     assert again.level is Level.WORK
+
+
+CLICK = """
+import click, torch
+@click.command()
+@click.option("--amp", is_flag=True)
+@click.option("--fast/--slow", default=False)
+@click.option("-l", "--level", "kind", default="O0")
+@click.option("--size", type=int, required=True)
+@click.option("--on", is_flag=True, default=True)
+def main(amp, fast, kind, size, on):
+"""
+TYPER = """
+import typer, torch
+app = typer.Typer()
+@app.command()
+def main(amp: bool = False, kind: str = typer.Option("O0", "--level"), size: int = typer.Option(...), on: bool = True):
+"""
+FIRE = """
+import fire, torch
+def main(amp=False, *, kind="O0", size, on=True):
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "tail", "condition", "switch"),
+    [
+        (CLICK, "", "amp", "--amp"),
+        (CLICK, "", "fast", "--fast"),
+        (CLICK, "", "kind == 'O1'", "--level O1"),
+        (CLICK, "", "size", ""),
+        (CLICK, "", "on", ""),
+        (TYPER, "", "amp", "--amp"),
+        (TYPER, "", "kind == 'O1'", "--kind O1"),
+        (TYPER, "", "size", ""),
+        (TYPER, "", "on", ""),
+        (FIRE, "fire.Fire(main)\n", "amp", "--amp"),
+        (FIRE, "fire.Fire()\n", "kind == 'O1'", "--kind O1"),
+        (FIRE, "fire.Fire(main)\n", "size", ""),
+        (FIRE, "fire.Fire(main)\n", "on", ""),
+        # Whoever calls it may pass it.
+        (FIRE, "main(amp=True, size=1)\n", "amp", ""),
+    ],
+)
+def test_options_that_are_parameters(head: str, tail: str, condition: str, switch: str, tmp_path: Path) -> None:
+    found = verdict(tmp_path, train=f"{head}    if {condition}:\n        {USE}\n{tail}")
+    assert switches(found) == ([switch] if switch else [])
+
+
+FIELDS = """
+import torch, tyro
+from dataclasses import dataclass, field
+@dataclass
+class Args:
+    amp: bool = False
+    kind: str = field(default="O0", metadata={})
+    size: int = field(default_factory=int)
+    on: bool = True
+args = tyro.cli(Args)
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "switch"),
+    [("args.amp", "--amp"), ("args.kind == 'O1'", "--kind O1"), ("args.size", ""), ("args.on", ""), ("args.no", "")],
+)
+def test_options_that_are_fields(condition: str, switch: str, tmp_path: Path) -> None:
+    # Other programs have the same options with other defaults.
+    others = {f"other{number}": FIELDS.replace("amp: bool = False", "amp: bool = True") for number in range(13)}
+    found = verdict(tmp_path, train=f"{FIELDS}if {condition}:\n    {USE}\n", **others)
+    assert switches(found) == ([switch] if switch else [])
+
+
+@pytest.mark.parametrize(
+    ("guard", "switch"), [("if args.settings:\n    ", "--amp"), ("", ""), ("if args.known:\n    ", "")]
+)
+def test_a_file_of_settings(guard: str, switch: str, tmp_path: Path) -> None:
+    code = "parser.add_argument('--settings', default='')\nparser.add_argument('--known', default='x')\n"
+    code += f"{guard}parser.set_defaults(**read(args.settings))\n"
+    found = verdict(tmp_path, train=f"{PARSER}{code}if args.amp:\n    {USE}\n")
+    assert switches(found) == ([switch] if switch else [])

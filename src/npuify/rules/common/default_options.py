@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from npuify.rules.common.option_defaults import Known, defaults_of
+from npuify.rules.common.parameter_defaults import default_of_parameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -155,6 +156,8 @@ def _called(node: ast.Call, file: PythonFile, depth: int) -> Known | None:
 def _of_name(node: ast.Name, file: PythonFile, depth: int) -> Known | None:
     """A name that is bound once: to a constant at the top of a file, or to something that is known."""
     bound = file.assigned(node)
+    if bound == [None]:
+        return default_of_parameter(node, file)
     if len(bound) != 1 or bound[0] is None:
         return None
     value = bound[0]
@@ -177,7 +180,7 @@ def _of_attribute(node: ast.Attribute, file: PythonFile, depth: int) -> Known | 
         return _evaluate(stored[0], file, depth) if len(stored) == 1 and stored[0] is not None else None
     if not _is_namespace(node.value, file):
         return None
-    found = defaults_of(node.attr, file.project)
+    found = defaults_of(node.attr, file.project, file.source.relative)
     values = {repr(one.value) for one in found if one is not None}
     if not found or None in found or len(values) != 1:
         return None

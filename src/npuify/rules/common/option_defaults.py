@@ -35,14 +35,18 @@ class _Declared(NamedTuple):
     """It sets defaults whose names are not in its text."""
 
 
-def defaults_of(name: str, project: ProjectIndex) -> list[Known | None]:
+def defaults_of(name: str, project: ProjectIndex, reader: str = "") -> list[Known | None]:
     """What each declaration of an option gives where it is not asked for; None where that is not known.
 
     Args:
         name: the attribute that the program reads.
         project: the project's files.
+        reader: the file that reads it. What it declares itself is meant, not what other programs do.
     """
-    files = {*project.files_declaring(name.encode()), *project.files_storing(name.encode())}
+    files = {*project.files_declaring(name.encode())}
+    if reader in files and (own := _declared_in(reader, project)) is not None and own.defaults.get(name):
+        files = {reader}
+    files |= {*project.files_storing(name.encode())}
     if len(files) > _MOST_FILES:
         return [None]
     found: list[Known | None] = []
@@ -69,8 +73,17 @@ def _declared_in(relative: str, project: ProjectIndex) -> _Declared | None:
 def _of_tree(tree: ast.Module) -> _Declared:
     defaults: defaultdict[str, list[Known | None]] = defaultdict(list)
     sets_any = False
+    behind: dict[ast.AST, str] = {}
+    overriding: list[ast.Call] = []
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Attribute):
+            behind.update((one, node.test.attr) for statement in node.body for one in ast.walk(statement))
+        if isinstance(node, ast.ClassDef) and any("dataclass" in _called(one) for one in node.decorator_list):
+            for field in node.body:
+                if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+                    value = default_of_field(field.value, field.target.id) if field.value is not None else None
+                    defaults[field.target.id].append(value)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             for name in _overwritten(node):
                 defaults[name].append(None)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -80,11 +93,14 @@ def _of_tree(tree: ast.Module) -> _Declared:
             elif node.func.attr in _FLAGS and node.args and (name := _text(node.args[0])):
                 defaults[name].append(_default_of_flag(node, name))
             elif node.func.attr == "set_defaults":
-                for keyword in node.keywords:
-                    if keyword.arg is None:
-                        sets_any = True
-                    else:
-                        defaults[keyword.arg].append(None)
+                overriding.append(node)
+    for call in overriding:
+        # A file of settings that is read where an option names one.
+        asked = defaults.get(behind.get(call, ""), ())
+        if not asked or not all(one is not None and not one.value for one in asked):
+            sets_any = sets_any or any(keyword.arg is None for keyword in call.keywords)
+            for keyword in call.keywords:
+                defaults[keyword.arg or ""].append(None)
     return _Declared(defaults, sets_any)
 
 
@@ -95,6 +111,35 @@ def _tree(relative: str, project: ProjectIndex) -> ast.Module | None:
             return ast.parse((project.root / relative).read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def _called(decorator: ast.expr) -> str:
+    node = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def constant(node: ast.expr, option: str) -> Known | None:
+    """What an expression without names is, as the default of an option."""
+    try:
+        return Known(ast.literal_eval(node), option)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+def default_of_field(node: ast.expr, name: str) -> Known | None:
+    """What ``field(default=False)``, ``typer.Option(False, "--fast")`` or ``False`` make of an option that nobody asks
+    for."""
+    if isinstance(node, ast.Call):
+        given = {one.arg: one.value for one in node.keywords}
+        called = _called(node)
+        if called in ("Option", "Argument") and (node.args or "default" in given):
+            node = node.args[0] if node.args else given["default"]
+        elif called == "field" and "default" in given:
+            node = given["default"]
+        else:
+            return None
+    # typer asks for what has an ellipsis.
+    return None if isinstance(node, ast.Constant) and node.value is ... else constant(node, f"--{name}")
 
 
 def _overwritten(node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> Iterator[str]:
@@ -119,10 +164,7 @@ def _default(call: ast.Call, name: str) -> Known | None:
     if None in given:
         return None
     if "default" in given:
-        try:
-            return Known(ast.literal_eval(given["default"]), option)
-        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-            return None
+        return constant(given["default"], option)
     action = _text(given["action"]) if "action" in given else ""
     if action in ("store_true", "store_false"):
         return Known(action == "store_false", option)
