@@ -6,6 +6,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ahocorasick_rs import AhoCorasick
+
 from npuify.knowledge.failures import code_fact, text_facts
 
 from .lines import codes_in
@@ -40,7 +42,8 @@ class _Row(NamedTuple):
 
 
 @cache
-def _by_word() -> tuple[tuple[str, tuple[_Row, ...]], ...]:
+def _by_word() -> tuple[AhoCorasick, tuple[tuple[_Row, ...], ...]]:
+    """What finds the words, and the rows of each."""
     words: dict[str, list[_Row]] = {}
     for fact in text_facts():
         meaning = fact.name.replace("-", " ")
@@ -51,17 +54,17 @@ def _by_word() -> tuple[tuple[str, tuple[_Row, ...]], ...]:
         )
         for word in fact.words:
             words.setdefault(word, []).append(row)
-    return tuple((word, tuple(rows)) for word, rows in words.items())
+    return AhoCorasick(list(words)), tuple(tuple(rows) for rows in words.values())
 
 
 def matches(text: str) -> list[Match]:
     """Everything that is known of a line, texts before codes."""
     found: dict[str, Match] = {}
-    for word, rows in _by_word():
-        if word in text:
-            for row in rows:
-                if row.match.name not in found and row.pattern.search(text):
-                    found[row.match.name] = row.match
+    finder, rows = _by_word()
+    for word in sorted({word for word, _, _ in finder.find_matches_as_indexes(text, overlapping=True)}):
+        for row in rows[word]:
+            if row.match.name not in found and row.pattern.search(text):
+                found[row.match.name] = row.match
     for code in codes_in(text):
         fact = code_fact(code)
         if fact is not None:
