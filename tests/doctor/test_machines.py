@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 import pytest
 
-from npuify.doctor.examine import judge
+from npuify.doctor.examine import check_environment, judge
 from npuify.doctor.facts import gather
+from npuify.doctor.text import verdict
 from npuify.report.doctor import Status
 
 from .machines import BROKEN, HEALTHY, expected, load
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def told(name: str, status: Status) -> dict[str, str]:
@@ -64,3 +70,29 @@ def test_a_set_that_does_not_fit_is_answered_with_commands() -> None:
         results, _ = judge(gather(load(name).machine()))
         mend = next(one.mend for one in results if one.check == "versions.set")
         assert mend is not None and any(command.startswith("pip install torch-npu==") for command in mend.commands)
+
+
+def test_of_files_alone_no_shell_and_no_command_is_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toolkit = tmp_path / "usr/local/Ascend/ascend-toolkit/8.3.RC1"
+    for folder in ("runtime", "opp", "aarch64-linux"):
+        (toolkit / folder).mkdir(parents=True)
+    info = "version=8.3.RC1\narch=aarch64\n"
+    (toolkit / "aarch64-linux/ascend_toolkit_install.info").write_text(info, encoding="utf-8")
+    (toolkit.parent / "latest").symlink_to("8.3.RC1")
+    # Variables of the shell that npuify runs in belong to another machine.
+    for name, value in (("HCCL_RDMA_TC", "999"), ("ASCEND_RT_VISIBLE_DEVICES", "9"), ("ASCEND_HOME_PATH", "/gone")):
+        monkeypatch.setenv(name, value)
+    report = check_environment(root=tmp_path)
+    assert [one.message for one in report.results if one.status is Status.ERROR] == []
+    assert report.machine.cann == "8.3.RC1"
+    status = {one.name: one.status for one in report.checks}
+    assert status["cann.installed"] is Status.OK
+    unknown = ("cann.environment", "cards.seen", "hccl.variables", "hccl.ports", "environment.visible-devices")
+    assert {name: status[name] for name in unknown} == dict.fromkeys(unknown, Status.SKIPPED)
+    assert verdict(report).startswith("Nothing is wrong with what is known")
+
+
+def test_of_an_empty_folder_no_check_passes(tmp_path: Path) -> None:
+    report = check_environment(root=tmp_path)
+    assert {one.status for one in report.checks} == {Status.SKIPPED, Status.ERROR}
+    assert [one.check for one in report.results if one.status is Status.ERROR] == ["cann.installed"]

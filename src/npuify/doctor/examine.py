@@ -52,12 +52,13 @@ def check_environment(
     elif root is not None:
         if not root.is_dir():
             raise NpuifyError("is not a folder", file=str(root))
-        machine, source = Here(root, environment), str(root)
+        # The variables of this shell say nothing about another machine's files.
+        machine, source = Here(root, environment or {}), str(root)
     else:
         machine, source = Here(environment=environment), "this machine"
     recorder = Recorder(machine)
     live = captured is None and root is None
-    facts = gather(recorder, python, live=live)
+    facts = gather(recorder, python, live=live, files_only=root is not None and not environment)
     results, checks = judge(facts)
     if project is not None:
         from .project import judge_project
@@ -98,6 +99,9 @@ def judge(facts: Facts) -> tuple[tuple[Result, ...], tuple[Check, ...]]:
     checks: list[Check] = []
     failed: set[str] = set()
     for one in all_checks():
+        if one.live and facts.files_only:
+            checks.append(Check(name=one.name, title=one.title, status=Status.SKIPPED))
+            continue
         cause = next((name for name in one.after if name in failed), "")
         if cause:
             failed.add(one.name)

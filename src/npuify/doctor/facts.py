@@ -35,17 +35,20 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str]
     network: bool
     """Whether the shell is set up for several machines."""
+    files_only: bool = False
+    """Whether nothing but files is known of the machine: no shell, and no commands."""
 
 
 CONTAINER_NEEDS = ("/usr/local/dcmi", "/usr/local/bin/npu-smi", "/usr/local/sbin/npu-smi", "/etc/ascend_install.info")
 
 
-def gather(machine: Sight, python_program: str | None = None, *, live: bool = True) -> Facts:
+def gather(machine: Sight, python_program: str | None = None, *, live: bool = True, files_only: bool = False) -> Facts:
     """Ask ``machine`` everything once.
 
     Args:
         python_program: the interpreter to judge; None for the one that runs npuify.
         live: ``machine`` is this one, so that this interpreter may be asked; False for captures.
+        files_only: ``machine`` is a folder, such as a container image: it has no shell and runs nothing.
     """
     answer = machine.run("npu-smi info", ["npu-smi", "info"])
     the_host = host.read(machine)
@@ -62,13 +65,14 @@ def gather(machine: Sight, python_program: str | None = None, *, live: bool = Tr
         smi_answered=not answer.missing,
         chip=next((one for one in found if one is not None and one.product == product), None),
         driver=driver.read(machine),
-        cann=cann.read(machine),
+        cann=cann.read(machine, files_only=files_only),
         host=the_host,
         python=python.read(machine, python_program, live=live),
         hccl=the_hccl,
         mounts={path: machine.node(path) is not None for path in CONTAINER_NEEDS},
         environment=machine.environment,
         network=_several_machines(machine.environment, the_hccl),
+        files_only=files_only,
     )
 
 

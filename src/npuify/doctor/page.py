@@ -8,7 +8,7 @@ from npuify.html.escape import escaped
 from npuify.html.sheet import sheet
 from npuify.report.doctor import Status
 
-from .text import VERDICTS, cards_in_short
+from .text import cards_in_short, verdict
 
 if TYPE_CHECKING:
     from npuify.report.doctor import Machine, Report, Result
@@ -29,7 +29,7 @@ def render_html(report: Report) -> str:
         source=report.source,
         title=report.worst.value,
         worst=report.worst.value,
-        heading=VERDICTS[report.worst],
+        heading=verdict(report),
         body=f"""<table>{_machine(report.machine)}</table>
 <h2>What to do</h2>
 {results}

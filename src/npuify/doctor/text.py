@@ -31,9 +31,20 @@ MARKS: Final = {
 _EVIDENCE: Final = {"reported": "reported by users", "assumed": "assumed, not confirmed"}
 
 
+_LITTLE: Final = "Nothing is wrong with what is known, but most checks lack what they judge by: see them in the JSON."
+
+
+def verdict(report: Report) -> str:
+    """What it comes to, in a sentence; a machine of which little is known is not called ready."""
+    skipped = sum(check.status is Status.SKIPPED for check in report.checks)
+    if VERDICTS[report.worst] == VERDICTS[Status.OK] and skipped * 2 > len(report.checks):
+        return _LITTLE
+    return VERDICTS[report.worst]
+
+
 def render_text(report: Report) -> str:
     """The report for a person: the verdict first, then what is wrong, from the worst, with what to do."""
-    lines = [VERDICTS[report.worst], "", *_machine(report.machine, report.source)]
+    lines = [verdict(report), "", *_machine(report.machine, report.source)]
     for result in report.results:
         if result.status is Status.OK:
             continue

@@ -25,13 +25,20 @@ class Registered(NamedTuple):
     judge: Judge
     needs: Callable[[Facts], bool] | None = None
     """Whether what it judges by is known; otherwise it is skipped rather than passed."""
+    live: bool = False
+    """Whether it judges by a shell or by commands, which files alone do not tell."""
 
 
 _checks: dict[str, Registered] = {}
 
 
 def check(
-    name: str, title: str, *, after: tuple[str, ...] = (), needs: Callable[[Facts], bool] | None = None
+    name: str,
+    title: str,
+    *,
+    after: tuple[str, ...] = (),
+    needs: Callable[[Facts], bool] | None = None,
+    live: bool = False,
 ) -> Callable[[Judge], Judge]:
     """Register a function that yields a result for each thing that is wrong, and nothing where all is well.
 
@@ -40,12 +47,13 @@ def check(
         title: what is checked, for people.
         after: checks whose errors make this one senseless: it is then skipped, so that one fault is told once.
         needs: whether what it judges by is known. Where it is not, the check counts as skipped.
+        live: it judges by a shell or by commands: skipped where only files are given.
     """
 
     def register(judge: Judge) -> Judge:
         if name in _checks:
             raise ValueError(f"two checks are called {name}")
-        _checks[name] = Registered(name, title, after, judge, needs)
+        _checks[name] = Registered(name, title, after, judge, needs, live)
         return judge
 
     return register

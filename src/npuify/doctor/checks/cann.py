@@ -41,7 +41,7 @@ def cann_installed(facts: Facts) -> Iterator[Result]:
     )
 
 
-@check("cann.environment", "CANN is loaded in this shell", after=("cann.installed",))
+@check("cann.environment", "CANN is loaded in this shell", after=("cann.installed",), live=True)
 def cann_environment(facts: Facts) -> Iterator[Result]:
     """``set_env.sh`` was sourced, and points at an installation that is there."""
     loaded = facts.cann.loaded
@@ -104,7 +104,7 @@ def cann_architecture(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("cann.loaded-twice", "CANN is loaded once", after=("cann.environment",))
+@check("cann.loaded-twice", "CANN is loaded once", after=("cann.environment",), live=True)
 def cann_loaded_twice(facts: Facts) -> Iterator[Result]:
     """``LD_LIBRARY_PATH`` holds one installation, once."""
     loaded, active = facts.cann.loaded, facts.cann.active
@@ -234,7 +234,7 @@ def python_packages(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("nnal.environment", "The acceleration library matches", after=("cann.environment", "python.found"))
+@check("nnal.environment", "The acceleration library matches", after=("cann.environment", "python.found"), live=True)
 def nnal_environment(facts: Facts) -> Iterator[Result]:
     """Where nnal is loaded, it is the build for torch's C++ ABI."""
     loaded = facts.cann.loaded.nnal

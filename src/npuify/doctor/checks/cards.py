@@ -31,7 +31,7 @@ _CODES = {
 _CODES_SOURCE = "vllm-project/vllm-ascend#2698, #632; Ascend/cann-container-image#46"
 
 
-@check("cards.seen", "Cards are visible")
+@check("cards.seen", "Cards are visible", live=True)
 def cards_seen(facts: Facts) -> Iterator[Result]:
     """``npu-smi info`` shows at least one chip, and as many as the PCI bus has."""
     smi, host = facts.smi, facts.host

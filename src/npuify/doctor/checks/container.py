@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 _SOURCE = "vllm-ascend installation.md"
 
 
-@check("container.runtime", "The container runtime provided cards")
+@check(
+    "container.runtime",
+    "The container runtime provided cards",
+    needs=lambda facts: bool(facts.host.container),
+    live=True,
+)
 def container_runtime(facts: Facts) -> Iterator[Result]:
     """Where the Ascend Docker Runtime was asked for cards, they are there."""
     asked = facts.environment.get("ASCEND_VISIBLE_DEVICES", "")
@@ -33,7 +38,13 @@ def container_runtime(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("container.mounts", "The host's driver is mounted", after=("container.runtime",))
+@check(
+    "container.mounts",
+    "The host's driver is mounted",
+    after=("container.runtime",),
+    needs=lambda facts: bool(facts.host.container),
+    live=True,
+)
 def container_mounts(facts: Facts) -> Iterator[Result]:
     """Device files, the driver's libraries, dcmi and ``npu-smi`` are there."""
     if not facts.host.container:

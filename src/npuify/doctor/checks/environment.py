@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
 
 
-@check("environment.visible-devices", "The card selection is valid", after=("cards.seen",))
+@check("environment.visible-devices", "The card selection is valid", after=("cards.seen",), live=True)
 def visible_devices(facts: Facts) -> Iterator[Result]:
     """``ASCEND_RT_VISIBLE_DEVICES`` is a list of card numbers that are there, each once."""
     value = facts.environment.get(VISIBLE)

@@ -25,7 +25,9 @@ _FIRST_GENERATION: Final = "ascend910"
     "hccl.addresses",
     "Cards have network addresses",
     after=("cards.seen",),
-    needs=lambda facts: len(facts.hccl.ports) > 1,
+    needs=lambda facts: (
+        len(facts.hccl.ports) > 1 and (facts.hccl.asked or any(port.address for port in facts.hccl.ports))
+    ),
 )
 def addresses(facts: Facts) -> Iterator[Result]:
     """Addresses are there where they are needed, and differ."""
@@ -80,11 +82,11 @@ def addresses(facts: Facts) -> Iterator[Result]:
     "hccl.subnets",
     "Addresses are in the right subnets",
     after=("hccl.addresses",),
-    needs=lambda facts: len(facts.hccl.ports) > 1,
+    needs=lambda facts: _in_pairs(facts) and all(map(_network, facts.hccl.ports)),
 )
 def subnets(facts: Facts) -> Iterator[Result]:
     """On the first generation four pairs of cards lie in four subnets."""
-    if facts.chip is None or facts.chip.kernels != _FIRST_GENERATION or len(facts.hccl.ports) != 8:
+    if not _in_pairs(facts):
         return
     nets = [_network(port) for port in facts.hccl.ports]
     if any(net is None for net in nets):
@@ -105,11 +107,11 @@ def subnets(facts: Facts) -> Iterator[Result]:
     "hccl.links",
     "Card links are up",
     after=("cards.seen", "hccl.addresses"),
-    needs=lambda facts: len(facts.hccl.ports) > 1,
+    needs=lambda facts: not _links_lie(facts) and any(port.link for port in facts.hccl.ports),
 )
 def links(facts: Facts) -> Iterator[Result]:
     """A card that has an address has a link. Not asked on Atlas A3, whose tool calls working links down."""
-    if facts.chip is not None and facts.chip.kernels == "ascend910_93":
+    if _links_lie(facts):
         return
     down = [port.card for port in facts.hccl.ports if port.link == "DOWN" and port.address]
     if down:
@@ -123,7 +125,12 @@ def links(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("hccl.tls", "TLS is the same on all cards", after=("cards.seen",), needs=lambda facts: len(facts.hccl.ports) > 1)
+@check(
+    "hccl.tls",
+    "TLS is the same on all cards",
+    after=("cards.seen",),
+    needs=lambda facts: sum(bool(port.tls) for port in facts.hccl.ports) > 1,
+)
 def tls(facts: Facts) -> Iterator[Result]:
     """All cards of this machine have TLS on, or all have it off."""
     states: dict[str, list[int]] = {}
@@ -168,7 +175,7 @@ def rank_table(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("hccl.ports", "HCCL's ports are free")
+@check("hccl.ports", "HCCL's ports are free", needs=lambda facts: facts.hccl.listed, live=True)
 def ports(facts: Facts) -> Iterator[Result]:
     """Nothing listens where HCCL will."""
     busy = facts.hccl.busy
@@ -194,7 +201,12 @@ def ports(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("hccl.network", "Ranks can connect over the host's network")
+@check(
+    "hccl.network",
+    "Ranks can connect over the host's network",
+    needs=lambda facts: facts.network or bool(facts.environment.get("HCCL_SOCKET_IFNAME") and facts.host.interfaces),
+    live=True,
+)
 def host_network(facts: Facts) -> Iterator[Result]:
     """Firewall, host name and interface, where several machines work together."""
     wanted = facts.environment.get("HCCL_SOCKET_IFNAME", "")
@@ -237,7 +249,7 @@ _BOUNDS: Final = {
 }
 
 
-@check("hccl.variables", "HCCL variables are in range")
+@check("hccl.variables", "HCCL variables are in range", live=True)
 def variables(facts: Facts) -> Iterator[Result]:
     """A value out of range ends the program with EI0001."""
     for name, (lowest, highest) in _BOUNDS.items():
@@ -251,6 +263,16 @@ def variables(facts: Facts) -> Iterator[Result]:
             mend=Mend((f"unset {name}",), place="shell"),
             source=f"hicann/hccl {name}.md",
         )
+
+
+def _in_pairs(facts: Facts) -> bool:
+    """Whether cards of this machine have to lie in four subnets of two."""
+    return facts.chip is not None and facts.chip.kernels == _FIRST_GENERATION and len(facts.hccl.ports) == 8
+
+
+def _links_lie(facts: Facts) -> bool:
+    """Whether the tool calls working links down."""
+    return facts.chip is not None and facts.chip.kernels == "ascend910_93"
 
 
 def _network(port: Port) -> str | None:

@@ -65,8 +65,12 @@ class CannFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Folders of the acceleration library that are installed."""
 
 
-def read(machine: Sight) -> CannFacts:
-    """Look in the places where installers put CANN, and where the variables point."""
+def read(machine: Sight, *, files_only: bool = False) -> CannFacts:
+    """Look in the places where installers put CANN, and where the variables point.
+
+    Args:
+        files_only: there is no shell; the installation that installers make the current one counts as active.
+    """
     found: dict[str, Cann] = {}
     seen: dict[str, str] = {}
     for folder in _candidates(machine):
@@ -78,6 +82,8 @@ def read(machine: Sight) -> CannFacts:
                 found[real] = one
     loaded = _loaded(machine, {folder: real for folder, real in seen.items() if real in found})
     active = found.get(seen.get(machine.real(loaded.home), "")) if loaded.home else None
+    if active is None and files_only:
+        active = next(iter(found.values()), None)
     nnal = tuple(path for path in _nnal(machine) if machine.entries(path))
     return CannFacts(
         installed=tuple(sorted(found.values(), key=lambda one: one.path)), loaded=loaded, active=active, nnal=nnal

@@ -54,6 +54,8 @@ class Hccl(msgspec.Struct, frozen=True, kw_only=True):
     """``net.ipv4.ip_local_reserved_ports``."""
     busy: tuple[int, ...]
     """Ports of HCCL that something listens on."""
+    listed: bool
+    """Whether it is known on which ports something listens."""
     firewall: str
     """The name of the firewall that runs; empty: none is known to."""
 
@@ -86,12 +88,14 @@ def read(machine: Sight, cards: Sequence[int]) -> Hccl:
                 tls=tls[1] if tls else "",
             )
         )
+    listening = machine.run("ss -Hltn", ["ss", "-Hltn"])
     return Hccl(
         ports=tuple(ports),
         asked=asked,
         rank_table=_rank_table(machine),
         reserved=(machine.read("/proc/sys/net/ipv4/ip_local_reserved_ports") or "").strip(),
-        busy=_busy(machine),
+        busy=_busy(listening.stdout),
+        listed=not listening.missing,
         firewall=_firewall(machine),
     )
 
@@ -140,10 +144,10 @@ def _rank_table(machine: Sight) -> RankTable | None:
     )
 
 
-def _busy(machine: Sight) -> tuple[int, ...]:
+def _busy(listening: str) -> tuple[int, ...]:
     """Ports of HCCL among those that ``ss`` shows as listening."""
     found = set()
-    for line in machine.run("ss -Hltn", ["ss", "-Hltn"]).stdout.splitlines():
+    for line in listening.splitlines():
         words = line.split()
         if len(words) > 3 and words[0] == "LISTEN":
             port = words[3].rpartition(":")[2]
