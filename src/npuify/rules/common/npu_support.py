@@ -65,6 +65,8 @@ def prepared_for_npu(node: ast.AST, file: PythonFile) -> bool:
             return True
         if isinstance(up, ast.Dict) and _names_npu([key for key in up.keys if key is not None]):
             return True
+        if isinstance(up, ast.Match) and _other_case(up, current):
+            return True
         if isinstance(up, ast.Compare) and _says_npu(up, file) and isinstance(up.ops[0], (ast.In, ast.NotIn)):
             return True
         if isinstance(up, ast.BoolOp) and any(_says_npu(value, file) for value in up.values if value is not current):
@@ -95,6 +97,17 @@ def _names_npu(elements: list[ast.expr]) -> bool:
         and element.value.partition(":")[0].lower() in ("npu", "hccl")
         for element in elements
     )
+
+
+def _other_case(match: ast.Match, current: ast.AST) -> bool:
+    """Whether another pattern of the same ``match``, or of the same case, names the NPU."""
+    words = [
+        part.value
+        for case in match.cases
+        for part in ast.walk(case.pattern)
+        if isinstance(part, ast.MatchValue) and current in match.cases
+    ]
+    return _names_npu(words)
 
 
 def _says_npu(node: ast.AST, file: PythonFile) -> bool:

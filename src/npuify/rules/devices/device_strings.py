@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.analysis.engine import Reach
 from npuify.analysis.flow.devices import device_table_entry
 from npuify.analysis.values import Kind
 from npuify.model import Safety, Severity
@@ -99,7 +100,7 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
             subject="cuda",
             advice="write the NPU's name here",
         )
-    elif uses.reaches_device or shape == "indexed":
+    elif uses.reaches_device or shape == "indexed" or _meets_device(node, file):
         yield file.report(
             node,
             f"{text} names a CUDA device",
@@ -118,6 +119,39 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
             advice='change it to "npu" if it is used as a device',
             needs_torch_npu=_is_used_here(node, file),
         )
+
+
+def _meets_device(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a string is compared with what is surely a device's type, wherever in the program that comes from."""
+    parent = file.parent(node)
+    if isinstance(parent, ast.MatchValue):
+        match = next((up for up in file.ancestors(parent) if isinstance(up, ast.Match)), None)
+        return match is not None and says_device(match.subject, file)
+    if isinstance(parent, ast.Compare):
+        return any(says_device(side, file) for side in (parent.left, *parent.comparators) if side is not node)
+    return False
+
+
+def says_device(node: ast.expr, file: PythonFile) -> bool:
+    """Whether an expression is surely the type that a device says, by all that the program hands to it."""
+    values = file.values(node, Reach.PROGRAM)
+    return bool(values) and all(value.kind is Kind.DEVICE_STRING and not value.name for value in values)
+
+
+def _is_looked_up(table: ast.Dict, file: PythonFile) -> bool:
+    """Whether a table is looked up with a device's type, which another file may hand to the function that does it."""
+    if file.looked_up_by_device(table):
+        return True
+    here = [one.node for one in file.reaching(Reach.FILE).flow(table, file.model).occurrences if one.file is file.model]
+    keys = []
+    for node in here:
+        parent = file.parent(node)
+        if isinstance(parent, ast.Subscript) and parent.value is node:
+            keys.append(parent.slice)
+        call = file.parent(parent) if isinstance(parent, ast.Attribute) and parent.attr == "get" else None
+        if isinstance(call, ast.Call) and call.args:
+            keys.append(call.args[0])
+    return bool(keys) and all(says_device(key, file) for key in keys)
 
 
 def _is_of_torch(compare: ast.Compare, file: PythonFile) -> bool:
@@ -145,7 +179,7 @@ def _keyed_table(node: ast.expr, table: ast.Dict, file: PythonFile) -> Iterator[
     """A dict whose keys are device types: its entry for cuda becomes one for npu, key and value together."""
     if "npu" in [key.value for key in table.keys if isinstance(key, ast.Constant)]:
         return
-    by_device = file.looked_up_by_device(table)
+    by_device = _is_looked_up(table, file)
     edit = _edit(node, file)
     edits = [edit] if edit else []
     value = table.values[table.keys.index(node)]

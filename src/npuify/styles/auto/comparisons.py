@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.analysis.engine import Reach
 from npuify.analysis.values import Kind
 from npuify.model import Severity
 from npuify.styles.auto.device_sides import device_of, is_own
@@ -27,6 +28,8 @@ def compared(diagnostic: Diagnostic, node: ast.AST, other: str, file: PythonFile
         return None
     if isinstance(compare, (ast.Tuple, ast.List, ast.Set)):
         return _among(diagnostic, node, compare, other, file)
+    if isinstance(compare, ast.MatchValue):
+        return _case(diagnostic, node, compare, other, file)
     if isinstance(compare, ast.Call):
         return _beginning(diagnostic, node, compare, other, file)
     if not isinstance(compare, ast.Compare) or len(compare.ops) != 1:
@@ -52,6 +55,20 @@ def compared(diagnostic: Diagnostic, node: ast.AST, other: str, file: PythonFile
         file.replace(node, f"({file.code(node)}, {quote}{other}{quote})"),
     )
     return _both(diagnostic, edits, other)
+
+
+def _case(
+    diagnostic: Diagnostic, node: ast.Constant, pattern: ast.MatchValue, other: str, file: PythonFile
+) -> Diagnostic | None:
+    """``case "cuda":`` of what a device says: the NPU's word is one more pattern."""
+    above, match = file.parent(pattern), next((up for up in file.ancestors(pattern) if isinstance(up, ast.Match)), None)
+    text = literal(node, file)
+    if match is None or text is None or not isinstance(above, (ast.match_case, ast.MatchOr)):
+        return None
+    if not _says_itself(match.subject, other, file):
+        return None
+    end = file.source.end(node)
+    return _both(diagnostic, (file.edit(end, end, f" | {text['quote']}{other}{text['quote']}"),), other)
 
 
 def _both(diagnostic: Diagnostic, edits: tuple[Edit, ...], other: str) -> Diagnostic:
@@ -123,7 +140,11 @@ def _says_itself(node: ast.expr, other: str, file: PythonFile) -> bool:
         return is_get_backend(node, file)
     if isinstance(node, ast.Attribute) and node.attr == "type":
         return True
-    if any(value.kind is Kind.DEVICE_STRING and not value.name for value in file.values(node)):
+    if any(
+        value.kind is Kind.DEVICE_STRING and not value.name
+        for reach in (Reach.FILE, Reach.PROGRAM)
+        for value in file.values(node, reach)
+    ):
         return True
     if isinstance(node, ast.Name):
         return any(isinstance(value, ast.Attribute) and value.attr == "type" for value in file.assigned(node))

@@ -1,0 +1,61 @@
+"""What a device's type is compared with changes with where devices are made, also across files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ...harness import findings, output
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CONVERTER = "def kind(name):\n    if name == 'cpu':\n        return 1\n    elif name == 'cuda':\n        return 2\n    raise ValueError(name)\n"
+TABLE = "KINDS = {'cpu': 1, 'cuda': 2}\n\ndef kind(name):\n    return KINDS[name]\n"
+CASES = "def kind(name):\n    match name:\n        case 'cuda':\n            return 2\n"
+OF_DEVICE = "import torch\nfrom kinds import kind\nx = torch.ones(2).cuda()\nprint(kind(torch.device('cuda').type), kind(x.device.type))\n"
+
+
+def converted(root: Path, kinds: str, main: str, style: str = "npu") -> str:
+    (root / "kinds.py").write_text(kinds)
+    (root / "main.py").write_text(main)
+    return output(kinds, root=root, name="kinds.py", style=style)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "before", "after", "portable", "auto"),
+    [
+        (CONVERTER, "name == 'cuda'", "name == 'npu'", "name == compute_device.type", "name in ('cuda', 'npu')"),
+        (TABLE, "'cuda': 2", "'npu': 2", "'cuda': 2, 'npu': 2", "'cuda': 2, 'npu': 2"),
+        (CASES, "case 'cuda':", "case 'npu':", "case compute_device.type:", "case 'cuda' | 'npu':"),
+    ],
+    ids=["comparison", "table", "case"],
+)
+def test_all_ends_change(kinds: str, before: str, after: str, portable: str, auto: str, tmp_path: Path) -> None:
+    for style, expected in (("npu", after), ("portable", portable), ("auto", auto)):
+        text = converted(tmp_path, kinds, OF_DEVICE, style)
+        assert text.removeprefix("import compute_device").lstrip() == kinds.replace(before, expected)
+
+
+@pytest.mark.parametrize(
+    "main",
+    [
+        # Words of the program's own, beside what a device says or alone.
+        "import torch\nfrom kinds import kind\nprint(kind(torch.ones(2).device.type), kind('cuda'))\n",
+        "from kinds import kind\nprint(kind('cuda'), kind('opencl'))\n",
+        "import sys\nfrom kinds import kind\nprint(kind(sys.argv[1]))\n",
+        "",
+    ],
+)
+@pytest.mark.parametrize("kinds", [CONVERTER, TABLE, CASES])
+def test_words_of_the_program_are_told(kinds: str, main: str, tmp_path: Path) -> None:
+    assert converted(tmp_path, kinds, main) == kinds
+    told = [finding for finding in findings(kinds, root=tmp_path, name="kinds.py") if finding.code == "NPU120"]
+    assert [finding.safety.value for finding in told] == ["review"]
+
+
+def test_a_case_for_the_npu_is_enough(tmp_path: Path) -> None:
+    kinds = CASES + "        case 'npu':\n            return 3\n"
+    for style in ("npu", "portable", "auto"):
+        assert converted(tmp_path, kinds, OF_DEVICE, style) == kinds
