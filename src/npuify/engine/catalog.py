@@ -69,6 +69,7 @@ MODULES = (
     "rules.distributed.training_frameworks",
     "rules.distributed.framework_arguments",
     "rules.distributed.data_parallel",
+    "rules.distributed.own_data_parallel",
     "rules.training.loops",
     "rules.training.data_loading",
     "rules.training.checkpoints",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _FOLLOWED = (
     "torch.cuda",
     "torch.backends",
+    "torch.distributions",
     "torch.profiler",
     "torch.autograd.profiler",
     "flash_attn",

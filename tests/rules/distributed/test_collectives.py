@@ -35,6 +35,15 @@ FIRES = [
         "NPU312",
         HEAD + "args.rank = int(os.environ['RANK'])\ntorch.cuda.set_device(args.rank)\nf(args.rank, args.rank == 0)\n",
     ),
+    ("NPU319", "import torch.nn as nn\nclass Mine(nn.DataParallel):\n    pass\n"),
+    ("NPU319", "from torch.nn import DataParallel\nclass Mine(DataParallel):\n    pass\n"),
+    ("NPU319", "from torch.nn import DataParallel as DP\nclass Mine(DP, object):\n    pass\n"),
+    ("NPU319", "import torch\nclass Mine(torch.nn.parallel.DataParallel):\n    pass\n"),
+    (
+        "NPU319",
+        "from torch.nn.parallel import replicate, gather, parallel_apply as go\ncopies = replicate(m, d)\ngo(copies)\n",
+    ),
+    ("NPU319", "import torch.nn as nn\ny = nn.parallel.data_parallel(m, x)\n"),
     ("NPU315", HEAD + "dist.all_reduce(x, op=dist.ReduceOp.BAND)\n"),
     ("NPU315", HEAD + "from torch.distributed import ReduceOp\ndist.all_reduce(x, ReduceOp.BOR)\n"),
     ("NPU316", HEAD + "dist.all_to_all_single(out, x)\n"),
@@ -82,6 +91,15 @@ FIRES = [
     ("NPU324", DIFFUSERS + "pipe.enable_xformers_memory_efficient_attention()\n"),
 ]
 SILENT = [
+    (
+        "NPU319",
+        "import torch.nn as nn\nclass DataParallel(nn.Module):\n    pass\nclass Mine(DataParallel):\n    pass\n",
+    ),
+    ("NPU319", "import torch.nn as nn\nclass Mine(nn.parallel.DistributedDataParallel):\n    pass\n"),
+    ("NPU319", "from torch.nn.parallel import replicate, DistributedDataParallel\n"),
+    ("NPU319", "import torch\nfrom mine import DataParallel\nclass Mine(DataParallel):\n    pass\n"),
+    ("NPU319", "import torch.nn as nn\nprint(isinstance(m, (nn.DataParallel, nn.Module)))\n"),
+    ("NPU319", "from torch.nn import Module\nfrom mine.nn.parallel import replicate\nreplicate(m, d)\n"),
     ("NPU312", HEAD + "rank = int(os.environ['LOCAL_RANK'])\nmodel.to(rank)\n"),
     ("NPU312", HEAD + "def worker(rank):\n    model.cuda(rank)\n"),
     ("NPU312", HEAD + "def f(self, rank):\n    self.rank = rank\n    torch.cuda.set_device(self.rank)\n"),

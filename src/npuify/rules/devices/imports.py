@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from npuify.model import Safety, Severity
+from npuify.analysis.project import EVERY_FILE
+from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.torch_npu_import import _NOWHERE, _place_for_import, imports_torch_npu
 from npuify.rules.devices.cuda_names import describe, is_cuda_name
 from npuify.rules.registry import rule
@@ -211,11 +212,17 @@ def torch_npu_not_imported(node: ast.Module, file: PythonFile) -> Iterator[Diagn
             advice="import torch_npu once, before the first use; from torch 2.5 on, torch does so automatically",
         )
         return
+    offset, text = _added_import(after, node, file)
+    yield file.report((offset, offset), "NPU names need torch_npu", edits=[file.edit(offset, offset, text)])
+
+
+def _added_import(after: ast.stmt, tree: ast.Module, file: PythonFile) -> tuple[int, str]:
+    """Where ``import torch_npu`` goes, and how it is written there."""
     newline = file.source.text.newline
     line = after.end_lineno or after.lineno
     starts = file.source.text.line_starts
     indent = _indentation(after, file) or ""
-    used = _uses_the_name(node, file)
+    used = _uses_the_name(tree, file)
     text = f"{indent}import torch_npu" + ("" if used else _SUPPRESS_UNUSED)
     if line < len(starts):
         offset, text = starts[line], text + newline
@@ -223,7 +230,7 @@ def torch_npu_not_imported(node: ast.Module, file: PythonFile) -> Iterator[Diagn
         offset, text = len(file.source.data), newline + text
     if file.source.data[file.source.end(after) : offset].lstrip(b" \t").startswith(b";"):
         offset, text = file.source.end(after), "; import torch_npu"
-    yield file.report((offset, offset), "NPU names need torch_npu", edits=[file.edit(offset, offset, text)])
+    return offset, text
 
 
 def _uses_the_name(tree: ast.Module, file: PythonFile) -> bool:
@@ -231,3 +238,57 @@ def _uses_the_name(tree: ast.Module, file: PythonFile) -> bool:
     if b"torch_npu." not in file.source.data:
         return False
     return any(isinstance(node, ast.Name) and node.id == "torch_npu" for node in ast.walk(tree))
+
+
+@rule(
+    "NPU138",
+    "npu-name-without-torch-npu",
+    Safety.SAFE,
+    words=(".npu.",),
+    evidence=Evidence.PACKAGE,
+    source="torch before 2.5 loads no other package by itself",
+)
+def npu_name_without_torch_npu(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
+    """A program says ``torch.npu`` itself, for a torch before 2.5, and imports torch_npu nowhere.
+
+    From torch 2.5 on, torch loads torch_npu by itself. Reported once, where no file of the project names torch_npu.
+
+    Before, with torch 2.1::
+
+        import torch
+        torch.npu.set_device(0)
+
+    After, with torch 2.1::
+
+        import torch
+        import torch_npu  # noqa: F401
+        torch.npu.set_device(0)
+    """
+    if not file.release.torch.startswith(_NO_AUTOLOAD) or file.contains(b"torch_npu"):
+        return
+    first = next((one for one in file.nodes_on_lines_with("npu") if _is_npu_name(one, file)), None)
+    after = _place_for_import(node, file)
+    if first is None or after is None or after is _NOWHERE:
+        return
+    file.project.dependencies.add(EVERY_FILE)
+    if file.project.files_with(b"torch_npu"):
+        return
+    offset, text = _added_import(after, node, file)
+    yield file.report(
+        first,
+        f"torch {file.release.torch} has no torch.npu before torch_npu is imported",
+        edits=[file.edit(offset, offset, text)],
+        subject="torch.npu",
+    )
+
+
+def _is_npu_name(node: ast.AST, file: PythonFile) -> bool:
+    """Whether a node is a name of ``torch.npu``, read where nothing asks first whether there is an NPU."""
+    if not isinstance(node, ast.Attribute) or not (file.qualname(node) or "").startswith("torch.npu."):
+        return False
+    for up in file.ancestors(node):
+        if isinstance(up, ast.Try):
+            return False
+        if isinstance(up, (ast.If, ast.IfExp, ast.While)) and "npu" in file.code(up.test):
+            return False
+    return True

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from npuify.model import Safety, Severity
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.calls import argument
 from npuify.rules.devices.imports import _whole_statement
 from npuify.rules.registry import rule
 
@@ -119,10 +120,16 @@ def _all_uses(file: PythonFile) -> list[Edit] | None:
     "cuda-profiler-column",
     Safety.MANUAL,
     Severity.WARNING,
-    words=("cuda_time", "cuda_memory", "use_cuda"),
+    words=("cuda_time", "cuda_memory", "use_cuda", "emit_nvtx"),
 )
-def cuda_profiler_column(node: ast.Constant | ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
-    """Columns and switches of torch's profiler refer to CUDA: ``sort_by="cuda_time_total"``, ``use_cuda=True``."""
+def cuda_profiler_column(node: ast.Constant | ast.keyword | ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """Columns and switches of torch's profiler refer to CUDA: ``sort_by="cuda_time_total"``, ``use_cuda=True``.
+
+    ``emit_nvtx`` marks operators for NVIDIA's profiler, and waits for CUDA where it begins.
+    """
+    if isinstance(node, ast.Call):
+        yield from _marks(node, file)
+        return
     if isinstance(node, ast.keyword):
         call = file.parent(node)
         if node.arg != "use_cuda" or not isinstance(call, ast.Call):
@@ -151,3 +158,21 @@ def cuda_profiler_column(node: ast.Constant | ast.keyword, file: PythonFile) -> 
             subject=node.value,
             advice="read op_statistic.csv or kernel_details.csv, which torch_npu.profiler writes",
         )
+
+
+def _marks(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    if file.qualname(node.func) != "torch.autograd.profiler.emit_nvtx":
+        return
+    enabled = argument(node, 0, "enabled")
+    if isinstance(enabled, ast.Constant) and not enabled.value:
+        return
+    sure = enabled is None or isinstance(enabled, ast.Constant)
+    yield file.report(
+        node,
+        "emit_nvtx calls torch.cuda.synchronize where it begins, which fails without CUDA",
+        severity=Severity.ERROR if sure else Severity.WARNING,
+        evidence=Evidence.PACKAGE,
+        source="torch/autograd/profiler.py",
+        subject="torch.autograd.profiler.emit_nvtx",
+        advice="use torch_npu.profiler.profile, which records the operators itself",
+    )

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
-_STEPS = (
+STEPS = (
     "npuify distribute does this where it can prove it correct. By hand, run one process per card: start with "
     "torchrun, read local_rank from the environment variable LOCAL_RANK, call torch.npu.set_device(local_rank), "
     "then torch.distributed.init_process_group('hccl'), wrap the model in DistributedDataParallel(model, "
     "device_ids=[local_rank]), give the DataLoader a DistributedSampler and call its set_epoch(epoch), divide the "
     "batch size by the number of cards, and save and log only on rank 0"
 )
-_DATA_PARALLEL = frozenset(
+DATA_PARALLEL = frozenset(
     ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel")
 )
 
@@ -41,7 +41,7 @@ def data_parallel(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
 
     What replaces it depends on the program: the finding lists the steps.
     """
-    if file.qualname(node.func) not in _DATA_PARALLEL:
+    if file.qualname(node.func) not in DATA_PARALLEL:
         return
     release = file.release
     if file.plan.style == "auto":
@@ -52,7 +52,7 @@ def data_parallel(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
             evidence=Evidence.ASSUMED,
             source="torch/nn/parallel/data_parallel.py asks torch.cuda.is_available, which transfer_to_npu replaces",
             subject="torch.nn.DataParallel",
-            advice=f"leave DataParallel out for one card, or use the style npu; for several cards: {_STEPS}",
+            advice=f"leave DataParallel out for one card, or use the style npu; for several cards: {STEPS}",
         )
         return
     if any(name.startswith("torch.nn.parallel.DataParallel") for name in release.patched):
@@ -64,7 +64,7 @@ def data_parallel(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         )
     # Asked of the real torch_npu 2.13.0: with one device, DataParallel hands the batch to the module.
     several = "" if _names_several(node) else "several visible cards"
-    yield file.report(node, message, subject="torch.nn.DataParallel", advice=_STEPS, only_with=several)
+    yield file.report(node, message, subject="torch.nn.DataParallel", advice=STEPS, only_with=several)
 
 
 def _names_several(call: ast.Call) -> bool:

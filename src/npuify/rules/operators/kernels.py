@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.knowledge.functions import lack_of, without_kernel
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.operators.distributions import DISTRIBUTIONS, distribution, needs_operator
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -59,10 +60,7 @@ def _table() -> dict[str, tuple[str, ...]]:
         "special.log_ndtr": ("special_log_ndtr",),
         "special.erfcx": ("special_erfcx",),
         "special.entr": ("special_entr",),
-        "distributions.Dirichlet": ("_sample_dirichlet",),
-        "distributions.Beta": ("_sample_dirichlet",),
-        "distributions.Gamma": ("_standard_gamma",),
-        "distributions.Poisson": ("poisson",),
+        **{f"distributions.{name}": (operator,) for name, (operator, _) in DISTRIBUTIONS.items()},
         "linalg.lstsq": ("linalg_lstsq",),
         "linalg.ldl_factor": ("linalg_ldl_factor", "linalg_ldl_factor_ex"),
         "linalg.ldl_solve": ("linalg_ldl_solve",),
@@ -109,6 +107,7 @@ _MODULES = {
 _WORDS_BEHIND = (
     *(f"from torch{form}" for form in (" import linalg", ".linalg import", " import special", ".special import")),
     "torch.distributions",
+    "torch import distributions",
     *(f".{name}(" for name in sorted(_METHODS)),
     *(name.lower() for name in _BEHIND if not name.startswith(("torch.distributions", "torch.nn."))),
     *(name.rpartition(".")[2].lower() for name in (*_BEHIND, *_MODULES) if name.startswith("torch.nn.")),
@@ -145,13 +144,14 @@ def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator
         # Uses by a plain name stand on lines that hold no word of this rule, so they are reported here, together.
         if not node.level and (node.module or "").startswith("torch"):
             for alias in node.names:
-                yield from _fallback(alias, f"{node.module}.{alias.name}", file)
+                if needs_operator(f"{node.module}.{alias.name}", None, file):
+                    yield from _fallback(alias, f"{node.module}.{alias.name}", file)
         return
     name = file.qualname(node.func)
     if isinstance(node.func, ast.Attribute) and name is None and node.func.attr in _METHODS:
         if file.is_tensor(node.func.value):
             name = f"torch.{node.func.attr}"
-    if isinstance(node.func, ast.Attribute) and name is not None:
+    if isinstance(node.func, ast.Attribute) and name is not None and needs_operator(name, node, file):
         yield from _fallback(node, name, file)
 
 
@@ -172,14 +172,14 @@ def _operator_on_cpu(function: str, file: PythonFile) -> tuple[str, Evidence] | 
 
 
 def _fallback(node: ast.AST, name: str, file: PythonFile) -> Iterator[Diagnostic]:
-    parts = name.split(".")
-    if name.startswith("torch.distributions.") and len(parts) == 4:
-        name = f"torch.distributions.{parts[-1]}"
+    sort = distribution(name)
+    if sort:
+        name = f"torch.distributions.{sort}"
     found = _operator_on_cpu(_MODULES.get(name, name.replace("torch.Tensor.", "torch.")), file)
     if found is None:
         return
     operator, evidence = found
-    what = f"sampling from {name}" if name.startswith("torch.distributions") else name
+    what = f"{DISTRIBUTIONS[sort][1]} {name}" if sort else name
     yield file.report(
         node,
         f"torch_npu {file.release.torch_npu} has no kernel for {operator}: {what} runs on the CPU, with copies to the "

@@ -198,6 +198,7 @@ KEPT: Final = frozenset(
         "NPU135",
         "NPU136",
         "NPU137",
+        "NPU138",
         "NPU202",
         "NPU660",
         "NPU210",

@@ -1,0 +1,101 @@
+"""DataParallel by other ways than calling it: classes derived from it, and its parts called one by one."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.model import Safety, Severity
+from npuify.rules.distributed.data_parallel import DATA_PARALLEL, STEPS
+from npuify.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_PARTS = frozenset(
+    f"torch.nn.parallel.{name}"
+    for name in ("replicate", "parallel_apply", "data_parallel", "replicate.replicate", "parallel_apply.parallel_apply",
+                 "data_parallel.data_parallel")
+)  # fmt: skip
+
+
+@rule(
+    "NPU319",
+    "own-data-parallel",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=(
+        ".dataparallel)",
+        ".dataparallel,",
+        "(dataparallel)",
+        "(dataparallel,",
+        "import dataparallel",
+        "nn.parallel.replicate",
+        "nn.parallel.parallel_apply",
+        "nn.parallel.data_parallel",
+        "nn.parallel import",
+    ),
+    source="what the package patches; torch/nn/parallel calls CUDA's copies between cards",
+)
+def own_data_parallel(node: ast.ClassDef | ast.ImportFrom | ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """A class derives from ``DataParallel``, or the program calls its parts itself: ``replicate``, ``parallel_apply``.
+
+    torch_npu replaces ``DataParallel`` as a whole, or not at all; what a program makes of its parts, it does not know.
+    Reported once for each class, and where a part is imported or called.
+    """
+    if isinstance(node, ast.ClassDef):
+        yield from _derived(node, file)
+        return
+    if isinstance(node, ast.Call):
+        name = file.qualname(node.func) or ""
+        if isinstance(node.func, ast.Attribute) and name in _PARTS:
+            yield _parts(node, [name], file)
+        return
+    if node.level or not (node.module or "").startswith("torch.nn"):
+        return
+    names = [f"{node.module}.{alias.name}" for alias in node.names]
+    called = [name for name, alias in zip(names, node.names, strict=True) if _is_called(alias, name, file)]
+    if called:
+        yield _parts(node, called, file)
+    for name, alias in zip(names, node.names, strict=True):
+        if name in DATA_PARALLEL and alias.asname:
+            for found in file.nodes_on_lines_with(alias.asname):
+                if isinstance(found, ast.ClassDef):
+                    yield from _derived(found, file)
+
+
+def _derived(node: ast.ClassDef, file: PythonFile) -> Iterator[Diagnostic]:
+    if any(file.qualname(base) in DATA_PARALLEL for base in node.bases):
+        base = next(base for base in node.bases if file.qualname(base) in DATA_PARALLEL)
+        yield file.report(
+            base,
+            f"{node.name} is a DataParallel, which drives all cards from one process: torch_npu supports that poorly, "
+            "and does not know what the class makes of it",
+            subject="torch.nn.DataParallel",
+            advice=f"leave {node.name} out for one card; for several cards: {STEPS}",
+        )
+
+
+def _parts(node: ast.AST, names: list[str], file: PythonFile) -> Diagnostic:
+    parts = [name.rpartition(".")[2] for name in names]
+    are = "is a part" if len(parts) == 1 else "are parts"
+    return file.report(
+        node,
+        f"{' and '.join(parts)} {are} of DataParallel, which drives all cards from one process: torch_npu supports the "
+        "whole of it poorly; its parts by themselves are not known to work",
+        subject=f"torch.nn.parallel.{parts[0]}",
+        advice=f"call the module itself for one card; for several cards: {STEPS}",
+    )
+
+
+def _is_called(alias: ast.alias, name: str, file: PythonFile) -> bool:
+    """Whether a part is imported and called here, and not only handed on."""
+    if name not in _PARTS:
+        return False
+    bound = alias.asname or alias.name
+    return any(
+        isinstance(node, ast.Call) and file.qualname(node.func) == name for node in file.nodes_on_lines_with(bound)
+    )

@@ -1,0 +1,67 @@
+"""Programs that name the NPU, or NVIDIA's profiler, themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from npuify.model import Severity
+
+from ...harness import findings, output
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_OLD = "2.1.0.post17"
+
+
+@pytest.mark.parametrize(
+    "text", ["import torch\ntorch.npu.set_device(0)\n", "import torch as t\nt.npu.synchronize()\n"]
+)
+def test_torch_npu_is_imported_where_an_old_torch_needs_it(text: str) -> None:
+    first, _, rest = text.partition("\n")
+    assert output(text, release=_OLD) == f"{first}\nimport torch_npu  # noqa: F401\n{rest}"
+    assert output(text) == text
+    assert output(output(text, release=_OLD), release=_OLD) == output(text, release=_OLD)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch\nimport torch_npu\ntorch.npu.set_device(0)\n",
+        "import torch\nif hasattr(torch, 'npu'):\n    torch.npu.set_device(0)\n",
+        "import torch\ntry:\n    torch.npu.set_device(0)\nexcept AttributeError:\n    pass\n",
+        "import torch\nfrom mine import nets\nnets.npu.set_device(0)  # torch.npu.set_device\n",
+        "import torch\nprint('torch.npu.set_device')\n",
+    ],
+)
+def test_torch_npu_is_not_imported_again(text: str) -> None:
+    assert output(text, release=_OLD) == text
+
+
+def test_another_file_may_import_torch_npu(tmp_path: Path) -> None:
+    text = "import torch\ntorch.npu.set_device(0)\n"
+    (tmp_path / "train.py").write_text(text)
+    assert output(text, release=_OLD, root=tmp_path, name="train.py") != text
+    (tmp_path / "start.py").write_text("import torch_npu\nimport train\n")
+    assert output(text, release=_OLD, root=tmp_path, name="train.py") == text
+
+
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        ("import torch\nwith torch.autograd.profiler.emit_nvtx():\n    pass\n", Severity.ERROR),
+        (
+            "from torch.autograd import profiler\nwith profiler.emit_nvtx(record_shapes=True):\n    pass\n",
+            Severity.ERROR,
+        ),
+        ("from torch.autograd.profiler import emit_nvtx as marks\nwith marks(wanted):\n    pass\n", Severity.WARNING),
+        ("import torch\nwith torch.autograd.profiler.emit_nvtx(enabled=False):\n    pass\n", None),
+        ("import torch\nfrom mine import emit_nvtx\nwith emit_nvtx():\n    pass\n", None),
+        ("import torch\nwith torch.autograd.profiler.emit_itt():\n    pass\n", None),
+    ],
+)
+def test_marks_for_nvidias_profiler(text: str, severity: Severity | None) -> None:
+    found = [item.severity for item in findings(text) if item.code == "NPU161"]
+    assert found == ([] if severity is None else [severity])
