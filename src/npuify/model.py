@@ -216,6 +216,19 @@ class Survey(msgspec.Struct, frozen=True):
     """What the project's own C++ and CUDA code hands to Python."""
 
 
+class Start(msgspec.Struct, frozen=True, order=True):
+    """How a program that supports an NPU by itself is started on one."""
+
+    say: str
+    """An option, or a variable of the environment: ``--device npu``, ``DEVICE=npu``."""
+    file: str
+    line: int
+    default: str = ""
+    """Its default, as it is written."""
+    without: str = ""
+    """What happens where it is not said, as the end of a sentence; empty where the default is an NPU."""
+
+
 class Program(msgspec.Struct, frozen=True, order=True):
     """An entry point, with those of the files that it imports in which there is anything to say."""
 
@@ -226,6 +239,10 @@ class Program(msgspec.Struct, frozen=True, order=True):
     aside: tuple[tuple[str, str], ...] = ()
     """Files that run only where an option asks for them, or an import does not fail that it can do without, each with
     this."""
+    supports_npu: bool = False
+    """Whether it asks by itself whether it runs on an NPU."""
+    starts: tuple[Start, ...] = ()
+    """Then: what to say so that it does."""
 
 
 class ScanResult(msgspec.Struct, frozen=True):

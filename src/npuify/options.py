@@ -30,6 +30,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         tf_adapter: the TensorFlow whose adapter is aimed at, 1.15 or 2.6.5; None: what the project asks for.
         style: how the migrated code reads: ``npu``, ``portable`` (CUDA, NPU and CPU) or ``auto`` (``transfer_to_npu``).
         place_on_npu: give programs that name no device one, and place model, data and loss on it.
+        device_default: ``npu`` makes this the default of the options by which a program that supports an NPU chooses
+            its device; empty leaves them.
         select: only findings whose code starts with one of these; empty means all.
         ignore: no findings whose code starts with one of these.
         exclude: patterns, as in .gitignore, of files not to look at.
@@ -51,6 +53,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     tf_adapter: str | None = None
     style: str = "npu"
     place_on_npu: bool = False
+    device_default: str = ""
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()

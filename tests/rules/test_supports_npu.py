@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npuify.engine.scan import scan
+from npuify.migration import migrate
 from npuify.model import Safety
 from npuify.options import Options
+from npuify.report.verdict import judge
 from npuify.rules.common.npu_support import SUPPORT
 
 if TYPE_CHECKING:
@@ -99,3 +101,87 @@ def test_only_the_programs_that_support_an_npu_are_held_back(tmp_path: Path) -> 
     (tmp_path / "new/other.py").write_text(move)
     found = scan([tmp_path], Options(cache=False)).findings
     assert next(one.safety for one in found if one.file == "new/other.py") is Safety.REVIEW
+
+
+SUPPORTS = """import argparse, os, torch
+def is_npu_available():
+    return hasattr(torch, "npu")
+p = argparse.ArgumentParser()
+{option}
+x = torch.zeros(1).to(p.parse_args().device)
+y = torch.zeros(1).to("cuda")
+if __name__ == "__main__":
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("option", "say", "without"),
+    [
+        ("p.add_argument('--device', default='cuda')", "--device npu", "the program asks for 'cuda', which"),
+        (
+            "p.add_argument('-d', '--device-type', default='gpu')",
+            "--device-type npu",
+            "the program asks for 'gpu', which",
+        ),
+        ("p.add_argument('--device', default='cpu')", "--device npu", "the program runs on the CPU"),
+        ("p.add_argument('--device')", "--device npu", "the program chooses by itself"),
+        ("p.add_argument('--device', default='cuda', choices=['cuda', 'npu'])", "--device npu", "the program asks for"),
+        (
+            "p.add_argument('--device', default='cuda' if torch.cuda.is_available() else 'cpu')",
+            "--device npu",
+            "the program runs on the CPU",
+        ),
+        ("p.add_argument('--use_npu', action='store_true')", "--use_npu", "the program does not use the NPU"),
+        ("DEVICE = os.environ.get('TORCH_DEVICE', 'cuda')", "TORCH_DEVICE=npu", "the program asks for"),
+        ("p.add_argument('--device', default='npu')", "--device npu", ""),
+    ],
+)
+def test_how_such_a_program_is_started(option: str, say: str, without: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SUPPORTS.format(option=option))
+    (found,) = judge(scan([tmp_path], Options(cache=False))).programs
+    assert [(one.say, one.line) for one in found.starts] == [(say, 5)]
+    assert found.starts[0].without.startswith(without) and bool(found.starts[0].without) is bool(without)
+    assert ("start it with" in found.summary) is bool(without)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "p.add_argument('--device', default='cuda', choices=['cuda', 'cpu'])",
+        "p.add_argument('--device', type=int, default=0)",
+        "p.add_argument('--devices', default='0')",
+        "",
+    ],
+)
+def test_options_that_take_no_npu_start_none(option: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SUPPORTS.format(option=option))
+    (found,) = judge(scan([tmp_path], Options(cache=False))).programs
+    assert found.starts == () and "no option" in found.summary
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("p.add_argument('--device', default='cuda')", "p.add_argument('--device', default='npu')"),
+        (
+            "p.add_argument('--device', default='cuda', choices=['cuda', 'npu'])",
+            "p.add_argument('--device', default='npu', choices=['cuda', 'npu'])",
+        ),
+        (
+            "p.add_argument('--device', default='cuda' if torch.cuda.is_available() else 'cpu')",
+            "p.add_argument('--device', default='npu' if torch.npu.is_available() else 'cpu')",
+        ),
+        ("DEVICE = os.environ.get('DEVICE', 'cuda')", "DEVICE = os.environ.get('DEVICE', 'npu')"),
+    ],
+)
+def test_its_defaults_change_where_that_is_asked_for(before: str, after: str, tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    (source / "train.py").write_text(SUPPORTS.format(option=before))
+    for asked, expected in (("", before), ("npu", after)):
+        migrate(source, tmp_path / f"out{asked}", Options(cache=False, device_default=asked))
+        text = (tmp_path / f"out{asked}" / "train.py").read_text()
+        assert expected in text
+        # Only the defaults: what else it says of devices is its own.
+        assert 'y = torch.zeros(1).to("cuda")' in text

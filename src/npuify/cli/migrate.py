@@ -11,6 +11,7 @@ from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT, cleaning_up
 from npuify.cli.options import (
     AboutOption,
     CpuFallbackOption,
+    DeviceDefaultOption,
     ExcludeOption,
     Format,
     FormatOption,
@@ -66,6 +67,7 @@ def migrate(
     about: AboutOption = None,
     vendor_reports: VendorReportsOption = None,
     place_on_npu: PlaceOption = None,
+    device_default: DeviceDefaultOption = "",
     normalize_newlines: NewlinesOption = None,
     from_trace: Annotated[
         Path | None,
@@ -112,6 +114,7 @@ def migrate(
         third_party=third_party,
         about=about,
         place_on_npu=place_on_npu,
+        device_default=device_default,
         normalize_newlines=normalize_newlines,
         vendor_reports=vendor_reports,
         jobs=jobs,

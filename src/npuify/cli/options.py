@@ -145,6 +145,15 @@ PlaceOption = Annotated[
         show_default=False,
     ),
 ]
+DeviceDefaultOption = Annotated[
+    str,
+    typer.Option(
+        "--device-default",
+        metavar="npu",
+        help="Make npu the default device of programs that support an NPU by themselves.",
+        show_default=False,
+    ),
+]
 NewlinesOption = Annotated[
     bool | None,
     typer.Option(
@@ -186,6 +195,7 @@ def settings(
     third_party: list[Path] | None = None,
     about: list[str] | None = None,
     place_on_npu: bool | None = None,
+    device_default: str = "",
     vendor_reports: Path | None = None,
 ) -> Options:
     """What was said on the command line, and for what was not said there: in the project's pyproject.toml.
@@ -195,10 +205,15 @@ def settings(
     Raises:
         NpuifyError: the style does not exist, or the project's settings are wrong.
     """
+    from npuify.model import NpuifyError
     from npuify.options import Options, check_style
     from npuify.project.config import load_config
     from npuify.project.files import common_root
 
+    if device_default not in ("", "npu"):
+        raise NpuifyError(
+            f"{device_default} is no default device that npuify writes", advice="say --device-default npu"
+        )
     config = load_config(common_root(list(paths)))
     defaults = Options()
     return Options(
@@ -208,6 +223,7 @@ def settings(
         tf_adapter=tf_adapter or config.tf_adapter,
         style=check_style(style or config.style or defaults.style),
         place_on_npu=_said(place_on_npu, config.place_on_npu),
+        device_default=device_default,
         select=_chosen(select, about) if select or about else config.select or (),
         ignore=_codes(ignore) if ignore is not None else config.ignore or (),
         exclude=(*(config.exclude or ()), *(exclude or ())),

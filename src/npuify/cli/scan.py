@@ -12,6 +12,7 @@ from npuify.cli.options import (
     AboutOption,
     BaselineOption,
     CpuFallbackOption,
+    DeviceDefaultOption,
     DiffBaseOption,
     ExcludeOption,
     Format,
@@ -63,6 +64,7 @@ def scan(
     ledger: LedgerOption = False,
     vendor_reports: VendorReportsOption = None,
     place_on_npu: PlaceOption = None,
+    device_default: DeviceDefaultOption = "",
     jobs: JobsOption = None,
     no_cache: NoCacheOption = False,
 ) -> int:
@@ -94,6 +96,7 @@ def scan(
         third_party=third_party,
         about=about,
         place_on_npu=place_on_npu,
+        device_default=device_default,
         vendor_reports=vendor_reports,
         jobs=jobs,
         no_cache=no_cache,

@@ -224,7 +224,7 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
     found = _find(paths, options)
     target = _target(root, found.everything, options)
     aim = f"{target.release.torch_npu} {target.soc} {' '.join(target.vllm)} {target.tensorflow.line}"
-    style = f"{options.style} {options.place_on_npu}"
+    style = f"{options.style} {options.place_on_npu} {options.device_default}"
     cache = ScanCache(root, asked, aim, enabled=options.cache, style=style)
     to_prefilter = _not_cached(found, cache)
     processes = processes or Processes(1)
@@ -370,7 +370,7 @@ def _facts(found: _Files, cache: ScanCache, prefiltered: Mapping[str, Prefiltere
 
 def _plan(root: Path, options: Options, files: Sequence[ProjectFile], found: Survey) -> StylePlan:
     if options.style == "npu" and not options.place_on_npu:
-        return StylePlan()
+        return StylePlan(device_default=bool(options.device_default))
     return plan_style(options, files, found, torch_requirement(root))
 
 

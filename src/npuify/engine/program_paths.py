@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import TYPE_CHECKING, Final
 
 from npuify.engine.reach import Reaches
-from npuify.model import Program
+from npuify.model import Program, Start
+from npuify.rules.common.device_options import device_options, without
 from npuify.rules.impact import Impact, impact_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from npuify.model import EntryPoint, FileError, Finding, NativeOperator
     from npuify.project.programs import Programs
@@ -44,12 +46,18 @@ def programs_of(
     told.update(place.rpartition(":")[0] for one in operators for place in one.calls)
     known = frozenset(python)
     reaches = Reaches(programs, run)
+    supporting = frozenset(run.project.supports_npu)
     found = []
     for entry in entries:
         if entry.file not in known:
             # A notebook: what it imports of the project is not followed, and may be anything.
             found.append(Program(entry.file, (entry.file,), tuple(sorted(told & known))))
-        elif told:
+            continue
+        starts: tuple[Start, ...] = ()
+        supports = bool(supporting) and not supporting.isdisjoint(programs.graph.reached(entry.file))
+        if supports:
+            starts = tuple(_starts(entry.file, programs))
+        if told:
             reach = reaches.of(entry.file, told)
             aside = {file: why for file, why in reach.switched.items() if file in told}
             files = set(reach.files)
@@ -64,10 +72,12 @@ def programs_of(
                     tuple(sorted(files & told)),
                     tuple(sorted(reach.maybe & told)),
                     tuple(sorted(aside.items())),
+                    supports,
+                    starts,
                 )
             )
         else:
-            found.append(Program(entry.file, ()))
+            found.append(Program(entry.file, (), supports_npu=supports, starts=starts))
     return tuple(found)
 
 
@@ -82,3 +92,25 @@ def _fails(raw: bytes, file: str, findings: Iterable[Finding], operators: Iterab
     modules = {one.module for one in operators if one.module and not one.has_npu and one.difficulty != "host"}
     said = b"\n".join(re.findall(_IMPORT, raw, re.MULTILINE))
     return any(re.search(rb"\b%b\b" % re.escape(one.encode()), said) for one in modules)
+
+
+def _starts(entry: str, programs: Programs) -> Iterator[Start]:
+    """What to say to a program so that it runs on an NPU: of its own file, else of what it imports."""
+    for files in ((entry,), sorted(programs.graph.reached(entry) - {entry})):
+        found = [one for file in files for one in _starts_in(file, programs.read(file))]
+        if found:
+            yield from found
+            return
+
+
+def _starts_in(file: str, raw: bytes) -> Iterator[Start]:
+    lower = raw.lower()
+    if b"device" not in lower and b"npu" not in lower and b"accelerator" not in lower:
+        return
+    try:
+        tree = ast.parse(raw)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for option in device_options(tree):
+        default = ast.unparse(option.default) if option.default is not None else ""
+        yield Start(option.start, file, option.line, default, without(option, default))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from npuify.model import Safety, Severity
+from npuify.model import Safety, Severity, Start
 from npuify.report.kernels import NATIVE_OPERATOR, kernel_groups
 from npuify.report.levels import TITLES, Blocker, Level, Place, kinds, kinds_by_switch
 from npuify.report.packages import WITHOUT_FORM
@@ -35,6 +35,8 @@ class ProgramVerdict(msgspec.Struct, frozen=True):
     """What else stops it, or may: where nothing is here, nothing is unknown."""
     conditional: tuple[Blocker, ...]
     """What runs only where an option, variable or constant asks for it: one entry for each of these."""
+    starts: tuple[Start, ...] = ()
+    """Of a program that supports an NPU by itself: what to say so that it runs on one."""
 
 
 def judge_programs(scan: ScanResult, left: Sequence[Finding]) -> tuple[ProgramVerdict, ...]:
@@ -78,7 +80,10 @@ def _program(
         len(blockers),
         len(stops) - len(without_form),
         sum(len(one.places) for one in deciding),
-        sum(one.severity is Severity.ERROR and one.safety is Safety.REVIEW for one in rest),
+        # Of a program that handles NPUs by itself, nobody knows whether they come there.
+        sum(
+            one.severity is Severity.ERROR and one.safety is Safety.REVIEW and not program.supports_npu for one in rest
+        ),
     )
     behind = [
         msgspec.structs.replace(one, only_with=one.only_with or why)
@@ -91,7 +96,23 @@ def _program(
         why = next((asides[place.file] for place in kernel.places if place.file in asides), "")
         if why and kernel not in called:
             conditional = (*conditional, Blocker(why, kernel.what, kernel.advice, kernel.places))
-    return ProgramVerdict(program.file, level, TITLES[level], _summary(level, counts), blockers, deciding, conditional)
+    summary = _summary(level, counts)
+    if program.supports_npu:
+        summary = f"{_how_to_start(program)} {summary}"
+    return ProgramVerdict(program.file, level, TITLES[level], summary, blockers, deciding, conditional, program.starts)
+
+
+def _how_to_start(program: Program) -> str:
+    """How a program that supports an NPU by itself is started on one, and what its defaults do."""
+    own = "It supports an NPU by itself"
+    if not program.starts:
+        return f"{own}; no option or variable was found that chooses one."
+    said = " and ".join(dict.fromkeys(one.say for one in program.starts))
+    left = [one for one in program.starts if one.without]
+    if not left:
+        return f"{own}, and chooses it by default ({said})."
+    first = left[0]
+    return f"{own}: start it with {said}. Without {first.say}, {first.without} ({first.file}:{first.line})."
 
 
 class _Counts(NamedTuple):

@@ -24,6 +24,7 @@ class Impact(str, Enum):
 
 
 GOES_ON: Final = {
+    "NPU108": "it says how the program's edits are judged, and stops nothing",
     "NPU121": "torch_npu maps the tags of checkpoints where it loads them",
     "NPU124": "the program takes its branch without Triton",
     "NPU150": "the text is compared only when memory has run out",

@@ -20,6 +20,8 @@ class StylePlan(msgspec.Struct, frozen=True):
     style: str = "npu"
     place_on_npu: bool = False
     """Whether programs that name no device are given one."""
+    device_default: bool = False
+    """Whether programs that support an NPU by themselves get it as the default of their options."""
     placed: frozenset[str] = frozenset()
     """The files that may be such programs, or parts of one."""
     torch: str = ""
@@ -50,7 +52,15 @@ class StylePlan(msgspec.Struct, frozen=True):
         if self == StylePlan():
             return ""
         homes = ",".join(f"{file}={home.helper}:{home.package}" for file, home in sorted(self.homes.items()))
-        parts = [self.style, str(self.place_on_npu), self.torch, str(self.pure), self.helper, homes]
+        parts = [
+            self.style,
+            str(self.place_on_npu),
+            str(self.device_default),
+            self.torch,
+            str(self.pure),
+            self.helper,
+            homes,
+        ]
         lists = [*sorted(self.accelerator), "|", *sorted(self.entries), "|", *sorted(self.placed)]
         return "|".join([*parts, *lists, self.library, str(self.has_cuda_paths)])
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from npuify.analysis.flow.devices import device_table_entry
 from npuify.model import Edit, Finding, Position, Safety, Severity
 from npuify.rules.common.default_options import only_with
+from npuify.rules.common.device_options import is_device_default
 from npuify.rules.common.helper_branches import only_on_npu
 from npuify.rules.common.npu_support import prepared_for_npu
 from npuify.styles import restyle
@@ -31,7 +32,8 @@ def finish(said: Diagnostic, rule: Rule, file: PythonFile) -> Finding | None:
     diagnostic = said._replace(code=rule.code, severity=said.severity or rule.severity)
     place = diagnostic.place
     node = place if isinstance(place, ast.AST) else None
-    if diagnostic.edits and node is not None:
+    is_chosen = bool(node is not None and file.plan.device_default and is_device_default(node, file))
+    if diagnostic.edits and node is not None and not is_chosen:
         if prepared_for_npu(node, file) and not _is_half_written(node, file):
             if _as_style_writes(diagnostic, node, file):
                 return None
@@ -40,7 +42,7 @@ def finish(said: Diagnostic, rule: Rule, file: PythonFile) -> Finding | None:
             diagnostic = diagnostic._replace(edits=_with_fitting_quotes(node, diagnostic.edits, file))
             if diagnostic.safety is not Safety.REVIEW and _value_of_unread_table(node, file):
                 diagnostic = diagnostic._replace(safety=Safety.REVIEW)
-    if diagnostic.edits and file.project.handles_npu(file.source.relative):
+    if diagnostic.edits and not is_chosen and file.project.handles_npu(file.source.relative):
         diagnostic = diagnostic._replace(safety=Safety.REVIEW)
     styled = restyle(diagnostic, file)
     return _finding(styled, rule, file) if styled is not None else None

@@ -46,7 +46,7 @@ def plan_style(
     """
     check_style(options.style)
     if options.style == "npu" and not options.place_on_npu:
-        return StylePlan()
+        return StylePlan(device_default=bool(options.device_default))
     contents = {file.relative: _read(file.path) for file in files if file.kind == "python"}
     return plan_of(options, contents, survey, requirement)
 
@@ -64,6 +64,7 @@ def plan_of(
         plan = _auto(options, contents, survey)
     else:
         plan = StylePlan(place_on_npu=options.place_on_npu)
+    plan = msgspec.structs.replace(plan, device_default=bool(options.device_default))
     if not options.place_on_npu:
         return plan
     placed = (name for name, raw in contents.items() if not is_test(name) and may_be_placed(raw))

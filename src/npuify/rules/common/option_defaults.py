@@ -78,7 +78,7 @@ def _of_tree(tree: ast.Module) -> _Declared:
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and isinstance(node.test, ast.Attribute):
             behind.update((one, node.test.attr) for statement in node.body for one in ast.walk(statement))
-        if isinstance(node, ast.ClassDef) and any("dataclass" in _called(one) for one in node.decorator_list):
+        if isinstance(node, ast.ClassDef) and any("dataclass" in called_name(one) for one in node.decorator_list):
             for field in node.body:
                 if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
                     value = default_of_field(field.value, field.target.id) if field.value is not None else None
@@ -88,7 +88,7 @@ def _of_tree(tree: ast.Module) -> _Declared:
                 defaults[name].append(None)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr == "add_argument":
-                for name in _destinations(node):
+                for name in destinations(node):
                     defaults[name].append(_default(node, name))
             elif node.func.attr in _FLAGS and node.args and (name := _text(node.args[0])):
                 defaults[name].append(_default_of_flag(node, name))
@@ -113,7 +113,8 @@ def _tree(relative: str, project: ProjectIndex) -> ast.Module | None:
         return None
 
 
-def _called(decorator: ast.expr) -> str:
+def called_name(decorator: ast.expr) -> str:
+    """The last part of the name of what is called, or of what decorates without a call."""
     node = decorator.func if isinstance(decorator, ast.Call) else decorator
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
@@ -131,7 +132,7 @@ def default_of_field(node: ast.expr, name: str) -> Known | None:
     for."""
     if isinstance(node, ast.Call):
         given = {one.arg: one.value for one in node.keywords}
-        called = _called(node)
+        called = called_name(node)
         if called in ("Option", "Argument") and (node.args or "default" in given):
             node = node.args[0] if node.args else given["default"]
         elif called == "field" and "default" in given:
@@ -149,7 +150,7 @@ def _overwritten(node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> Iterator[s
             yield target.attr
 
 
-def _destinations(call: ast.Call) -> list[str]:
+def destinations(call: ast.Call) -> list[str]:
     """The attributes that an option is read from."""
     dest = next((_text(one.value) for one in call.keywords if one.arg == "dest"), "")
     if dest:

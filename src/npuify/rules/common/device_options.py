@@ -1,0 +1,119 @@
+"""Options and variables by which a program that supports several kinds of device chooses one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from npuify.rules.common.option_defaults import called_name, destinations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.context import PythonFile
+
+_DEVICE: Final = re.compile(r"(?i)(?:.*[-_])?(?:device|accelerator)(?:[-_](?:type|name|kind))?")
+_USE_NPU: Final = re.compile(r"(?i)(?:.*[-_])?npu(?:[-_].*)?")
+_DECLARING: Final = frozenset(("add_argument", "add_option", "option", "DEFINE_string", "DEFINE_enum"))
+_READING: Final = frozenset(("os.environ.get", "environ.get", "os.getenv", "getenv"))
+_CUDA: Final = re.compile(r"""["'](?:cuda(?::\d+)?|gpu)["']""")
+
+
+class DeviceOption(NamedTuple):
+    """An option or variable that chooses the device."""
+
+    start: str
+    """What is to be said for an NPU: ``--device npu``, or ``DEVICE=npu`` in the environment."""
+    default: ast.expr | None
+    """What it is where nothing is said."""
+    line: int
+    is_flag: bool = False
+
+
+def device_options(tree: ast.AST) -> Iterator[DeviceOption]:
+    """Those that a file declares and that take an NPU, in order of place."""
+    found = []
+    for node in ast.walk(tree):
+        option = _option(node)
+        if option is not None:
+            found.append(option)
+    yield from sorted(found, key=lambda one: one.line)
+
+
+def without(option: DeviceOption, code: str) -> str:
+    """What happens where an option is not given, as the end of a sentence; empty where its default is an NPU.
+
+    Args:
+        option: the option.
+        code: its default, as it is written; empty where there is none.
+    """
+    if option.is_flag:
+        return "the program does not use the NPU"
+    if "npu" in code.lower():
+        return ""
+    if _CUDA.search(code):
+        if "is_available" in code:
+            return "the program runs on the CPU"
+        return f"the program asks for {code}, which a machine with NPUs does not have"
+    return "the program runs on the CPU" if re.fullmatch(r"[\"']cpu[\"']", code) else "the program chooses by itself"
+
+
+def is_device_default(node: ast.AST, file: PythonFile) -> bool:
+    """Whether a node stands in the default of such an option."""
+    current = node
+    for up in file.ancestors(node):
+        if isinstance(up, (ast.Call, ast.AnnAssign)):
+            option = _option(up)
+            if option is not None and option.default is not None and _within(current, option.default):
+                return True
+        if isinstance(up, ast.stmt):
+            return False
+        current = up.value if isinstance(up, ast.keyword) else up
+    return False
+
+
+def _within(node: ast.AST, whole: ast.AST) -> bool:
+    return node is whole or any(one is node for one in ast.walk(whole))
+
+
+def _option(node: ast.AST) -> DeviceOption | None:
+    if isinstance(node, ast.Call):
+        if ast.unparse(node.func) in _READING:
+            return _variable(node)
+        if called_name(node) in _DECLARING:
+            return _declared(node)
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and _DEVICE.fullmatch(node.target.id):
+        # A field of a dataclass; its parser says which spelling it takes, all take this one.
+        is_text = isinstance(node.annotation, ast.Name) and node.annotation.id == "str"
+        return DeviceOption(f"--{node.target.id} npu", node.value, node.lineno) if is_text and node.value else None
+    return None
+
+
+def _declared(call: ast.Call) -> DeviceOption | None:
+    given = {one.arg: one.value for one in call.keywords}
+    names = destinations(call) or [_text(one) for one in call.args[:1]]
+    name = next((one for one in names if _DEVICE.fullmatch(one) or _USE_NPU.fullmatch(one)), "")
+    spelling = next((text for one in call.args if (text := _text(one)).startswith("--")), f"--{name}")
+    if _USE_NPU.fullmatch(name) and _text(given.get("action")) == "store_true":
+        return DeviceOption(spelling, None, call.lineno, is_flag=True)
+    choices = given.get("choices")
+    texts = [_text(one) for one in getattr(choices, "elts", ())]
+    if not _DEVICE.fullmatch(name) or "action" in given or (texts and "npu" not in texts):
+        return None
+    if "type" in given and ast.unparse(given["type"]) in ("int", "bool", "float"):
+        return None
+    is_flag = called_name(call).startswith("DEFINE") and len(call.args) > 1
+    return DeviceOption(f"{spelling} npu", call.args[1] if is_flag else given.get("default"), call.lineno)
+
+
+def _variable(call: ast.Call) -> DeviceOption | None:
+    name = _text(call.args[0]) if call.args else ""
+    if not name or not (_DEVICE.fullmatch(name) or re.fullmatch(r"(?:\w+_)?(?:USE|ENABLE)_NPU", name)):
+        return None
+    default = call.args[1] if len(call.args) > 1 else None
+    return DeviceOption(f"{name}={'npu' if _DEVICE.fullmatch(name) else '1'}", default, call.lineno)
+
+
+def _text(node: ast.expr | None) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
