@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.analysis.engine import Reach
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
 
@@ -66,6 +67,9 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
     value, known = _context(node, parent, file)
     if isinstance(parent, ast.Expr):
         return
+    by_name = not known and isinstance(parent, (ast.Assign, ast.AnnAssign))
+    if by_name and isinstance(node, ast.Constant):
+        value, known = _by_another_name(node, file)
     literal = value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
     done = translate(fact, literal)
     problem = done.problem if value is not None else ""
@@ -77,7 +81,7 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
             edits = [file.edit(start, file.source.end(node), file.code(node).replace(name, done.name))]
         else:
             return
-        if done.value is not None:
+        if done.value is not None and not by_name:
             edits += _new_value(value, done.value, file)
         whole = len(edits) == (1 if done.value is None else 2)
         shown = done.name if done.value is None else f"{done.name}={done.value}"
@@ -181,7 +185,61 @@ def nvidia_smi_in_python(node: ast.Constant, file: PythonFile) -> Iterator[Diagn
 
 
 def _runs_in_shell(node: ast.expr, file: PythonFile) -> bool:
-    """Whether a text, or what it is put together to, is handed to a shell, by a name of this file too."""
+    """Whether a text, or what it is put together to, is handed to a shell, by whatever names."""
+    return _is_run_here(node, file) or _is_handed_to_shell(node, file)
+
+
+def _is_handed_to_shell(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a shell gets the text in a loop over commands, or from a function that it is given to."""
+    whole: ast.expr = node
+    for up in file.ancestors(node):
+        joined = isinstance(up, (ast.JoinedStr, ast.BinOp, ast.Attribute)) or (
+            isinstance(up, ast.Call) and isinstance(whole, ast.Attribute) and whole.attr == "format"
+        )
+        if not joined or not isinstance(up, ast.expr):
+            break
+        whole = up
+    if isinstance(whole, ast.Attribute):
+        return False
+    for here in file.reaching(Reach.PROGRAM).flow(whole, file.model).occurrences:
+        call = here.file.parent(here.node)
+        if isinstance(call, ast.Call) and not here.depth and here.node in call.args:
+            if here.file.source.qualname(call.func) in _SHELLS:
+                return True
+    return False
+
+
+def _by_another_name(node: ast.Constant, file: PythonFile) -> tuple[ast.expr | None, bool]:
+    """The value that a variable is given by a name that stands for it (``os.environ[KEY] = "0"``), and whether the
+    environment is surely asked by that name. Where several values are given, or one of another file, it is the first
+    that is no plain text, so that nobody takes it for translated.
+    """
+    known, values = False, list[ast.expr]()
+    for here in file.reaching(Reach.PROGRAM).flow(node, file.model).occurrences[1:]:
+        parent = here.file.parent(here.node)
+        if isinstance(parent, ast.Subscript) and here.node is parent.slice:
+            known = known or _names_environment(here.file.code(parent.value))
+            statement = here.file.parent(parent)
+            if isinstance(statement, ast.Assign) and parent in statement.targets:
+                values.append(statement.value)
+        elif isinstance(parent, ast.Call) and parent.args and parent.args[0] is here.node:
+            word = parent.func.attr if isinstance(parent.func, ast.Attribute) else getattr(parent.func, "id", "")
+            known = known or (word in _ENVIRON_METHODS and "env" in here.file.code(parent.func))
+            if word in ("setdefault", "setenv", "putenv") and len(parent.args) > 1:
+                values.append(parent.args[1])
+        elif isinstance(parent, ast.Compare):
+            known = known or any(_names_environment(here.file.code(side)) for side in parent.comparators)
+    plain = [one for one in values if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    others = [one for one in values if one not in plain]
+    return next(iter([*others, *plain]), None), known
+
+
+def _names_environment(code: str) -> bool:
+    return _ENVIRONMENT.search(code[-40:]) is not None
+
+
+def _is_run_here(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a text is handed to a shell where it stands, or by a name of this file."""
     for up in file.ancestors(node):
         if isinstance(up, ast.Call):
             name = file.qualname(up.func) or ""
