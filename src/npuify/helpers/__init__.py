@@ -13,10 +13,13 @@ CPU_FALLBACK: Final = "npuify_on_cpu"
 """The name of the module that moves calls to the CPU."""
 STAND_INS: Final = "npuify_stand_ins"
 """The name of the module that holds stand-ins for what a release lacks."""
+PADDING: Final = "npuify_padding"
+"""The name of the module that holds flash_attn's functions for padding."""
 
 _FILES: Final = {
-    CPU_FALLBACK: ("cpu_fallback.py", "--cpu-fallback"),
-    STAND_INS: ("stand_ins.py", "--replace-unsupported"),
+    CPU_FALLBACK: ("cpu_fallback.py", " --cpu-fallback"),
+    STAND_INS: ("stand_ins.py", " --replace-unsupported"),
+    PADDING: ("padding.py", ""),
 }
 
 
@@ -27,4 +30,4 @@ def helper_text(module: str) -> bytes:
     text = (Path(__file__).parent / name).read_text(encoding="utf-8")
     head, _, rest = text.partition("\n")
     assert head.startswith("# mypy:")
-    return f"# {MARK} {option}`\n{rest}".encode()
+    return f"# {MARK}{option}`\n{rest}".encode()

@@ -1,6 +1,6 @@
 import torch
 import torch_npu
-from flash_attn.bert_padding import pad_input, unpad_input
+from npuify_padding import pad_input, unpad_input
 
 
 def attend(qkv: torch.Tensor, cu_seqlens: torch.Tensor, max_seqlen: int) -> torch.Tensor:

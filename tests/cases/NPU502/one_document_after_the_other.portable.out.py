@@ -4,7 +4,7 @@ import compute_device
 
 if compute_device.type != "npu":
     from flash_attn import flash_attn_varlen_qkvpacked_func
-from flash_attn.bert_padding import pad_input, unpad_input
+from npuify_padding import pad_input, unpad_input
 
 
 def attend(qkv: torch.Tensor, cu_seqlens: torch.Tensor, max_seqlen: int) -> torch.Tensor:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.model import Safety, Severity
 from npuify.rules.attention.calls import plan_of
 from npuify.rules.attention.forms import FLASH_WORDS
+from npuify.rules.attention.padding import padding_edits
 from npuify.rules.common.helper_branches import never_on_npu
 from npuify.rules.common.import_guards import no_other_takes
 from npuify.rules.common.npu_support import prepared_for_npu
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 _PACKAGES = ("flash_attn", "flash_attn_interface", "flash_attn_3", "xformers")
 _CATCHES = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
 _WAYS_OUT = {
-    "flash_attn.bert_padding": "its functions are plain PyTorch: copy them into the project",
+    "flash_attn.bert_padding": "its functions are plain PyTorch: copy them into the project; unpad_input returns five "
+    "values since flash_attn 2.7, and four before",
     "flash_attn.layers.rotary": "torch_npu.npu_rotary_mul(x, cos, sin) is the fused rotary embedding; its cos and sin "
     "have the full head dimension, so repeat flash_attn's",
     "flash_attn.ops.rms_norm": "torch_npu.npu_rms_norm(x, gamma, epsilon=…)[0] is the fused RMSNorm",
@@ -81,7 +83,15 @@ def flash_attention_import(node: ast.Import | ast.ImportFrom, file: PythonFile) 
     uses = _uses([bound for bound, _ in names], file)
     if uses and whole and all(never_on_npu(use, file) or _is_rewritten(use, file) for use in uses):
         return
-    edits = []
+    edits = padding_edits(node, file) if isinstance(node, ast.ImportFrom) and uses else []
+    if edits:
+        yield file.report(
+            node,
+            "flash_attn is a CUDA extension; its bert_padding is plain PyTorch, which npuify_padding.py holds",
+            edits=edits,
+            subject=subject,
+        )
+        return
     if not uses and whole and no_other_takes([bound for bound, _ in names], file):
         edits = _removal(node, file)
     yield file.report(
