@@ -351,6 +351,8 @@ def test_memory_by_torch_accelerator(simulate: Simulate) -> None:
             assert torch.accelerator.memory_stats()["num_ooms"] == 0
             del x
             torch.accelerator.empty_cache()
+            if hasattr(torch.accelerator, "empty_host_cache"):
+                torch.accelerator.empty_host_cache()
             assert torch.accelerator.memory_reserved() == 0
             torch.accelerator.reset_peak_memory_stats()
             assert torch.accelerator.max_memory_allocated() == 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuify import knowledge
@@ -15,8 +17,10 @@ if TYPE_CHECKING:
 
     from npuify.knowledge.schema import Counterpart, Signature
 
+PACKAGE = Path(__file__).parents[2] / "src" / "npuify"
 _IMPORTS = "import torch\nimport torch_npu\nfrom binding import bind\n"
 _BINDING = '''\
+import importlib
 import inspect
 
 
@@ -28,6 +32,17 @@ def bind(function, name, /, *args, **kwargs):
         if not isinstance(kept, (staticmethod, classmethod)):
             args = (None, *args)
     return inspect.signature(function).bind(*args, **kwargs)
+
+
+def find(name):
+    """What a dotted name stands for, modules that nothing has imported yet included; an error where there is none."""
+    top, *rest = name.split(".")
+    found = importlib.import_module(top)
+    for part in rest:
+        if not hasattr(found, part) and inspect.ismodule(found):
+            importlib.import_module(f"{found.__name__}.{part}")
+        found = getattr(found, part)
+    return found
 '''
 _NOT_CALLED = frozenset(
     "torch.npu.init torch.npu.npu.init torch.npu._sleep torch.npu.ipc_collect torch.npu.graph_pool_handle".split()
@@ -39,6 +54,7 @@ def rows(release: str) -> Iterator[Form]:
     """A form for each module of ``torch.cuda``, and for each table of replacements."""
     yield from _counterparts(release)
     yield _removed()
+    yield _said()
     yield from _stand_ins()
 
 
@@ -51,7 +67,7 @@ def _counterparts(release: str) -> Iterator[Form]:
         for name in sorted({"", *names}):
             cuda = f"{module}.{name}".rstrip(".")
             found = table.counterpart(cuda)
-            if found is None or not found.npu or not found.npu.startswith(("torch.npu", "torch_npu")):
+            if found is None or not found.npu or found.npu.startswith("torch.cuda"):
                 continue
             theirs, ours = table.signature(cuda), table.signature(found.npu)
             owner, _, method = found.npu.rpartition(".")
@@ -169,3 +185,26 @@ def _stand_ins() -> Iterator[Form]:
         "compute_device.manual_seed(0)",
     )
     yield Form("helpers/compute_device", before, before + "".join(f"{line}\n" for line in lines))
+
+
+_NAME = re.compile(r"(?<![\w.])(torch\.npu|torch_npu)((?:\.[A-Za-z_]\w*)+)")
+_ONLY_SET = ("torch.npu.config.allow_internal_format", "torch_npu.npu.config.allow_internal_format")
+"""Options that can be set and not read."""
+_SOURCES = ("rules", "knowledge/data", "diagnosis", "styles", "distribute")
+"""Where texts are that people read."""
+
+
+def _said() -> Form:
+    """NPU names in messages, advice and rewritten code, wherever they stand."""
+    found = set()
+    for folder in _SOURCES:
+        for path in sorted((PACKAGE / folder).rglob("*")):
+            if path.suffix in (".py", ".toml"):
+                text = path.read_text(encoding="utf-8")
+                found.update(
+                    "".join(match.groups()) for match in _NAME.finditer(text) if text[match.end() :][:1] != "*"
+                )
+    names = sorted(n for n in found if not n.endswith((".py", ".so", ".json", "_")) and "._C." not in n)
+    lines = [f"find({name!r})" for name in names if name not in _ONLY_SET]
+    before = "from binding import find\n"
+    return Form("said", before, before + "".join(f"{line}\n" for line in lines), others={"binding.py": _BINDING})

@@ -29,6 +29,8 @@ def apply(root: ModuleType) -> None:
         torch.version.cann = ""
     if "torch.compiler.npugraph_mark_step_begin" in added:
         torch.compiler.npugraph_mark_step_begin = _nothing
+    if hasattr(torch._C, "_accelerator_emptyHostCache"):  # it goes through an allocator that is not registered here
+        torch._C._accelerator_emptyHostCache = _nothing
     if "torch.utils.dlpack.from_dlpack" in added:
         _dlpack()
     _compilers()

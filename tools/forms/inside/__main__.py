@@ -6,6 +6,7 @@ before the device is touched: importing is most of the time.
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import json
 import os
@@ -46,6 +47,7 @@ def _in_a_process(runner: Any, program: dict[str, Any], where: str) -> dict[str,
             os.dup2(said.fileno(), 1)
             os.dup2(said.fileno(), 2)
             status = 1
+            faulthandler.enable()
             try:
                 home = Path(folder, "program")
                 home.mkdir()

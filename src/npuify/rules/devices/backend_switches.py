@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
+_LIBRARIES = {
+    "torch.backends.cuda.preferred_linalg_library": ("magma", "cusolver"),
+    "torch.backends.cuda.preferred_blas_library": ("cublaslt", "hipblaslt"),
+}
+"""Choices of a library that a torch without CUDA refuses (RuntimeError); asked of torch 2.13.0 under torch_npu."""
 _ROOTS = ("torch.backends.cudnn", "torch.backends.cuda")
 
 
@@ -28,8 +33,9 @@ _ROOTS = ("torch.backends.cudnn", "torch.backends.cuda")
 def cuda_backend_switch(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """``torch.backends.cudnn`` and ``torch.backends.cuda`` have no effect on an NPU.
 
-    Setting them is harmless, so the code is left unchanged; where the NPU has an equivalent switch, the finding names
-    it.
+    Setting most of them is harmless, so the code is left unchanged; where the NPU has an equivalent switch, the finding
+    names it. What raises in a torch that is built without CUDA is told as an error: the cache of cuFFT's plans, and the
+    choice of MAGMA, cuSOLVER or cuBLASLt.
     """
     name = file.qualname(node)
     if name is None or not name.startswith(_ROOTS):
@@ -47,6 +53,15 @@ def cuda_backend_switch(node: ast.Attribute, file: PythonFile) -> Iterator[Diagn
         message, severity, advice = f"{name} {said}", Severity.INFO, ""
     else:
         message, severity, advice = f"{name}: {meaning.message}", meaning.severity, meaning.advice
+    if name in _LIBRARIES and isinstance(parent, ast.Call) and parent.func is node:
+        chosen = _choice(parent)
+        if chosen in _LIBRARIES[name]:
+            message, severity = f'{name}: a torch that is built without CUDA raises at "{chosen}".', Severity.ERROR
+            advice = "Remove the call: an NPU has no such libraries to choose from."
+        elif chosen is None:
+            listed = " and ".join(f'"{one}"' for one in _LIBRARIES[name])
+            message, severity = f"{name}: a torch that is built without CUDA raises at {listed}.", Severity.WARNING
+            advice = "Call it only where torch.cuda.is_available(), and keep that test."
     yield file.report(
         node,
         message,
@@ -56,3 +71,12 @@ def cuda_backend_switch(node: ast.Attribute, file: PythonFile) -> Iterator[Diagn
         source=counterpart.source,
         advice=advice,
     )
+
+
+def _choice(call: ast.Call) -> str | None:
+    """The library that a call chooses; empty: it only asks; None: not known here."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if not given:
+        return ""
+    value = given[0].value if isinstance(given[0], ast.Constant) else None
+    return value.lower() if isinstance(value, str) else None

@@ -114,6 +114,31 @@ class _npuConfig:  # noqa: N801 - its name in torch_npu
         pass
 
 
+class NPUFFTPlanCache:
+    """``torch.npu.backends.fft_plan_cache``, in which nothing is kept here."""
+
+    def __getattr__(self, name: str) -> int:
+        if name == "size":
+            return 0
+        if name == "max_size":
+            return _plans["max_size"]
+        raise AttributeError("Unknown attribute " + name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "size":
+            raise RuntimeError(".size is a read-only property showing the number of plans currently in the cache.")
+        if name != "max_size":
+            raise AttributeError("Unknown attribute " + name)
+        if not 1 <= value <= 99:
+            raise RuntimeError("invalid value of cache_size, expected 1 to 99")
+        _plans["max_size"] = value
+
+    def clear(self) -> None:
+        """Forget the plans."""
+
+
+_plans = {"max_size": 10}
+fft_plan_cache = NPUFFTPlanCache()
 config = _npuConfig()
 matmul = _Switch(allow_hf32=False)
 conv = _Switch(allow_hf32=True)
