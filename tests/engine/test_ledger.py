@@ -131,6 +131,19 @@ class TestFiles:
             ("train.py", "cuda"),
         ]
 
+    def test_templates_of_programs_are_searched(self, tmp_path: Path) -> None:
+        lines = ["import torch", "# on a GPU", "use_cuda = {{ cuda }}", "x = torch.ones({{ n }}).cuda()", "d = 'cuda'"]
+        template, page = "\n".join(lines), "<p>A GPU with torch.cuda</p>\n"
+        script = "export CUDA_VISIBLE_DEVICES={{ gpus }}\npython train.py --device cuda:0\n"
+        result = scanned(tmp_path, {"train.py.j2": template, "run.sh.tmpl": script, "page.html.j2": page})
+        assert [(one.file, one.code, one.start.line) for one in result.findings] == [
+            ("run.sh.tmpl", "NPU190", 1),
+            ("run.sh.tmpl", "NPU191", 2),
+            ("train.py.j2", "NPU190", 4),
+            ("train.py.j2", "NPU190", 5),
+        ]
+        assert unaccounted(tmp_path, result) == []
+
     @pytest.mark.parametrize(
         ("line", "is_code"),
         [

@@ -51,6 +51,7 @@ _OF_LEDGER = frozenset(
         "cuda",
         "cython",
         "stub",
+        "template",
         "shell",
         "docker",
         "make",

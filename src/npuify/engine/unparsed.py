@@ -48,6 +48,15 @@ def search_undecoded(relative: str, raw: bytes, error: UnreadableText) -> tuple[
     return list(_findings(relative, text, why, "make the file readable, then migrate again")), [failed]
 
 
+def search_template(relative: str, raw: bytes) -> list[Finding]:
+    """What names CUDA in a file from which programs are made: nobody knows what they are before that."""
+    why = "is in a template, which was not migrated: what is made from it names CUDA"
+    text = text_to_search(raw)
+    silenced = suppressed_codes(text, None)
+    found = _findings(relative, text, why, "make the same changes in the template by hand")
+    return [finding for finding in found if not (silenced and silenced(finding))]
+
+
 def text_to_search(raw: bytes) -> Text:
     """The text of a file, each byte as a character where it is no text in the encoding that it claims.
 
@@ -102,7 +111,9 @@ def _advice(raw: bytes) -> str:
 
 
 def _documentation(node: object, file: object) -> Iterator[object]:
-    """A file that the running Python cannot parse names CUDA; it is only searched for words, and not migrated."""
+    """A file that cannot be parsed or read, or a template of programs, names CUDA; it is only searched for words, and
+    not migrated.
+    """
     raise NotImplementedError("files that do not parse are searched by search_tokens")
 
 

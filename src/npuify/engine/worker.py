@@ -16,7 +16,7 @@ from npuify.engine.opt_ins import opt_in_findings
 from npuify.engine.parsing import parse_file
 from npuify.engine.ruleset import RuleSet, rules_to_run
 from npuify.engine.unparsed import RULE as UNPARSED
-from npuify.engine.unparsed import search_tokens, search_undecoded, text_to_search
+from npuify.engine.unparsed import search_template, search_tokens, search_undecoded, text_to_search
 from npuify.engine.visitor import Findings, analyse
 from npuify.knowledge.frameworks.vllm import VllmAim
 from npuify.model import FileError, State
@@ -146,7 +146,8 @@ class Worker:
         kind = candidate.kind or kind_of_path(candidate.relative)
         run = self.run._replace(project=self.run.project.view())
         job = Job(run, self.analyse, self.options, keeps_ledger=True)
-        findings, ledger = self._accounted(candidate.relative, raw, kind, _Found([], []), job)
+        words = search_template(candidate.relative, raw) if kind == "template" else []
+        findings, ledger = self._accounted(candidate.relative, raw, kind, _Found(words, []), job)
         return Result(findings, [], frozenset(run.project.dependencies), ledger)
 
     def _accounted(

@@ -68,6 +68,9 @@ _BY_NAME: Final = {
 
 MAY_BE_SCRIPTS: Final = (".sub", ".job", ".qsub", ".sbat", ".bsub")
 """Endings of the names of jobs for a batch system, which are scripts where their first line says so."""
+_OF_TEMPLATES: Final = ("j2", "jinja", "jinja2", "mako", "tmpl", "tpl", "template", "in")
+_TEMPLATES: Final = tuple(f".{code}.{end}" for code in ("py", "sh", "bash") for end in _OF_TEMPLATES)
+"""Endings of the names of files from which programs and scripts are made."""
 _NO_DOCKERFILES: Final = (".md", ".txt", ".rst")
 _DOCKERFILES: Final = tuple(f"{name}{mark}" for name in ("dockerfile", "containerfile") for mark in "._-")
 
@@ -85,6 +88,8 @@ def kind_of(name: str) -> str:
     lower = name.lower()
     if lower in _BY_NAME:
         return _BY_NAME[lower]
+    if lower.endswith(_TEMPLATES):
+        return "template"
     if lower.startswith(_DOCKERFILES) and not lower.endswith(_NO_DOCKERFILES):
         return "docker"
     if lower.startswith(".env."):

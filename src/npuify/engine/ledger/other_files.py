@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from npuify.source.text import Text
 
 _COMMENTS = {
-    **dict.fromkeys(("shell", "docker", "make", "just", "yaml", "toml", "env", "requirements", "cmake"), (b"#",)),
+    **dict.fromkeys(
+        ("template", "shell", "docker", "make", "just", "yaml", "toml", "env", "requirements", "cmake"), (b"#",)
+    ),
     "ini": (b"#", b";"),
     "native": (b"//",),
     "cuda": (b"//",),
@@ -90,6 +92,11 @@ def _clear(kind: str, text: Text, place: Occurrence, is_reported: bool) -> Clear
         if b" " in _value(data, place):
             return Cleared("text")
         return Unknown() if _DEVICE.fullmatch(token) else Cleared("setting")
+    if kind == "template":
+        # Code that names CUDA is reported; what is left are the template's own names and words.
+        if _DEVICE.fullmatch(token) and not before.rstrip().endswith((b"{{", b"{%", b"{")):
+            return Unknown()
+        return Cleared("own-name", token.decode("utf-8", "replace"))
     if kind in _SCRIPTS:
         return _in_script(data, place, token, before)
     return Unknown()
