@@ -69,6 +69,9 @@ def test_each_program_is_judged_by_what_lies_on_its_path(project: Path) -> None:
 
 
 CARDS = "import torch\nmodel = torch.nn.DataParallel(torch.nn.Linear(1, 1).cuda(){ids})\n" + MAIN
+SPREAD = (
+    "import torch\nn = int(input())\ny = torch.nn.parallel.data_parallel(net, x, {ids})\ntorch.cuda.init()\n" + MAIN
+)
 RANK = (
     "import argparse\nimport torch\np = argparse.ArgumentParser()\np.add_argument({names})\ntorch.cuda.init()\n" + MAIN
 )
@@ -82,6 +85,9 @@ RANK = (
         (CARDS.format(ids=""), Level.RUNS, ["several visible cards"]),
         (CARDS.format(ids=", device_ids=[0]"), Level.RUNS, ["several visible cards"]),
         (CARDS.format(ids=", device_ids=[0, 1]"), Level.REVIEW, []),
+        (SPREAD.format(ids="range(n)"), Level.RUNS, ["several visible cards"]),
+        (SPREAD.format(ids="[0, 1]"), Level.REVIEW, []),
+        (SPREAD.format(ids="range(n)").replace("data_parallel(", "replicate("), Level.REVIEW, []),
         (RANK.format(names="'--local_rank', type=int"), Level.RUNS, []),
         (RANK.format(names="'--local_rank'") + "p.add_argument('--local-rank')\n", Level.REVIEW, []),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
@@ -63,13 +63,22 @@ def data_parallel(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
             "several cards is unknown, and it is slow: one process feeds all cards"
         )
     # Asked of the real torch_npu 2.13.0: with one device, DataParallel hands the batch to the module.
-    several = "" if _names_several(node) else "several visible cards"
+    several = "" if names_several(node, 1) else SEVERAL
     yield file.report(node, message, subject="torch.nn.DataParallel", advice=STEPS, only_with=several)
 
 
-def _names_several(call: ast.Call) -> bool:
-    """Whether the cards are written down, more than one: where there is one, the program stops, as on a GPU."""
-    given = [*call.args[1:2], *(one.value for one in call.keywords if one.arg == "device_ids")]
+SEVERAL: Final = "several visible cards"
+"""With what DataParallel matters: with one card, it hands the batch to the module."""
+
+
+def names_several(call: ast.Call, place: int) -> bool:
+    """Whether the cards are written down, more than one: where there is one, the program stops, as on a GPU.
+
+    Args:
+        call: of DataParallel, or of its function.
+        place: of the cards among its arguments.
+    """
+    given = [*call.args[place : place + 1], *(one.value for one in call.keywords if one.arg == "device_ids")]
     return any(isinstance(ids, (ast.List, ast.Tuple)) and len(ids.elts) > 1 for ids in given)
 
 
