@@ -56,6 +56,7 @@ MODULES = (
     "rules.attention.imports",
     "rules.attention.fused_operators",
     "rules.packages.imports",
+    "rules.packages.nvml",
     "rules.operators.limits",
     "rules.operators.operators",
     "rules.operators.dynamic_shapes",

@@ -10,6 +10,7 @@ from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.import_guards import has_fallback, in_function, is_asked_for
 from npuify.rules.common.package_rows import _member, package_of
 from npuify.rules.common.settled import is_settled
+from npuify.rules.packages.nvml import only_started
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _report(node: ast.stmt | ast.expr, name: str, row: PackageFact, file: Python
         severity = Severity.INFO
     elif has_fallback(node, file) or is_asked_for(node, top, file):
         severity, message = Severity.INFO, f"{message} The code works without it."
-    elif in_function(node, file):
+    elif in_function(node, file) or (top == "pynvml" and only_started(file)):
         severity = Severity.WARNING
     advice = row.advice if not row.since else f"{row.advice} First version with support: {row.since}."
     return file.report(

@@ -212,6 +212,7 @@ KEPT: Final = frozenset(
         "NPU324",
         "NPU326",
         "NPU505",
+        "NPU621",
         "NPU631",
         "NPU650",
         "NPU701",

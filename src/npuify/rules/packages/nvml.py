@@ -1,0 +1,89 @@
+"""NVML, which a program starts as it is imported and asks only where somebody wants to know."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.statements import line_after
+from npuify.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_START = "pynvml.nvmlInit"
+
+
+@rule(
+    "NPU621",
+    "nvml-started-at-import",
+    Safety.SAFE,
+    Severity.ERROR,
+    words=("nvmlinit",),
+    also_in_file=("pynvml",),
+    without_torch=True,
+    evidence=Evidence.PACKAGE,
+    source="nvidia-ml-py: nvmlInit raises NVMLError where there is no driver of NVIDIA's",
+)
+def started_at_import(node: ast.Expr, file: PythonFile) -> Iterator[Diagnostic]:
+    """A module starts NVML as it is imported, which raises where there is no driver of NVIDIA's.
+
+    With the guard the program goes on, and what asks NVML raises the same error where it is called. Nothing changes
+    where the driver is.
+
+    Before::
+
+        import pynvml
+        pynvml.nvmlInit()
+
+        def memory():
+            return pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(0)).free
+
+    After::
+
+        import pynvml
+        try:
+            pynvml.nvmlInit()
+        except pynvml.NVMLError:
+            pass
+
+        def memory():
+            return pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(0)).free
+    """
+    call = node.value
+    if not _is_start(node, file) or not isinstance(call, ast.Call) or not isinstance(file.parent(node), ast.Module):
+        return
+    if not only_started(file):
+        return
+    edits = []
+    if isinstance(call.func, ast.Attribute) and node.lineno == node.end_lineno:
+        line, start = file.source.text.newline, file.source.start(node)
+        behind = line_after(node, f"except {file.code(call.func.value)}.NVMLError:{line}    pass", file)
+        if behind is not None:
+            edits = [file.edit(start, start, f"try:{line}    "), behind]
+    yield file.report(
+        node,
+        "nvmlInit() raises where there is no driver of NVIDIA's",
+        edits=edits,
+        subject=_START,
+        advice="what asks NVML fails only where it is called" if edits else "catch NVMLError here",
+    )
+
+
+def only_started(file: PythonFile) -> bool:
+    """Whether a module does nothing with NVML as it is imported but start it."""
+    starts = [one for one in file.source.tree.body if _is_start(one, file)]
+    return bool(starts) and not any(
+        isinstance(part, ast.Call) and (file.qualname(part.func) or "").startswith("pynvml.")
+        for one in file.source.tree.body
+        if one not in starts and not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        for part in ast.walk(one)
+    )
+
+
+def _is_start(node: ast.stmt, file: PythonFile) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and file.qualname(node.value.func) == _START

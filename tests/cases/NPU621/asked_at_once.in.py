@@ -1,0 +1,4 @@
+import pynvml
+
+pynvml.nvmlInit()
+CARDS = pynvml.nvmlDeviceGetCount()
