@@ -71,6 +71,14 @@ class OnCuda(TorchFunctionMode):
             return self._to(func, args, kwargs)
         if name == "type" and len(args) > 1 and isinstance(args[1], str) and "cuda" in args[1]:
             return _put(func(args[0], args[1].replace("cuda.", "")), _meant("cuda"))
+        if name == "type" and len(args) > 1 and isinstance(args[1], _Type):
+            return _put(func(args[0], args[1].dtype), _meant("cuda"))  # type: ignore[attr-defined]
+        if name == "type" and len(args) == 1 and not kwargs and _place(args[0]) is not None:
+            return str(func(args[0])).replace("torch.", "torch.cuda.")
+        if name == "get_device" and args and _place(args[0]) is not None:
+            return _place(args[0]).index  # type: ignore[union-attr]
+        if name == "type_as" and len(args) > 1:
+            return _put(func(*args), _place(args[1]))
         if name in _MAKE:
             return self._made(func, name, args, kwargs)
         places = {
@@ -172,12 +180,19 @@ class Stream:
         pass
 
 
-@contextlib.contextmanager
-def _in(device: Any) -> Any:
-    before, found = _current[0], _meant(device)
-    _current[0] = found.index if found is not None and found.index is not None else before
-    yield
-    _current[0] = before
+class _In:
+    """``with torch.cuda.device(1):``."""
+
+    def __init__(self, device: Any) -> None:
+        found = _meant(device)
+        self.index = found.index if found is not None and found.index is not None else _current[0]
+        self.before = self.index
+
+    def __enter__(self) -> None:
+        self.before, _current[0] = _current[0], self.index
+
+    def __exit__(self, *_: object) -> None:
+        _current[0] = self.before
 
 
 def _set_device(device: Any) -> None:
@@ -193,6 +208,16 @@ def _set_default(device: Any) -> None:
 def reset() -> None:
     """As no program had run yet."""
     _current[0], _default[0] = 0, None
+
+
+def _load(file: Any, map_location: Any = None, **kwargs: Any) -> Any:
+    """Programs save from the CPU: only a device that is named puts anything elsewhere."""
+    named = isinstance(map_location, (str, torch.device))
+    loaded = _own_load(file, map_location="cpu" if named else map_location, **kwargs)
+    return _put(loaded, _meant(map_location)) if named else loaded
+
+
+_own_load = torch.load
 
 
 def _module_to(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -230,7 +255,8 @@ def apply() -> None:
     cuda.current_device = lambda: _current[0]
     cuda.set_device = _set_device
     cuda.is_bf16_supported = lambda *_: True
-    cuda.device = _in
+    cuda.device = _In
+    torch.load = _load
     cuda.get_device_name = lambda device=None: "name"
     for name in (
         "synchronize",

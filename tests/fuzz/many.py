@@ -55,7 +55,8 @@ def _run(folder: Path) -> dict[str, Any]:
 
 def _inside(file: str, folder: Path) -> str:
     path = folder / file
-    return path.name if path.parent == folder and not file.startswith("<") else ""
+    inside = path.is_relative_to(folder) and not file.startswith("<")
+    return path.relative_to(folder).as_posix() if inside else ""
 
 
 @contextlib.contextmanager

@@ -37,6 +37,8 @@ def is_there(d: Draft, device: str, x: str) -> None:
         f"'cuda' in str({device})",
         f"{x}.type().startswith('torch.cuda')",
         f"isinstance({x}, {d.torch}.cuda.FloatTensor)",
+        f"'cuda' in {x}.type()",
+        f"'torch.cuda' in {x}.type()",
         f"{x}.device == {d.torch}.device('cpu')",
         f"{d.torch}.device('cuda:0').type == {x}.device.type",
     )

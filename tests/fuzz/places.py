@@ -80,6 +80,16 @@ def _bound(tree: ast.Module, names: set[str]) -> set[int]:
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             if any((alias.asname or alias.name) in names for alias in node.names):
                 found.add(node.lineno)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in names:
+        elif (isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Store)) or (
+            isinstance(node, (ast.Assign, ast.Expr)) and _changes(node) in names
+        ):
             found.add(node.lineno)
     return found
+
+
+def _changes(node: ast.Assign | ast.Expr) -> str:
+    """The name whose object a statement changes: ``settings["device"] = …``, ``settings.read(…)``."""
+    inner: ast.AST = node.targets[0] if isinstance(node, ast.Assign) else node.value
+    while isinstance(inner, (ast.Attribute, ast.Subscript, ast.Call)):
+        inner = inner.func if isinstance(inner, ast.Call) else inner.value
+    return inner.id if isinstance(inner, ast.Name) else ""

@@ -10,7 +10,7 @@ import random
 import textwrap
 from dataclasses import dataclass, field
 
-from .parts import PARTS
+from . import parts, wide
 
 
 @dataclass
@@ -219,7 +219,10 @@ def _returned(d: Draft) -> str:
     return f"{name}()"
 
 
-DEVICES = (_literal, _made, _made, _elsewhere, _option, _setting, _variable, _member, _entry, _returned)
+DEVICES = (
+    *(_literal, _made, _made, _elsewhere, _option, _setting, _variable, _member, _entry, _returned),
+    *wide.DEVICES,
+)
 
 
 # --- tensors: a name that stands for a float tensor of three on the device
@@ -331,4 +334,8 @@ def _in_object(d: Draft, device: str) -> str:
     return name
 
 
-TENSORS = (_moved, _moved, _moved, _in_container, _in_container, _from_model, _in_object)
+TENSORS = (
+    *(_moved, _moved, _moved, _in_container, _in_container, _from_model, _in_object),
+    *wide.TENSORS,
+)
+PARTS = (*parts.PARTS, *wide.PARTS)

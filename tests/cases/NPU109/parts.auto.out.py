@@ -20,9 +20,9 @@ def one_of_both(device: str) -> bool:
 
 
 def cut(device: str) -> int:
-    if device.partition(":")[0] == "cuda":
+    if device.partition(":")[0] in ("cuda", "npu"):
         return int(device.partition(":")[2])
-    return int(device.partition(":")[2]) if device.startswith("cuda:") else 0
+    return int(device.partition(":")[2]) if device.startswith(("cuda:", "npu:")) else 0
 
 
 def is_other(device: str) -> bool:

@@ -4,4 +4,4 @@ from torch_npu.contrib import transfer_to_npu  # noqa: F401
 
 
 def forked(device):
-    return [device] if getattr(device, "type", None) == "cuda" else []
+    return [device] if getattr(device, "type", None) in ("cuda", "npu") else []

@@ -180,6 +180,8 @@ def _taken_by(node: ast.Constant, file: PythonFile) -> str:
     if not isinstance(around, ast.Call) or not around.args or around.args[0] is not node:
         return ""
     function = around.func
+    if file.qualname(function) == "importlib.import_module":
+        return "import_module"
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 

@@ -45,8 +45,8 @@ class PythonNames(PythonNodes):
     def qualname(self, node: ast.AST | None, scope: Scope | None = None) -> str | None:
         """The dotted name of the thing that an expression denotes (``torch.cuda.Event``), or None.
 
-        Follows imports, aliases, simple assignments, ``getattr`` with a literal name, and re-exports of the project's
-        own modules. None also where bindings disagree.
+        Follows imports, aliases, simple assignments, ``getattr`` with a literal name, ``import_module("torch")``, and
+        re-exports of the project's own modules. None also where bindings disagree.
         """
         if scope is None:
             try:
@@ -85,6 +85,11 @@ class PythonNames(PythonNodes):
             return None
         if isinstance(node, ast.NamedExpr):
             return self._qualname(node.value, scope, hops - 1)
+        if isinstance(node, ast.Call) and len(node.args) == 1 and isinstance(node.args[0], ast.Constant):
+            module = node.args[0].value
+            if isinstance(module, str) and module.partition(".")[0] == "torch":
+                is_import = self._qualname(node.func, scope, hops - 1) == "importlib.import_module"
+                return self._follow(module) if is_import else None
         return None
 
     def name_target(self, name: str, scope: Scope, hops: int = _MAX_HOPS) -> str | None:

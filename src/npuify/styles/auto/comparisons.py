@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.analysis.arguments import argument_for, parameters_of
 from npuify.analysis.engine import Reach
 from npuify.analysis.values import Kind
 from npuify.model import Severity
@@ -12,6 +13,8 @@ from npuify.styles.auto.device_sides import device_of, is_own
 from npuify.styles.spelling import in_formatted_string, literal
 
 if TYPE_CHECKING:
+    import re
+
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
@@ -24,12 +27,12 @@ def compared(diagnostic: Diagnostic, node: ast.AST, other: str, file: PythonFile
     tensors and process groups say changes. So both words are asked for.
     """
     compare = file.parent(node)
-    if not isinstance(node, ast.Constant):
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
         return None
+    if isinstance(compare, ast.MatchValue):
+        return _matched(diagnostic, node, compare, other, file)
     if isinstance(compare, (ast.Tuple, ast.List, ast.Set)):
         return _among(diagnostic, node, compare, other, file)
-    if isinstance(compare, ast.MatchValue):
-        return _case(diagnostic, node, compare, other, file)
     if isinstance(compare, ast.Call):
         return _beginning(diagnostic, node, compare, other, file)
     if not isinstance(compare, ast.Compare) or len(compare.ops) != 1:
@@ -41,34 +44,22 @@ def compared(diagnostic: Diagnostic, node: ast.AST, other: str, file: PythonFile
         return _within(diagnostic, node, compare, other, file)
     if not isinstance(operator, (ast.Eq, ast.NotEq)) or match is None or not _says_itself(side, other, file):
         return None
+    pair = f"({file.code(node)}, {_spelled(node, other, match)})"
     if compare.left is node:
-        return diagnostic._replace(edits=(), severity=Severity.WARNING, advice=f'compare with "{other}" as well')
+        word = "in" if isinstance(operator, ast.Eq) else "not in"
+        return _both(diagnostic, (file.replace(compare, f"{file.code(side)} {word} {pair}"),), other)
     between = file.source.segment(file.source.end(compare.left), file.source.start(node))
     old = "==" if isinstance(operator, ast.Eq) else "!="
     if between.strip() != old:
         return None
     start = file.source.end(compare.left) + between.index(old)
-    quote = match["quote"]
-    word = "in" if old == "==" else "not in"
-    edits = (
-        file.edit(start, start + 2, word),
-        file.replace(node, f"({file.code(node)}, {quote}{other}{quote})"),
-    )
+    edits = (file.edit(start, start + 2, "in" if old == "==" else "not in"), file.replace(node, pair))
     return _both(diagnostic, edits, other)
 
 
-def _case(
-    diagnostic: Diagnostic, node: ast.Constant, pattern: ast.MatchValue, other: str, file: PythonFile
-) -> Diagnostic | None:
-    """``case "cuda":`` of what a device says: the NPU's word is one more pattern."""
-    above, match = file.parent(pattern), next((up for up in file.ancestors(pattern) if isinstance(up, ast.Match)), None)
-    text = literal(node, file)
-    if match is None or text is None or not isinstance(above, (ast.match_case, ast.MatchOr)):
-        return None
-    if not _says_itself(match.subject, other, file):
-        return None
-    end = file.source.end(node)
-    return _both(diagnostic, (file.edit(end, end, f" | {text['quote']}{other}{text['quote']}"),), other)
+def _spelled(node: ast.Constant, other: str, match: re.Match[str]) -> str:
+    """The same text with the NPU's word: ``"npu:0"`` for ``"cuda:0"``."""
+    return f"{match['quote']}{str(node.value).replace('nccl' if other == 'hccl' else 'cuda', other)}{match['quote']}"
 
 
 def _both(diagnostic: Diagnostic, edits: tuple[Edit, ...], other: str) -> Diagnostic:
@@ -84,13 +75,34 @@ def _among(
     diagnostic: Diagnostic, node: ast.Constant, display: ast.expr, other: str, file: PythonFile
 ) -> Diagnostic | None:
     """``x.device.type in ("cuda", "xpu")``: the NPU's word is put into the list."""
-    compare, match = file.parent(display), literal(node, file)
-    if not isinstance(compare, ast.Compare) or not isinstance(compare.ops[0], (ast.In, ast.NotIn)) or match is None:
-        return None
-    if not _says_itself(compare.left, other, file):
+    around, match = file.parent(display), literal(node, file)
+    tested: ast.expr | None = None
+    if isinstance(around, ast.Compare) and isinstance(around.ops[0], (ast.In, ast.NotIn)):
+        tested = around.left
+    elif isinstance(around, ast.Call) and isinstance(around.func, ast.Attribute) and around.args == [display]:
+        tested = around.func.value if around.func.attr == "startswith" else None
+    if tested is None or match is None or not _says_itself(tested, other, file):
         return None
     end = file.source.end(node)
-    return _both(diagnostic, (file.edit(end, end, f", {match['quote']}{other}{match['quote']}"),), other)
+    return _both(diagnostic, (file.edit(end, end, f", {_spelled(node, other, match)}"),), other)
+
+
+def _matched(
+    diagnostic: Diagnostic, node: ast.Constant, pattern: ast.MatchValue, other: str, file: PythonFile
+) -> Diagnostic | None:
+    """``case "cuda":`` of what torch says: the NPU's word is put beside it."""
+    match, choices = literal(node, file), file.parent(pattern)
+    if isinstance(choices, ast.MatchOr) and any(
+        isinstance(one, ast.MatchValue) and getattr(one.value, "value", None) == other for one in choices.patterns
+    ):
+        return None
+    around = next((up for up in file.ancestors(pattern) if isinstance(up, ast.Match)), None)
+    if match is None or around is None or not _says_itself(around.subject, other, file):
+        return None
+    if isinstance(choices, (ast.MatchSequence, ast.MatchMapping, ast.MatchClass)):
+        return diagnostic._replace(edits=(), severity=Severity.WARNING, advice=f'match "{other}" as well')
+    end = file.source.end(node)
+    return _both(diagnostic, (file.edit(end, end, f" | {_spelled(node, other, match)}"),), other)
 
 
 def _within(
@@ -106,19 +118,22 @@ def _within(
     whole = file.source.segment(start, end)
     if "\n" in whole or in_formatted_string(node, file) or not _repeatable(text):
         return diagnostic._replace(edits=(), severity=Severity.WARNING, advice=f'look for "{other}" as well')
-    quote, inside = match["quote"], file.code(text)
-    first = f"any(kind in {inside} for kind in ({file.code(node)}, {quote}{other}{quote}))"
-    text_after = first if isinstance(compare.ops[0], ast.In) else f"not {first}"
-    return _both(diagnostic, (file.edit(start, end, text_after),), other)
+    either = f"any(kind in {file.code(text)} for kind in ({file.code(node)}, {_spelled(node, other, match)}))"
+    after = either if isinstance(compare.ops[0], ast.In) else f"not {either}"
+    return _both(diagnostic, (file.edit(start, end, after),), other)
 
 
 def _repeatable(node: ast.expr) -> bool:
-    """Whether an expression may be evaluated twice: nothing is called in it but ``str``."""
+    """Whether an expression may be evaluated twice: nothing is called in it but ``str``, or ``x.type()``."""
     return all(
         not isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.Lambda))
-        and (not isinstance(part, ast.Call) or getattr(part.func, "id", "") == "str")
+        and (not isinstance(part, ast.Call) or _only_tells(part.func))
         for part in ast.walk(node)
     )
+
+
+def _only_tells(function: ast.expr) -> bool:
+    return getattr(function, "id", "") == "str" or (isinstance(function, ast.Attribute) and function.attr == "type")
 
 
 def _beginning(
@@ -128,9 +143,9 @@ def _beginning(
     function, match = call.func, literal(node, file)
     if not isinstance(function, ast.Attribute) or function.attr != "startswith" or call.args != [node] or match is None:
         return None
-    if not _says_itself(function.value, other, file) or node.value not in ("cuda", "nccl"):
+    if not _says_itself(function.value, other, file) or node.value not in ("cuda", "cuda:", "nccl"):
         return None
-    text = f"({file.code(node)}, {match['quote']}{other}{match['quote']})"
+    text = f"({file.code(node)}, {_spelled(node, other, match)})"
     return _both(diagnostic, (file.replace(node, text),), other)
 
 
@@ -147,9 +162,34 @@ def _says_itself(node: ast.expr, other: str, file: PythonFile) -> bool:
     ):
         return True
     if isinstance(node, ast.Name):
-        return any(isinstance(value, ast.Attribute) and value.attr == "type" for value in file.assigned(node))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str" and node.args:
-        return file.denotes_device(node.args[0])
+        if any(isinstance(value, ast.Attribute) and value.attr == "type" for value in file.assigned(node)):
+            return True
+        return _is_given_type(node, file)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "type":
+        return not node.args and not node.keywords  # the name of a tensor's type
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr":
+        return file.denotes_device(node)
+    device = device_of(node)
+    return device is not node and file.denotes_device(device)
+
+
+def _is_given_type(node: ast.Name, file: PythonFile) -> bool:
+    """Whether a parameter gets ``x.device.type`` or ``str(x.device)`` where its function is called."""
+    function = file.model.frame(node)
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    parameters = [*parameters_of(function), *function.args.kwonlyargs]
+    if node.id not in [one.arg for one in parameters]:
+        return False
+    taken = int(parameters[0].arg in ("self", "cls"))
+    here = ((item, file.parent(item)) for item in file.model.references(function.name))
+    calls = [call for item, call in here if isinstance(call, ast.Call) and call.func is item]
+    for call in (*calls, *(call for _, call in file.reaching(Reach.PROGRAM).calls_of(function, file.model))):
+        given = argument_for(node.id, function, call.args, call.keywords, taken)
+        if isinstance(given, ast.expr):
+            device = device_of(given)
+            if device is not given and isinstance(device, ast.Attribute) and device.attr == "device":
+                return True
     return False
 
 

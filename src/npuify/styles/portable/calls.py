@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.model import Safety
 from npuify.rules.common.helper_branches import helper
-from npuify.styles.spelling import REPLACED, chain_span, in_formatted_string, needs_parentheses
+from npuify.styles.spelling import (
+    REPLACED,
+    chain_span,
+    formatted,
+    in_formatted_string,
+    literal,
+    needs_parentheses,
+)
 
 if TYPE_CHECKING:
     from npuify.model import Edit
@@ -31,26 +38,36 @@ def cuda_method(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list
     if not isinstance(call, ast.Call) or call.func is not node or _by_name_only(node, diagnostic, file):
         return _by_getattr(node, span, file)
     root = helper(file)
-    device = None
+    device: str | None = None
     parts = []
     arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
     if any(isinstance(item, ast.Starred) or (isinstance(item, ast.keyword) and item.arg is None) for item in arguments):
         return _by_getattr(node, span, file)
     for position, argument in enumerate(call.args):
         if position == 0:
-            device = file.code(argument)
+            device = _device(argument, file)
         else:
             parts.append(f"non_blocking={file.code(argument)}")
     for keyword in call.keywords:
         if keyword.arg == "device":
-            device = file.code(keyword.value)
+            device = _device(keyword.value, file)
         else:
             parts.append(f"{keyword.arg}={file.code(keyword.value)}")
     inside = file.source.data[span[1] : file.source.end(call)]
     if b"#" in inside or b"\n" in inside:
         return _by_getattr(node, span, file)
-    where = f"{root}.type" if device in (None, "None") else f"{root}.get({device})"
+    where = device or f"{root}.type"
     return [file.edit(span[0], file.source.end(call), f"to({', '.join([where, *parts])})")]
+
+
+def _device(node: ast.expr, file: PythonFile) -> str:
+    """What ``.to`` takes in the place of an argument of ``.cuda``; empty where that is None."""
+    match = literal(node, file) if isinstance(node, (ast.Constant, ast.JoinedStr)) else None
+    if match is not None and match["text"].startswith("cuda"):
+        rest = match["text"][len("cuda") :]
+        return formatted(match, f"{{{helper(file)}.type}}{rest}") if rest else f"{helper(file)}.type"
+    code = file.code(node)
+    return "" if code == "None" else f"{helper(file)}.get({code})"
 
 
 def _by_name_only(node: ast.Attribute, diagnostic: Diagnostic, file: PythonFile) -> bool:

@@ -1,0 +1,34 @@
+import sys
+
+import torch
+
+import compute_device
+
+
+def code(kind):
+    if kind == "cpu":
+        return 0
+    elif kind == compute_device.type:
+        return 1
+    raise ValueError(kind)
+
+
+def told(kind):
+    match kind:
+        case compute_device.type:
+            return "fast"
+        case "cpu" | "mps":
+            return "slow"
+
+
+def option(kind):
+    return kind == "cuda"
+
+
+def is_gpu(x, device=None):
+    return "cuda" in x.type() and getattr(device, "type", device) == compute_device.type
+
+
+if __name__ == "__main__":
+    x = torch.ones(3, device=compute_device.type)
+    print(code(x.device.type), told(str(x.device)), is_gpu(x, device=x.device), option(sys.argv[1]))
