@@ -76,6 +76,8 @@ MODULES = (
     "rules.training.checkpoints",
     "rules.training.measuring",
     "rules.training.performance",
+    "rules.training.parameter_waits",
+    "rules.training.prefetching",
     "rules.tensorflow.imports",
     "rules.tensorflow.sessions",
     "rules.tensorflow.uses",

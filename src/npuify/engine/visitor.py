@@ -28,12 +28,15 @@ _FOLLOWED = (
     "torch.autograd.profiler",
     "flash_attn",
     "xformers",
+    "timm.data",
 )
 """Modules whose names matter wherever they are used, under whatever name."""
 _BY_WORD = frozenset(("torch", "torch.distributed"))
 """Modules of whose names only those matter that hold a rule's word."""
-_LIBRARIES = ("torch", "flash_attn", "xformers", "tensorflow", "keras", "horovod")
+_LIBRARIES = ("torch", "flash_attn", "xformers", "tensorflow", "keras", "horovod", "timm")
 """Packages whose names rules ask for."""
+_FUNCTIONS = frozenset(("float", "getattr", "hasattr", "patch", "setattr"))
+"""Functions of Python whose calls rules ask for."""
 _MEMBERS = frozenset(("major", "minor", "multi_processor_count", "warp_size", "is_integrated", "NCCL", "CUDA"))
 """Attributes that rules ask for although they hold none of the rules' words."""
 _STRINGS = frozenset(("GPU", "gpu"))
@@ -142,7 +145,7 @@ def _may_matter(node: ast.AST, file: PythonFile, words: Words) -> bool:
             node.value in _STRINGS or node.value.startswith("gpu:") or words.within(node.value)
         )
     if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr", "patch", "setattr"):
+        if isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS:
             return True
         return isinstance(node.func, ast.Attribute) or (file.qualname(node.func) or "").startswith(_LIBRARIES)
     return True

@@ -33,6 +33,20 @@ FIRES = {
     ],
     "NPU313": ["import argparse\np = argparse.ArgumentParser()\np.add_argument('--local_rank', type=int)\n"],
     "NPU314": ["import horovod.torch as hvd\n", "from horovod import torch as hvd\n"],
+    "NPU817": [
+        "def norm(model):\n    n = 0.0\n    for p in model.parameters():\n        n += p.grad.data.norm(2).item() ** 2\n    return n\n",
+        "def norm(params):\n    return [p.grad.abs().max().item() for p in params]\n",
+        "def norm(m):\n    return sum(float(p.grad.norm()) for p in m.parameters() if p.grad is not None)\n",
+        (
+            "def norm(m):\n    n = 0.0\n    for _, p in filter(None, m.named_parameters()):\n        g = p.grad.norm()\n"
+            "        n += g.item()\n    return n\n"
+        ),
+    ],
+    "NPU819": [
+        "net = torch.jit.load('net.pt')\n",
+        "from torch.jit import load\nnet = load('net.pt', map_location='cpu').cuda()\n",
+        "def one(path):\n    return torch.jit.load(path, 'cuda'), torch.jit.load(path)\n",
+    ],
     "NPU801": [
         "def f(model, x):\n    t = time.time()\n    y = model(x.cuda())\n    took = time.time() - t\n    return took\n",
         (
@@ -142,6 +156,17 @@ FIRES = {
 }
 
 SILENT = {
+    "NPU817": [
+        "def count(model):\n    return sum(float(p.numel()) for p in model.parameters() if p.grad is not None)\n",
+        "def norm(model):\n    return torch.stack([p.grad.norm() for p in model.parameters()]).norm().item()\n",
+        "def norm(losses, p):\n    for loss in losses:\n        print(loss.item(), p.grad)\n",
+        "def norm(args):\n    for p in args.parameters:\n        print(float(args.grad))\n",
+    ],
+    "NPU819": [
+        "net = torch.jit.load('net.pt', map_location='cpu')\n",
+        "torch.jit.save(torch.jit.script(net), 'net.pt')\nnet = torch.jit.load('net.pt')\n",
+        "import joblib as jit\nnet = jit.load('net.pt')\n",
+    ],
     "NPU310": ["m = nn.parallel.DistributedDataParallel(m)\n", "ok = isinstance(model, nn.DataParallel)\n"],
     "NPU311": [
         (

@@ -1,0 +1,103 @@
+"""Loaders of other packages that copy batches to CUDA beforehand, and archives of TorchScript from other machines."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from npuify.analysis.project import EVERY_FILE
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.calls import argument, keyword_of
+from npuify.rules.registry import rule
+from npuify.rules.training.walks import enclosing_function, first_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_LOADERS = {
+    "timm.data.create_loader": None,
+    "timm.data.loader.create_loader": None,
+    "timm.data.PrefetchLoader": 4,
+    "timm.data.loader.PrefetchLoader": 4,
+}
+"""Loader → the position of its argument ``device``; None: by name only."""
+
+
+@rule(
+    "NPU818",
+    "loader-prefetches-to-cuda",
+    Safety.MANUAL,
+    words=("create_loader", "prefetchloader"),
+    also_in_file=("timm",),
+    evidence=Evidence.PACKAGE,
+    source="timm/data/loader.py: device is torch.device('cuda') unless given; NPUs since October 2024",
+)
+def loader_prefetches_to_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """timm's loader copies each batch to CUDA beforehand, on a stream of its own, unless it is given a device."""
+    name = file.qualname(node.func)
+    if name not in _LOADERS or keyword_of(node, "device") is not None or "timm" in file.project.packages:
+        return
+    if any(item.arg is None for item in node.keywords) or any(isinstance(item, ast.Starred) for item in node.args):
+        return
+    at = _LOADERS[name]
+    if at is not None and len(node.args) > at:
+        return
+    wanted = keyword_of(node, "use_prefetcher")
+    if isinstance(wanted, ast.Constant) and not wanted.value:
+        return
+    sure = wanted is None or isinstance(wanted, ast.Constant)
+    yield file.report(
+        node,
+        "timm's loader copies batches to CUDA unless it is given a device" + ("" if sure else ", where it prefetches"),
+        severity=Severity.ERROR if sure else Severity.WARNING,
+        subject=name,
+        advice="pass device=torch.device('npu') to a timm of 1.0.12 or newer, or use_prefetcher=False",
+    )
+
+
+_MAKING = (b"jit.save", b"jit.trace", b"jit.script(")
+"""What stands in a project that makes archives itself."""
+
+
+@rule(
+    "NPU819",
+    "script-of-another-machine",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=("jit.load(", "torch.jit import"),
+    evidence=Evidence.DOCUMENTED,
+    source="PyTorch's documentation of torch.jit.trace: devices are recorded as constants",
+)
+def script_of_another_machine(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """A TorchScript archive is loaded that the project does not make: traced on a GPU, it holds the device in its code.
+
+    Reported once for each function; not where the archive stays on the CPU, or where the project writes archives.
+    """
+    if file.qualname(node.func) != "torch.jit.load":
+        return
+    place = argument(node, 1, "map_location")
+    if place is not None and "cpu" in file.code(place) and not _is_moved(node, file):
+        return
+    file.project.dependencies.add(EVERY_FILE)
+    if any(file.contains(word) or file.project.files_with(word) for word in _MAKING):
+        return
+    function = enclosing_function(node, file)
+    if not first_time(f"NPU819 {getattr(function, 'lineno', 0)}", file):
+        return
+    yield file.report(
+        node,
+        "an archive that was traced on a GPU makes its constants on CUDA wherever it is loaded; map_location moves its "
+        "weights alone",
+        subject="torch.jit.load",
+        advice="load it on the CPU first and look for cuda in its code (print(model.code)); trace or script the model "
+        "again on the NPU, or from its Python code",
+    )
+
+
+def _is_moved(node: ast.Call, file: PythonFile) -> bool:
+    """Whether the archive goes to a device in the same expression."""
+    parent = file.parent(node)
+    return isinstance(parent, ast.Attribute) and parent.attr in ("cuda", "to", "npu")
