@@ -186,6 +186,19 @@ STEMS: Final = (
     b"bucket not",
     b"NoSuch",
     b"MoxFile",
+    b"o space left",
+    b"emory limit",
+    b"nternet connection",
+    b"trust_remote_code",
+    b"remaining_argv",
+    b"are not used by",
+    b"Assertion `",
+    b"BdbQuit",
+    b"unknown location",
+    b"nknown arg",
+    b"nrecogni",
+    b"hysical device",
+    b"initialize NVML",
 )
 """A line without any of these, and without a code of CANN, is not looked at. All are sought in one pass;
 a test demands that every row of the tables has one."""
