@@ -13,6 +13,7 @@ from npuify.report.verdict import Level, judge
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from npuify.model import ScanResult
     from npuify.report.verdict import Verdict
 
 OPTIONS = Options(torch_npu="2.14.0", jobs=1, cache=False)
@@ -33,10 +34,14 @@ use = args.amp and torch.npu.is_available()
 USE = "torch.cuda.cudart()"
 
 
-def verdict(folder: Path, **files: str) -> Verdict:
+def scan_of(folder: Path, **files: str) -> ScanResult:
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text)
-    return judge(scan([folder], OPTIONS))
+    return scan([folder], OPTIONS)
+
+
+def verdict(folder: Path, **files: str) -> Verdict:
+    return judge(scan_of(folder, **files))
 
 
 def switches(found: Verdict) -> list[str]:
@@ -198,3 +203,10 @@ def test_a_file_of_settings(guard: str, switch: str, tmp_path: Path) -> None:
     code += f"{guard}parser.set_defaults(**read(args.settings))\n"
     found = verdict(tmp_path, train=f"{PARSER}{code}if args.amp:\n    {USE}\n")
     assert switches(found) == ([switch] if switch else [])
+
+
+def test_what_nothing_is_known_of(tmp_path: Path) -> None:
+    code = "import unheard\nif args.amp:\n    unheard.start(use_cuda_graph=1)\n"
+    found = scan_of(tmp_path, train=PARSER + code)
+    assert [(one.only_with, one.start.line) for one in found.findings if one.code == "NPU191"] == [("--amp", 16)]
+    assert judge(found).level is Level.RUNS

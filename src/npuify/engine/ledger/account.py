@@ -83,9 +83,9 @@ def account(
         entries.append(LedgerEntry(relative, line, column, word, State.REPORTED, by or RULE.code))
         # A text of many lines is one thing to look at.
         is_text = isinstance(answer.node, ast.Constant)
-        unknown.setdefault(
-            by or (answer.node if is_text else (line, word)), finding_of(relative, place, text, answer.node)
-        )
+        key = by or (answer.node if is_text else (line, word))
+        if key not in unknown:
+            unknown[key] = finding_of(relative, place, text, answer.node, file)
     unknown = {key: finding for key, finding in unknown.items() if not isinstance(key, str)}
     return Accounted(entries, list(unknown.values()))
 

@@ -6,17 +6,21 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Finding, Position, Safety, Severity
+from npuify.rules.common.default_options import only_with
 from npuify.rules.registry import Rule, list_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.engine.ledger.vocabulary import Occurrence
+    from npuify.rules.context import PythonFile
     from npuify.source.text import Text
 
 
-def finding_of(relative: str, place: Occurrence, text: Text, node: ast.AST | None) -> Finding:
-    """The finding about one place, whose innermost syntax node is ``node`` where there is one."""
+def finding_of(
+    relative: str, place: Occurrence, text: Text, node: ast.AST | None, file: PythonFile | None = None
+) -> Finding:
+    """The finding about one place, whose innermost syntax node is ``node`` where there is one, in ``file``."""
     word = text.data[place.start : place.end].decode("utf-8", "replace")
     return Finding(
         code=RULE.code,
@@ -30,6 +34,7 @@ def finding_of(relative: str, place: Occurrence, text: Text, node: ast.AST | Non
         evidence=RULE.evidence,
         source=RULE.source,
         subject=word,
+        only_with=only_with(node, file) if node is not None and file is not None else "",
         advice='see whether it matters on an NPU; a comment "# npuify: ignore[NPU191]" notes that it does not',
     )
 
