@@ -51,6 +51,15 @@ class _Way(NamedTuple):
     switch: str = ""
 
 
+class _Choice(NamedTuple):
+    """An import by a name that is known only when it runs."""
+
+    folder: str
+    """From which it takes; empty: from anywhere."""
+    namers: frozenset[str] | None
+    """As those of :class:`_Way`."""
+
+
 class Reaches:
     """What the programs of a project reach.
 
@@ -66,9 +75,11 @@ class Reaches:
         self._known: dict[str, tuple[_Way, ...]] = {}
         self._namers: dict[tuple[str, str], frozenset[str] | None] = {}
         self._words: dict[str, frozenset[bytes]] = {}
-        self._parsed: dict[str, PythonFile | None] = {}
+        self._plain: dict[str, tuple[_Way, ...]] = {}
+        self._importers: dict[str, list[str]] = {}
         self._at_once: dict[str, tuple[str, ...]] = {}
         self._below: dict[str, frozenset[str]] = {}
+        self._choices: dict[str, tuple[_Choice, ...]] = {}
 
     def of(self, entry: str, told: Collection[str]) -> Reach:
         """What a program reaches.
@@ -112,15 +123,15 @@ class Reaches:
 
     def _leading_to(self, wanted: Collection[str], files: Collection[str]) -> frozenset[str]:
         """Those of ``files`` from which one of ``wanted`` can be reached, these included."""
-        importers: dict[str, list[str]] = {}
-        for file in files:
-            for target in self._graph.targets(file):
-                importers.setdefault(target, []).append(file)
+        if not self._importers:
+            for file in self._programs.files:
+                for target in self._graph.targets(file):
+                    self._importers.setdefault(target, []).append(file)
         found = set(wanted)
         pending = list(found)
         while pending:
-            for file in importers.get(pending.pop(), ()):
-                if file not in found:
+            for file in self._importers.get(pending.pop(), ()):
+                if file in files and file not in found:
                     found.add(file)
                     pending.append(file)
         return frozenset(found)
@@ -128,29 +139,32 @@ class Reaches:
     def _follow(self, found: dict[str, str], leading: Collection[str], *, caught: bool, switched: bool) -> None:
         """Add to ``found`` what its files import, with the place or switch on which that rests."""
         pending = list(found)
-        waiting: list[tuple[_Way, str]] = []
+        named: dict[str, list[tuple[_Way, str]]] = {}
+        """Imports in functions, by the files that name these."""
         while pending:
             file = pending.pop()
-            for way in self._ways(file, leading):
-                if (caught or not way.is_caught) and (switched or not way.switch):
-                    waiting.append((way, file))
-            # A file more may name a function whose imports did not count before.
-            still = []
-            for way, source in waiting:
-                if way.namers is not None and way.namers.isdisjoint(found):
-                    still.append((way, source))
+            ways = [(way, file) for way in self._ways(file, leading)]
+            # The file may also name functions whose imports did not count before.
+            for way, source in [*ways, *named.pop(file, ())]:
+                if (way.is_caught and not caught) or (way.switch and not switched):
                     continue
-                new = [target for target in way.targets if target not in found]
+                if way.namers is not None and source == file and way.namers.isdisjoint(found):
+                    for namer in way.namers:
+                        named.setdefault(namer, []).append((way, source))
+                    continue
                 why = way.switch or (way.place if way.is_caught else found[source])
-                found.update(dict.fromkeys(new, why))
-                pending += new
-            waiting = still
+                for target in way.targets:
+                    if target not in found:
+                        found[target] = why
+                        pending.append(target)
 
     def _ways(self, file: str, leading: Collection[str]) -> tuple[_Way, ...]:
         targets = self._graph.targets(file)
         if file not in self._known:
             if all(one not in leading or one in self._at_once.get(file, ()) for one in targets):
-                return (_Way(targets, file),)
+                if file not in self._plain:
+                    self._plain[file] = (_Way(targets, file),)
+                return self._plain[file]
             self._known[file] = tuple(self._imports(file))
         return self._known[file]
 
@@ -208,12 +222,19 @@ class Reaches:
         for file in files:
             if not self._graph.imports_in(file).chooses:
                 continue
-            text = self._programs.read(file)
-            for match in CHOOSING.finditer(text):
-                folder = self._chosen_from(file, text.count(b"\n", 0, match.start()) + 1, files)
-                if folder is not None:
-                    found |= self._reached_below(folder)
+            if file not in self._choices:
+                self._choices[file] = tuple(self._choices_in(file))
+            for choice in self._choices[file]:
+                if choice.namers is None or not choice.namers.isdisjoint(files):
+                    found |= self._reached_below(choice.folder)
         return frozenset(found & wide.maybe)
+
+    def _choices_in(self, file: str) -> Iterator[_Choice]:
+        text = self._programs.read(file)
+        for match in CHOOSING.finditer(text):
+            choice = self._choice_at(file, text.count(b"\n", 0, match.start()) + 1)
+            if choice is not None:
+                yield choice
 
     def _reached_below(self, folder: str) -> frozenset[str]:
         """The files of a folder, all where it is empty, with what they import."""
@@ -222,40 +243,35 @@ class Reaches:
             self._below[folder] = self._graph.reached(*inside)
         return self._below[folder]
 
-    def _chosen_from(self, file: str, line: int, files: Collection[str]) -> str | None:
-        """The folder from which an import by name takes; None where it does not run."""
+    def _choice_at(self, file: str, line: int) -> _Choice | None:
+        """The import by name on a line; None where an option keeps it from running."""
         top = file.partition("/")[0] if "/" in file else ""
         python = self._python(file)
         if python is None:
-            return top
+            return _Choice(top, None)
         calls = [
             node
             for node in python.nodes_on_lines_with("import_module", "__import__", "spec_from_file_location", "locate")
             if isinstance(node, ast.Call) and node.lineno == line and CHOOSING.match(f"{_last(node.func)}(".encode())
         ]
         if len(calls) != 1:
-            return top
-        function = _function(calls[0], python)
-        if function is not None:
-            namers = self._namers_of(function, python)
-            if namers is not None and namers.isdisjoint(files):
-                return None
+            return _Choice(top, None)
         if only_with(calls[0], python):
             return None
+        function = _function(calls[0], python)
+        namers = self._namers_of(function, python) if function is not None else None
         package = _beginning(calls[0].args[0]) if calls[0].args else ""
         if not package.endswith("."):
-            return top
+            return _Choice(top, namers)
         if package.startswith("."):
-            return posixpath.dirname(file)
-        name = package.strip(".")
-        place = self._graph.resolve(name, file)
-        return posixpath.dirname(place[1]) if place is not None and place[1].endswith("__init__.py") else top
+            return _Choice(posixpath.dirname(file), namers)
+        place = self._graph.resolve(package.strip("."), file)
+        is_package = place is not None and place[1].endswith("__init__.py")
+        return _Choice(posixpath.dirname(place[1]) if place is not None and is_package else top, namers)
 
     def _python(self, file: str) -> PythonFile | None:
-        if file not in self._parsed:
-            source = self._run.project.load(file)
-            self._parsed[file] = PythonFile(source, self._run) if source is not None else None
-        return self._parsed[file]
+        source = self._run.project.load(file)
+        return PythonFile(source, self._run) if source is not None else None
 
 
 def _only_for_types(node: ast.AST, file: PythonFile) -> bool:
