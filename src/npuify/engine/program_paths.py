@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from npuify.engine.reach import Reaches
 from npuify.model import Program, Start
-from npuify.rules.common.device_options import device_options, without
+from npuify.rules.common.device_options import device_options, may_choose_device, without
 from npuify.rules.impact import Impact, impact_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from npuify.model import EntryPoint, FileError, Finding, NativeOperator
     from npuify.project.programs import Programs
@@ -47,6 +48,7 @@ def programs_of(
     known = frozenset(python)
     reaches = Reaches(programs, run)
     supporting = frozenset(run.project.supports_npu)
+    starts_in = cache(lambda file: tuple(_starts_in(file, programs.read(file))))
     found = []
     for entry in entries:
         if entry.file not in known:
@@ -56,7 +58,7 @@ def programs_of(
         starts: tuple[Start, ...] = ()
         supports = bool(supporting) and not supporting.isdisjoint(programs.graph.reached(entry.file))
         if supports:
-            starts = tuple(_starts(entry.file, programs))
+            starts = _starts(entry.file, programs, starts_in)
         if told:
             reach = reaches.of(entry.file, told)
             aside = {file: why for file, why in reach.switched.items() if file in told}
@@ -94,18 +96,16 @@ def _fails(raw: bytes, file: str, findings: Iterable[Finding], operators: Iterab
     return any(re.search(rb"\b%b\b" % re.escape(one.encode()), said) for one in modules)
 
 
-def _starts(entry: str, programs: Programs) -> Iterator[Start]:
+def _starts(entry: str, programs: Programs, starts_in: Callable[[str], tuple[Start, ...]]) -> tuple[Start, ...]:
     """What to say to a program so that it runs on an NPU: of its own file, else of what it imports."""
-    for files in ((entry,), sorted(programs.graph.reached(entry) - {entry})):
-        found = [one for file in files for one in _starts_in(file, programs.read(file))]
-        if found:
-            yield from found
-            return
+    own = starts_in(entry)
+    if own:
+        return own
+    return tuple(one for file in sorted(programs.graph.reached(entry) - {entry}) for one in starts_in(file))
 
 
 def _starts_in(file: str, raw: bytes) -> Iterator[Start]:
-    lower = raw.lower()
-    if b"device" not in lower and b"npu" not in lower and b"accelerator" not in lower:
+    if not may_choose_device(raw):
         return
     try:
         tree = ast.parse(raw)

@@ -20,6 +20,13 @@ _READING: Final = frozenset(("os.environ.get", "environ.get", "os.getenv", "gete
 _CUDA: Final = re.compile(r"""["'](?:cuda(?::\d+)?|gpu)["']""")
 
 
+_MAY_DECLARE: Final = re.compile(
+    rb"""["'][-\w]*(?:device|accelerator|npu)[-\w]*["']|^[ \t]+\w*(?:device|accelerator)\w*[ \t]*:[ \t]*str\b""",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WORDS: Final = (b"add_argument", b"add_option", b"option(", b"DEFINE_", b"environ", b"getenv", b": str", b":str")
+
+
 class DeviceOption(NamedTuple):
     """An option or variable that chooses the device."""
 
@@ -29,6 +36,11 @@ class DeviceOption(NamedTuple):
     """What it is where nothing is said."""
     line: int
     is_flag: bool = False
+
+
+def may_choose_device(raw: bytes) -> bool:
+    """Whether a file's text may declare such an option or read such a variable; parsing it takes longer."""
+    return any(word in raw for word in _WORDS) and _MAY_DECLARE.search(raw) is not None
 
 
 def device_options(tree: ast.AST) -> Iterator[DeviceOption]:
