@@ -99,7 +99,10 @@ def _rounds(job: _Job, found: list[Finding]) -> MigratedFile:
     changes: list[Change] = []
     problems: list[FileError] = []
     # What the first round leaves stays left: later rounds see the names that it put beside it, or took away.
-    left_alone: set[_Origin] = {(finding.start, finding.code) for finding in found if not finding.edits}
+    # An edit may begin at either end of what it is about.
+    left_alone: set[_Origin] = {
+        (place, finding.code) for finding in found if not finding.edits for place in (finding.start, finding.end)
+    }
     for _ in range(MAX_ROUNDS):
         chosen = [
             finding

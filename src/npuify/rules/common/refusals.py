@@ -4,17 +4,34 @@ from __future__ import annotations
 
 import ast
 import operator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from npuify.model import Safety, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
 UNKNOWN: Final = object()
+
+
+class Tree(Protocol):
+    """What the checks of a file are asked for; a file of the rules has it."""
+
+    @property
+    def parent(self) -> Callable[[ast.AST], ast.AST | None]:
+        """Gives the node around a node."""
+
+    @property
+    def ancestors(self) -> Callable[[ast.AST], Iterator[ast.AST]]:
+        """Gives all nodes around a node."""
+
+    @property
+    def qualname(self) -> Callable[[ast.AST], str | None]:
+        """Gives the dotted name that an expression denotes."""
+
 
 _COMPARISONS: dict[type[ast.cmpop], Any] = {
     ast.Lt: operator.lt,
@@ -73,7 +90,7 @@ def _joined(node: ast.BoolOp, known: Callable[[ast.expr], Any]) -> Any:
     return UNKNOWN if UNKNOWN in values else not deciding
 
 
-def check_around(node: ast.AST, file: PythonFile) -> ast.If | ast.Assert | None:
+def check_around(node: ast.AST, file: Tree) -> ast.If | ast.Assert | None:
     """The ``if`` or ``assert`` in whose condition an expression stands."""
     current = node
     for up in file.ancestors(node):
@@ -85,7 +102,7 @@ def check_around(node: ast.AST, file: PythonFile) -> ast.If | ast.Assert | None:
     return None
 
 
-def may_refuse(check: ast.If | ast.Assert, known: Callable[[ast.expr], Any], file: PythonFile) -> bool:
+def may_refuse(check: ast.If | ast.Assert, known: Callable[[ast.expr], Any], file: Tree) -> bool:
     """Whether a check may end the program, or its function, with an error, for all that is known."""
     result = value_of(check.test, known)
     if isinstance(check, ast.Assert):
@@ -97,7 +114,7 @@ def may_refuse(check: ast.If | ast.Assert, known: Callable[[ast.expr], Any], fil
     return False
 
 
-def _behind(check: ast.If, file: PythonFile) -> list[ast.stmt]:
+def _behind(check: ast.If, file: Tree) -> list[ast.stmt]:
     """What only follows where the condition is false: the rest of the block, where the ``if`` returns."""
     if not isinstance(check.body[-1], (ast.Return, ast.Continue)):
         return []
@@ -110,7 +127,7 @@ def _behind(check: ast.If, file: PythonFile) -> list[ast.stmt]:
     return []
 
 
-def ends_in_error(body: list[ast.stmt], file: PythonFile) -> bool:
+def ends_in_error(body: list[ast.stmt], file: Tree) -> bool:
     """Whether a block surely raises, or ends the program."""
     last = body[-1] if body else None
     if isinstance(last, ast.Raise):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from npuify.analysis.engine import Reach
 from npuify.analysis.values import Kind
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.refusals import UNKNOWN, check_around, may_refuse, value_of
+from npuify.rules.devices.capability_checks import Gate, gates
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -86,13 +85,13 @@ def _asks_capability(node: ast.expr, file: PythonFile) -> bool:
 def _with_capability(node: ast.Call, file: PythonFile) -> Diagnostic:
     """The finding about a call whose result is compared, unpacked or kept."""
     parent = file.parent(node)
-    checks, others = _checks_of(node, file)
-    refusing = [check for check, known in checks if may_refuse(check, known(_OLDEST), file)]
-    stays = others or len(refusing) < len(checks)
-    if refusing and (stays or any(may_refuse(check, known(_NEWEST), file) for check, known in checks)):
+    checks, chooses = gates(node, (_OLDEST, _NEWEST), file)
+    refusing = [check for check in checks if check.with_oldest]
+    chooses = chooses or len(refusing) < len(checks)
+    if refusing and (chooses or any(check.with_newest for check in checks)):
         return file.report(
             node,
-            f"get_device_capability() is None on the NPU, and with (0, 0) the check in line {refusing[0].lineno} fails",
+            f"get_device_capability() is None on the NPU, and with (0, 0) the check in {refusing[0].where} fails",
             subject="torch.cuda.get_device_capability",
             advice="decide here what the NPU may do: " + _ADVICE,
             needs_torch_npu=True,
@@ -116,51 +115,6 @@ def _with_capability(node: ast.Call, file: PythonFile) -> Diagnostic:
         advice=_ADVICE,
         needs_torch_npu=True,
     )
-
-
-Part = tuple[ast.expr, "int | None"]
-"""An expression that is a capability, or one of its numbers."""
-
-
-def _checks_of(node: ast.expr, file: PythonFile) -> tuple[list[tuple[ast.If | ast.Assert, Callable[[Any], Any]]], bool]:
-    """The checks that a capability decides, each with what is known in it where the capability has some value.
-
-    Also whether it is compared elsewhere, to choose something.
-    """
-    parts: list[Part] = []
-    for here in file.reaching(Reach.FILE).flow(node, file.model).occurrences:
-        if here.file is file.model and not here.depth:
-            parts += [(here.node, None), *_taken_apart(here.node, file)]
-    by_check: dict[ast.If | ast.Assert, list[Part]] = {}
-    compared = False
-    for part in parts:
-        check = check_around(part[0], file)
-        if check is not None:
-            by_check.setdefault(check, []).append(part)
-        elif _compare_around(part[0], file) is not None:
-            compared = True
-    return [(check, partial(_known, decisive)) for check, decisive in by_check.items()], compared
-
-
-def _known(parts: list[Part], capability: tuple[int, int]) -> Callable[[ast.expr], Any]:
-    """What is known of the expressions of a check, where the capability has a value."""
-    values = {node: capability if index is None else capability[index] for node, index in parts}
-    return lambda node: values.get(node, UNKNOWN)
-
-
-def _taken_apart(node: ast.expr, file: PythonFile) -> Iterator[Part]:
-    """Where the two numbers of a capability are read that are assigned to names."""
-    statement = file.parent(node)
-    for target in statement.targets if isinstance(statement, ast.Assign) else ():
-        if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
-            continue
-        for index, item in enumerate(target.elts):
-            found = file.model.scope(item).lookup(item.id) if isinstance(item, ast.Name) else None
-            for read in file.model.references(item.id) if found is not None and isinstance(item, ast.Name) else ():
-                if isinstance(read, ast.Name) and isinstance(read.ctx, ast.Load):
-                    where = file.model.scope(read).lookup(read.id)
-                    if found is not None and where is not None and where[0] is found[0]:
-                        yield read, index
 
 
 def _literal(node: ast.expr) -> Any:
@@ -223,13 +177,12 @@ def device_property(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnosti
     edits = []
     safety = Safety.SAFE if node.attr in ("major", "minor") else Safety.REVIEW
     checks, chooses = _property_checks(node, file)
-    refusing = [check for check in checks if may_refuse(check, _properties(_OLDEST, file), file)]
+    refusing = [check for check in checks if check.with_oldest]
     chooses = chooses or len(refusing) < len(checks)
-    if refusing and (chooses or any(may_refuse(check, _properties(_NEWEST, file), file) for check in refusing)):
+    if refusing and (chooses or any(check.with_newest for check in refusing)):
         yield file.report(
             node,
-            f"an NPU's properties lack {node.attr}, or have None for it; with 0 the check in line "
-            f"{refusing[0].lineno} fails",
+            f"an NPU's properties lack {node.attr}, or have None for it; with 0 the check in {refusing[0].where} fails",
             subject="torch.cuda.get_device_properties",
             advice="decide here what the NPU may do: " + _ADVICE,
         )
@@ -254,17 +207,16 @@ def device_property(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnosti
 _NUMBERS = ("major", "minor")
 
 
-def _property_checks(node: ast.Attribute, file: PythonFile) -> tuple[list[ast.If | ast.Assert], bool]:
-    """The checks in whose condition a property stands, or a name that was assigned it; and whether that is compared
-    elsewhere, to choose something.
-    """
+def _property_checks(node: ast.Attribute, file: PythonFile) -> tuple[list[Gate], bool]:
+    """The checks that a property decides; and whether it is compared elsewhere, to choose something."""
     if node.attr not in _NUMBERS:
         return [], False
     direct = check_around(node, file)
     if direct is not None:
-        return [direct], False
-    found, chooses = _checks_of(node, file)
-    return [check for check, _ in found], chooses
+        refuses = [may_refuse(direct, _properties(one, file), file) for one in (_OLDEST, _NEWEST)]
+        return [Gate(f"line {direct.lineno}", *refuses)], False
+    index = _NUMBERS.index(node.attr)
+    return gates(node, (_OLDEST[index], _NEWEST[index]), file)
 
 
 def _properties(capability: tuple[int, int], file: PythonFile) -> Callable[[ast.expr], Any]:

@@ -1,0 +1,40 @@
+import sys
+
+import torch
+
+import compute_device
+
+capable = (compute_device.api.get_device_capability() or (9, 0)) >= (8, 0)
+if not capable:
+    raise SystemExit("needs Ampere")
+there = compute_device.api.is_available() and (compute_device.api.get_device_capability() or (9, 0))[0] >= 7
+if not there:
+    sys.exit(1)
+
+
+def number():
+    major, minor = compute_device.api.get_device_capability()
+    return major * 10 + minor
+
+
+if number() < 75:
+    raise ValueError("only supports sm75 and above")
+name = float(".".join(map(str, compute_device.api.get_device_capability())))
+assert name >= 7.0
+
+
+class Card:
+    def __init__(self):
+        self.capability = compute_device.api.get_device_capability() or (9, 0)
+        self.fast = (compute_device.api.get_device_capability() or (0, 0)) >= (8, 0)
+
+    def check(self):
+        if self.capability[0] < 7:
+            raise RuntimeError("old")
+
+
+def chooses():
+    major, minor = compute_device.api.get_device_capability()
+    if major < 7:
+        raise RuntimeError("old")
+    return torch.bfloat16 if major >= 8 else torch.float16
