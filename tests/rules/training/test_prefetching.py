@@ -28,3 +28,43 @@ HEAD = "import torch\nimport timm.data as td\nfrom timm.data import create_loade
 def test_loader(line: str, severity: Severity | None) -> None:
     found = [item.severity for item in findings(f"{HEAD}loader = {line}\n") if item.code == "NPU818"]
     assert found == ([] if severity is None else [severity])
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("p.add_argument('--dali-device', default='gpu', choices=['cpu', 'gpu'])", True),
+        ("p.add_argument('--data-backend', default='dali-gpu')", True),
+        ("p.add_argument('--dali', type=int, default=1)", True),
+        ("p.add_argument('--dali-device', default='cpu')", False),
+        ("p.add_argument('--data-backend', default='pytorch', choices=['dali-gpu', 'pytorch'])", False),
+        ("p.add_argument('--no-dali', default=True)", False),
+        ("p.add_argument('--use_dali', action='store_true')", False),
+        ("p.add_argument('--dalimil', default='gpu')", False),
+        ("p.add_argument('--dali-seed', default=12345, type=int)", False),
+    ],
+)
+def test_default_that_chooses_dali(line: str, told: bool) -> None:
+    text = f"import argparse\nimport torch\np = argparse.ArgumentParser()\n{line}\n"
+    assert [item.code for item in findings(text) if item.code == "NPU820"] == (["NPU820"] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "subjects"),
+    [
+        (
+            "import triton\nfrom triton.language.extra.cuda import libdevice\n",
+            ["triton", "triton.language.extra.cuda.libdevice"],
+        ),
+        ("from triton.language.extra.cuda.libdevice import tanh\n", ["triton.language.extra.cuda.libdevice.tanh"]),
+        ("from triton.language.extra import libdevice\n", ["triton.language.extra.libdevice"]),
+        ("from transformers import AwqConfig, AutoModel\n", ["transformers.AwqConfig"]),
+        ("import transformers\nc = transformers.EetqConfig('int8')\n", ["transformers.EetqConfig"]),
+        ("import nvidia_smi\nnvidia_smi.nvmlInit()\n", ["nvidia_smi"]),
+        ("from py3nvml import py3nvml\n", ["py3nvml.py3nvml"]),
+        ("from mine.quantizers import AwqConfig\n", []),
+    ],
+)
+def test_modules_of_nvidia_inside_other_packages(text: str, subjects: list[str]) -> None:
+    found = [item for item in findings(f"import torch\n{text}") if item.code == "NPU620"]
+    assert [item.subject for item in found if item.severity is not Severity.INFO] == subjects

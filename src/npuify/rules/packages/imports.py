@@ -68,7 +68,7 @@ def package_without_npu(node: ast.Import | ast.ImportFrom | ast.Attribute, file:
     else:
         imported = [(name, row) for name in _imported(node) if (row := package_of(name)) is not None]
     for name, row in imported:
-        key = ("package", row.package)
+        key = ("package", row.package, row.imports, row.names)
         if file.recall(key) or _own_module(name, file):
             continue
         if isinstance(node, ast.ImportFrom) and name.partition(".")[0] in _OWN_RULES:

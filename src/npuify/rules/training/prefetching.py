@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.project import EVERY_FILE
@@ -58,6 +59,39 @@ def loader_prefetches_to_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diag
     )
 
 
+@rule(
+    "NPU820",
+    "option-chooses-dali",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=("dali",),
+    also_in_file=("add_argument",),
+    evidence=Evidence.DOCUMENTED,
+    source="DALI's documentation: its pipelines need an NVIDIA driver",
+)
+def option_chooses_dali(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """The default of an option chooses NVIDIA's DALI to load data, so that a program started without it cannot run."""
+    if not isinstance(node.func, ast.Attribute) or node.func.attr != "add_argument":
+        return
+    default = keyword_of(node, "default")
+    if not isinstance(default, ast.Constant) or default.value in (None, False, "", "cpu"):
+        return
+    options = [item.value for item in node.args if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+    named = isinstance(default.value, str) and "dali" in default.value.lower()
+    if not named and not any(_DALI.search(option) and not _WITHOUT.search(option) for option in options):
+        return
+    if not named and default.value not in (True, 1, "gpu", "mixed"):
+        return
+    yield file.report(
+        default,
+        f"{options[0] if options else 'an option'} is {default.value!r} unless given: DALI needs an NVIDIA GPU",
+        subject=options[0] if options else "dali",
+        advice="make another loader the default: a torchvision pipeline in a DataLoader",
+    )
+
+
+_DALI = re.compile(r"(?i)(?<![a-z])dali(?![a-z])")
+_WITHOUT = re.compile(r"(?i)(?<![a-z])(?:no|without|disable)(?![a-z])")
 _MAKING = (b"jit.save", b"jit.trace", b"jit.script(")
 """What stands in a project that makes archives itself."""
 
