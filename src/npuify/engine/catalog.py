@@ -93,6 +93,7 @@ MODULES = (
     "rules.operators.cpu_fallback",
     "rules.operators.stand_ins",
     "rules.packages.gone_names",
+    "rules.packages.old_scalars",
     "rules.packages.third_party",
     "rules.packages.extensions.survey",
     "rules.packages.extensions.builders",

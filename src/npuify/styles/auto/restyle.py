@@ -201,6 +201,7 @@ KEPT: Final = frozenset(
         "NPU138",
         "NPU202",
         "NPU660",
+        "NPU662",
         "NPU210",
         "NPU211",
         "NPU212",

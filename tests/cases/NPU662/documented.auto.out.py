@@ -1,0 +1,4 @@
+import torch
+loss = torch.nn.functional.mse_loss(model(x), y)
+loss.backward()
+print(loss.item())
