@@ -147,3 +147,25 @@ def test_every_use_is_told_with_what_it_becomes() -> None:
 def test_the_package_is_told_where_safe_edits_leave_some_of_it(text: str, blocks: bool) -> None:
     assert ("NPU620" in {item.code for item in findings(text)}) is blocks
     assert ("apex" in output(text)) is blocks
+
+
+@pytest.mark.parametrize(
+    ("others", "codes"),
+    [
+        ({"apex/setup.py": ""}, {"NPU212", "NPU620"}),
+        ({"apex/apex/__init__.py": "", "apex/setup.py": ""}, {"NPU212", "NPU620"}),
+        ({"apex/__init__.py": ""}, set()),
+        ({"apex.py": ""}, set()),
+        ({"apex/optimizers.py": ""}, set()),
+    ],
+)  # fmt: skip
+def test_a_folder_called_apex_hides_it_only_where_python_finds_it(
+    tmp_path: Path, others: dict[str, str], codes: set[str]
+) -> None:
+    for name, content in others.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    text = "from apex.optimizers import FusedLAMB\nFusedLAMB([])\n"
+    (tmp_path / "train.py").write_text(text)
+    found = {item.code for item in findings(text, root=tmp_path, name="train.py")}
+    assert found & {"NPU212", "NPU620"} == codes

@@ -93,6 +93,9 @@ def _own_module(name: str, file: PythonFile) -> bool:
     modules = file.project.modules
     if top in modules or file.source.module.partition(".")[0] == top:
         return True
+    parts = name.split(".")
+    if any(".".join(parts[:length]) in modules for length in range(2, len(parts) + 1)):
+        return True  # a file in a folder without __init__.py
     folder = file.source.module.rpartition(".")[0]
     return bool(folder) and f"{folder}.{top}" in modules
 

@@ -166,7 +166,8 @@ def _conversion_through_module(use: Use, bound: Bound, file: PythonFile) -> Conv
 @settles("apex")
 def nothing_of_apex_is_left(file: PythonFile) -> bool:
     """Whether safe edits take all of apex out of the file, as far as it fails without it."""
-    return all(is_guarded(bound, file) or _goes(bound, file) for bound in bound_names(file))
+    bounds = bound_names(file)
+    return bool(bounds) and all(is_guarded(bound, file) or _goes(bound, file) for bound in bounds)
 
 
 def _goes(bound: Bound, file: PythonFile) -> bool:

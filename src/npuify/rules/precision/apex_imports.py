@@ -10,6 +10,7 @@ from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.import_guards import has_fallback, is_asked_for, no_other_takes
 from npuify.rules.precision.apex_uses import (
     bound_names,
+    holds_apex,
     is_guarded,
     is_mentioned,
     may_be_passed_on,
@@ -62,7 +63,7 @@ def apex_without_counterpart(node: ast.Import | ast.ImportFrom, file: PythonFile
 
     ``amp_C``, ``multi_tensor_apply``, ``apex.contrib`` and the like: the finding says what to use instead.
     """
-    if has_fallback(node, file) or is_asked_for(node, "apex", file) or bound_nowhere(file):
+    if has_fallback(node, file) or is_asked_for(node, "apex", file) or holds_apex(file):
         return
     for alias in node.names:
         if isinstance(node, ast.ImportFrom):
@@ -83,11 +84,6 @@ def apex_without_counterpart(node: ast.Import | ast.ImportFrom, file: PythonFile
                 advice="remove the import, and replace its functions with torch's: torch._foreach_* for lists of "
                 "tensors, torch.nn.functional for layers; torch_npu has fused operators for many",
             )
-
-
-def bound_nowhere(file: PythonFile) -> bool:
-    """Whether the project holds apex itself, so that nothing is said about it."""
-    return "apex" in file.project.packages
 
 
 @rule(

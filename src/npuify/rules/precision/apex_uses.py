@@ -49,7 +49,7 @@ def bound_names(file: PythonFile) -> list[Bound]:
 
 
 def _bound_names(file: PythonFile) -> list[Bound]:
-    if any(name == "apex" or name.startswith("apex.") for name in file.project.modules):
+    if holds_apex(file):
         return []
     found: list[Bound] = []
     seen: dict[tuple[Scope, str], Bound] = {}
@@ -58,6 +58,8 @@ def _bound_names(file: PythonFile) -> list[Bound]:
             continue
         scope = file.scope(node)
         for alias, name, target in _aliases(node):
+            if _is_own(target, file):
+                continue
             known = seen.get((scope, name))
             if known is not None:
                 if not known.uses:  # import apex.amp, apex.optimizers
@@ -71,6 +73,17 @@ def _bound_names(file: PythonFile) -> list[Bound]:
             seen[scope, name] = bound
             found.append(bound)
     return found
+
+
+def holds_apex(file: PythonFile) -> bool:
+    """Whether the project is or has an apex that Python finds; a folder of that name with a clone in it is none."""
+    return "apex" in file.project.modules or file.source.module.partition(".")[0] == "apex"
+
+
+def _is_own(target: str, file: PythonFile) -> bool:
+    """Whether a part of apex is a file of the project, in a folder without ``__init__.py``."""
+    parts = target.split(".")
+    return any(".".join(parts[:length]) in file.project.modules for length in range(2, len(parts) + 1))
 
 
 def _aliases(node: ast.Import | ast.ImportFrom) -> list[tuple[ast.alias, str, str]]:
