@@ -51,8 +51,9 @@ def _by_name() -> dict[str, tuple[str, str, str, Evidence, str]]:
         for name in (row.name, *row.also):
             found[_normal(name)] = (row.status, row.message, row.advice, row.evidence, row.source)
     for module, fact in packages().items():
-        names = [module] if module not in fact.names else []
-        for name in (*names, *fact.package):
+        if module in fact.names:
+            continue  # it is about some names of the package, not about the package
+        for name in (module, *fact.package):
             found[_normal(name)] = (fact.status, fact.message, fact.advice, fact.evidence, fact.source)
     return found
 
@@ -94,9 +95,10 @@ def package_match(text: str, frames: Sequence[Frame], known_as: Sequence[Match])
 
 
 def _package(text: str, frames: Sequence[Frame]) -> Match | None:
+    part = "cannot import name" in text  # the package is there, in another version
     for name in _asked_for(text):
         known = _fact(name)
-        if known is not None and (known[1][0] in _FOR_GPUS or "." not in name):
+        if known is not None and (known[1][0] in _FOR_GPUS or ("." not in name and not part)):
             return _match(*known, weight=84 if known[1][0] in _FOR_GPUS else 45)
     library = _LIBRARY.search(text)
     known = _fact(library[1]) if library and ".so" in text else None

@@ -199,6 +199,12 @@ STEMS: Final = (
     b"nrecogni",
     b"hysical device",
     b"initialize NVML",
+    b"background process",
+    b"ssigned backend",
+    b"enum backend",
+    b"InferShape",
+    b"infer output",
+    b"PU_group",
 )
 """A line without any of these, and without a code of CANN, is not looked at. All are sought in one pass;
 a test demands that every row of the tables has one."""
