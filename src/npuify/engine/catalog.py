@@ -33,6 +33,7 @@ MODULES = (
     "rules.devices.default_types",
     "rules.devices.old_operators",
     "rules.devices.capability",
+    "rules.devices.cuda_version",
     "rules.devices.nccl_version",
     "rules.devices.backend_switches",
     "rules.devices.errors",

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from npuify.analysis.values import Kind
-from npuify.model import Evidence, Safety, Severity
+from npuify.model import Safety, Severity
 from npuify.rules.common.refusals import UNKNOWN, check_around, may_refuse, value_of
 from npuify.rules.devices.capability_checks import Gate, gates
 from npuify.rules.registry import rule
@@ -252,68 +252,5 @@ def device_property_unknown(node: ast.Call, file: PythonFile) -> Iterator[Diagno
         )
 
 
-@rule(
-    "NPU132",
-    "cuda-version",
-    Safety.MANUAL,
-    Severity.WARNING,
-    words=("version.cuda", "torch.version import"),
-    evidence=Evidence.PACKAGE,
-)
-def cuda_version(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[Diagnostic]:
-    """``torch.version.cuda`` is None in a torch built without CUDA, which is what torch_npu extends.
-
-    A check of it takes the branch for machines without a GPU, and code that parses it as a version fails.
-    """
-    if file.qualname(node) != "torch.version.cuda" or not isinstance(node.ctx, ast.Load):
-        return
-    parent = file.parent(node)
-    ordered = isinstance(parent, ast.Compare) and isinstance(parent.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE))
-    parsed = (
-        ordered
-        or isinstance(parent, (ast.Attribute, ast.Subscript))
-        or (
-            isinstance(parent, ast.Call)
-            and parent.func is not node
-            and _word(parent.func) not in ("print", "str", "format")
-        )
-    )
-    guarded = parsed and _is_guarded(node, file)
-    parsed = parsed and not guarded
-    severity = Severity.ERROR if parsed else Severity.WARNING if _tested(node, file) else Severity.INFO
-    yield file.report(
-        node,
-        "torch.version.cuda is None on the NPU"
-        + ("; parsing it fails" if parsed and not ordered else "; comparing it fails" if parsed else ""),
-        severity=Severity.INFO if guarded else severity,
-        subject="torch.version.cuda",
-        advice="guard it with `is not None`; use torch.npu functions to query what the NPU supports",
-    )
-
-
-def _is_guarded(node: ast.expr, file: PythonFile) -> bool:
-    """Whether code runs only where a test before says that the same is not None."""
-    text = file.code(node)
-    current: Any = node
-    for up in file.ancestors(node):
-        tests: list[ast.expr] = []
-        if isinstance(up, ast.BoolOp) and isinstance(up.op, ast.And) and current in up.values:
-            tests = up.values[: up.values.index(current)]
-        elif isinstance(up, ast.IfExp) and current is up.body:
-            tests = [up.test]
-        elif isinstance(up, ast.If) and current in up.body:
-            tests = up.test.values if isinstance(up.test, ast.BoolOp) and isinstance(up.test.op, ast.And) else [up.test]
-        if any(file.code(test) in (text, f"{text} is not None", f"{text} != None") for test in tests):
-            return True
-        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            return False
-        current = up
-    return False
-
-
 def _word(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-
-
-def _tested(node: ast.AST, file: PythonFile) -> bool:
-    return any(isinstance(up, (ast.If, ast.IfExp, ast.Compare, ast.BoolOp, ast.Assert)) for up in file.ancestors(node))
