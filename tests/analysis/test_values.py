@@ -48,6 +48,9 @@ def test_unknown(text: str) -> None:
 
 
 KNOWN = [
+    ("from enum import Enum\nclass P(Enum):\n    GPU = 'cuda'\nASK(P.GPU.value)", "device string 'cuda'"),
+    ("ASK(str(torch.ones(1).device))", "device string"),
+    ("ASK(str('cuda:0'))\nASK(str(1))", "device string 'cuda:0'|string"),
     # names
     ("ASK(torch)", "module of torch torch"),
     ("ASK(torch.cuda)", "module of torch torch.cuda"),

@@ -10,7 +10,7 @@ import shutil
 
 import pytest
 
-from .judge import run
+from .judge import STYLES, run
 from .programs import program
 
 pytestmark = [
@@ -18,7 +18,8 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed"),
     pytest.mark.skipif(not any(map(shutil.which, ("g++", "clang++", "c++"))), reason="no C++ compiler"),
 ]
-SEEDS = range(12)
+SEEDS = (11, 22, 35, 44, 66, 87, 125, 148, 154, 649, 10022, 10305)
+"""Programs that once did otherwise in silence."""
 
 
 def test_no_program_differs_in_silence() -> None:
@@ -26,7 +27,7 @@ def test_no_program_differs_in_silence() -> None:
     silent = [f"{one.seed} {one.style}: {one.reason}\n{one.files['main.py']}" for one in account.silent]
     assert not silent, "\n\n".join(silent)
     assert account.rejected < len(SEEDS) / 2
-    assert sum(account.untouched.values()) > 2 * len(SEEDS)  # most of them run in each style
+    assert all(account.untouched[style] for style in STYLES)
 
 
 def test_a_seed_is_one_program() -> None:

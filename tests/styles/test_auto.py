@@ -8,6 +8,7 @@ import pytest
 
 import npuify
 from npuify import knowledge
+from npuify.model import Severity
 from npuify.options import Options
 
 from ..harness import findings, output
@@ -275,3 +276,20 @@ def test_a_call_that_the_program_does_without_stays(name: str) -> None:
     use = f"import torch\ndef f(q, k, v):\n    return {call}(q, k, v) if {call} else q\n"
     assert output(guarded + use, style="auto", unsafe=True).endswith(guarded + use)
     assert "npu_fusion_attention" in output(f"from {name} import {call}\n" + use, style="auto", unsafe=True)
+
+
+@pytest.mark.parametrize(
+    ("device", "is_told"),
+    [
+        ('settings["device"]', True),
+        ('ini.get("run", "device")', True),
+        ("settings.device", True),
+        ('settings["gpu"]', False),
+        ('settings.get("rank", 0)', False),
+        ("settings.local_rank", False),
+    ],
+)
+def test_a_device_of_settings_that_reaches_cuda_is_told_of(device: str, is_told: bool) -> None:
+    text = f"import torch\nfrom elsewhere import ini, settings\n\ntorch.ones(3).cuda({device})\n"
+    told = [one for one in findings(text, style="auto") if one.code == "NPU110" and one.severity is Severity.WARNING]
+    assert bool(told) is is_told

@@ -10,7 +10,7 @@ from npuify.analysis.engine import Reach
 from npuify.analysis.files import DEFINITIONS
 from npuify.analysis.library.lookup import attribute_of, kind_of_base, named
 from npuify.analysis.stores import stored_on
-from npuify.analysis.values import NOTHING, OBJECTS, UNKNOWN, Kind, Value, made, one, union, unknown
+from npuify.analysis.values import NOTHING, OBJECTS, STRINGS, UNKNOWN, Kind, Value, made, one, union, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +51,8 @@ def _attribute(value: Value, name: str, file: FileModel, model: Engine) -> Value
         return _of_function(value, name, file, model)
     if kind is Kind.NONE:
         return NOTHING  # a placeholder has none; what the name holds later has
+    if name == "value" and (kind is Kind.NUMBER or kind in STRINGS):
+        return value  # a member of an enumeration is taken for its value, which has none itself
     found = attribute_of(value, name)
     return found if found is not None else UNKNOWN
 

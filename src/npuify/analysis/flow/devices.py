@@ -60,7 +60,9 @@ def _call_says_device(node: ast.Call, file: FileModel, model: Engine) -> bool:
         return denotes_device(args[0], file, model)
     if isinstance(function, ast.Attribute) and function.attr in _KEPT_BY:
         if function.attr in ("get", "pop") and args and isinstance(args[0], ast.Constant):
-            return isinstance(args[0].value, str) and names_device(args[0].value)
+            # Of a file of settings: get("run", "device").
+            words = [one.value for one in args[:2] if isinstance(one, ast.Constant)]
+            return any(isinstance(word, str) and names_device(word) for word in words)
         return denotes_device(function.value, file, model)
     return gives_device(function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", ""))
 
