@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from npuify.analysis.declared_options import declared_options
-from npuify.analysis.stored_names import stored_names
+from npuify.analysis.stored_names import overwritten_names, stored_names
 from npuify.project.programs import beside
 from npuify.source.python import PythonSource
 from npuify.source.text import UnreadableText
@@ -138,6 +138,7 @@ class ProjectIndex:
         self._suffixes: dict[str, str] = {}
         self._files_with: dict[bytes, list[str]] = {}
         self._files_storing: dict[bytes, list[str]] = {}
+        self._files_overwriting: dict[bytes, list[str]] = {}
         self._files_declaring: dict[bytes, list[str]] = {}
         self._reexports: dict[str, tuple[str | None, tuple[str, ...]]] = {}
         """What names stand for, with the files that this depends on."""
@@ -172,6 +173,7 @@ class ProjectIndex:
         self._own_cuda.clear()
         self._files_with.clear()
         self._files_storing.clear()
+        self._files_overwriting.clear()
         self._files_declaring.clear()
         self._reexports.clear()
         self.remembered.clear()
@@ -194,6 +196,10 @@ class ProjectIndex:
     def files_storing(self, name: bytes) -> list[str]:
         """The Python files that may assign to an attribute, as their relative paths; ones that cannot be read, too."""
         return self._files_by_name(self._files_storing, stored_names, name)
+
+    def files_overwriting(self, name: bytes) -> list[str]:
+        """As :meth:`files_storing`, but for statements alone, and for attributes of anything but ``self``."""
+        return self._files_by_name(self._files_overwriting, overwritten_names, name)
 
     def files_declaring(self, name: bytes) -> list[str]:
         """The Python files that may declare an option which is read from an attribute ``name``, or set its default."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _ASSIGNED = re.compile(
-    rb"\.(\w+)\b(?![.(\[])(?=[ \t]*[)\]]*[ \t]*"
+    rb"(\bself)?\.(\w+)\b(?![.(\[])(?=[ \t]*[)\]]*[ \t]*"
     rb"(?:(?:[-+*/%&|^@]|//|\*\*|>>|<<)?=(?!=)|:[^\n=()]*=(?!=)|,\s*[*([]*[^=(]*=(?!=)))"
 )
 """Assignments, with an operator, an annotation or further targets, too."""
@@ -20,7 +20,7 @@ _REACH = 400
 
 def stored_names(data: bytes) -> set[bytes]:
     """The names of attributes that a file may assign to: all that it does, and some that it does not."""
-    found = {*_ASSIGNED.findall(data), *_AS.findall(data)}
+    found = {*(name for _, name in _ASSIGNED.findall(data)), *_AS.findall(data)}
     for targets in _LOOP.findall(data):
         found.update(_ATTRIBUTE.findall(targets))
     for setter in _SETTERS:
@@ -29,3 +29,8 @@ def stored_names(data: bytes) -> set[bytes]:
             found.update(_QUOTED.findall(data, at, at + _REACH))
             at = data.find(setter, at + 1)
     return found
+
+
+def overwritten_names(data: bytes) -> set[bytes]:
+    """The names of attributes that statements of a file may assign to, other than those of ``self``."""
+    return {name for itself, name in _ASSIGNED.findall(data) if not itself}

@@ -20,9 +20,13 @@ _READING: Final = frozenset(("os.environ.get", "environ.get", "os.getenv", "gete
 _CUDA: Final = re.compile(r"""["'](?:cuda(?::\d+)?|gpu)["']""")
 
 
-_QUOTED: Final = re.compile(rb"""["'][-\w]*(?:device|accelerator|npu)[-\w]*["']""", re.IGNORECASE)
+_MAY_DECLARE: Final = re.compile(
+    rb"""(?:(?:add_argument|add_option|option|DEFINE_\w+|environ\.get|getenv)\(\s*"""
+    rb"""(?:["'][-\w]*["']\s*,\s*)*|\bdest\s*=\s*)["'][-\w]*(?:device|accelerator|npu)""",
+    re.IGNORECASE,
+)
 _FIELD: Final = re.compile(rb"^[ \t]+\w*(?:device|accelerator)\w*[ \t]*:[ \t]*str\b", re.IGNORECASE | re.MULTILINE)
-_DECLARING_WORDS: Final = (b"add_argument", b"add_option", b"option(", b"DEFINE_", b"environ", b"getenv")
+_DECLARING_WORDS: Final = (b"add_argument", b"add_option", b"option(", b"DEFINE_", b"environ.get", b"getenv")
 
 
 class DeviceOption(NamedTuple):
@@ -38,7 +42,7 @@ class DeviceOption(NamedTuple):
 
 def may_choose_device(raw: bytes) -> bool:
     """Whether a file's text may declare such an option or read such a variable; parsing it takes longer."""
-    if any(word in raw for word in _DECLARING_WORDS) and _QUOTED.search(raw) is not None:
+    if any(word in raw for word in _DECLARING_WORDS) and _MAY_DECLARE.search(raw) is not None:
         return True
     return b"dataclass" in raw and _FIELD.search(raw) is not None
 

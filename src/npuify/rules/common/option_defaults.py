@@ -46,7 +46,7 @@ def defaults_of(name: str, project: ProjectIndex, reader: str = "") -> list[Know
     files = {*project.files_declaring(name.encode())}
     if reader in files and (own := _declared_in(reader, project)) is not None and own.defaults.get(name):
         files = {reader}
-    files |= {*project.files_storing(name.encode())}
+    files |= {*project.files_overwriting(name.encode())}
     if len(files) > _MOST_FILES:
         return [None]
     found: list[Known | None] = []
