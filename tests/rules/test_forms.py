@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+import pytest
 from tools.forms import table
+from tools.forms.binding import refused_calls
 from tools.forms.extract import changed_statements, documented
 from tools.forms.rows import rows
 
+from npuify import knowledge
 from npuify.engine.catalog import all_rules
 from npuify.knowledge.forms import FormsFile, forms_files, proof_of
+
+from ..harness import output
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,3 +118,29 @@ def test_explain_says_where_it_was_run() -> None:
     assert proof_of("NPU102") == ()
     assert whole in all_rules()["NPU101"].explanation.text
     assert [file.torch_npu for file in forms_files()][-1] == RELEASE
+
+
+NOT_RUN = ["2.1.0.post17", "2.5.1.post1", "2.9.0.post9"]
+"""Releases of which there is no build of torch without CUDA to run them on; their tables say what they take."""
+
+
+@pytest.mark.parametrize("release", NOT_RUN)
+def test_forms_bind_in_releases_that_were_not_run(release: str) -> None:
+    names = knowledge.load(release)
+    for form in documented():
+        if form.is_python and form.name.endswith("/npu"):
+            after = output(form.before, unsafe=True, name=form.file, release=release, torch=f"=={names.torch}")
+            assert list(refused_calls(form.before, after, names)) == [], form.name
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "torch_npu.npu_fusion_attention(q, k, v, 4, 'BSND', attn_mask=m)",
+        "torch_npu.npu_fusion_attention(q, k, v, 4)",
+        "torch.npu.synchronize(0, 1)",
+        "torch.npu.no_such_name()",
+    ],
+)
+def test_a_call_that_does_not_bind_is_seen(call: str) -> None:
+    assert list(refused_calls("", call, knowledge.load("2.9.0.post9"))) != []

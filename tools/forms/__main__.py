@@ -70,11 +70,13 @@ def main() -> int:
         print(json.dumps(shown, indent=1))
         return 0
     for folder, forms in tables[: 3 if given.cases or given.all else 2]:
-        _renew(folder / f"{release}.json", forms, machine, again="" if given.all else given.again)
+        _renew(
+            folder / f"{release}.json", forms, machine, again="" if given.all else given.again, stopped=given.stopped
+        )
     return 0
 
 
-def _renew(path: Path, forms: Sequence[Form], machine: Machine, *, again: str | None) -> None:
+def _renew(path: Path, forms: Sequence[Form], machine: Machine, *, again: str | None, stopped: bool) -> None:
     content = table.read(path)
     content |= {
         "torch_npu": machine.torch_npu.version,
@@ -86,6 +88,8 @@ def _renew(path: Path, forms: Sequence[Form], machine: Machine, *, again: str | 
     rows = {name: row for name, row in content.pop("forms").items() if name in names}
     content["forms"] = rows
     lacking = table.unproven(forms, content)
+    if stopped:
+        lacking += [form for form in forms if form.name in rows and table.is_stopped(rows[form.name])]
     waiting = [form for form in forms if form in lacking or (again is not None and form.name.startswith(again))]
     for form in waiting:
         if not form.is_python:

@@ -46,6 +46,12 @@ def unproven(forms: Iterable[Form], table: Mapping[str, Any]) -> list[Form]:
     return [form for form in forms if form.name not in rows or rows[form.name]["form"] != form.digest]
 
 
+def is_stopped(known: Mapping[str, Any]) -> bool:
+    """Whether a statement of a recorded form was not taken, or is taken on one side only."""
+    taken = all(answer.startswith(("done", "stand-in")) for answer in known.get("real", {}).values())
+    return not taken or "simulated" in known
+
+
 def row(form: Form, real: Mapping[str, Any], simulated: Mapping[str, Any]) -> dict[str, Any]:
     """What is recorded of a form. ``simulated`` holds only what differs."""
     said = _statements(form, real)

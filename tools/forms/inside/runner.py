@@ -288,7 +288,7 @@ def _raise_too_long(number: int, frame: Any) -> None:
     raise _TooLong
 
 
-_RUNTIME = re.compile(r"Failed to find function (acl\w+)")
+_RUNTIME = re.compile(r"Failed to find function ((?:acl|Hccl)\w+)")
 """A function of CANN's runtime that the stand-ins lack: until there, all was taken."""
 
 

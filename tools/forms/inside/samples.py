@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import pkgutil
 from typing import Any
+from unittest import mock
 
 import torch
 from libraries import Thing
 from torch import nn
 
-KINDS = ("tensor", "int", "str", "thing", "module", "half", "list")
+KINDS = ("tensor", "int", "str", "dict", "half", "list", "module", "thing")
 """What an argument may be of which nothing but a meaningless name is known; they are tried in this order."""
 
 
@@ -48,7 +51,28 @@ def _optimizer() -> Any:
     return torch.optim.SGD(Net().npu().parameters(), lr=0.1)
 
 
+class Patches:
+    """What pytest gives as ``monkeypatch``, without putting anything back: the process ends soon."""
+
+    def setattr(self, target: Any, name: Any, value: Any = None) -> None:
+        """Set it; by a dotted name, or of an object."""
+        if isinstance(target, str):
+            owner, _, last = target.rpartition(".")
+            setattr(pkgutil.resolve_name(owner), last, name)
+        else:
+            setattr(target, name, value)
+
+    def setenv(self, name: str, value: str) -> None:
+        """Set a variable of the environment."""
+        os.environ[name] = value
+
+
 BY_NAME: dict[str, Any] = {
+    "monkeypatch": Patches,
+    "mock": lambda: mock,
+    "shape": lambda: (2, 4),
+    "data": lambda: [1.0, 2.0],
+    "rate": lambda: 0.1,
     **dict.fromkeys(("q", "k", "v", "query", "key", "value", "qkv_half"), _heads),
     **dict.fromkeys(
         ("model", "net", "module", "network", "encoder", "decoder", "layer", "self.model"), lambda: Net().npu()
@@ -63,7 +87,7 @@ BY_NAME: dict[str, Any] = {
     **dict.fromkeys(("world_size", "num_gpus", "n", "steps", "epochs", "size"), lambda: 1),
     **dict.fromkeys(("name", "path", "filename", "checkpoint"), lambda: "name"),
     **dict.fromkeys(("dropout", "dropout_p", "p", "scale", "softmax_scale", "lr", "eps"), lambda: 0.1),
-    **dict.fromkeys(("causal", "training", "enabled", "flag", "use_cuda", "use_gpu"), lambda: True),
+    **dict.fromkeys(("causal", "training", "enabled", "flag", "use_cuda", "use_gpu", "late"), lambda: True),
     **dict.fromkeys(("dtype",), lambda: torch.float16),
     **dict.fromkeys(
         ("cu", "cu_seqlens", "cu_seqlens_q", "cu_seqlens_k"), lambda: torch.tensor([0, 8, 16], dtype=torch.int32).npu()
@@ -96,6 +120,8 @@ def sample(name: str, annotation: str, kind: str) -> Any:
             return BY_ANNOTATION[last]()
         if name in BY_NAME:
             return _packed() if kind == "half" and name in ("q", "k", "v") else BY_NAME[name]()
+    if name in BY_NAME and kind in ("int", "str", "dict"):
+        return BY_NAME[name]()  # what the name says; the others may be anything
     return _of_kind(kind)
 
 
@@ -109,6 +135,8 @@ def _of_kind(kind: str) -> Any:
             return 0
         case "str":
             return "npu:0"
+        case "dict":
+            return {"x": npu(2, 4)}
         case "module":
             return Net().npu()
         case "list":
