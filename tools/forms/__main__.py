@@ -45,6 +45,7 @@ def main() -> int:
     parser.add_argument(
         "--again", metavar="NAME", help="also the forms whose names begin so, although they are recorded"
     )
+    parser.add_argument("--stopped", action="store_true", help="also those of which a statement was stopped")
     parser.add_argument("--cases", action="store_true", help="the test cases of rules, too, which takes half an hour")
     parser.add_argument(
         "--show", metavar="NAME", help="run the forms whose names begin so, and only show what became of them"

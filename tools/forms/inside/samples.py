@@ -39,16 +39,16 @@ def _heads(dtype: torch.dtype = torch.float16) -> torch.Tensor:
     return npu(2, 8, 4, 16, dtype=dtype)
 
 
-def _packed() -> torch.Tensor:
-    return npu(16, 4, 16, dtype=torch.float16)
-
-
 def _loader() -> list[Any]:
     return [(npu(2, 4), torch.tensor([0, 1]).npu())]
 
 
 def _optimizer() -> Any:
     return torch.optim.SGD(Net().npu().parameters(), lr=0.1)
+
+
+_PACKED = {"q": (16, 4, 16), "k": (16, 4, 16), "v": (16, 4, 16), "qkv": (16, 3, 4, 16), "kv": (16, 2, 4, 16)}
+"""Sizes of what is packed, where a name may stand for that."""
 
 
 class Patches:
@@ -68,6 +68,9 @@ class Patches:
 
 
 BY_NAME: dict[str, Any] = {
+    "lengths": lambda: [8, 8],
+    "dim": lambda: 16,
+    "heads": lambda: 4,
     "monkeypatch": Patches,
     "mock": lambda: mock,
     "shape": lambda: (2, 4),
@@ -90,7 +93,8 @@ BY_NAME: dict[str, Any] = {
     **dict.fromkeys(("causal", "training", "enabled", "flag", "use_cuda", "use_gpu", "late"), lambda: True),
     **dict.fromkeys(("dtype",), lambda: torch.float16),
     **dict.fromkeys(
-        ("cu", "cu_seqlens", "cu_seqlens_q", "cu_seqlens_k"), lambda: torch.tensor([0, 8, 16], dtype=torch.int32).npu()
+        ("cu", "cu_q", "cu_k", "cu_seqlens", "cu_seqlens_q", "cu_seqlens_k"),
+        lambda: torch.tensor([0, 8, 16], dtype=torch.int32).npu(),
     ),
     **dict.fromkeys(("longest", "max_seqlen", "max_seqlen_q", "max_seqlen_k"), lambda: 8),
     "qkv": lambda: npu(2, 8, 3, 4, 16, dtype=torch.float16),
@@ -119,7 +123,8 @@ def sample(name: str, annotation: str, kind: str) -> Any:
         if last in BY_ANNOTATION and not (last == "Tensor" and name in BY_NAME):
             return BY_ANNOTATION[last]()
         if name in BY_NAME:
-            return _packed() if kind == "half" and name in ("q", "k", "v") else BY_NAME[name]()
+            packed = _PACKED.get(name) if kind == "half" else None
+            return npu(*packed, dtype=torch.float16) if packed else BY_NAME[name]()
     if name in BY_NAME and kind in ("int", "str", "dict"):
         return BY_NAME[name]()  # what the name says; the others may be anything
     return _of_kind(kind)
