@@ -94,7 +94,7 @@ def changed_statements(before: str, after: str) -> dict[str, tuple[int, int]]:
 
 def _statements(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     for node in ast.walk(ast.parse(text)):
-        if not isinstance(node, ast.stmt):
+        if not isinstance(node, ast.stmt) or isinstance(node, ast.Pass):
             continue
         body = getattr(node, "body", None)
         if not body:
