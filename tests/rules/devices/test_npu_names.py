@@ -65,3 +65,19 @@ def test_another_file_may_import_torch_npu(tmp_path: Path) -> None:
 def test_marks_for_nvidias_profiler(text: str, severity: Severity | None) -> None:
     found = [item.severity for item in findings(text) if item.code == "NPU161"]
     assert found == ([] if severity is None else [severity])
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("nvml = ctypes.CDLL('libnvidia-ml.so.1')", True),
+        ("nvml = CDLL('libnvidia-ml.so.1')", True),
+        ("nvml = ctypes.cdll.LoadLibrary('libnvidia-ml.so')", True),
+        ("print('libnvidia-ml.so.1 is missing')", False),
+        ("print('libnvidia-ml.so.1')", False),
+        ("other = ctypes.CDLL('libc.so.6')  # not libnvidia-ml", False),
+    ],
+)
+def test_a_copy_of_nvml(line: str, told: bool) -> None:
+    text = f"import ctypes\nfrom ctypes import CDLL\n{line}\n"
+    assert [item.code for item in findings(text) if item.code == "NPU139"] == (["NPU139"] if told else [])

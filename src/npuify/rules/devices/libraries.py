@@ -119,3 +119,31 @@ def npu_supported_already(node: ast.Module, file: PythonFile) -> Iterator[Diagno
 
 def _topmost(relative: str) -> str:
     return relative.partition("/")[0] if "/" in relative else ""
+
+
+@rule(
+    "NPU139",
+    "nvml-loaded-by-name",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=("libnvidia-ml", "nvml.dll"),
+    evidence=Evidence.DOCUMENTED,
+    source="NVML's documentation: the library comes with NVIDIA's driver",
+)
+def nvml_loaded_by_name(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+    """A copy of NVML's bindings loads NVIDIA's library by its name: what chooses a platform by it finds no GPU."""
+    if not isinstance(node.value, str) or not node.value.strip().startswith("libnvidia-ml"):
+        return
+    call = file.parent(node)
+    word = call.func.attr if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else ""
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+        word = call.func.id
+    if word not in ("CDLL", "LoadLibrary", "find_library", "dlopen"):
+        return
+    yield file.report(
+        node,
+        "libnvidia-ml comes with NVIDIA's driver: loading it fails on an NPU machine, and what asks it finds no device",
+        subject="libnvidia-ml",
+        advice="ask torch.npu.is_available() first; torch.npu.mem_get_info() and torch_npu.npu.utilization() tell "
+        "what NVML would",
+    )
