@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed"),
     pytest.mark.skipif(not any(map(shutil.which, ("g++", "clang++", "c++"))), reason="no C++ compiler"),
 ]
-SEEDS = (11, 22, 35, 44, 66, 87, 125, 148, 154, 649, 10022, 10305)
+SEEDS = (11, 22, 66, 87, 148, 649, 10022, 10305)
 """Programs that once did otherwise in silence."""
 
 
