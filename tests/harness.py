@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from npuify.analysis.project import ProjectIndex, may_define_cuda
+from npuify.analysis.own_cuda import may_define_cuda
+from npuify.analysis.project import ProjectIndex
 from npuify.engine.ruleset import RuleSet
 from npuify.engine.worker import Worker
 from npuify.helpers import compute_device as helper

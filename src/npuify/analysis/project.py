@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import os
-import re
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from npuify.analysis.declared_options import declared_options
+from npuify.analysis.own_cuda import OwnCuda, own_cuda_in
 from npuify.analysis.stored_names import overwritten_names, stored_names
 from npuify.project.programs import beside
 from npuify.source.python import PythonSource
@@ -18,41 +15,10 @@ from npuify.source.text import UnreadableText
 from npuify.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from npuify.source.python.scopes import Binding
-    from npuify.words import Words
-
-_OWN_CUDA = re.compile(
-    rb"(?<!\w)def[ \t]+(?:is_)?cuda\b|self\.(?:is_)?cuda[ \t]*(?::|=[^=])|[ \t](?:is_)?cuda[ \t]*(?::|=[^=])"
-)
-OWN_CUDA_WORDS = (
-    b"def cuda",
-    b"def is_cuda",
-    *(
-        before + b"cuda" + after
-        for before in (b"self.", b"self.is_", b" ", b"\t", b" is_")
-        for after in (b" =", b":", b"=")
-    ),
-)
-
-
-def may_define_cuda(raw: bytes, lower: bytes, words: Words | None = None) -> bool:
-    """Whether a file's text may hold a class with a ``cuda`` or ``is_cuda`` of its own.
-
-    Args:
-        raw: the file's bytes.
-        lower: the same in lower case.
-        words: finds ``OWN_CUDA_WORDS``.
-    """
-    words = words or words_of(*OWN_CUDA_WORDS)
-    for start, _ in words.places(lower):
-        if _OWN_CUDA.match(raw, start):
-            line = max(raw.rfind(b"\n", 0, start), raw.rfind(b"\r", 0, start)) + 1
-            if not raw[start : start + 1].isspace() or not raw[line:start].strip():
-                return True
-    return False
 
 
 def _content(path: str) -> bytes:
@@ -64,7 +30,6 @@ def _content(path: str) -> bytes:
         os.close(descriptor)
 
 
-_TENSOR_BASES = ("torch.Tensor", "torch.nn.Module", "torch.nn.Parameter")
 _MAX_HOPS = 16
 _UNREAD = b""
 """Under which files that cannot be read are kept among those by the names that stand in them."""
@@ -72,20 +37,6 @@ EVERY_FILE = "*"
 """Stands for all of a project's modules among the files that something depends on."""
 _TESTS = frozenset(("test", "tests", "testing", "unit_tests"))
 _SOURCE_FOLDERS = frozenset(("src", "python", "lib"))
-_OWN_NAMES = frozenset(("cuda", "is_cuda"))
-
-
-class OwnCuda(msgspec.Struct, frozen=True):
-    """A class of the project with its own ``cuda`` or ``is_cuda``."""
-
-    qualified: str
-    methods: frozenset[str]
-    """``cuda`` or ``is_cuda``, where it is a method."""
-    attributes: frozenset[str]
-    """The same, where it is a property or another attribute."""
-    is_torch: bool
-    """It derives from a torch module or tensor, as far as its bases are known."""
-    is_test: bool = False
 
 
 def module_name(relative: str) -> str:
@@ -349,7 +300,7 @@ class ProjectIndex:
             for relative in self.own_cuda_files:
                 source = self._load(relative)
                 if source is not None:
-                    found += _own_cuda_in(source)
+                    found += own_cuda_in(source, is_test=is_test(source.relative))
             self._own_cuda.append(tuple(found))
         return self._own_cuda[0]
 
@@ -373,56 +324,3 @@ def _load(root: Path, own_cuda_files: frozenset[str], relative: str) -> PythonSo
         return PythonSource(relative, module_name(relative), raw, words)
     except (OSError, UnreadableText, SyntaxError):
         return None
-
-
-_SELF_CUDA = re.compile(rb"self\.(?:is_)?cuda\b")
-
-
-def _classes(tree: ast.Module) -> Iterator[ast.ClassDef]:
-    """The classes of a file, in no certain order; expressions hold none."""
-    pending: list[ast.AST] = [tree]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.ClassDef):
-            yield node
-        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
-            inner = getattr(node, field, None)
-            if isinstance(inner, list):  # the body of a lambda is an expression
-                pending += inner
-
-
-def _own_cuda_in(source: PythonSource) -> list[OwnCuda]:
-    found = []
-    for node in _classes(source.tree):
-        methods: set[str] = set()
-        attributes: set[str] = set()
-        for item in node.body:
-            if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                is_property = any("property" in ast.dump(decorator) for decorator in item.decorator_list)
-                (attributes if is_property else methods).add(item.name)
-                if _SELF_CUDA.search(source.data, source.start(item), source.end(item)):
-                    attributes |= _self_attributes(item)
-            elif isinstance(item, (ast.Assign, ast.AnnAssign)):
-                targets = item.targets if isinstance(item, ast.Assign) else [item.target]
-                attributes |= {target.id for target in targets if isinstance(target, ast.Name)}
-        methods &= _OWN_NAMES
-        attributes &= _OWN_NAMES
-        if methods or attributes:
-            bases = [source.qualname(base, source.scope) or "" for base in node.bases]
-            is_torch = any(base.startswith("torch.") or base in _TENSOR_BASES for base in bases)
-            qualified = f"{source.module}.{node.name}"
-            found.append(
-                OwnCuda(qualified, frozenset(methods), frozenset(attributes), is_torch, is_test(source.relative))
-            )
-    return found
-
-
-def _self_attributes(function: ast.AST) -> set[str]:
-    return {
-        node.attr
-        for node in ast.walk(function)
-        if isinstance(node, ast.Attribute)
-        and isinstance(node.ctx, ast.Store)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == "self"
-    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.analysis.project import may_define_cuda
+from npuify.analysis.own_cuda import may_define_cuda
 from npuify.engine import opt_ins
 from npuify.engine.analysers import analysers_for
 from npuify.engine.cache import CachedFile

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.analysis.project import OWN_CUDA_WORDS
+from npuify.analysis.own_cuda import OWN_CUDA_WORDS
 from npuify.engine.catalog import all_rules
 from npuify.engine.ledger.unknown import RULE as UNKNOWN
 from npuify.knowledge import products

@@ -12,7 +12,8 @@ from npuify.analysis.values import Kind
 from npuify.project.import_paths import ImportPaths
 
 if TYPE_CHECKING:
-    from npuify.analysis.project import OwnCuda, ProjectIndex
+    from npuify.analysis.own_cuda import OwnCuda
+    from npuify.analysis.project import ProjectIndex
     from npuify.rules.context import PythonFile
 
 
