@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from npuify.engine.scan import scan
 from npuify.model import Severity
+from npuify.options import Options
 
 from ...harness import findings, output
 
@@ -81,3 +83,9 @@ def test_marks_for_nvidias_profiler(text: str, severity: Severity | None) -> Non
 def test_a_copy_of_nvml(line: str, told: bool) -> None:
     text = f"import ctypes\nfrom ctypes import CDLL\n{line}\n"
     assert [item.code for item in findings(text) if item.code == "NPU139"] == (["NPU139"] if told else [])
+
+
+def test_a_copy_of_nvml_in_a_file_without_torch(tmp_path: Path) -> None:
+    (tmp_path / "nv.py").write_text("import ctypes\n\ndef start():\n    return ctypes.CDLL('libnvidia-ml.so.1')\n")
+    (tmp_path / "run.py").write_text("import torch\nimport nv\nnv.start()\nx = torch.ones(1).cuda()\n")
+    assert ("nv.py", "NPU139") in {(one.file, one.code) for one in scan([tmp_path], Options()).findings}

@@ -126,7 +126,9 @@ def _topmost(relative: str) -> str:
     "nvml-loaded-by-name",
     Safety.MANUAL,
     Severity.WARNING,
-    words=("libnvidia-ml", "nvml.dll"),
+    words=("libnvidia-ml",),
+    also_in_file=("ctypes", "cffi"),
+    without_torch=True,
     evidence=Evidence.DOCUMENTED,
     source="NVML's documentation: the library comes with NVIDIA's driver",
 )
