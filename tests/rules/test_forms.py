@@ -151,9 +151,6 @@ REFUSAL = re.compile(
     r"module '?torch|<module 'torch|type object|unexpected keyword|incompatible function|positional arg.* but"
 )
 """What Python and torch say of a name that is not there, and of arguments that are not taken."""
-KNOWN_REFUSALS = {
-    "NPU105/replaced_by_the_program/portable": "told of: the class has another name there",
-}
 
 
 def test_no_form_of_a_case_is_refused() -> None:
@@ -161,4 +158,4 @@ def test_no_form_of_a_case_is_refused() -> None:
     answers = {f"{name} {text}": now for name, row in known.forms.items() for text, now in row.real.items()}
     assert sum(now.startswith("done") for now in answers.values()) > 1300
     refused = {text.split()[0] for text, now in answers.items() if not now.startswith("done") and REFUSAL.search(now)}
-    assert refused == set(KNOWN_REFUSALS)
+    assert refused == set()

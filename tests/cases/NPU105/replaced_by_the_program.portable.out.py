@@ -12,7 +12,7 @@ def quiet(monkeypatch, mock, holder):
     setattr(torch.Tensor, "cuda", lambda self: self)
     with mock.patch.object(torch.nn.Module, "cuda"):
         pass
-    with mock.patch.object(compute_device.api, "CUDAGraph"):
+    with mock.patch.object(compute_device.api, "NPUGraph" if compute_device.type == "npu" else "CUDAGraph"):
         pass
     setattr(holder, "cuda", False)
     setattr(Holder, "cuda", False)

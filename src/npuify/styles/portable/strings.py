@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.analysis.flow.devices import is_device_table
 from npuify.rules.common.helper_branches import helper
 from npuify.rules.common.statements import indentation, line_after
+from npuify.styles.branches import choice
 from npuify.styles.spelling import REPLACED, device_type, formatted, in_annotation, in_formatted_string, literal
 
 if TYPE_CHECKING:
@@ -105,6 +106,10 @@ def attribute_name(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> l
         return REPLACED
     if isinstance(node, ast.Constant) and node.value == "cuda":
         return [file.replace(node, device_type(file))]
+    if isinstance(node, ast.Constant) and len(diagnostic.edits) == 1 and diagnostic.subject.startswith("torch.cuda."):
+        edit, text = diagnostic.edits[0], file.code(node)
+        if text.count(edit.before) == 1:
+            return [file.replace(node, choice(text.replace(edit.before, edit.after), node, file))]
     return f"the NPU has a different name; choose by {helper(file)}.type"
 
 
