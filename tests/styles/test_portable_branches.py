@@ -97,7 +97,8 @@ def test_on_an_npu_nothing_of_cuda_is_imported() -> None:
     assert got["v3"] == ("torch.optim.AdamW", "parameters", ("lr", 0.1), ("weight_decay", 0.0))
     assert got["v4"] == ("torch.optim.SGD", "parameters", ("lr", 0.1))
     assert got["v5"] == got["v6"] == ("torch.nn.LayerNorm", 8)
-    assert got["v7"] == ("torch.nn.parallel.DistributedDataParallel", "model")
+    as_apex = (("broadcast_buffers", False), ("find_unused_parameters", True))
+    assert got["v7"] == ("torch.nn.parallel.DistributedDataParallel", "model", *as_apex)
     assert got["v8"][0] == "torch_npu.profiler.profile"
     assert [item.__name__ for item in got["v8"][1][1]] == [
         "torch_npu.profiler.ProfilerActivity.CPU",
