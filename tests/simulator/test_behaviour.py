@@ -63,8 +63,6 @@ DIFFER = {
     "p.major, p.minor, p.multi_processor_count, p.warp_size, p.max_threads_per_multi_processor": "the machine's cores",
     "p.shared_memory_per_block": "where the class is said to be from",
     "torch.npu.preferred_linalg_library()": "not simulated",
-    "torch.npu.backends.fft_plan_cache.size": "not simulated",
-    "torch.npu.backends.fft_plan_cache.max_size": "not simulated",
     "torch.npu.npurt()": "not simulated",
     "torch.version.cann": "there is no CANN",
     "dist.Backend.default_device_backend_map": "another backend of that PyTorch",

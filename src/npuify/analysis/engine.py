@@ -73,6 +73,8 @@ _STACK = 2000
 _ROUNDS = 12
 _WORK = 60_000
 """Questions that one question from outside may lead to."""
+_PARSING = 400
+"""What parsing a file counts as, of these."""
 _SETTLED = 1 << 30
 
 
@@ -162,6 +164,9 @@ class Engine(ABC):
             if source is None:
                 return None
             known = self.files[relative] = FileModel(source)
+            if self._keep is not None and self.reach is Reach.PROGRAM:
+                # Files that are let go of again are parsed again: in a large project that would take minutes.
+                self._work -= _PARSING
         self.files.move_to_end(relative)
         return known
 

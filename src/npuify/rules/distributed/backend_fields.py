@@ -21,6 +21,10 @@ _TAKING = frozenset(
 """Functions of torch that take a backend."""
 
 
+_MOST_FILES = 12
+"""Files that may read a field; of a name that more speak of, nothing is known: to follow each takes minutes."""
+
+
 def field_of(node: ast.expr, file: PythonFile) -> tuple[ast.ClassDef, str] | None:
     """The class and the field, or member, whose value a string is: by itself, or as an item of ``Literal``."""
     current: ast.AST = node
@@ -64,8 +68,10 @@ def _is_enumeration(definition: ast.ClassDef, file: PythonFile) -> bool:
 
 
 def reaches_group(field: tuple[ast.ClassDef, str], file: PythonFile) -> bool:
-    """Whether what a field holds is given to torch as a backend, anywhere in the project."""
+    """Whether what a field holds surely is given to torch as a backend, anywhere in the project."""
     definition, name = field
+    if len(file.project.files_with(f".{name}".encode())) > _MOST_FILES:
+        return False
     known: bool | None = file.recall(("backend field", definition, name))
     if known is None:
         known = file.remember(("backend field", definition, name), _reaches_group(definition, name, file))
@@ -73,9 +79,11 @@ def reaches_group(field: tuple[ast.ClassDef, str], file: PythonFile) -> bool:
 
 
 def _reaches_group(definition: ast.ClassDef, name: str, file: PythonFile) -> bool:
-    model = file.reaching(Reach.PROGRAM)
+    # To follow parameters through all callers of a large project takes minutes.
+    model = file.reaching(Reach.IMPORTS)
     owner = file.model.place(definition)
-    for other in (file.model, *(one for one in model.files_with(name) if one.relative != file.model.relative)):
+    others = file.reaching(Reach.PROGRAM).files_with(name)
+    for other in (file.model, *(one for one in others if one.relative != file.model.relative)):
         for node in other.references(name):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 owners = {value.definition or value.place for value in model.values(node.value, other)}

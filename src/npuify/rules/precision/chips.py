@@ -89,7 +89,7 @@ def _is_bfloat16(node: ast.Attribute | ast.Constant | ast.keyword, file: PythonF
     if file.qualname(node) != "torch.bfloat16":
         return False
     for up in file.ancestors(node):
-        if isinstance(up, (ast.Compare, ast.Dict, ast.List, ast.Tuple, ast.Set, ast.arguments)):
+        if isinstance(up, (ast.Compare, ast.Dict, ast.List, ast.Tuple, ast.Set, ast.arguments, ast.IfExp)):
             return False
         if isinstance(up, ast.Call):
             name = file.qualname(up.func) or file.code(up.func)
