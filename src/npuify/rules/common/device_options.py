@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from npuify.rules.common.option_defaults import called_name, destinations
+from npuify.rules.common.option_defaults import called_name, destinations, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,13 +108,13 @@ def _option(node: ast.AST) -> DeviceOption | None:
 
 def _declared(call: ast.Call) -> DeviceOption | None:
     given = {one.arg: one.value for one in call.keywords}
-    names = destinations(call) or [_text(one) for one in call.args[:1]]
+    names = destinations(call) or [text_of(one) for one in call.args[:1]]
     name = next((one for one in names if _DEVICE.fullmatch(one) or _USE_NPU.fullmatch(one)), "")
-    spelling = next((text for one in call.args if (text := _text(one)).startswith("--")), f"--{name}")
-    if _USE_NPU.fullmatch(name) and _text(given.get("action")) == "store_true":
+    spelling = next((text for one in call.args if (text := text_of(one)).startswith("--")), f"--{name}")
+    if _USE_NPU.fullmatch(name) and text_of(given.get("action")) == "store_true":
         return DeviceOption(spelling, None, call.lineno, is_flag=True)
     choices = given.get("choices")
-    texts = [_text(one) for one in getattr(choices, "elts", ())]
+    texts = [text_of(one) for one in getattr(choices, "elts", ())]
     if not _DEVICE.fullmatch(name) or "action" in given or (texts and "npu" not in texts):
         return None
     if "type" in given and ast.unparse(given["type"]) in ("int", "bool", "float"):
@@ -124,12 +124,8 @@ def _declared(call: ast.Call) -> DeviceOption | None:
 
 
 def _variable(call: ast.Call) -> DeviceOption | None:
-    name = _text(call.args[0]) if call.args else ""
+    name = text_of(call.args[0]) if call.args else ""
     if not name or not (_DEVICE.fullmatch(name) or re.fullmatch(r"(?:\w+_)?(?:USE|ENABLE)_NPU", name)):
         return None
     default = call.args[1] if len(call.args) > 1 else None
     return DeviceOption(f"{name}={'npu' if _DEVICE.fullmatch(name) else '1'}", default, call.lineno)
-
-
-def _text(node: ast.expr | None) -> str:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""

@@ -90,7 +90,7 @@ def _of_tree(tree: ast.Module) -> _Declared:
             if node.func.attr == "add_argument":
                 for name in destinations(node):
                     defaults[name].append(_default(node, name))
-            elif node.func.attr in _FLAGS and node.args and (name := _text(node.args[0])):
+            elif node.func.attr in _FLAGS and node.args and (name := text_of(node.args[0])):
                 defaults[name].append(_default_of_flag(node, name))
             elif node.func.attr == "set_defaults":
                 overriding.append(node)
@@ -152,24 +152,24 @@ def _overwritten(node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> Iterator[s
 
 def destinations(call: ast.Call) -> list[str]:
     """The attributes that an option is read from."""
-    dest = next((_text(one.value) for one in call.keywords if one.arg == "dest"), "")
+    dest = next((text_of(one.value) for one in call.keywords if one.arg == "dest"), "")
     if dest:
         return [dest]
-    names = [_text(one) for one in call.args]
+    names = [text_of(one) for one in call.args]
     return list(dict.fromkeys(one.lstrip("-").replace("-", "_") for one in names if one.startswith("-")))
 
 
 def _default(call: ast.Call, name: str) -> Known | None:
     given = {one.arg: one.value for one in call.keywords}
-    option = next((text for one in call.args if (text := _text(one)).startswith("--")), f"--{name}")
+    option = next((text for one in call.args if (text := text_of(one)).startswith("--")), f"--{name}")
     if None in given:
         return None
     if "default" in given:
         return constant(given["default"], option)
-    action = _text(given["action"]) if "action" in given else ""
+    action = text_of(given["action"]) if "action" in given else ""
     if action in ("store_true", "store_false"):
         return Known(action == "store_false", option)
-    if "nargs" in given and _text(given["nargs"]) == "?":
+    if "nargs" in given and text_of(given["nargs"]) == "?":
         return Known(None, option)
     return None if action not in ("", "store") or "required" in given else Known(None, option)
 
@@ -181,5 +181,6 @@ def _default_of_flag(call: ast.Call, name: str) -> Known | None:
     return Known(default.value, f"--{name}") if isinstance(default, ast.Constant) else None
 
 
-def _text(node: ast.expr) -> str:
+def text_of(node: ast.expr | None) -> str:
+    """The string that an expression is written as; empty for anything else."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
