@@ -407,6 +407,9 @@ def test_transfer_to_npu(simulate: Simulate) -> None:
         file = io.BytesIO(); torch.save(m.state_dict(), file); file.seek(0)
         assert torch.load(file, map_location="cuda:0")["weight"].is_npu
         assert torch.randn(2, generator=torch.Generator("cuda").manual_seed(1), device="cuda").is_npu
+        torch.set_default_device("cuda")
+        for made in (torch.empty(2), torch.zeros(2), torch.tensor([1.0]), torch.arange(3), torch.rand(2), torch.eye(2)):
+            assert made.is_npu
         print("all", "well")
         """,
     )
