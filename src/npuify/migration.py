@@ -13,7 +13,7 @@ from npuify.rewrite.plan import plan
 from npuify.rewrite.tree import check_destination, replace_files, skipped_entries, write_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from npuify.model import MigrationResult
     from npuify.options import Options
@@ -54,6 +54,26 @@ def migrate(
             )
         check_destination(source, destination, force=force)
     result, contents = plan(source, options, progress)
+    return written(source, destination, result, contents, mode=mode, force=force)
+
+
+def written(
+    source: Path,
+    destination: Path | None,
+    result: MigrationResult,
+    contents: Mapping[str, bytes],
+    *,
+    mode: str,
+    force: bool = False,
+) -> MigrationResult:
+    """Write a migration that is worked out, as :func:`migrate` does.
+
+    Args:
+        contents: the new content of each file that changes, by relative path.
+
+    Raises:
+        NpuifyError: the output cannot be written; nothing is left half-written.
+    """
     if mode == "in-place":
         replace_files(Path(result.scan.root), contents)
         result = msgspec.structs.replace(result, destination=result.scan.root)

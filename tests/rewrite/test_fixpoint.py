@@ -176,7 +176,7 @@ def test_parses(data: bytes, good: bool) -> None:
 
 def test_position_of_an_untouched_file() -> None:
     result = migrated("x = 1\n")
-    assert result == (result.relative, None, [], [], [], [], [])
+    assert result[:7] == (result.relative, None, [], [], [], [], [])
     assert Position(1, 1) < Position(1, 2)
 
 

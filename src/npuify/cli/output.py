@@ -99,16 +99,9 @@ def put_vendor_files(result: ScanResult | MigrationResult, reports: str | None) 
     """
     if reports is None:
         return
-    folder = Path(reports)
-    from npuify.model import NpuifyError
-    from npuify.report.formats.vendor import vendor_files
-    from npuify.rewrite.tree import replace_files
+    from npuify.report.formats.vendor import write_vendor_files
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NpuifyError(f"cannot be created: {error.strerror or error}", file=str(folder)) from None
-    replace_files(folder, vendor_files(result))
+    write_vendor_files(result, Path(reports))
 
 
 def _to_terminal(lines: Iterable[list[tuple[str, str]]]) -> None:

@@ -48,6 +48,18 @@ def unified(old: Sequence[str], new: Sequence[str], before: str, after: str) -> 
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
+def side_by_side(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Rows that show two texts beside each other: the numbers of the old and of the new line, from 1; 0 for none."""
+    if max(len(old), len(new)) < _LONG:
+        opcodes: Iterator[Opcode] = iter(difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes())
+    else:
+        opcodes = _opcodes(old, new)
+    for _, start, stop, first, last in opcodes:
+        for step in range(max(stop - start, last - first)):
+            here, there = start + step, first + step
+            yield (here + 1 if here < stop else 0), (there + 1 if there < last else 0)
+
+
 def _long(old: Sequence[str], new: Sequence[str], before: str, after: str) -> Iterator[str]:
     matcher = difflib.SequenceMatcher(None, "", "")
     matcher.opcodes = list(_joined(_opcodes(old, new)))  # type: ignore[attr-defined] # what it would work out itself

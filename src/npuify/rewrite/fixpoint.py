@@ -12,10 +12,13 @@ from npuify.rewrite.left import still_to_do
 from npuify.source.text import Text, UnreadableText
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from npuify.engine.worker import Worker
     from npuify.project.traced import TracedPlace
+
+    Decides = Callable[[Position, str], bool | None]
+    """What a person decided on the edits of a code at a place of the original; None: nothing."""
 
 _DEFECT = "please report this as a defect of npuify"
 MAX_ROUNDS = 12
@@ -23,7 +26,7 @@ MAX_ROUNDS = 12
 
 
 class MigratedFile(NamedTuple):
-    """What became of one file. ``raw`` is None where nothing changed; ``ledger`` is that of the original."""
+    """What became of one file. ``raw`` is None where nothing changed; ``ledger`` and ``digest`` are of the original."""
 
     relative: str
     raw: bytes | None
@@ -32,6 +35,8 @@ class MigratedFile(NamedTuple):
     changes: list[Change]
     errors: list[FileError]
     ledger: list[LedgerEntry] = []  # noqa: RUF012 - nobody adds to it
+    digest: bytes = b""
+    """The SHA-256 of the file that was read; empty where that does not matter."""
 
 
 class _Job(NamedTuple):
@@ -47,6 +52,21 @@ class _Job(NamedTuple):
     unsafe: bool
     known_errors: int
     traced: Sequence[TracedPlace]
+    decides: Decides | None
+
+    def wanted(self, findings: Sequence[Finding], offsets: OffsetMap) -> list[Finding]:
+        """The findings whose edits are to be applied: by their safety, where nobody decided otherwise."""
+        usual = wanted(findings, unsafe=self.unsafe)
+        if self.decides is None:
+            return usual
+        safe = {id(finding) for finding in usual}
+        chosen = []
+        for finding in findings:
+            if finding.edits:
+                said = self.decides(*_origin(finding, self, offsets))
+                if id(finding) in safe if said is None else said:
+                    chosen.append(finding)
+        return chosen
 
 
 class _State(NamedTuple):
@@ -63,16 +83,29 @@ _Origin = tuple[Position, str]
 
 
 def migrate_file(
-    relative: str, raw: bytes, worker: Worker, *, unsafe: bool, kind: str = "", traced: Sequence[TracedPlace] = ()
+    relative: str,
+    raw: bytes,
+    worker: Worker,
+    *,
+    unsafe: bool,
+    kind: str = "",
+    traced: Sequence[TracedPlace] = (),
+    decides: Decides | None = None,
 ) -> MigratedFile:
-    """Apply all wanted edits to a file; ``traced`` says what the program was seen to do in it.
+    """Apply all wanted edits to a file.
 
     The result parses, and a second run on it changes nothing; where either cannot be had, the file stays as it was and
     an error says so.
+
+    Args:
+        unsafe: also make edits that are right in the usual case only.
+        traced: what the program was seen to do in the file.
+        decides: given the place of a finding's first edit in the original, and its code, whether that finding's edits
+            are made; its answer None leaves it to their safety.
     """
     found, errors, _, ledger = worker.analyse(relative, raw, whole=False, kind=kind, keeps_ledger=True)
     found = proven(found, traced, lambda finding: finding.start.line)
-    if not wanted(found, unsafe=unsafe):
+    if not any(finding.edits for finding in found) or (decides is None and not wanted(found, unsafe=unsafe)):
         return MigratedFile(relative, None, found, found, [], errors, ledger)
     try:
         text = Text(raw)
@@ -80,7 +113,10 @@ def migrate_file(
             # Only a part that was not parsed is broken; the whole file decides.
             found, errors, _, ledger = worker.analyse(relative, raw, whole=True, kind=kind, keeps_ledger=True)
             return MigratedFile(relative, None, found, found, [], errors, ledger)
-        done = _rounds(_Job(relative, kind, text, worker, unsafe, len(errors), traced), found)
+        job = _Job(relative, kind, text, worker, unsafe, len(errors), traced, decides)
+        if not job.wanted(found, OffsetMap()):
+            return MigratedFile(relative, None, found, found, [], errors, ledger)
+        done = _rounds(job, found)
         return done._replace(errors=[*errors, *done.errors], ledger=ledger)
     except (EditError, UnreadableText, _NotSettling) as error:
         failure = FileError(relative, f"was left as it is: {error}", advice=_DEFECT)
@@ -106,7 +142,7 @@ def _rounds(job: _Job, found: list[Finding]) -> MigratedFile:
     for _ in range(MAX_ROUNDS):
         chosen = [
             finding
-            for finding in wanted(state.findings, unsafe=job.unsafe)
+            for finding in job.wanted(state.findings, offsets)
             if _origin(finding, job, offsets) not in left_alone
         ]
         if not chosen and begun and not state.needs_torch_npu:
@@ -134,7 +170,7 @@ def _rounds(job: _Job, found: list[Finding]) -> MigratedFile:
         job.original,
         state.text,
         offsets,
-        unsafe=job.unsafe,
+        made=job.wanted(found, OffsetMap()),
         python=job.relative.endswith((".py", ".pyi", ".ipynb")),
     )
     return MigratedFile(job.relative, state.raw if changes else None, found, left, changes, problems)

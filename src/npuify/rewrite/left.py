@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from npuify.model import Edit, Position
-from npuify.rewrite.edits import wanted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +30,7 @@ def still_to_do(
     after: Text,
     offsets: OffsetMap,
     *,
-    unsafe: bool,
+    made: Sequence[Finding],
     python: bool,
 ) -> list[Finding]:
     """What is left of a file's findings.
@@ -42,11 +41,11 @@ def still_to_do(
         changes: what was changed.
         before, after: both texts.
         offsets: leads from one to the other.
-        unsafe: whether edits to review were made.
+        made: those of ``found`` whose edits were wanted.
         python: whether it is Python.
     """
-    made = {id(finding) for finding in wanted(found, unsafe=unsafe)}
-    offered = [finding for finding in found if finding.edits and id(finding) not in made]
+    wanted = {id(finding) for finding in made}
+    offered = [finding for finding in found if finding.edits and id(finding) not in wanted]
     left = _still_offered(last, offered, before, after, offsets)
     hidden = _hidden(left, found, changes, before, after, offsets) if python else []
     return sorted([*left, *hidden], key=lambda one: (one.start, one.end, one.code)) if hidden else left

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from npuify.engine.prepare import prepare
 from npuify.engine.processes import Processes
 from npuify.engine.scan import project_findings
 from npuify.engine.traced import left_over
 from npuify.engine.worker import FILES_PER_PROCESS, Worker
-from npuify.model import FileError, MigrationResult
+from npuify.model import Change, FileError, MigrationResult, NpuifyError, Position
 from npuify.project.traced import read_trace
 from npuify.rewrite.diff import file_diff
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
@@ -24,11 +26,15 @@ if TYPE_CHECKING:
 
     from npuify.engine.prepare import PreparedScan
     from npuify.engine.worker import Candidate
-    from npuify.model import Change, Finding
+    from npuify.model import Finding
     from npuify.options import Options
     from npuify.project.traced import Trace, TracedPlace
+    from npuify.rewrite.fixpoint import Decides
 
     Progress = Callable[[int, int], None]
+
+BY_HAND: Final = "BY-HAND"
+"""Where a change says which code made it: a person did."""
 
 
 def plan(source: Path, options: Options, progress: Progress | None = None) -> tuple[MigrationResult, dict[str, bytes]]:
@@ -37,29 +43,142 @@ def plan(source: Path, options: Options, progress: Progress | None = None) -> tu
     Returns:
         The result, its ``diff`` filled in, and the new content of each file that changes, by relative path.
     """
-    with Processes(options.jobs) as processes:
-        prepared = prepare([source], options, processes)
-        about_project = project_findings(prepared, options)
-        trace = _trace(prepared, options)
-        worker = prepared.worker()
-        migrated = _migrated(prepared, worker, trace, options, processes, progress)
-    rewritten = {file.relative: file.raw for file in migrated if file.raw is not None}
-    migrated = [judged_anew(file, worker, rewritten) for file in migrated]
-    others = _whole_files(prepared, rewritten, options)
-    contents = {**rewritten, **others.contents}
-    changes = [*(change for file in migrated for change in file.changes), *others.changes]
-    found = [finding for file in migrated for finding in file.found]
-    left = [finding for file in migrated for finding in file.left]
-    errors = _errors(prepared, migrated, trace)
-    ledger = [entry for file in migrated for entry in file.ledger]
-    result = MigrationResult(
-        scan=prepared.scan_result([*about_project, *found], errors, about_project, ledger),
-        changes=tuple(changes),
-        left=(*about_project, *_untreated(trace, migrated), *_without_line_ends(left, options)),
-        changed_files=tuple(sorted(contents)),
-        diff="".join(file_diff(prepared.root, relative, contents[relative]) for relative in sorted(contents)),
-    )
-    return result, contents
+    return Draft(source, options, progress).result()
+
+
+class Draft:
+    """A migration that is worked out, and can be changed before it is written.
+
+    Args:
+        source: what to migrate.
+        options: see :class:`npuify.options.Options`.
+        progress: called with the number of files done and of files to do.
+
+    Attributes:
+        about_project: the findings that no single file shows.
+    """
+
+    def __init__(self, source: Path, options: Options, progress: Progress | None = None) -> None:
+        self._options = options
+        with Processes(options.jobs) as processes:
+            self._prepared = prepared = prepare([source], options, processes)
+            self.about_project = project_findings(prepared, options)
+            self._trace = _trace(prepared, options)
+            self._worker = prepared.worker()
+            migrated = _migrated(prepared, self._worker, self._trace, options, processes, progress)
+        self._migrated = {file.relative: file for file in migrated}
+        self._candidates = {one.relative: one for one in prepared.candidates}
+        self._by_hand: dict[str, bytes] = {}
+
+    @property
+    def root(self) -> Path:
+        """The project's root."""
+        return self._prepared.root
+
+    def names(self) -> list[str]:
+        """The files that were looked at."""
+        return sorted(file.relative for file in self._prepared.files)
+
+    def with_findings(self) -> list[str]:
+        """The files that hold anything of interest."""
+        return sorted(name for name, file in self._migrated.items() if file.found or file.changes or file.errors)
+
+    def original(self, relative: str) -> bytes:
+        """A file as it is on the disk; a single file is its own project. Nothing, for one that the migration adds.
+
+        Raises:
+            NpuifyError: it has become a link that leaves the project.
+            OSError: it cannot be read.
+        """
+        path = self.root / relative
+        place, root = Path(os.path.realpath(path)), Path(os.path.realpath(self.root))
+        if root != place and root not in place.parents:
+            raise NpuifyError("leads out of the project", file=relative)
+        return path.read_bytes() if relative in self._candidates or path.is_file() else b""
+
+    def file(self, relative: str) -> MigratedFile | None:
+        """What becomes of a file; None where it holds nothing of interest."""
+        return self._migrated.get(relative)
+
+    def decide(self, relative: str, decides: Decides | None) -> None:
+        """Migrate one file again, as a person decided on its edits."""
+        if relative in self._candidates:
+            places = self._trace.places if self._trace else {}
+            unsafe, candidate = self._options.unsafe, self._candidates[relative]
+            self._migrated[relative] = _migrate_one(
+                self._worker, candidate, unsafe=unsafe, traced=places, decides=decides
+            )
+
+    def write_by_hand(self, relative: str, raw: bytes | None) -> None:
+        """Take this content for a file, whatever becomes of it otherwise; None: no longer.
+
+        Raises:
+            NpuifyError: it does not parse, and the original does.
+            OSError: the original cannot be read.
+        """
+        if raw is None:
+            self._by_hand.pop(relative, None)
+            return
+        known = self._migrated.get(relative)
+        _, errors, _, _ = self._worker.analyse(relative, raw, whole=True, kind=self._kind(relative))
+        if errors and not (known and known.errors):
+            first = errors[0]
+            raise NpuifyError(first.message, advice="correct it, or discard it", file=relative, line=first.line)
+        if known is None:
+            digest = sha256((self.root / relative).read_bytes()).digest()
+            self._migrated[relative] = MigratedFile(relative, None, [], [], [], [], digest=digest)
+        self._by_hand[relative] = raw
+
+    def changed_since(self) -> list[str]:
+        """The files that this draft would change, and that are no longer what it was made from."""
+        changed = []
+        for relative, file in self._migrated.items():
+            if file.digest and (file.raw is not None or relative in self._by_hand):
+                try:
+                    now = sha256((self.root / relative).read_bytes()).digest()
+                except OSError:
+                    now = b""
+                if now != file.digest:
+                    changed.append(relative)
+        return changed
+
+    def result(self) -> tuple[MigrationResult, dict[str, bytes]]:
+        """As :func:`plan` gives it, with what was decided and written by hand."""
+        prepared, worker, options = self._prepared, self._worker, self._options
+        rewritten = {file.relative: file.raw for file in self._migrated.values() if file.raw is not None}
+        rewritten.update(self._by_hand)
+        migrated = [judged_anew(self._as_written(file), worker, rewritten) for file in self._migrated.values()]
+        others = _whole_files(prepared, rewritten, options)
+        contents = {**rewritten, **others.contents}
+        changes = [*(change for file in migrated for change in file.changes), *others.changes]
+        found = [finding for file in migrated for finding in file.found]
+        left = [finding for file in migrated for finding in file.left]
+        errors = _errors(prepared, migrated, self._trace)
+        ledger = [entry for file in migrated for entry in file.ledger]
+        about_project = self.about_project
+        result = MigrationResult(
+            scan=prepared.scan_result([*about_project, *found], errors, about_project, ledger),
+            changes=tuple(changes),
+            left=(*about_project, *_untreated(self._trace, migrated), *_without_line_ends(left, options)),
+            changed_files=tuple(sorted(contents)),
+            diff="".join(file_diff(prepared.root, relative, contents[relative]) for relative in sorted(contents)),
+        )
+        return result, contents
+
+    def _kind(self, relative: str) -> str:
+        return self._candidates[relative].kind if relative in self._candidates else ""
+
+    def _as_written(self, file: MigratedFile) -> MigratedFile:
+        """The file, with what a person wrote for it instead."""
+        raw = self._by_hand.get(file.relative)
+        if raw is None:
+            return file
+        kind = self._kind(file.relative)
+        left, errors, _, _ = self._worker.analyse(file.relative, raw, whole=False, kind=kind, is_later_round=True)
+        first = Position(1, 1)
+        told = "the file was written by hand, from what the other changes made of it"
+        change = Change(file.relative, BY_HAND, "written-by-hand", first, first, "", "", told)
+        return file._replace(raw=raw, left=left, errors=[*file.errors, *errors], changes=[*file.changes, change])
 
 
 # --- file by file ---
@@ -91,7 +210,12 @@ def _migrated(
 
 
 def _migrate_one(
-    worker: Worker, candidate: Candidate, *, unsafe: bool, traced: Mapping[str, Sequence[TracedPlace]]
+    worker: Worker,
+    candidate: Candidate,
+    *,
+    unsafe: bool,
+    traced: Mapping[str, Sequence[TracedPlace]],
+    decides: Decides | None = None,
 ) -> MigratedFile:
     if not candidate.concerns:
         found, errors, _, ledger = worker.analyse_file(candidate)
@@ -101,7 +225,10 @@ def _migrate_one(
     except OSError as error:
         return _unchanged(FileError(candidate.relative, f"cannot be read: {error.strerror or error}"))
     places = traced.get(candidate.relative, ())
-    return migrate_file(candidate.relative, raw, worker, unsafe=unsafe, kind=candidate.kind, traced=places)
+    done = migrate_file(
+        candidate.relative, raw, worker, unsafe=unsafe, kind=candidate.kind, traced=places, decides=decides
+    )
+    return done._replace(digest=sha256(raw).digest())
 
 
 def _unchanged(error: FileError) -> MigratedFile:

@@ -11,13 +11,15 @@ import io
 import time
 from typing import TYPE_CHECKING, Final
 
-from npuify.model import MigrationResult
+from npuify.model import MigrationResult, NpuifyError
 from npuify.report.changes import defused
+from npuify.rewrite.tree import replace_files
 from npuify.rules.topics import belongs_to
 from npuify.visible import file_name, in_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from npuify.model import Change, Finding, ScanResult
 
@@ -33,6 +35,19 @@ _FUSED: Final = {
 LOG: Final = "msFmkTranspltlog.txt"
 _LOG_LIMIT: Final = 1024 * 1024
 _MOST_LOGS: Final = 10
+
+
+def write_vendor_files(result: ScanResult | MigrationResult, folder: Path) -> None:
+    """Write the files into a folder, which is made if need be: all of them, or none.
+
+    Raises:
+        NpuifyError: they cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NpuifyError(f"cannot be created: {error.strerror or error}", file=str(folder)) from None
+    replace_files(folder, vendor_files(result))
 
 
 def vendor_files(result: ScanResult | MigrationResult) -> dict[str, bytes]:
