@@ -161,6 +161,22 @@ class TestFiles:
         entries = ledger(tmp_path, f"import subprocess, sys, timeit, torch\n{line}\n")
         assert {state == "reported" for word, state, _ in entries if word == "cuda"} == {is_code}
 
+    @pytest.mark.parametrize(
+        ("line", "told"),
+        [
+            ("name = 'torch.cuda.amp'\nmodule = import_module(name)", True),
+            ("import_module('.cuda', package='torch')", True),
+            ("import_module('torch.{}'.format('cuda'))", True),
+            ("import_module('.cuda', package=__package__)", False),
+            ("import_module(f'{__package__}.cuda')", False),
+            ("import_module('ops.cuda')", False),
+            ("import_module('torch.backends.cudnn')", False),
+        ],
+    )
+    def test_modules_imported_by_name_are_told(self, line: str, told: bool, tmp_path: Path) -> None:
+        entries = ledger(tmp_path, f"from importlib import import_module\n{line}\n")
+        assert {state == "reported" for _, state, _ in entries} == {told}
+
 
 class TestStates:
     def test_what_is_edited_reported_and_cleared(self, tmp_path: Path) -> None:

@@ -116,6 +116,23 @@ for op in (dist.ReduceOp.BAND, dist.ReduceOp.BOR, dist.ReduceOp.BXOR):
         else:
             raise AssertionError(f"{op} was done")
 
+# of float64 nothing is reduced, but it is handed round
+wide = torch.ones(2, dtype=torch.float64).npu()
+dist.broadcast(wide, 0)
+dist.all_gather([torch.empty_like(wide) for _ in range(2)], wide)
+for reduce in (
+    lambda: dist.all_reduce(wide),
+    lambda: dist.reduce(wide, 0),
+    lambda: dist.reduce_scatter_tensor(torch.empty(1, dtype=torch.float64).npu(), wide),
+    lambda: dist.reduce_scatter(torch.empty(1, dtype=torch.float64).npu(), list(wide.chunk(2))),
+):
+    try:
+        reduce()
+    except RuntimeError as error:
+        assert "Unsupported data type at::kDouble" in str(error), error
+    else:
+        raise AssertionError("float64 was reduced")
+
 #: products of matrices with a collective
 # which name the communicator
 def name_of(group):

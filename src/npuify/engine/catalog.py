@@ -70,6 +70,7 @@ MODULES = (
     "rules.distributed.accelerate",
     "rules.distributed.training_frameworks",
     "rules.distributed.framework_arguments",
+    "rules.distributed.reduced_types",
     "rules.distributed.data_parallel",
     "rules.distributed.own_data_parallel",
     "rules.training.loops",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.engine.ledger.spans import Span, settled_spans, suppressed_spans
 from npuify.rules.context import PythonFile
@@ -174,12 +174,42 @@ def _followed_names(file: PythonFile, nodes: list[ast.AST], words: Words) -> set
                 names |= {alias.asname or alias.name for alias in node.names if alias.name != "*"}
         elif isinstance(node, ast.Import):
             names |= {alias.asname for alias in node.names if alias.asname and alias.name.startswith(_FOLLOWED)}
-        elif isinstance(node, ast.Assign) and isinstance(node.value, (ast.Attribute, ast.Call)):
-            value = node.value.func if isinstance(node.value, ast.Call) else node.value
-            name = file.qualname(value) or ""
+        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
+            name = _bound_name(node.value, file)
             if name.startswith("torch.cuda"):
-                targets = [target for target in node.targets if isinstance(target, (ast.Name, ast.Attribute))]
-                bound = [target.id if isinstance(target, ast.Name) else target.attr for target in targets]
-                # Names of one letter stand on too many lines; only properties are worth it.
-                names |= {item for item in bound if len(item) > 1 or name.endswith("get_device_properties")}
+                bound = [_word(target) for target in (node.targets if isinstance(node, ast.Assign) else [node.target])]
+                # Names of one letter stand on too many lines; only these are worth it.
+                names |= {item for item in bound if len(item) > 1 or (item and name.endswith(_WORTH_IT))}
+        elif isinstance(node, ast.Attribute) and node.attr in _WORTH_IT:
+            parent = file.parent(node)
+            if isinstance(parent, ast.arguments):
+                names |= {arg.arg for arg, value in _defaults(parent) if value is node}
     return names
+
+
+_WORTH_IT: Final = ("get_device_properties", "get_device_capability")
+"""Functions whose results differ on an NPU, whatever they are called by."""
+
+
+def _bound_name(value: ast.expr | None, file: PythonFile) -> str:
+    """What a value is: a thing with a name, also one asked for by ``getattr``, or what a function returns."""
+    name = file.qualname(value)
+    if name is None and isinstance(value, ast.Call):
+        name = file.qualname(value.func)
+        if name is None and isinstance(value.func, ast.Name):
+            # A parameter, whose default is what it stands for.
+            return next((one.name for one in file.values(value.func) if one.name.endswith(_WORTH_IT)), "")
+    return name or ""
+
+
+def _word(target: ast.expr) -> str:
+    if isinstance(target, ast.Attribute):
+        return target.attr
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def _defaults(node: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:
+    """The parameters that have a default, with it."""
+    positional = [*node.posonlyargs, *node.args]
+    yield from zip(positional[len(positional) - len(node.defaults) :], node.defaults, strict=True)
+    yield from zip(node.kwonlyargs, node.kw_defaults, strict=True)

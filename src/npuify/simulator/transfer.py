@@ -72,8 +72,8 @@ def apply() -> None:
         return
     _done.append(True)
     _warn()
-    # First, as the real one does since its releases for torch 2.1: the list is made once, of the functions that are there
-    # then, and with the wrapped ones in it torch.set_default_device would reach none of them.
+    # First, as the real one does in its releases from torch 2.1 on: the list is made once, of the functions that are
+    # there then, and with the wrapped ones in it torch.set_default_device would reach none of them.
     importlib.import_module("torch.utils._device")._device_constructors()
     names: list[str] = state.table["transfer_patches"]
     is_available = torch.cuda.is_available

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ...harness import output
+from ...harness import findings, output
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,3 +32,21 @@ def test_in_another_file(main: str, expected: str, tmp_path: Path) -> None:
     text = output(LIB, root=tmp_path, name="lib.py")
     wanted = f"(torch.npu.get_device_capability() or {expected})" if expected else "torch.npu.get_device_capability()"
     assert f"    return {wanted} >= (8, 0)\n" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("ask = functools.partial(torch.cuda.get_device_capability, 0)\n", True),
+        ("table = {'capability': torch.cuda.get_device_capability}\n", True),
+        ("def is_new(get=torch.cuda.get_device_capability):\n    return get() >= (7, 5)\n", True),
+        ("def asked():\n    return torch.cuda.get_device_capability\n", True),
+        ("q = torch.cuda.get_device_capability\nbest = max(map(q, range(2)))\n", True),
+        ("q = torch.cuda.get_device_capability\nfound = q()\n", False),
+        ("torch.cuda.get_device_capability = lambda: (8, 0)\n", False),
+        ("has = hasattr(torch.cuda, 'get_device_capability')\n", False),
+    ],
+)
+def test_the_function_itself_handed_on_is_told(text: str, told: bool) -> None:
+    found = [one for one in findings(f"import functools\nimport torch\n{text}") if one.code == "NPU130"]
+    assert any("by another name" in one.message for one in found) == told

@@ -17,6 +17,9 @@ FIRES = {
         "import torch\ndef f(x, device):\n    return x.to(device, torch.float64)\n",
         "import torch\ndef f(x, device):\n    return x.double().to(device)\n",
         "import torch\ntorch.set_default_dtype(torch.float64)\n",
+        # What is on the NPU already becomes float32.
+        "import torch\ndef f(x):\n    return x.cuda().double()\n",
+        "import torch\ndef f(x):\n    return x.cuda(non_blocking=True).to(torch.float64)\n",
         "import torch\ndef f(freqs, n):\n    return torch.arange(n, dtype=torch.double, device=freqs.device)\n",
     ],
     "NPU411": [

@@ -122,6 +122,8 @@ class Syntax:
         if uses.is_no_device:
             first = next((one for one in uses.destinations if one.use in _BY_USE), None)
             if first is not None:
+                if first.use is Use.PATH and first.what.endswith("import_module()") and self._names_cuda(whole):
+                    return None
                 return Cleared(_BY_USE[first.use], f"{first.what} (line {first.place.line})")
             if uses.is_own:
                 return Cleared("own-value", "no function of torch is given it")
@@ -138,6 +140,28 @@ class Syntax:
         if known is None and not _DEVICE.fullmatch(value.strip()) and " " in value and not _is_code(value):
             return Cleared("text")
         return known
+
+    def _names_cuda(self, node: ast.expr) -> bool:
+        """Whether the name of a module that is imported may be that of torch's CUDA, or of a package made for CUDA."""
+        file = self._file
+        if not isinstance(node, ast.Constant):
+            return "torch" in file.code(node)
+        name = str(node.value)
+        parent = file.parent(node)
+        call = file.parent(parent) if isinstance(parent, (ast.Attribute, ast.keyword)) else parent
+        if name.startswith(".") and isinstance(call, ast.Call):
+            given = [*call.args[1:2], *(one.value for one in call.keywords if one.arg == "package")]
+            name = f"{given[0].value!s}{name}" if given and isinstance(given[0], ast.Constant) else name
+        elif isinstance(parent, ast.Attribute):
+            return parent.attr == "format" and "torch" in file.code(parent)
+        elif isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "format":
+            return "torch" in file.code(call)
+        root = name.partition(".")[0]
+        if file.project.holds(name) or name.startswith("torch.backends."):
+            return False
+        if root != "torch":
+            return root in cuda_packages()
+        return name.startswith("torch.cuda") or self._of_torch(name) is None
 
     def _is_imported(self, node: ast.expr) -> bool:
         """Whether a string is given to something that imports what it names."""

@@ -28,7 +28,7 @@ _ADVICE = "query the feature itself (torch.npu.is_bf16_supported()), or choose t
     Severity.ERROR,
     words=("get_device_capability",),
 )
-def capability_gate(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+def capability_gate(node: ast.Call | ast.Attribute | ast.Name, file: PythonFile) -> Iterator[Diagnostic]:
     """``get_device_capability()`` is None on an NPU, so comparing or unpacking it fails.
 
     ``or (0, 0)`` is appended, so that the program takes its branch for the oldest GPUs, which requires the least of the
@@ -47,9 +47,18 @@ def capability_gate(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         major, minor = torch.npu.get_device_capability() or (0, 0)
         fast = (torch.npu.get_device_capability() or (0, 0))[0] >= 8
     """
-    if not _asks_capability(node.func, file):
-        return
     parent = file.parent(node)
+    if _is_handed_on(node, parent, file):
+        yield file.report(
+            node,
+            "get_device_capability() is None on the NPU, also where this function is called by another name",
+            severity=Severity.WARNING,
+            subject="torch.cuda.get_device_capability",
+            advice=_ADVICE,
+        )
+        return
+    if not isinstance(node, ast.Call) or not _asks_capability(node.func, file):
+        return
     if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.Or):
         used = _literal(parent.values[-1])
         chosen = _check_value(parent, used, file) if used is not None else None
@@ -70,6 +79,19 @@ def capability_gate(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
 
 
 _CAPABILITY = frozenset(f"{module}.get_device_capability" for module in ("torch.cuda", "torch.npu", "torch_npu.npu"))
+
+
+def _is_handed_on(node: ast.expr, parent: ast.AST | None, file: PythonFile) -> bool:
+    """Whether a place hands the function itself on, to where its calls are not told by their text."""
+    if file.qualname(node) not in _CAPABILITY or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        return False
+    if isinstance(parent, (ast.Assign, ast.AnnAssign)):
+        # What a name or an attribute stands for is known where it is called.
+        targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+        return not all(isinstance(target, (ast.Name, ast.Attribute)) for target in targets)
+    if isinstance(parent, ast.Call):
+        return parent.func is not node
+    return not isinstance(parent, (ast.Attribute, ast.NamedExpr, ast.Expr, ast.Compare, ast.If, ast.FormattedValue))
 
 
 def _asks_capability(node: ast.expr, file: PythonFile) -> bool:

@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     "NPU137",
     "operator-below-torch",
     Safety.SAFE,
-    words=(".npu_", "import npu_", ", npu_"),
-    names=("torch.npu_",),
+    words=(".npu_", "import npu_", ", npu_", '"npu_', "'npu_"),
     evidence=Evidence.LIVE,
     source="torch.npu_format_cast(…) of the imported torch_npu, which raises in the releases 2.1 to 2.14",
 )
-def operator_below_torch(node: ast.Attribute | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
+def operator_below_torch(node: ast.Attribute | ast.ImportFrom | ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """``torch.npu_…`` raises RuntimeError: the operators of torch_npu are called by ``torch_npu.npu_…``.
 
     Before::
@@ -44,18 +43,34 @@ def operator_below_torch(node: ast.Attribute | ast.ImportFrom, file: PythonFile)
     if isinstance(node, ast.ImportFrom):
         yield from _imported(node, file)
         return
-    name = file.qualname(node) or ""
-    if name.count(".") != 1 or not name.startswith("torch.npu_") or not isinstance(node.value, ast.Name):
+    asked = _asked(node, file) if isinstance(node, ast.Call) else (node.value, node.attr)
+    if asked is None or not isinstance(asked[0], ast.Name):
         return
-    exists = file.release.has(f"torch_npu.{node.attr}")
-    edits = [file.replace(node.value, "torch_npu")] if exists and isinstance(node.ctx, ast.Load) else []
+    below, attribute = asked
+    name = f"{file.qualname(below)}.{attribute}"
+    if name.count(".") != 1 or not name.startswith("torch.npu_"):
+        return
+    exists = file.release.has(f"torch_npu.{attribute}")
+    is_read = isinstance(node, ast.Call) or isinstance(node.ctx, ast.Load)
+    edits = [file.replace(below, "torch_npu")] if exists and is_read else []
     yield file.report(
         node,
-        f"{name} raises in this release" if exists else f"torch_npu {file.release.torch_npu} has no {node.attr}",
+        f"{name} raises in this release" if exists else f"torch_npu {file.release.torch_npu} has no {attribute}",
         edits=edits,
         subject=name,
         needs_torch_npu=exists,
     )
+
+
+def _asked(node: ast.Call, file: PythonFile) -> tuple[ast.expr, str] | None:
+    """Of what ``getattr`` or ``hasattr`` asks for which attribute, where that stands there."""
+    function = node.func
+    if not isinstance(function, ast.Name) or function.id not in ("getattr", "hasattr") or len(node.args) < 2:
+        return None
+    word = node.args[1]
+    if not isinstance(word, ast.Constant) or not isinstance(word.value, str):
+        return None
+    return (node.args[0], word.value) if file.source.is_builtin(function.id, file.scope(node)) else None
 
 
 def _imported(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:

@@ -23,22 +23,24 @@ _CHOSEN = re.compile(rb"\s+if\b")
 _MOVED = re.compile(rb"[\s)\\]*(?:#.*\s*)*\.\s*(?:to|cuda|npu)\b")
 _CONVERTED = re.compile(rb"\.to\(\s*\Z")
 _MADE = re.compile(rb"\w\((?![^()]*(?:device|cuda|npu))[^()#]*\bdtype\s*=\s*\Z")
+_THERE = re.compile(rb"\.(?:cuda|npu)\([^()]*\)\s*\Z")
 _CLOSED = re.compile(rb"\s*\)")
 
 
 def _no_double_on_device(lower: bytes, start: int, end: int) -> bool:
     """Whether the text around a word says that no call names both the type and a device."""
-    if lower[start : start + 1] == b".":
-        return _MOVED.match(lower, end) is None  # .double()
     near = max(start - 200, 0)
+    if lower[start : start + 1] == b".":  # .double()
+        return _MOVED.match(lower, end) is None and _THERE.search(lower, near, start) is None
     if compared(lower, start + len(b"torch."), end):
         return True
     if _CHOSEN.match(lower, end) or _CHOSEN_BEFORE.search(lower, near, start):
         return True
     if not _CLOSED.match(lower, end):
         return False
-    if _CONVERTED.search(lower, near, start):
-        return _MOVED.match(lower, end) is None
+    converted = _CONVERTED.search(lower, near, start)
+    if converted:
+        return _MOVED.match(lower, end) is None and _THERE.search(lower, near, converted.start()) is None
     return _MADE.search(lower, near, start) is not None
 
 
@@ -56,13 +58,16 @@ def float64_on_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A double-precision tensor is created on, or moved to, the device.
 
     Few NPU kernels take ``float64``: others raise, run on the CPU, or compute in ``float32``. Only calls that name both
-    the type and a device are reported; double precision on the CPU is fine.
+    the type and a device are reported; double precision on the CPU is fine. A tensor that is on the NPU already becomes
+    ``float32`` by ``.double()``, of which torch_npu warns once.
     """
     name = file.qualname(node.func) or ""
     if name == "torch.set_default_dtype":
         if not node.args or file.qualname(node.args[0]) not in _DOUBLE:
             return
         what = "float64 becomes the default type"
+    elif _double_on_the_device(node, file):
+        what = "on an NPU this conversion to float64 gives float32"
     elif _double_with_device(node, name, file):
         what = "a float64 tensor on the device"
     else:
@@ -73,6 +78,19 @@ def float64_on_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         subject="torch.float64",
         advice="use float32 on the NPU, or compute this part on the CPU and move the result",
     )
+
+
+def _double_on_the_device(node: ast.Call, file: PythonFile) -> bool:
+    """Whether what has been moved to the device in the same expression is converted there."""
+    function = node.func
+    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Call):
+        return False
+    moved = function.value.func
+    if not isinstance(moved, ast.Attribute) or moved.attr not in ("cuda", "npu"):
+        return False
+    if function.attr == "to":
+        return len(node.args) == 1 and file.qualname(node.args[0]) in _DOUBLE
+    return function.attr == "double" and not node.args
 
 
 def _double_with_device(node: ast.Call, name: str, file: PythonFile) -> bool:

@@ -9,6 +9,8 @@
 
 #include <ATen/ops/cat.h>
 
+#include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <unordered_map>
 
@@ -137,7 +139,8 @@ c10d::ReduceOp operation_of(const IValue& value) {
 
 } // namespace
 
-// Gloo combines bits, HCCL does not (Ascend/pytorch, ProcessGroupHCCL.cpp, unsupportedOp).
+// Gloo combines bits, HCCL does not (Ascend/pytorch, ProcessGroupHCCL.cpp, unsupportedOp); nor does it reduce float64,
+// but on an Ascend950 (checkSupportedDataType, from the releases for torch 2.1 on).
 void check_reduction(const std::string& name, size_t count, const std::vector<c10::IValue>& stack) {
   const bool reduces = name == "c10d::allreduce_" || name == "c10d::allreduce_coalesced_" || name == "c10d::reduce_";
   if (!reduces && name.rfind("c10d::reduce_scatter_", 0) != 0 && name != "c10d::_reduce_scatter_base_") {
@@ -149,6 +152,22 @@ void check_reduction(const std::string& name, size_t count, const std::vector<c1
       : op == c10d::ReduceOp::BXOR              ? "BXOR"
                                                 : nullptr;
   TORCH_CHECK(bits == nullptr, "Cannot use ReduceOp.", bits, " with HCCL (simulated by npuify)");
+  const char* soc = std::getenv("NPUIFY_SIMULATE_SOC");
+  if (soc != nullptr && std::strncmp(soc, "Ascend950", 9) == 0) {
+    return;
+  }
+  const IValue& given = stack[stack.size() - count + (reduces ? 0 : 1)];
+  at::Tensor first;
+  if (given.isTensor()) {
+    first = given.toTensor();
+  } else if (given.isTensorList() && !given.toTensorList().empty()) {
+    first = given.toTensorList().get(0);
+  } else if (given.isList() && !given.toListRef().empty() && given.toListRef()[0].isTensorList()) {
+    first = given.toListRef()[0].toTensorList().get(0);
+  }
+  TORCH_CHECK(
+      !first.defined() || first.scalar_type() != at::kDouble,
+      "HCCL ", name.substr(7), ": Unsupported data type at::kDouble (simulated by npuify)");
 }
 
 #if NPUIFY_TORCH < 209

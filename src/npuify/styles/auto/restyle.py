@@ -212,6 +212,7 @@ KEPT: Final = frozenset(
         "NPU322",
         "NPU324",
         "NPU326",
+        "NPU327",
         "NPU505",
         "NPU621",
         "NPU631",

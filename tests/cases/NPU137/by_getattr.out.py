@@ -1,0 +1,8 @@
+import torch
+import torch_npu
+
+cast = getattr(torch_npu, "npu_format_cast")
+softmax = getattr(torch_npu, "npu_scaled_masked_softmax", None)
+if hasattr(torch_npu, "npu_rms_norm"):
+    norm = torch_npu.npu_rms_norm
+mine = getattr(torch_npu, "npu_format_cast")
