@@ -15,7 +15,7 @@ from npuify.model import NpuifyError
         ("Flash-Attn", "package", "has no form for NPUs"),
         ("apex", "package", "has another build for NPUs"),
         ("vllm", "set of versions", "vllm-ascend"),
-        ("deepspeed", "package", "NPU"),
+        ("deepspeed", "stack", "NPU"),
         ("static TLS block", "message", "preload that libgomp"),
         ("ImportError: /x/libgomp.so.1: cannot allocate memory in static TLS block", "message", "preload that libgomp"),
         ("Cannot re-initialize NPU in forked subprocess", "message", "spawn"),

@@ -46,6 +46,8 @@ MODULES = (
     "rules.environment.python_variables",
     "rules.devices.libraries",
     "rules.stacks.foreign_words",
+    "rules.stacks.arguments",
+    "rules.stacks.options",
     "rules.jax.programs",
     "rules.paddle.names",
     "rules.paddle.devices",

@@ -27,7 +27,7 @@ def explain_name(what: str, *, torch_npu: str | None = None) -> Explanation | No
     Raises:
         NpuifyError: there is no such release.
     """
-    found = _variable(what) or explain_failure(what) or explain_framework(what) or explain_package(what)
+    found = _variable(what) or explain_framework(what) or explain_failure(what) or explain_package(what)
     if found is not None:
         return found
     wanted = choose_release(torch_npu, None).torch_npu if torch_npu else None

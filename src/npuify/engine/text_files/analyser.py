@@ -10,6 +10,7 @@ from npuify.engine.text_files.recipes import judge_dockerfile, judge_justfile, j
 from npuify.engine.text_files.script import judge_script
 from npuify.rules.environment.settings import judge_settings, judge_unreadable
 from npuify.rules.run import Result
+from npuify.rules.stacks.options import judge_stack_settings
 from npuify.rules.text_file import TextFile
 from npuify.source.settings import UnreadableSettings, read
 
@@ -52,6 +53,18 @@ _WORDS = (
     b"pytorch",
     b"vllm",
     b"sglang",
+    b"yolo ",
+    b"llamafactory-cli",
+    b"swift ",
+    b"verl.trainer",
+    b"--transformer-impl",
+    b"--fp8",
+    b"--tp-comm-overlap",
+    b"finetuning_type",
+    b"trtexec",
+    b"trtllm",
+    b"sparse_attention",
+    b"dynamo_backend",
     b"text-generation-inference",
     b"tritonserver",
     b" --nv",
@@ -122,6 +135,7 @@ class _OtherFiles:
             return
         if file.kind in ("yaml", "json"):
             judge_manifest(document, file, options)
+        judge_stack_settings(document, file)
         if not is_workflow(file.relative):
             judge_settings(document, file)
         else:

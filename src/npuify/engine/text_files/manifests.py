@@ -22,6 +22,7 @@ from npuify.rules.environment.containers import (
 from npuify.rules.environment.options import counterpart, judge_pair, pairs
 from npuify.rules.environment.settings import DEVICE, judge_option
 from npuify.rules.environment.shell_commands import NVIDIA_COMMAND, judge_command
+from npuify.rules.stacks.options import judge_stack_options, stack_of
 from npuify.rules.vllm.options import is_serving_image, judge_vllm_options, options_of_vllm
 from npuify.source.shell import Command, Word
 
@@ -91,7 +92,10 @@ def judge_manifest(document: Document, file: TextFile, options: ProgramOptions) 
         of_vllm = words if values[0].path[:-2] in serving else options_of_vllm(words)
         if of_vllm:
             judge_vllm_options(of_vllm, file.data, file, are_items=True)
+        judged = judge_stack_options(*stack_of(words, file), file)
         for pair in () if of_vllm else pairs(words):
+            if pair.value.end in judged:
+                continue
             judge_pair(pair, program, options, file)
             judge_option(pair, file)
         if words[0].value in ("CMD", "CMD-SHELL"):

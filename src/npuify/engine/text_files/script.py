@@ -26,6 +26,7 @@ from npuify.rules.environment.shell_commands import judge_command, judge_search_
 from npuify.rules.environment.variables import Mention, Setting, judge_variables
 from npuify.rules.packages.pip_lines import judge_conda_line, judge_pip_lines
 from npuify.rules.paddle.options import judge_paddle_options
+from npuify.rules.stacks.options import judge_stack_options, stack_of
 from npuify.rules.text_file import Given
 from npuify.rules.vllm.options import judge_vllm_options, options_of_vllm
 from npuify.source.shell import UNKNOWN, read
@@ -45,6 +46,8 @@ _SHEBANG = re.compile(rb"\s*#!\S*/(?:env\s+)?(?:ba|z|k|da)?sh\b")
 _GIVEN = re.compile(r"([A-Za-z_]\w*)=")
 _ENV_OPTIONS = frozenset(("-e", "--env", "-x", "--setenv"))
 _LARGEST_PART = 200_000
+_DEVICE_VARIABLES = frozenset(("DS_ACCELERATOR",))
+"""Variables whose value is a device, by the word that torch has for it; DeepSpeed refuses one that is not there."""
 
 
 def judge_script(
@@ -104,6 +107,7 @@ def judge_script(
     lists += [(words, "") for words in script.arrays]
     only = (next(iter(programs)) if len(programs) == 1 else next((one for one in programs if one), "")) or started
     starts_vllm = of_vllm or any(options_of_vllm(words) for words, _ in lists)
+    stack_here = next((found for words, _ in lists if (found := stack_of(words, file)[0])), "")
     for words, program in lists:
         settings += _inner_settings(words)
         taken = options_of_vllm(words)
@@ -116,7 +120,13 @@ def judge_script(
             judge_paddle_options(words, file)
             continue
         is_command = any(words is command.words for command in script.commands)
+        stack, given = stack_of(words, file)
+        if not stack and not program and words[:1] and words[0].value.startswith("-"):
+            stack, given = stack_here, words
+        judged = judge_stack_options(stack, given, file)
         for pair in pairs(words):
+            if pair.value.end in judged:
+                continue
             # A setting without dashes may be meant for any command, such as dd.
             known = program if is_command and not pair.option.startswith("-") else program or only
             judge_pair(pair, known, options, file)
@@ -263,7 +273,7 @@ def _judge_values(script: Script, listed: list[Pair], file: TextFile) -> None:
         backend = is_backend(word.value)
         wanted = "backend" if backend else "device"
         by_name = BACKEND_WORD.search(name) if backend else DEVICE_NAME.search(name)
-        proven = roles.get(name) == wanted or (backend and by_name is not None)
+        proven = roles.get(name) == wanted or (backend and by_name is not None) or name in _DEVICE_VARIABLES
         if not proven and by_name is None and not backend:
             continue
         known = sure.get((word.start, word.end))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from npuify.knowledge.frameworks.explain_stacks import explain_stack, explain_stack_option
 from npuify.knowledge.frameworks.owners import frameworks
 from npuify.knowledge.frameworks.vllm import engine_arguments, vllm_sets
 from npuify.model import Explanation, NpuifyError
@@ -24,7 +25,10 @@ def explain_framework(what: str) -> Explanation | None:
     if match is not None:
         return _sets(what, match["version"] or "")
     if what.startswith("--"):
-        return _argument(what)
+        return _argument(what) or explain_stack_option(what)
+    stack = explain_stack(what)
+    if stack is not None:
+        return stack
     row = frameworks().get(what)
     if row is None:
         return None

@@ -234,6 +234,7 @@ KEPT: Final = frozenset(
             "NPU947",
             "NPU948",
             "NPU970",
+            "NPU972",
         ),
     )
 )

@@ -82,7 +82,7 @@ REFUSED: Final[dict[str, str]] = {
     "NPU607": _PACKAGE,
     "NPU610": _PACKAGE,
     **dict.fromkeys(("NPU900", "NPU901", "NPU904", "NPU906", "NPU909", "NPU910", "NPU912", "NPU915"), _TENSORFLOW),
-    **dict.fromkeys(("NPU945", "NPU946", "NPU947", "NPU948", "NPU970"), _OTHER_LIBRARY),
+    **dict.fromkeys(("NPU945", "NPU946", "NPU947", "NPU948", "NPU970", "NPU972"), _OTHER_LIBRARY),
 }
 _NO_FORM: Final = 'its NPU counterpart would break CUDA; put it under `if {helper}.type == "npu":`'
 

@@ -1,0 +1,45 @@
+"""What the tables of stacks say of a library or of one of its options: ``npuify explain deepspeed``."""
+
+from __future__ import annotations
+
+from npuify.knowledge.frameworks.owners import frameworks
+from npuify.knowledge.frameworks.stacks import stack_programs, stack_rows, stacks
+from npuify.model import Explanation
+
+_SUPPORT = {
+    "native": "knows the NPU by itself",
+    "plugin": "runs on NPUs with a second package",
+    "partial": "knows the NPU in part",
+    "none": "does not know the NPU",
+}
+
+
+def explain_stack(what: str) -> Explanation | None:
+    """What is known of a stack around PyTorch, by any of its names; None for others."""
+    row = stacks().get(what.lower().replace("_", "-"))
+    if row is None:
+        return None
+    since = f", from version {row.since}" if row.since else ""
+    lines = [f"{row.name} {_SUPPORT[row.support]}{since}."]
+    for title, parts in (("Set", row.set), ("Changes", row.changes), ("Stays", row.stays), ("Refused", row.refused)):
+        lines += [f"{title}: {part}" for part in parts]
+    own = frameworks().get(row.names[0])
+    if own is not None:
+        lines += [
+            f"Its word for {cuda} is {word}." for cuda, word in (("cuda", own.device), ("nccl", own.backend)) if word
+        ]
+    return Explanation(what, "stack", tuple(lines), (), row.source, row.evidence)
+
+
+def explain_stack_option(what: str) -> Explanation | None:
+    """What becomes of an option of the stacks, ``--page-size``; None where no stack has it in the table."""
+    name = what.removeprefix("--").replace("-", "_")
+    rows = [row for program in stack_programs() for row in stack_rows(program.stack) if name in row.names]
+    if not rows:
+        return None
+    text = []
+    for row in rows:
+        values = f" with {', '.join(row.values)}" if row.values else ""
+        done = f"becomes {row.becomes}" if row.action == "set" else "told"
+        text.append(f"{row.stack}'s {what}{values}: {done}; {row.message}" + (f"; {row.advice}" if row.advice else ""))
+    return Explanation(what, "option", tuple(text), (), rows[0].source, rows[0].evidence)
