@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from npuify.cli.options import ModuleOption, ProgramArgument, PythonOption, size_in_bytes
+from npuify.model import NpuifyError
 
 
 class Policy(str, Enum):
@@ -24,6 +25,14 @@ class Engine(str, Enum):
     AUTO = "auto"
     NATIVE = "native"
     PYTHON = "python"
+
+
+class Framework(str, Enum):
+    """Whose adapter is simulated."""
+
+    AUTO = "auto"
+    TORCH = "torch"
+    TENSORFLOW = "tensorflow"
 
 
 def simulate(
@@ -53,14 +62,27 @@ def simulate(
             "available."
         ),
     ] = Engine.AUTO,
+    framework: Annotated[
+        Framework,
+        typer.Option(help="What the program is written for; auto: TensorFlow where it imports that and not PyTorch."),
+    ] = Framework.AUTO,
+    ranks: Annotated[
+        int,
+        typer.Option(min=0, max=64, help="TensorFlow: start the program this often, one process a card; 0: as it is."),
+    ] = 0,
+    record: Annotated[
+        str, typer.Option(metavar="FILE", help="TensorFlow: write what a card would have got, as lines of JSON.")
+    ] = "",
     python: PythonOption = "",
 ) -> int:
-    """Run a program on simulated NPUs, on any machine with CPU PyTorch.
+    """Run a program on simulated NPUs, on any machine with CPU PyTorch, or TensorFlow.
 
-    The program sees torch_npu, torch.device("npu"), torch.npu, and the backend hccl; the CPU computes. This shows that
-    a migrated program runs. It does not show an NPU's results, speed or limits. Returns the program's exit code.
+    The program sees torch_npu, torch.device("npu"), torch.npu, and the backend hccl; for TensorFlow npu_bridge (1.15)
+    or npu_device (2.6 and later). The CPU computes. This shows that a migrated program runs. It does not show an
+    NPU's results, speed or limits. Returns the program's exit code.
 
-    Examples: npuify simulate train.py --epochs 1; npuify simulate --devices 2 torchrun --nproc_per_node 2 train.py
+    Examples: npuify simulate train.py --epochs 1; npuify simulate --devices 2 torchrun --nproc_per_node 2 train.py;
+    npuify simulate --ranks 2 train_keras.py
     """
     from npuify.simulator.launch import run
     from npuify.simulator.settings import Settings
@@ -75,4 +97,12 @@ def simulate(
         engine=engine.value,
     )
     arguments = list(program or [])
+    if framework is not Framework.TORCH:
+        from npuify.simulator.tensorflow import launch, recognise
+
+        named = [module, *arguments] if module else arguments
+        if framework is Framework.TENSORFLOW or ranks or record or recognise.is_for_tensorflow(named, bool(module)):
+            return launch.run(settings, named, module=bool(module), python=python, ranks=ranks, record=record)
+    elif ranks or record:
+        raise NpuifyError("--ranks and --record are for TensorFlow", advice="use torchrun for several processes")
     return run(settings, [module, *arguments] if module else arguments, module=bool(module), python=python)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 _BEGIN = (
     ("NPUIFY_SIMULATE", "npuify.simulator.finder", "install"),
+    ("NPUIFY_SIMULATE_TENSORFLOW", "npuify.simulator.tensorflow.inside.begin", "install"),
     ("NPUIFY_RUN", "npuify.run.start", "begin"),
     ("NPUIFY_CAPTURE", "npuify.verify.capture.start", "when_torch_comes"),
 )

@@ -1,0 +1,69 @@
+"""Whether a program is one for TensorFlow: by what it imports. Nothing of it is run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from npuify.project.import_graph import imports_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_TENSORFLOW: Final = frozenset(("tensorflow", "npu_bridge", "npu_device", "tensorflow_core"))
+_TORCH: Final = frozenset(("torch", "torch_npu"))
+_MOST: Final = 200
+"""Files that are looked at."""
+
+
+def is_for_tensorflow(arguments: Sequence[str], module: bool = False) -> bool:
+    """Whether the program, with the files beside it that it imports, imports TensorFlow and not PyTorch.
+
+    What cannot be found as a Python file, such as a shell script or an installed command, is none as far as is known.
+    """
+    first = _file(arguments, module)
+    if first is None:
+        return False
+    found: set[str] = set()
+    waiting, seen = [first], {first.resolve()}
+    while waiting and len(seen) < _MOST:
+        file = waiting.pop()
+        try:
+            raw = file.read_bytes()
+        except OSError:
+            continue
+        written = imports_of(raw)
+        names = {*written.absolute, *written.relative}
+        found |= {name.partition(".")[0] for name in names}
+        for other in _beside(first.parent, file.parent, names):
+            if other.resolve() not in seen:
+                seen.add(other.resolve())
+                waiting.append(other)
+    return bool(found & _TENSORFLOW) and not found & _TORCH
+
+
+def _file(arguments: Sequence[str], module: bool) -> Path | None:
+    words = list(arguments)
+    if words and Path(words[0]).name in ("python", "python3"):
+        words = words[1:]
+        if words[:1] == ["-m"]:
+            module, words = True, words[1:]
+    if not words:
+        return None
+    if module:
+        place = Path(*words[0].split("."))
+        tried = [place.with_suffix(".py"), place / "__main__.py"]
+    else:
+        tried = [Path(words[0])] if words[0].endswith(".py") else []
+    return next((one for one in tried if one.is_file()), None)
+
+
+def _beside(root: Path, folder: Path, names: set[str]) -> Iterator[Path]:
+    for name in names:
+        parts = name.strip(".").split(".")
+        for base in {root, folder, Path()}:
+            for end in range(len(parts), 0, -1):
+                place = base.joinpath(*parts[:end])
+                for tried in (place.with_suffix(".py"), place / "__init__.py"):
+                    if tried.is_file():
+                        yield tried
