@@ -96,9 +96,9 @@ class Browser:
         self.tell("Input.dispatchKeyEvent", type="keyDown", **one)
         self.tell("Input.dispatchKeyEvent", type="keyUp", **one)
 
-    def wait(self, script: str) -> None:
+    def wait(self, script: str, seconds: float = 300) -> None:
         """Wait until what ``script`` returns is true."""
-        until = time.monotonic() + 300
+        until = time.monotonic() + seconds
         while not self.run(script):
             assert time.monotonic() < until, f"never true: {script}"
             time.sleep(0.02)

@@ -26,6 +26,10 @@ HEAVY = {
     "attrs",
     "cattrs",
     "mcp",
+    "starlette",
+    "uvicorn",
+    "anyio",
+    "npuify.review",
 }
 
 

@@ -37,6 +37,7 @@ _COMMANDS = (
     _Command("", "trace", "trace:trace", passes_on=True),
     _Command("", "checklist", "handover.checklist:checklist"),
     _Command("", "skill", "handover.skill:skill"),
+    _Command("", "studio", "studio:studio"),
     _Command("", "lsp", "lsp:lsp"),
     _Command("", "mcp", "mcp:mcp"),
     _Command("", "schema", "schema:schema"),

@@ -99,7 +99,7 @@ class Review:
         with _ENGINE:
             if file is not None:
                 return self._items_of(file)
-            names = sorted({*self._usual, *(one.file for one in self.result().scan.findings)})
+            names = sorted({*self._usual, *(one.file for one in self._draft.about_project)})
             return [item for name in names for item in self._items_of(name)]
 
     def tree(self) -> list[tuple[str, int, bool]]:

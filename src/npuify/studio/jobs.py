@@ -1,0 +1,70 @@
+"""Work that takes a while: its progress, its end, and how it is stopped."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from npuify.model import NpuifyError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Progress = Callable[[int, int], None]
+
+T = TypeVar("T")
+
+
+class Cancelled(BaseException):
+    """The user stopped the work. Not an ``Exception``: nothing on the way may take it for a failure of one file."""
+
+
+class Job(Generic[T]):
+    """One piece of work in a thread of its own.
+
+    Args:
+        work: given what it tells its progress by, which ends it where the user asked for that.
+    """
+
+    def __init__(self, work: Callable[[Progress], T]) -> None:
+        self._work = work
+        self._cancelled = threading.Event()
+        self._state = "running"
+        self._done, self._total = 0, 0
+        self._error: dict[str, Any] = {}
+        self.answer: T | None = None
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def cancel(self) -> None:
+        """End it at the next file; it counts as ended at once."""
+        self._cancelled.set()
+
+    def told(self) -> dict[str, Any]:
+        """How it stands: ``running``, ``ready``, ``cancelled`` or ``failed``, the last with what is wrong."""
+        state = "cancelled" if self._cancelled.is_set() else self._state
+        return {"state": state, "done": self._done, "total": self._total, **(self._error if state == "failed" else {})}
+
+    def _progress(self, done: int, total: int) -> None:
+        if self._cancelled.is_set():
+            raise Cancelled
+        self._done, self._total = done, total
+
+    def _run(self) -> None:
+        try:
+            self.answer = self._work(self._progress)
+            self._state = "ready"
+        except Cancelled:
+            self._state = "cancelled"
+        except NpuifyError as error:
+            self._error = told_error(error)
+            self._state = "failed"
+        except Exception as error:
+            traceback.print_exc()
+            self._error = {"error": f"this is a bug in npuify: {type(error).__name__}: {error}", "advice": ""}
+            self._state = "failed"
+
+
+def told_error(error: NpuifyError) -> dict[str, Any]:
+    """What the page shows of what went wrong."""
+    return {"error": error.message, "advice": error.advice, "file": error.file, "line": error.line}

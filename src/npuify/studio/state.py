@@ -1,0 +1,183 @@
+"""What one server holds: reviews, running commands, and files that were dropped in."""
+
+from __future__ import annotations
+
+import base64
+import os
+import secrets
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from npuify.model import NpuifyError
+from npuify.process.watched import Watched
+from npuify.review import Review
+from npuify.review.places import remember
+from npuify.studio.commands import arguments, tool_of
+from npuify.studio.jobs import Job
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from npuify.options import Options
+
+_MOST: Final = 8
+"""Reviews, or commands, at one time: each holds a project in memory."""
+_REMEMBERED: Final = 20
+"""Commands that have ended, and whose output can still be asked for."""
+_PROGRAM: Final = "import sys; sys.path[:] = [one for one in sys.path if one]; from npuify.cli import main; main()"
+"""With -m, Python would look for npuify in the folder to run in first, which is the project's."""
+_ENVIRONMENT: Final = {"PYTHONUNBUFFERED": "1", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
+
+
+class Opened:
+    """A project that is opened: first the work on it, then its review."""
+
+    def __init__(self, path: Path, options: Options) -> None:
+        self.path = path
+        self.job: Job[Review] = Job(lambda progress: Review(path, options, progress))
+
+    def review(self) -> Review:
+        """The review.
+
+        Raises:
+            NpuifyError: it is not ready.
+        """
+        if self.job.told()["state"] != "ready" or self.job.answer is None:
+            raise NpuifyError("this project is not ready")
+        return self.job.answer
+
+
+class State:
+    """All of it; used by several threads.
+
+    Args:
+        start: the project that the command line named; None where it named none.
+    """
+
+    def __init__(self, start: Path | None = None) -> None:
+        self.start = start
+        self._lock = threading.Lock()
+        self._opened: dict[str, Opened] = {}
+        self._running: dict[str, Watched] = {}
+        self._dropped: tempfile.TemporaryDirectory[str] | None = None
+
+    # --- reviews ---
+
+    def open(self, path: Path, options: Options) -> str:
+        """Begin a review; its name.
+
+        Raises:
+            NpuifyError: there is no such folder or file, or too many are open.
+        """
+        place = Path(os.path.realpath(path.expanduser()))
+        if not place.exists():
+            raise NpuifyError("there is no such file or folder", file=str(path))
+        with self._lock:
+            for name in [name for name, one in self._opened.items() if one.job.told()["state"] in _ENDED]:
+                del self._opened[name]
+            if len(self._opened) >= _MOST:
+                raise NpuifyError(f"{_MOST} projects are open", advice="close one of them")
+            name = secrets.token_hex(8)
+            self._opened[name] = Opened(place, options)
+        remember(place)
+        return name
+
+    def opened(self, name: str) -> Opened:
+        """A project that is open.
+
+        Raises:
+            NpuifyError: it is not.
+        """
+        with self._lock:
+            if name not in self._opened:
+                raise NpuifyError("this project is no longer open", advice="open it again")
+            return self._opened[name]
+
+    def close(self, name: str) -> None:
+        """Let go of a review and of all that was decided in it."""
+        with self._lock:
+            opened = self._opened.pop(name, None)
+        if opened is not None:
+            opened.job.cancel()
+
+    def list(self) -> list[tuple[str, str, str]]:
+        """Name, path and state of each project that is open."""
+        with self._lock:
+            return [(name, str(one.path), one.job.told()["state"]) for name, one in self._opened.items()]
+
+    # --- commands ---
+
+    def run(self, tool: str, values: Mapping[str, Any]) -> str:
+        """Start a command; its name.
+
+        Raises:
+            NpuifyError: an answer is wrong, or the command cannot be started.
+        """
+        folder = Path(str(values.get("cwd") or Path.cwd())).expanduser()
+        if not folder.is_dir():
+            raise NpuifyError("there is no such folder", file=str(folder))
+        command = [sys.executable, "-c", _PROGRAM, *arguments(tool_of(tool), values)]
+        with self._lock:
+            running = [one for one in self._running.values() if one.after(0)[2] is None]
+            if len(running) >= _MOST:
+                raise NpuifyError(f"{_MOST} commands are running", advice="stop one of them")
+            try:
+                watched = Watched(command, folder, {**os.environ, **_ENVIRONMENT})
+            except OSError as error:
+                raise NpuifyError(f"cannot be started: {error}") from None
+            name = secrets.token_hex(8)
+            self._running[name] = watched
+            for key in [key for key, one in self._running.items() if one.after(0)[2] is not None][:-_REMEMBERED]:
+                del self._running[key]
+        return name
+
+    def running(self, name: str) -> Watched:
+        """A command that was started.
+
+        Raises:
+            NpuifyError: it is not known.
+        """
+        with self._lock:
+            if name not in self._running:
+                raise NpuifyError("this command is no longer known")
+            return self._running[name]
+
+    def drop(self, name: str, content: str) -> str:
+        """Keep a file that was dropped in until the server ends; its path. Its name is ours but for the ending.
+
+        Args:
+            content: in base 64.
+
+        Raises:
+            NpuifyError: it is not.
+        """
+        try:
+            data = base64.b64decode(content, validate=True)
+        except ValueError:
+            raise NpuifyError("the file did not arrive whole") from None
+        with self._lock:
+            if self._dropped is None:
+                self._dropped = tempfile.TemporaryDirectory(prefix="npuify-studio-")
+        ending = "".join(one for one in Path(name).suffix[:10] if one.isalnum() or one == ".")
+        path = Path(self._dropped.name) / f"{secrets.token_hex(4)}{ending}"
+        path.write_bytes(data)
+        return str(path)
+
+    def end(self) -> None:
+        """Stop all that runs, and remove what was dropped in."""
+        with self._lock:
+            opened, running = list(self._opened.values()), list(self._running.values())
+            self._opened, self._running = {}, {}
+        for one in opened:
+            one.job.cancel()
+        for command in running:
+            command.stop()
+        if self._dropped is not None:
+            self._dropped.cleanup()
+
+
+_ENDED: Final = ("failed", "cancelled")
