@@ -35,7 +35,8 @@ export async function reviewPage(page, id, tab, rest) {
 
 function explain(element, item, id) {
   return explained(element, async () => {
-    for (const what of [item.subject, item.code].filter(Boolean)) {
+    // A plain word, such as a back end, is known as a package as well: the rule says what is meant.
+    for (const what of [/[.:]/.test(item.subject) ? item.subject : "", item.code].filter(Boolean)) {
       if (!explanations.has(what)) {
         try {
           explanations.set(what, await ask("explain", { id, what }));
