@@ -47,6 +47,7 @@ MODULES = (
     "rules.devices.libraries",
     "rules.stacks.foreign_words",
     "rules.stacks.arguments",
+    "rules.stacks.mixed",
     "rules.stacks.options",
     "rules.jax.programs",
     "rules.paddle.names",

@@ -33,6 +33,10 @@ _CHOOSE_DEVICES: Final = frozenset(
 """Packages that put a model on a device, or give a setting for it, without the program's naming one."""
 
 
+_FOR_DATA = frozenset(("NPU961",))
+"""Rules that tell of another framework where it prepares data."""
+
+
 class Foreign(NamedTuple):
     """The framework, other than torch, on which a project stands."""
 
@@ -55,7 +59,8 @@ def foreign(scan: ScanResult) -> Foreign | None:
     others = [one for one in scan.survey.frameworks if one.name in _OTHER]
     torch = [one.files for one in scan.survey.frameworks if one.name not in _OTHER and one.name not in _WITH_ANY]
     main = max(others, key=lambda one: one.files, default=None)
-    if main is None or main.files <= max(torch, default=0):
+    # Beside torch, files in which it only prepares data do not make the project its own.
+    if main is None or main.files - (_only_data(main.name, scan) if torch else 0) <= max(torch, default=0):
         return None
     row = dependency(_OTHER[main.name], scan.release.torch_npu)
     known = row.message if row else f"Nothing is known about {main.name} on Ascend."
@@ -69,6 +74,11 @@ def foreign(scan: ScanResult) -> Foreign | None:
         row is not None and row.status != "none",
         has_rules,
     )
+
+
+def _only_data(framework: str, scan: ScanResult) -> int:
+    """How many files use a framework for data only, as far as a finding says so: JAX's are told of in each file."""
+    return len({one.file for one in scan.findings if one.subject == framework and one.code in _FOR_DATA})
 
 
 def has_nothing_to_move(scan: ScanResult) -> bool:

@@ -17,7 +17,7 @@ from npuify.options import Options
         ("import paddle\npaddle.set_device('gpu')\n", "NPU946"),
         ("from paddle.inference import Config\nConfig('a', 'b').enable_use_gpu(100, 0)\n", "NPU947"),
         ("import jax\nimport optax\n\ngradient = jax.value_and_grad(abs)\n", "NPU960"),
-        ("import jax.numpy as jnp\n\nx = jnp.ones(2)\n", "NPU960"),
+        ("import jax.numpy as jnp\n\nx = jnp.ones(2)\n", "NPU961"),
         ("import xgboost\ntrees = xgboost.XGBClassifier(device='cuda')\n", "NPU970"),
     ],
 )

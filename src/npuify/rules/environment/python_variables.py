@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.engine import Reach
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.mixed import hides_cards_from_others
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -71,6 +72,17 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
     if by_name and isinstance(node, ast.Constant):
         value, known = _by_another_name(node, file)
     literal = value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
+    if name == "CUDA_VISIBLE_DEVICES" and hides_cards_from_others(file, literal):
+        yield file.report(
+            node,
+            "CUDA_VISIBLE_DEVICES hides all cards here, and TensorFlow or JAX is used beside PyTorch; it stays",
+            severity=Severity.INFO,
+            subject=name,
+            evidence=fact.evidence,
+            source=fact.source,
+            advice="ASCEND_RT_VISIBLE_DEVICES set so would take the NPU from PyTorch as well",
+        )
+        return
     done = translate(fact, literal)
     problem = done.problem if value is not None else ""
     if done.name:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.knowledge.tensorflow.tables import uses
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.mixed import has_tensorflow_for_data
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, line_of
 
@@ -60,8 +61,8 @@ def tensorflow_name_on_npu(node: ast.Call | ast.Attribute, file: PythonFile) -> 
         name = api_name(node, file)
     else:
         name = api_name(node.func, file)
-    if not name:
-        return
+    if not name or (name.startswith("tf.config.") and has_tensorflow_for_data(file)):
+        return  # on the CPU beside PyTorch such calls do no more than they say
     exact, below = _by_name()
     rows = exact.get(name) or next((found for start, found in below.items() if name.startswith(start)), [])
     line = {"v1 on 2": "1"}.get(line_of(file), line_of(file))

@@ -235,6 +235,7 @@ KEPT: Final = frozenset(
             "NPU948",
             "NPU970",
             "NPU972",
+            "NPU974",
         ),
     )
 )
