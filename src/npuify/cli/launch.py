@@ -23,6 +23,7 @@ class Method(str, Enum):
     SPAWN = "spawn"
     LAUNCH = "launch"
     TORCH_NPU_RUN = "torch_npu_run"
+    TENSORFLOW = "tensorflow"
 
 
 def launch(
@@ -34,7 +35,10 @@ def launch(
         list[str] | None, typer.Argument(metavar="[-- ARGS]...", help="The program's own arguments.")
     ] = None,
     module: Annotated[bool, typer.Option("-m", help="Run ENTRY as a module, like python -m.")] = False,
-    method: Annotated[Method, typer.Option("--method", help="What starts the processes.")] = Method.TORCHRUN,
+    method: Annotated[
+        Method | None,
+        typer.Option("--method", help="What starts the processes; default: torchrun, or tensorflow for its programs."),
+    ] = None,
     cards: Annotated[
         int | None,
         typer.Option("--cards", metavar="N", help="Cards per machine; default: all present when the script runs."),
@@ -104,7 +108,7 @@ class _Asked(NamedTuple):
 
     arguments: list[str]
     module: bool
-    method: Method
+    method: Method | None
     cards: int | None
     nodes: int | None
     master: str
@@ -132,7 +136,7 @@ def _job(
 
     made = job(
         entry,
-        method=asked.method.value,
+        method=_method(entry, asked).value,
         release=release,
         arguments=asked.arguments,
         module=asked.module,
@@ -147,6 +151,16 @@ def _job(
     result = make(made, output, vendor_script=asked.vendor_script, interface=asked.interface, force=force, more=more)
     put(as_json(result) if format is ShortFormat.JSON else launch_text(result), exact=format is ShortFormat.JSON)
     return NOTHING_LEFT if result.complete else FINDINGS_REMAIN
+
+
+def _method(entry: str, asked: _Asked) -> Method:
+    from npuify.project.tensorflow_programs import is_for_tensorflow
+
+    if asked.method is not None:
+        return asked.method
+    folder = asked.workdir or Path()
+    place = folder.joinpath(*entry.split(".")).with_suffix(".py").as_posix() if asked.module else entry
+    return Method.TENSORFLOW if is_for_tensorflow([place]) else Method.TORCHRUN
 
 
 def _cluster(

@@ -98,10 +98,11 @@ def simulate(
     )
     arguments = list(program or [])
     if framework is not Framework.TORCH:
-        from npuify.simulator.tensorflow import launch, recognise
+        from npuify.project.tensorflow_programs import is_for_tensorflow
+        from npuify.simulator.tensorflow import launch
 
         named = [module, *arguments] if module else arguments
-        if framework is Framework.TENSORFLOW or ranks or record or recognise.is_for_tensorflow(named, bool(module)):
+        if framework is Framework.TENSORFLOW or ranks or record or is_for_tensorflow(named, bool(module)):
             return launch.run(settings, named, module=bool(module), python=python, ranks=ranks, record=record)
     elif ranks or record:
         raise NpuifyError("--ranks and --record are for TensorFlow", advice="use torchrun for several processes")

@@ -35,7 +35,10 @@ def _launch_lines(result: LaunchResult) -> Iterator[str]:
     else:
         cards = f"{result.cards} cards" if result.cards is not None else "all cards"
         where = "" if result.nodes == 1 else f" of each of {result.nodes} machines"
-        yield f"{result.entry} on {cards}{where}, by {result.method} (torch_npu {result.release.torch_npu})"
+        way = f"by {result.method} (torch_npu {result.release.torch_npu})"
+        if result.method == "tensorflow":
+            way = "with the TensorFlow adapter"
+        yield f"{result.entry} on {cards}{where}, {way}"
         yield f"  {result.message} [{result.evidence.value}]"
         yield "written:"
         yield from (f"  {result.output}/{name}" for name in result.files)
@@ -44,7 +47,8 @@ def _launch_lines(result: LaunchResult) -> Iterator[str]:
         yield "try it without NPUs:"
         first = result.commands[0]
         variables, _, command = first.rpartition("bash ")
-        yield f"  {variables}npuify simulate bash {command}"
+        simulate = "npuify simulate --framework tensorflow" if result.method == "tensorflow" else "npuify simulate"
+        yield f"  {variables}{simulate} bash {command}"
     yield from _program_lines(result)
 
 

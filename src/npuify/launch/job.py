@@ -15,7 +15,7 @@ from npuify.model import NpuifyError, Release
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-METHODS: Final = ("torchrun", "shell", "spawn", "launch", "torch_npu_run")
+METHODS: Final = ("torchrun", "shell", "spawn", "launch", "torch_npu_run", "tensorflow")
 LARGEST: Final = 64
 """Cards of one machine."""
 

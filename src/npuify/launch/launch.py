@@ -11,6 +11,7 @@ from npuify.knowledge.launching import launchers
 from npuify.launch.changes import Change, changes, patch
 from npuify.launch.program import Program
 from npuify.launch.scripts import RUN, scripts
+from npuify.launch.tensorflow import tensorflow_changes
 from npuify.launch.write import write
 from npuify.model import Evidence, Release  # noqa: TC001 - the types of fields
 
@@ -90,6 +91,8 @@ def launch(
     if program is None:
         found.append(Change("check", f"the module {job.entry} was not found in {job.folder}, and was not checked"))
         program = Program.unknown()
+    elif job.method == "tensorflow" and entry is not None:
+        found = tensorflow_changes(job, entry)
     else:
         found = changes(job, program)
     files = scripts(job, program, folder, vendor_script=vendor_script, interface=interface)

@@ -35,7 +35,9 @@ def scripts(
     """
     made = {
         RUN: _run(job, program, output),
-        "env.sh": environment_script(job.release, nodes=job.nodes, interface=interface),
+        "env.sh": environment_script(
+            job.release, nodes=job.nodes, interface=interface, tensorflow=job.method == "tensorflow"
+        ),
     }
     if job.method == "spawn" and spawns_itself(program) is None:
         made["spawn_ranks.py"] = plain("spawn_ranks.py")
@@ -62,6 +64,17 @@ def _run(job: Job, program: Program, output: Path) -> str:
             usage=_usage(job, RUN),
             module_flag=_module_flag(job),
             spawns_at=f"{own.file}, line {own.line}",
+        )
+    if job.method == "tensorflow":
+        return _shell(
+            job,
+            output,
+            name=RUN,
+            logs="logs/rank_N.log",
+            log_name="rank_$((NODE_RANK * CARDS + $1)).log",
+            variables="DEVICE_ID=$local_rank ASCEND_DEVICE_ID=$local_rank",
+            before=plain("tensorflow_ranks.sh"),
+            for_rank="    if [[ -n ${RANK_SIZE:-} ]]; then export RANK_ID=$rank; fi\n",
         )
     if job.method == "shell":
         return _shell(job, output, name=RUN, logs="logs/rank_N.log", log_name="rank_$((NODE_RANK * CARDS + $1)).log")
@@ -96,7 +109,16 @@ def _run(job: Job, program: Program, output: Path) -> str:
 
 
 def _shell(
-    job: Job, output: Path, *, name: str, logs: str, log_name: str, log_folder: str = "$here/logs", variables: str = ""
+    job: Job,
+    output: Path,
+    *,
+    name: str,
+    logs: str,
+    log_name: str,
+    log_folder: str = "$here/logs",
+    variables: str = "",
+    before: str = "",
+    for_rank: str = "",
 ) -> str:
     return filled(
         "run_shell.sh",
@@ -106,6 +128,8 @@ def _shell(
         logs=logs,
         log_name=log_name,
         extra_variables=f" \\\n        {variables}" if variables else "",
+        before_ranks=before,
+        for_rank=for_rank,
         module_flag=_module_flag(job),
     )
 

@@ -18,22 +18,29 @@ if TYPE_CHECKING:
 
 _NEW = ("/cann", "/ascend-toolkit", "/nnae")
 _OLD = ("/ascend-toolkit", "/cann", "/nnae")
+_ADAPTER = (
+    "# The folder that the adapter's wheel was installed to, where it is not Python's own. [documented]",
+    "if [[ -n ${TFPLUGIN_INSTALL_PATH:-} ]]; then",
+    '    export PYTHONPATH="$TFPLUGIN_INSTALL_PATH${PYTHONPATH:+:$PYTHONPATH}"',
+    "fi",
+)
 _MOVED = Version("8.5")
 """The first CANN that is installed in a folder called ``cann``; facts of the vendor's installation guides."""
 
 
-def environment_script(release: Release, *, nodes: int = 1, interface: str = "") -> str:
+def environment_script(release: Release, *, nodes: int = 1, interface: str = "", tensorflow: bool = False) -> str:
     """``env.sh``: finds CANN in its old and new places, nnal and the driver, and sets what that release still needs.
 
     Args:
         nodes: machines that take part; some settings are only for several.
         interface: the host's network interface through which machines meet; empty: HCCL chooses.
+        tensorflow: for the TensorFlow adapter, whose folder goes on the path of Python.
     """
-    lines: list[str] = []
+    lines: list[str] = [*_ADAPTER] if tensorflow else []
     offered: list[str] = []
     left_out: list[str] = []
     for row in environment_settings():
-        if not row.holds(release.cann):
+        if not row.holds(release.cann) or (tensorflow and "torch" in row.name.lower()):
             continue
         if row.when == "unset":
             left_out.append(f"# Not set: {row.name}. {row.message} [{row.evidence.value}]")
@@ -50,8 +57,9 @@ def environment_script(release: Release, *, nodes: int = 1, interface: str = "")
     text = "\n".join([*lines, "", *offered, "", *left_out])
     return filled(
         _template(),
-        torch_npu=release.torch_npu,
-        cann=release.cann or "version unknown",
+        made_for="the TensorFlow adapter"
+        if tensorflow
+        else f"torch_npu {release.torch_npu} (CANN {release.cann or 'version unknown'})",
         places=" ".join(_NEW if _is_new(release.cann) else _OLD),
         variables=text.strip(),
     )

@@ -15,12 +15,12 @@ import pytest
 
 from npuify.knowledge.tensorflow.tables import package
 from npuify.model import NpuifyError
+from npuify.project.tensorflow_programs import is_for_tensorflow
 from npuify.simulator.settings import Settings
 from npuify.simulator.tensorflow import launch
 from npuify.simulator.tensorflow.hub import Hub
 from npuify.simulator.tensorflow.inside import options
 from npuify.simulator.tensorflow.inside.package import _BEHIND, _HCCL
-from npuify.simulator.tensorflow.recognise import is_for_tensorflow
 from npuify.simulator.tensorflow.summary import summary
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@
 @@{settings}
 export MASTER_ADDR MASTER_PORT
 export WORLD_SIZE=$((NODES * CARDS)) LOCAL_WORLD_SIZE=$CARDS
-
+@@{before_ranks}
 processes=""    # leaders of the ranks' process groups
 rank_of=()      # their ranks, by process
 viewer=""
@@ -50,7 +50,7 @@ trap 'stop; exit 129' HUP
 for ((local_rank = 0; local_rank < CARDS; local_rank++)); do
     rank=$((NODE_RANK * CARDS + local_rank))
     log=$(log_of "$local_rank")
-    # With job control each rank leads its own process group, which can be stopped as a whole.
+@@{for_rank}    # With job control each rank leads its own process group, which can be stopped as a whole.
     set -m
     RANK=$rank LOCAL_RANK=$local_rank GROUP_RANK=$NODE_RANK@@{extra_variables} \
         "$PYTHON" @@{module_flag}"${program[@]}" "$@" </dev/null >"$log" 2>&1 &

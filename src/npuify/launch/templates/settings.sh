@@ -41,7 +41,7 @@ CARDS=${CARDS:-$seen}
 ((seen == 0 || CARDS <= seen)) || fail "CARDS=$CARDS, but programs see $seen cards here"
 command -v "$PYTHON" >/dev/null || fail "there is no $PYTHON; name the Python to use with PYTHON="
 
-if [[ -z ${NPUIFY_SIMULATE:-} ]]; then
+if [[ -z ${NPUIFY_SIMULATE:-}${NPUIFY_SIMULATE_TENSORFLOW:-} ]]; then
     # shellcheck source=/dev/null
     source "$here/env.sh" ""
 fi

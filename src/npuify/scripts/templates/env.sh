@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The environment of programs on NPUs. To be read into a shell: source env.sh [FOLDER OF ASCEND'S PACKAGES]
-# Made for torch_npu @@{torch_npu} (CANN @@{cann}) by npuify. A variable that the shell has already stays as it is.
+# Made for @@{made_for} by npuify. A variable that the shell has already stays as it is.
 
 # shellcheck disable=SC1090,SC1091 # set_env.sh is the installation's own
 

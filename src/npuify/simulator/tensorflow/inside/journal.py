@@ -60,7 +60,10 @@ def _place(folder: str) -> str:
 
 def rank() -> int:
     """The rank that this process was started as; 0 where it was told none."""
-    written = os.environ.get("RANK_ID", "") or os.environ.get("NPUIFY_SIMULATE_RANK", "")
+    written = os.environ.get("RANK_ID", "")
+    if not written and os.environ.get("CM_WORKER_SIZE"):
+        # Where CM tells who is who, the chief numbers the ranks: by machine, then by card, as a launch script counts.
+        written = os.environ.get("RANK", "") or os.environ.get("ASCEND_DEVICE_ID", "")
     return int(written) if written.isdigit() else 0
 
 

@@ -24,7 +24,12 @@ def is_for_tensorflow(arguments: Sequence[str], module: bool = False) -> bool:
     first = _file(arguments, module)
     if first is None:
         return False
-    found: set[str] = set()
+    found = {name.partition(".")[0] for _, _, names in program_files(first) for name in names}
+    return bool(found & _TENSORFLOW) and not found & _TORCH
+
+
+def program_files(first: Path) -> Iterator[tuple[Path, bytes, set[str]]]:
+    """A program's file and those beside it that it imports, with their text and the names that they import."""
     waiting, seen = [first], {first.resolve()}
     while waiting and len(seen) < _MOST:
         file = waiting.pop()
@@ -34,12 +39,11 @@ def is_for_tensorflow(arguments: Sequence[str], module: bool = False) -> bool:
             continue
         written = imports_of(raw)
         names = {*written.absolute, *written.relative}
-        found |= {name.partition(".")[0] for name in names}
+        yield file, raw, names
         for other in _beside(first.parent, file.parent, names):
             if other.resolve() not in seen:
                 seen.add(other.resolve())
                 waiting.append(other)
-    return bool(found & _TENSORFLOW) and not found & _TORCH
 
 
 def _file(arguments: Sequence[str], module: bool) -> Path | None:

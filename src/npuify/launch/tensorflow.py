@@ -1,0 +1,58 @@
+"""What a TensorFlow program needs to train on several cards, as far as its text shows."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from npuify.launch.changes import Change
+from npuify.project.tensorflow_programs import program_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from npuify.launch.job import Job
+
+_AVERAGES: Final = re.compile(
+    rb"\b(?:npu_distributed_optimizer_wrapper|NPUDistributedOptimizer|NPUOptimizer|KerasDistributeOptimizer|npu_tf_optimizer"
+    rb"|npu_keras_optimizer|npu_distributed_keras_optimizer_wrapper|npu_allreduce|all_?reduce|grouping_gradients_apply)\b"
+)
+_SENDS: Final = re.compile(
+    rb"\b(?:broadcast\w*|NPUBroadcastGlobalVariables\w+|NPUEstimator|npu_hooks_append|model_to_npu_estimator"
+    rb"|npu_callbacks_append|npu_broadcast_scope_wrapper)\b"
+)
+_SHARDS: Final = re.compile(rb"\.shard\(|shard_and_rebatch_dataset|get_rank_id|get_npu_rank_id|worker_id|RANK_ID")
+_HOROVOD: Final = re.compile(rb"^[ \t]*(?:import|from)[ \t]+horovod\b", re.MULTILINE)
+
+
+def tensorflow_changes(job: Job, entry: Path) -> list[Change]:
+    """What the program needs for several ranks. Names are searched in its files; nothing is parsed or run."""
+    return list(_changes(job, entry)) if job.cards != 1 or job.nodes > 1 else []
+
+
+def _changes(job: Job, entry: Path) -> Iterator[Change]:
+    averages = sends = shards = adapter = False
+    for file, raw, names in program_files(entry):
+        tops = {name.partition(".")[0] for name in names}
+        adapter = adapter or bool(tops & {"npu_bridge", "npu_device"})
+        averages = averages or _AVERAGES.search(raw) is not None
+        sends = sends or _SENDS.search(raw) is not None
+        shards = shards or _SHARDS.search(raw) is not None
+        found = _HOROVOD.search(raw)
+        if found is not None:
+            line = raw.count(b"\n", 0, found.start()) + 1
+            yield Change("must", "Horovod starts no ranks on NPUs; npuify migrate replaces it", file.name, line)
+    if not adapter:
+        yield Change("must", "it imports neither npu_bridge nor npu_device: migrate it first (npuify migrate)")
+    if not averages:
+        yield Change(
+            "must",
+            "nothing averages gradients: each process would train a model of its own; wrap the optimizer",
+        )
+    elif not sends:
+        yield Change(
+            "check", "nothing broadcasts the variables: ranks begin with different ones unless they are seeded alike"
+        )
+    if not shards:
+        yield Change("check", "nothing in it asks for its rank: every process would train on all of the data")
