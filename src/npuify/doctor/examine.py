@@ -65,7 +65,7 @@ def check_environment(
 
         more = judge_project(facts, project)
         results += more
-        checks += _outcomes(("project.requirements", "project.bfloat16", "project.findings"), more)
+        checks += _outcomes(("project.requirements", "project.vllm", "project.bfloat16", "project.findings"), more)
     if live and smoke and facts.smi.cards and worst_of(results) is not Status.ERROR:
         from .smoke import run_smoke
 
@@ -132,6 +132,7 @@ def judge(facts: Facts) -> tuple[tuple[Result, ...], tuple[Check, ...]]:
 def _outcomes(names: tuple[str, ...], results: tuple[Result, ...]) -> tuple[Check, ...]:
     titles = {
         "project.requirements": "The project's requirements are met",
+        "project.vllm": "vLLM, its plug-in and what they stand on are one set",
         "project.bfloat16": "The project's data types suit the chip",
         "project.findings": "The project is ready for the NPU",
     }

@@ -11,6 +11,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from npuify.model import Evidence, NpuifyError, Severity
 from npuify.report.doctor import Mend, Result, Status
 
+from .project_vllm import judge_vllm
 from .sets import base_version
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def judge_project(facts: Facts, project: Path) -> tuple[Result, ...]:
     """What stands between this machine and ``project``; the project's code is read, never run."""
     results: list[Result] = []
     results += _requirements(facts, project)
+    results += judge_vllm(facts, project)
     results += _bfloat16(facts, project)
     results += _findings(facts, project)
     return tuple(results)
