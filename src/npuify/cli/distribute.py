@@ -15,6 +15,7 @@ from npuify.cli.options import (
     FormatOption,
     JobsOption,
     OutputOption,
+    TfAdapterOption,
     TorchNpuOption,
     UnsafeOption,
     chosen_mode,
@@ -74,13 +75,14 @@ def distribute(
     exclude: ExcludeOption = None,
     unsafe: UnsafeOption = None,
     jobs: JobsOption = None,
+    tf_adapter: TfAdapterOption = None,
 ) -> int:
     """Convert a single-card training program to many cards, with one process per card.
 
     CUDA code is migrated to the NPU first. The converted program also runs on one card, without torchrun. Only provable
     edits are made; for the rest, the report says which statements to add, and where. Programs that are already
     distributed, start processes themselves, train by reinforcement learning, or use a distributing framework are
-    refused with a reason, and nothing is written.
+    refused with a reason, and nothing is written. For TensorFlow see docs/tensorflow.md.
 
     Exits with 0 if nothing is left to do, 1 if something is left or the program is refused, 2 on failure.
     """
@@ -100,7 +102,9 @@ def distribute(
                 "specify the training entry point", advice="npuify distribute SRC -o DEST --entry train.py"
             )
         entry = source.name
-    options = settings([source], torch_npu=torch_npu, exclude=exclude, unsafe=unsafe, style="npu", jobs=jobs)
+    options = settings(
+        [source], torch_npu=torch_npu, exclude=exclude, unsafe=unsafe, style="npu", jobs=jobs, tf_adapter=tf_adapter
+    )
     conversion = ConversionOptions(
         entry=entry,
         model=model,

@@ -19,9 +19,12 @@ class Code(NamedTuple):
     severity: Severity
     summary: str
     explanation: str
+    source: str = ""
+    """Where the fact comes from, where that is not PyTorch's documentation."""
 
 
 PYTORCH = "PyTorch's documentation of torch.distributed, DistributedDataParallel and DistributedSampler"
+TENSORFLOW = "hicann/tensorflow@82957b9: docs/en/tfadapter_1 and tfadapter_2, distributed training"
 EVIDENCE = Evidence.DOCUMENTED
 
 CODES = {
@@ -212,6 +215,36 @@ CODES = {
         "Lightning, the Trainer of transformers, Accelerate, MMEngine and others select cards, wrap models and "
         "distribute data themselves. The program is not rewritten; the finding says which of their settings to use.",
     ),
+    "NPU385": Code(
+        "tensorflow-gradients-not-averaged",
+        Severity.ERROR,
+        "A TensorFlow optimizer averages its gradients over the cards.",
+        "Each process computes gradients for its own samples.\nWritten: npu_distributed_optimizer_wrapper() around "
+        "optimizers of TensorFlow 1, npu_distributed_keras_optimizer_wrapper() around those of TensorFlow 2. Both do "
+        "nothing on one card.\nBy hand, where gradients come from tf.gradients() or a tape and no optimizer's "
+        "apply_gradients() takes them: npu_allreduce() or npu_device.distribute.all_reduce(), exactly once.",
+        TENSORFLOW,
+    ),
+    "NPU386": Code(
+        "tensorflow-variables-not-broadcast",
+        Severity.ERROR,
+        "All cards begin with the variables of the first.",
+        "Averaged gradients keep variables equal only where they begin equal.\nWritten: a broadcast after the "
+        "initialisers have run (TensorFlow 1), or before fit() of a model that has its variables (TensorFlow 2).\n"
+        "By hand: the same where the variables are there and training has not begun, after a checkpoint is loaded. "
+        "Trainable variables are sent, statistics of batch norm are not.",
+        TENSORFLOW,
+    ),
+    "NPU387": Code(
+        "tensorflow-data-not-shared-out",
+        Severity.WARNING,
+        "Each card trains on its share of the data.",
+        "Otherwise every process trains on all of it.\nWritten: .shard() right behind the source of the data that "
+        "fit() is given, or of the only data there is, and drop_remainder=True in its batch(), since cards with "
+        "batches of different sizes stop each other. The batch size stays that of one card. Data to evaluate on "
+        "stays whole.",
+        TENSORFLOW,
+    ),
     "NPU390": Code(
         "refused-reinforcement-learning",
         Severity.ERROR,
@@ -249,6 +282,14 @@ CODES = {
         "Not converted: one process uses several cards.",
         "Splitting a model across cards is pipeline or tensor parallelism, which one process per card is not. Nothing "
         "is changed.",
+    ),
+    "NPU398": Code(
+        "refused-tensorflow-not-migrated",
+        Severity.ERROR,
+        "Not converted: the program does not use the TensorFlow adapter yet.",
+        "The conversion writes names of npu_bridge or npu_device, of which the program has to import one. Opening the "
+        "NPU in a TensorFlow 2 program is an edit to review: it is made with --unsafe.",
+        TENSORFLOW,
     ),
     "NPU395": Code(
         "no-training-found",

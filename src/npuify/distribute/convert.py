@@ -27,6 +27,7 @@ from npuify.distribute.reading.loops import Loops
 from npuify.distribute.reading.models import Models
 from npuify.distribute.reading.program import Program
 from npuify.distribute.refusals import HELPER, refuse, refuse_at_sight
+from npuify.distribute.tensorflow import convert_tensorflow, is_tensorflow
 from npuify.model import Change, Finding, NpuifyError, Position
 
 if TYPE_CHECKING:
@@ -156,6 +157,8 @@ def plan(
     entry = _entry(conversion.entry, root)
     program = Program(root, _python_files(source, root), contents, entry)
     draft = Draft()
+    if is_tensorflow(program):
+        return _tensorflow(result, program, conversion, draft, contents)
     completes = conversion.complete and can_complete(program)
     if refuse_at_sight(program, draft) and not (completes and _is_completable(draft)):
         return _refused(result, draft, contents), {}
@@ -181,6 +184,23 @@ def plan(
             texts[unit.relative] = text
     if draft.uses_helper:
         texts[helper] = helper_text()
+    return _merged(result, draft, contents, texts), {**contents, **texts}
+
+
+def _tensorflow(
+    result: MigrationResult, program: Program, conversion: ConversionOptions, draft: Draft, contents: dict[str, bytes]
+) -> tuple[MigrationResult, dict[str, bytes]]:
+    if conversion.keep_global_batch or conversion.scale_lr or conversion.model or conversion.complete:
+        raise NpuifyError("--model, --scale-lr, --global-batch and --complete are for PyTorch programs")
+    convert_tensorflow(program, draft)
+    if any(finding.code in ("NPU392", "NPU398") for finding in draft.findings):
+        return _refused(result, draft, contents), {}
+    texts: dict[str, bytes] = {}
+    for unit in program.units:
+        text = draft.text_of(unit)
+        if text is not None:
+            _check(unit.relative, text)
+            texts[unit.relative] = text
     return _merged(result, draft, contents, texts), {**contents, **texts}
 
 

@@ -258,7 +258,7 @@ class Draft:
                 end=Position(*end),
                 message=message,
                 evidence=EVIDENCE,
-                source=PYTORCH,
+                source=CODES[code].source or PYTORCH,
                 subject=subject,
                 advice=advice,
                 edits=edits,

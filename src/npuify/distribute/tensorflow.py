@@ -1,0 +1,448 @@
+"""From one card to many for TensorFlow programs: the optimizer averages, variables are sent, data is shared out.
+
+Names and what they need: hicann/tensorflow@82957b9:docs/en/tfadapter_1 and tfadapter_2, distributed training.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.distribute.edits import Draft
+    from npuify.distribute.reading.program import Program, Unit
+    from npuify.model import Edit
+
+_OPTIMIZER_1: Final = re.compile(
+    r"tensorflow\.(?:compat\.v1\.)?(?:(?:train|contrib\.\w+)\.(?!SyncReplicas|MovingAverage|LossScale)\w*Optimizer"
+    r"|keras\.optimizers\.[A-Z]\w*)"
+)
+_OPTIMIZER_2: Final = re.compile(r"(?:tensorflow\.)?keras\.optimizers\.(?:legacy\.)?(?!Optimizer$|LossScale)[A-Z]\w*")
+_BY_NAME: Final = frozenset("adadelta adagrad adam adamax ftrl nadam rmsprop sgd".split())
+_SOURCES: Final = frozenset(
+    "from_tensor_slices from_generator TFRecordDataset TextLineDataset FixedLengthRecordDataset list_files "
+    "range".split()
+)
+_INITIALISER: Final = re.compile(
+    r"tensorflow\.(?:compat\.v1\.)?(?:global_variables_initializer|initialize_all_variables)"
+)
+_WRAPPERS: Final = re.compile(r"npu_\w*optimizer\w*|NPU\w*Optimizer|Keras\w*Optimizer|DistributedOptimizer")
+_AVERAGES: Final = re.compile(r"npu_\w*optimizer_wrapper|NPUDistributedOptimizer|npu_allreduce|all_?reduce")
+_STRATEGY: Final = re.compile(r"tensorflow\.(?:contrib\.)?distribute\.\w*(?:Strategy|Server)")
+_SEND: Final = "npu_device.distribute.broadcast({}.trainable_variables, root_rank=0)"
+
+
+def is_tensorflow(program: Program) -> bool:
+    """Whether the program's files import TensorFlow, and not PyTorch."""
+    tops = {name.partition(".")[0] for unit in program.units for name in _imported(unit)}
+    return "tensorflow" in tops and "torch" not in tops
+
+
+def convert_tensorflow(program: Program, draft: Draft) -> None:
+    """Make the edits that are sure; say what is left. Nothing is edited where the migration left the NPU unopened."""
+    if _refused(program, draft):
+        return
+    second = [unit for unit in program.units if "npu_device" in _imported(unit)]
+    first = [unit for unit in program.units if any(name.startswith("npu_bridge") for name in _imported(unit))]
+    if bool(second) == bool(first):
+        draft.left(
+            "NPU398",
+            program.entry,
+            program.entry.source.tree,
+            "after the migration the program imports neither npu_bridge nor npu_device, or both",
+            "migrate it first, with --unsafe for edits to review, or name the line with tf-adapter in [tool.npuify]",
+        )
+        return
+    made = _Second(program, draft) if second else _First(program, draft)
+    for unit in program.units:
+        made.convert(unit)
+    made.end()
+
+
+def _refused(program: Program, draft: Draft) -> bool:
+    """Say so where the program runs on several cards already."""
+    for unit in program.units:
+        for node in unit.nodes:
+            name = unit.qualname(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+            last = name.rpartition(".")[2]
+            own = name.startswith(("npu_bridge.", "npu_device.")) and _AVERAGES.fullmatch(last)
+            if own or name.startswith("horovod.") or _STRATEGY.match(name):
+                draft.left(
+                    "NPU392",
+                    unit,
+                    node,
+                    f"{name} is for several cards already",
+                    "start it with npuify launch, which says what it lacks; take strategies of TensorFlow out",
+                )
+                return True
+    return False
+
+
+def _imported(unit: Unit) -> set[str]:
+    found: set[str] = set()
+    for node in unit.nodes:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module)
+    return found
+
+
+class _Line:
+    """What both lines of the adapter have in common."""
+
+    optimizers: re.Pattern[str]
+    wrapper: str
+    rank: str
+
+    def __init__(self, program: Program, draft: Draft) -> None:
+        self.program, self.draft = program, draft
+        self.wraps = self.sends = 0
+        self.datasets = [(unit, call) for unit in program.units for call in _calls(unit) if _source(unit, call)]
+
+    def convert(self, unit: Unit) -> None:
+        """Edit one file."""
+        for call in _calls(unit):
+            if self.optimizers.fullmatch(unit.qualname(call.func)) and not _wrapped(unit, call):
+                self.wrap(unit, call)
+        self.send(unit)
+        self.share(unit)
+
+    def wrap(self, unit: Unit, node: ast.expr) -> None:
+        """Have an optimizer average its gradients."""
+        self.wraps += 1
+        edits = self.draft.editor(unit).around(node, f"{self.name(unit, self.wrapper)}(")
+        self.draft.done("NPU385", unit, node, "its gradients are averaged over the cards", edits, helper=False)
+
+    def name(self, unit: Unit, wanted: str) -> str:
+        """How a file writes a name of the adapter."""
+        return wanted
+
+    def send(self, unit: Unit) -> None:
+        """Give all ranks the same variables."""
+
+    def end(self) -> None:
+        """What is known when all files have been read."""
+        entry = self.program.entry
+        if not self.wraps:
+            self.draft.left(
+                "NPU385",
+                entry,
+                entry.source.tree,
+                "no optimizer was found, so that nothing averages gradients",
+                f"wrap the optimizer that trains with {self.wrapper}()",
+            )
+        if not self.sends:
+            self.draft.left(
+                "NPU386",
+                entry,
+                entry.source.tree,
+                "no place was found where all variables are there and training has not begun",
+                "broadcast the variables from rank 0 there; see docs/tensorflow.md",
+            )
+
+    def share(self, unit: Unit) -> None:
+        """Give each rank its part of the data that it trains on, where that is sure."""
+        own = [call for other, call in self.datasets if other is unit]
+        trains = self._trained_on(unit)
+        if not trains and len(self.datasets) == 1 and own:
+            trains = own
+        for call in own:
+            if call not in trains:
+                self.draft.left(
+                    "NPU387",
+                    unit,
+                    call,
+                    "whether this data is trained on is not known, and it was not shared out",
+                    f"if it is, put .shard({self.rank}) right behind it; data to evaluate on stays whole",
+                )
+        for call in trains:
+            self._share(unit, call)
+
+    def _share(self, unit: Unit, source: ast.Call) -> None:
+        chain = list(_chain(unit, source))
+        for one in chain:
+            if isinstance(one.func, ast.Attribute) and one.func.attr in ("take", "skip", "shard", "padded_batch"):
+                self.draft.left(
+                    "NPU387",
+                    unit,
+                    one,
+                    f"the data goes through .{one.func.attr}(), and was not shared out",
+                    f"put .shard({self.rank}) where the training data has its final extent, before it is shuffled",
+                )
+                return
+        editor = self.draft.editor(unit)
+        edits: list[Edit] = [editor.insert(unit.source.end(source), f".shard({self.needs_rank(unit)})")]
+        for one in chain:
+            given = {keyword.arg for keyword in one.keywords}
+            if isinstance(one.func, ast.Attribute) and one.func.attr == "batch" and "drop_remainder" not in given:
+                if len(one.args) < 2 and None not in given:
+                    edits.append(editor.argument(one, "drop_remainder=True"))
+        self.draft.done(
+            "NPU387", unit, source, "each card trains on its share, in batches of one size", edits, helper=False
+        )
+
+    def needs_rank(self, unit: Unit) -> str:
+        """The arguments of ``shard``."""
+        return self.rank
+
+    def _trained_on(self, unit: Unit) -> list[ast.Call]:
+        """Sources of data of what ``fit`` is given first."""
+        found: list[ast.Call] = []
+        for call in _calls(unit):
+            if not (isinstance(call.func, ast.Attribute) and call.func.attr == "fit" and call.args):
+                continue
+            given = call.args[0]
+            for each in _values(unit, given, call):
+                found += [one for one in ast.walk(each) if isinstance(one, ast.Call) and _source(unit, one)]
+            if len(call.args) > 1 or any(keyword.arg == "y" for keyword in call.keywords):
+                self.draft.left(
+                    "NPU387",
+                    unit,
+                    call,
+                    "fit() is given arrays, which every card would train on as a whole",
+                    f"make a tf.data.Dataset of them, .shard({self.rank}) and .batch(..., drop_remainder=True)",
+                )
+        return list(dict.fromkeys(found))
+
+
+class _Second(_Line):
+    optimizers = _OPTIMIZER_2
+    wrapper = "npu_device.distribute.npu_distributed_keras_optimizer_wrapper"
+    rank = "npu_device.open().workers_num, npu_device.open().worker_id"
+
+    def convert(self, unit: Unit) -> None:
+        for call in _calls(unit):
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "compile":
+                for node in (*call.args[:1], *(one.value for one in call.keywords if one.arg == "optimizer")):
+                    if isinstance(node, ast.Constant) and str(node.value).lower() in _BY_NAME:
+                        self.wrap(unit, node)
+        super().convert(unit)
+
+    def name(self, unit: Unit, wanted: str) -> str:
+        for node in unit.nodes:
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    if alias.name == "npu_device":
+                        return wanted.replace("npu_device", alias.asname or "npu_device", 1)
+        return wanted
+
+    def needs_rank(self, unit: Unit) -> str:
+        return ", ".join(self.name(unit, one) for one in self.rank.split(", "))
+
+    def send(self, unit: Unit) -> None:
+        done: set[tuple[ast.AST, str]] = set()
+        for call in _calls(unit):
+            if not (isinstance(call.func, ast.Attribute) and call.func.attr == "fit"):
+                continue
+            model = call.func.value
+            if not isinstance(model, ast.Name) or (unit.function_around(call), model.id) in done:
+                continue
+            done.add((unit.function_around(call), model.id))
+            if not any(_built(unit, value) for value in _values(unit, model, call)):
+                self.draft.left(
+                    "NPU386",
+                    unit,
+                    call,
+                    f"whether {model.id} has its variables before fit() is not known",
+                    f"build it, then {_SEND.format(model.id)}",
+                )
+                self.sends += 1
+                continue
+            self.sends += 1
+            line = self.name(unit, _SEND.format(model.id))
+            edits = [self.draft.editor(unit).before(unit.statement(call), line)]
+            self.draft.done("NPU386", unit, call, "all cards begin with the same variables", edits, helper=False)
+
+
+class _First(_Line):
+    optimizers = _OPTIMIZER_1
+    wrapper = "npu_distributed_optimizer_wrapper"
+    rank = "get_rank_size(), get_rank_id()"
+
+    def __init__(self, program: Program, draft: Draft) -> None:
+        super().__init__(program, draft)
+        self._names: dict[Unit, set[str]] = {}
+        self._ranks = False
+
+    def name(self, unit: Unit, wanted: str) -> str:
+        self._names.setdefault(unit, set()).add(wanted)
+        return wanted
+
+    def needs_rank(self, unit: Unit) -> str:
+        self._ranks = True
+        self._names.setdefault(unit, set()).update(("get_rank_id", "get_rank_size"))
+        return self.rank
+
+    def send(self, unit: Unit) -> None:
+        for call in _calls(unit):
+            if not (isinstance(call.func, ast.Attribute) and call.func.attr == "run" and call.args):
+                continue
+            statement = unit.statement(call)
+            if not (isinstance(statement, ast.Expr) and statement.value is call):
+                continue
+            fetched = call.args[0]
+            parts = fetched.elts if isinstance(fetched, (ast.List, ast.Tuple)) else [fetched]
+            values = [value for part in parts for value in _values(unit, part, call)]
+            inner = [one for value in values for one in ast.walk(value) if isinstance(one, ast.Call)]
+            if not any(_INITIALISER.fullmatch(unit.qualname(one.func)) for one in inner):
+                continue
+            session = unit.source.code(call.func.value)
+            self._names.setdefault(unit, set()).update(("util", "npu_hook"))
+            lines = ["if int(util.get_ranksize()) > 1:", f"    {session}.run(npu_hook.broadcast_global_variables(0))"]
+            edits = [self.draft.editor(unit).after(statement, *lines)]
+            self.sends += 1
+            self.draft.done("NPU386", unit, call, "all cards begin with the same variables", edits, helper=False)
+
+    def share(self, unit: Unit) -> None:
+        super().share(unit)
+        for call in _calls(unit):
+            if re.fullmatch(r"tensorflow\.(?:compat\.v1\.)?gradients", unit.qualname(call.func)):
+                self.draft.left(
+                    "NPU385",
+                    unit,
+                    call,
+                    "the wrapper averages what compute_gradients() and minimize() give, not these gradients",
+                    "average them, each once: npu_allreduce(gradients) before they are clipped or applied",
+                )
+        if self.datasets:
+            return
+        for call in _calls(unit):
+            fed = any(keyword.arg == "feed_dict" for keyword in call.keywords)
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "run" and fed:
+                self.draft.left(
+                    "NPU387",
+                    unit,
+                    call,
+                    "what is fed is the same on every card, as far as this shows",
+                    "feed each rank its own part: get_rank_id() of get_rank_size(), after init_resource()",
+                )
+                return
+
+    def end(self) -> None:
+        super().end()
+        entry = self.program.entry
+        if self._ranks:
+            self._names.setdefault(entry, set()).update(("close_session", "init_resource", "shutdown_resource"))
+        for unit, names in self._names.items():
+            lines = list(_import_lines(names - _known(unit)))
+            if self._ranks and unit is entry:
+                lines += [
+                    "npu_session, npu_shutdown = init_resource()",
+                    "atexit.register(close_session, npu_session)",
+                    "atexit.register(shutdown_resource, npu_session, npu_shutdown)  # runs first",
+                ]
+                lines.insert(0, "import atexit")
+            last = _last_import(unit)
+            if lines and last is not None:
+                edits = [self.draft.editor(unit).after(last, *lines)]
+                self.draft.done("NPU385", unit, last, "the adapter's names are imported", edits, helper=False)
+
+
+def _import_lines(names: set[str]) -> Iterator[str]:
+    inner = sorted(names & {"util", "npu_hook"})
+    plain = sorted(names - set(inner))
+    if len(plain) > 3:
+        yield "from npu_bridge.npu_init import ("
+        yield from (f"    {name}," for name in plain)
+        yield ")"
+    elif plain:
+        yield f"from npu_bridge.npu_init import {', '.join(plain)}"
+    if inner:
+        yield f"from npu_bridge.estimator.npu import {', '.join(inner)}"
+
+
+def _known(unit: Unit) -> set[str]:
+    found: set[str] = set()
+    for node in unit.source.tree.body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("npu_bridge"):
+            found |= {alias.name for alias in node.names if alias.asname is None}
+    return found
+
+
+def _last_import(unit: Unit) -> ast.stmt | None:
+    """The last import at the head of a file, so that names of the adapter are bound below TensorFlow's."""
+    found = [node for node in unit.source.tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return found[-1] if found else None
+
+
+def _calls(unit: Unit) -> list[ast.Call]:
+    found = [node for node in unit.nodes if isinstance(node, ast.Call)]
+    return sorted(found, key=lambda one: (one.lineno, one.col_offset))
+
+
+def _source(unit: Unit, call: ast.Call) -> bool:
+    name = unit.qualname(call.func)
+    return name.startswith("tensorflow.") and ".data." in name and name.rpartition(".")[2] in _SOURCES
+
+
+def _wrapped(unit: Unit, call: ast.Call) -> bool:
+    outer = unit.parent(call)
+    if isinstance(outer, ast.Call):
+        return _WRAPPERS.fullmatch(unit.source.code(outer.func).rpartition(".")[2]) is not None
+    return False
+
+
+def _values(unit: Unit, node: ast.expr, at: ast.AST) -> list[ast.expr]:
+    """What an expression may be: itself, and for a name all that is assigned to it in that function or the module."""
+    found, names, seen = [node], [node], set[str]()
+    while names:
+        for part in ast.walk(names.pop()):
+            if isinstance(part, ast.Name) and part.id not in seen:
+                seen.add(part.id)
+                assigned = list(_assigned(unit, part.id, at))
+                found += assigned
+                names += assigned
+    return found
+
+
+def _assigned(unit: Unit, name: str, at: ast.AST) -> Iterator[ast.expr]:
+    scope = unit.function_around(at)
+    for node in unit.nodes:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target = node.targets[0]
+            if isinstance(target, ast.Name) and target.id == name:
+                if unit.function_around(node) in (scope, unit.source.tree):
+                    yield node.value
+
+
+def _chain(unit: Unit, source: ast.Call) -> Iterator[ast.Call]:
+    """Calls of methods on what a source gives: in its expression, and on the names that it goes to."""
+    node: ast.AST = source
+    while True:
+        outer = unit.parent(node)
+        call = unit.parent(outer) if isinstance(outer, ast.Attribute) else None
+        if not (isinstance(call, ast.Call) and call.func is outer):
+            break
+        yield call
+        node = call
+    statement = unit.statement(source)
+    if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
+        return
+    name, scope = statement.targets[0].id, unit.function_around(source)
+    for call in _calls(unit):
+        root: ast.expr = call.func
+        while isinstance(root, (ast.Attribute, ast.Call)):
+            root = root.value if isinstance(root, ast.Attribute) else root.func
+        if isinstance(root, ast.Name) and root.id == name and unit.function_around(call) is scope:
+            yield call
+
+
+def _built(unit: Unit, value: ast.expr) -> bool:
+    """Whether a Keras model has its variables as soon as it is made."""
+    if not isinstance(value, ast.Call):
+        return False
+    name = unit.qualname(value.func)
+    last = name.rpartition(".")[2]
+    if "keras" not in name:
+        return False
+    if ".applications." in name or (last == "Model" and (value.args or value.keywords)):
+        return True
+    if last != "Sequential" or not value.args:
+        return False
+    parts = [one for one in ast.walk(value.args[0]) if isinstance(one, ast.Call)]
+    shaped = any(keyword.arg in ("input_shape", "input_dim") for one in parts for keyword in one.keywords)
+    return shaped or any(unit.qualname(one.func).rpartition(".")[2] in ("Input", "InputLayer") for one in parts)

@@ -1,0 +1,146 @@
+"""TensorFlow programs from one card to many: the text that is written, what is left, and that two ranks compute what one does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from npuify.distribute.convert import ConversionOptions, distribute
+from npuify.options import Options
+from tests.simulator.tensorflow.conftest import simulate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from npuify.model import MigrationResult
+
+DATA = """import os
+import numpy as np
+import tensorflow as tf
+
+rng = np.random.RandomState(0)
+X = rng.randn(64, 4).astype("float32")
+Y = (X @ np.array([[1.0], [2.0], [3.0], [4.0]])).astype("float32")
+BATCH = int(os.environ.get("BATCH", "16"))
+"""
+FIRST = (
+    DATA
+    + """
+ds = tf.data.Dataset.from_tensor_slices((X, Y)).repeat().batch(BATCH)
+x, y = ds.make_one_shot_iterator().get_next()
+w = tf.get_variable("w", [4, 1], initializer=tf.ones_initializer())
+loss = tf.reduce_mean(tf.square(tf.matmul(x, w) - y))
+step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+total = tf.reduce_mean(tf.square(tf.matmul(X, w) - Y))
+init = tf.global_variables_initializer()
+with tf.Session() as sess:
+    sess.run(init)
+    for i in range(20):
+        sess.run(step)
+    print("LOSS %.4f" % sess.run(total))
+"""
+)
+SECOND = (
+    DATA
+    + """
+
+def main():
+    train = tf.data.Dataset.from_tensor_slices((X, Y))
+    train = train.batch(BATCH)
+    test = tf.data.Dataset.from_tensor_slices((X, Y)).batch(10)
+    ones = tf.keras.initializers.Ones()
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer=ones, input_shape=(4,))])
+    model.compile(optimizer=tf.keras.optimizers.SGD(0.1), loss="mse")
+    model.fit(train, epochs=5, verbose=0)
+    print("LOSS %.4f" % model.evaluate(test, verbose=0))
+
+
+if __name__ == "__main__":
+    main()
+"""
+)
+
+
+def converted(folder: Path, text: str, adapter: str) -> tuple[MigrationResult, str]:
+    source = folder / "train.py"
+    source.write_text(text)
+    options = Options(tf_adapter=adapter, unsafe=True)
+    result = distribute(source, folder / "out", ConversionOptions(entry="train.py"), options)
+    written = folder / "out" / "train.py"
+    return result, written.read_text() if written.exists() else ""
+
+
+def codes(result: MigrationResult) -> list[str]:
+    return [finding.code for finding in result.left if finding.code >= "NPU380"]
+
+
+def test_sessions(tmp_path: Path) -> None:
+    result, text = converted(tmp_path, FIRST, "1.15")
+    assert "step = npu_distributed_optimizer_wrapper(tf.train.GradientDescentOptimizer(0.1)).minimize(loss)" in text
+    assert (
+        "from_tensor_slices((X, Y)).shard(get_rank_size(), get_rank_id()).repeat().batch(BATCH, drop_remainder=True)"
+        in text
+    )
+    assert (
+        "    sess.run(init)\n    if int(util.get_ranksize()) > 1:\n        sess.run(npu_hook.broadcast_global_variables(0))\n"
+        in text
+    )
+    assert text.index("npu_session, npu_shutdown = init_resource()") < text.index("ds = tf.data")
+    assert codes(result) == []
+
+
+def test_keras(tmp_path: Path) -> None:
+    result, text = converted(tmp_path, SECOND, "2.6.5")
+    wrapper = "npu_device.distribute.npu_distributed_keras_optimizer_wrapper"
+    assert f"optimizer={wrapper}(tf.keras.optimizers.SGD(0.1)), loss" in text
+    assert "train = train.batch(BATCH, drop_remainder=True)" in text
+    assert "npu_device.distribute.broadcast(model.trainable_variables, root_rank=0)\n    model.fit(" in text
+    assert "test = tf.data.Dataset.from_tensor_slices((X, Y)).batch(10)\n" in text, "data to evaluate on stays whole"
+    assert codes(result) == ["NPU387"], "that data is told of"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "adapter", "said"),
+    [
+        ("optimizer=tf.keras.optimizers.SGD(0.1)", 'optimizer="sgd"', "2.6.5", "wrapper('sgd')|wrapper(\"sgd\")"),
+        ("train = train.batch(BATCH)", "train = train.take(32).batch(BATCH)", "2.6.5", "through .take()"),
+        ("model.fit(train,", "model.fit(X, Y,", "2.6.5", "fit() is given arrays"),
+        (", input_shape=(4,)", "", "2.6.5", "whether model has its variables before fit() is not known"),
+        (".minimize(loss)", ".apply_gradients(zip(tf.gradients(loss, [w]), [w]))", "1.15", "not these gradients"),
+        (
+            "import tensorflow as tf",
+            "import tensorflow as tf\nimport horovod.tensorflow as hvd\nhvd.init()",
+            "2.6.5",
+            "already",
+        ),
+        ("    ones =", "    s = tf.distribute.MirroredStrategy()\n    ones =", "2.6.5", "for several cards already"),
+    ],
+)
+def test_what_is_done_or_left(tmp_path: Path, old: str, new: str, adapter: str, said: str) -> None:
+    text = FIRST if adapter == "1.15" else SECOND
+    assert old in text
+    result, written = converted(tmp_path, text.replace(old, new), adapter)
+    everything = written + "".join(finding.message for finding in result.left)
+    assert any(one in everything for one in said.split("|")), everything
+
+
+def test_a_program_that_does_not_open_the_npu_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "train.py"
+    source.write_text(SECOND)
+    options = Options(tf_adapter="2.6.5")
+    result = distribute(source, tmp_path / "out", ConversionOptions(entry="train.py"), options)
+    assert "NPU398" in codes(result)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("version", "adapter"), [("1.15", "1.15"), ("2.6", "2.6.5"), ("2.12", "2.6.5")])
+def test_two_ranks_compute_what_the_original_does(tmp_path: Path, version: str, adapter: str) -> None:
+    converted(tmp_path, FIRST if adapter == "1.15" else SECOND, adapter)
+    before = simulate(version, tmp_path / "train.py", environment={"BATCH": "16"})
+    after = simulate(version, tmp_path / "out" / "train.py", "--ranks", "2", environment={"BATCH": "8"})
+    assert (before.code, after.code) == (0, 0), before.err + after.err
+    lines = [line for line in after.out.splitlines() if line.startswith("LOSS")]
+    assert lines == [before.out.strip().splitlines()[-1]] * 2
+    assert "note: nothing was reduced" not in after.err
