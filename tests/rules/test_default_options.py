@@ -210,3 +210,46 @@ def test_what_nothing_is_known_of(tmp_path: Path) -> None:
     found = scan_of(tmp_path, train=PARSER + code)
     assert [(one.only_with, one.start.line) for one in found.findings if one.code == "NPU191"] == [("--amp", 16)]
     assert judge(found).level is Level.RUNS
+
+
+FUNCTION = "def used(x):\n    return torch.cuda.cudart()\n"
+METHOD = "class Used{bases}:\n    def used(self, x):\n        return torch.cuda.cudart()\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "switch"),
+    [
+        (FUNCTION + "if args.amp:\n    used(1)\n", "--amp"),
+        (FUNCTION + "def caller(x):\n    used(x)\nif args.amp:\n    caller(1)\n", "--amp"),
+        (FUNCTION + "step = used if args.amp else print\n", "--amp"),
+        (METHOD.format(bases="") + "if args.amp:\n    Used().used(1)\n", "--amp"),
+        (METHOD.format(bases="(torch.nn.Module)") + "if args.amp:\n    Used().used(1)\n", "--amp"),
+        (METHOD.format(bases="") + "made = Used()\nif args.amp:\n    made.used(1)\n", "--amp"),
+        # What may lead there by another way counts as running.
+        (FUNCTION + "if args.amp:\n    used(1)\nused(2)\n", ""),
+        (FUNCTION + "table = {'used': used}\nif args.amp:\n    used(1)\n", ""),
+        (FUNCTION + "if args.amp:\n    used(1)\nglobals()[args.kind](1)\n", ""),
+        (FUNCTION + "if args.amp:\n    used(1)\nstep = getattr(torch, 'used')\n", ""),
+        ("@register\n" + FUNCTION + "if args.amp:\n    used(1)\n", ""),
+        (FUNCTION, ""),
+        (METHOD.format(bases="(Base)") + "made = Used()\nif args.amp:\n    made.used(1)\n", ""),
+        ("def used(x=torch.cuda.cudart()):\n    pass\nif args.amp:\n    used(1)\n", ""),
+    ],
+)
+def test_through_those_who_call_it(text: str, switch: str, tmp_path: Path) -> None:
+    assert switches(verdict(tmp_path, main=f"{PARSER}{text}")) == ([switch] if switch else [])
+
+
+@pytest.mark.parametrize(
+    ("main", "switch"),
+    [
+        ("from helpers import used\nif args.amp:\n    used(1)\n", "--amp"),
+        ("import helpers\nif args.amp:\n    helpers.used(1)\n", "--amp"),
+        ("from helpers import used\nif args.amp:\n    used(1)\nused(2)\n", ""),
+        ("from helpers import used as other\nif args.amp:\n    other(1)\n", ""),
+        ("import helpers\nif args.amp:\n    helpers.used(1)\ngetattr(helpers, args.kind)(1)\n", ""),
+    ],
+)
+def test_through_callers_in_other_files(main: str, switch: str, tmp_path: Path) -> None:
+    found = verdict(tmp_path, main=f"{PARSER}{main}", helpers=f"import torch\n{FUNCTION}")
+    assert switches(found) == ([switch] if switch else [])

@@ -11,6 +11,7 @@ import operator
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from npuify.rules.common.callers import switch_of_callers
 from npuify.rules.common.option_defaults import Known, defaults_of
 from npuify.rules.common.parameter_defaults import default_of_parameter
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _DEPTH: Final = 4
 """Names that are followed, one after another."""
+_CALLERS: Final = 3
+"""Functions, one calling another, through which a place is followed back to the switch that it is behind."""
 _COMPARISONS: Final[dict[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -39,12 +42,13 @@ _USUAL: Final = re.compile(r"(?i)(?:.*_)?(?:args?|arguments|opts?|options|flags|
 _ENVIRONMENT: Final = frozenset(("os.environ.get", "os.getenv"))
 
 
-def only_with(node: ast.AST, file: PythonFile) -> str:
+def only_with(node: ast.AST, file: PythonFile, callers: int = _CALLERS) -> str:
     """The option, variable or constant without which a place does not run; empty where it may run without one.
 
     Args:
         node: the place.
         file: its file.
+        callers: how many functions to go back, to where they are called.
     """
     current = node
     for up in file.ancestors(node):
@@ -53,7 +57,7 @@ def only_with(node: ast.AST, file: PythonFile) -> str:
             if known is not None and known.switch and bool(known.value) is not wanted:
                 return known.switch
         current = up
-    return ""
+    return switch_of_callers(node, file, callers, only_with)
 
 
 def _conditions(node: ast.AST, up: ast.AST) -> Iterator[tuple[ast.expr, bool]]:

@@ -1,0 +1,155 @@
+"""Which option has to be given before a function is called, or an object of a class made: where each use stands."""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import re
+from typing import TYPE_CHECKING, Final
+
+from npuify.analysis.files import DEFINITIONS
+from npuify.rules.context import PythonFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    OnlyWith = Callable[[ast.AST, PythonFile, int], str]
+
+_MOST_FILES: Final = 3
+"""Other files that are looked into for uses of one name."""
+_MOST_NAMES: Final = 40
+"""Names of one file that are looked for in all files of a project."""
+_PLAIN_DECORATORS: Final = ("torch.", "functools.", "staticmethod", "classmethod", "property", "dataclasses.")
+_BY_NAME: Final = re.compile(rb"\bglobals\(\)|\bvars\(\)|\blocals\(\)")
+_HOOKS: Final = frozenset(
+    "forward extra_repr train eval cuda to cpu half float apply state_dict load_state_dict".split()
+)
+"""Methods of a model that torch calls."""
+
+
+def switch_of_callers(node: ast.AST, file: PythonFile, depth: int, only_with: OnlyWith) -> str:
+    """The option without which nothing calls the functions, or makes the classes, that a place stands in.
+
+    Args:
+        node: the place.
+        file: its file.
+        depth: how many callers to go back.
+        only_with: the option without which a place within its function does not run.
+    """
+    if depth <= 0:
+        return ""
+    for definition in _around(node, file):
+        key = ("switch of callers", definition, depth)
+        known = file.recall(key)
+        if known is None:
+            known = file.remember(key, _switch_of(definition, file, depth, only_with))
+        if known:
+            return str(known)
+    return ""
+
+
+def _around(node: ast.AST, file: PythonFile) -> Iterator[Definition]:
+    """The functions and classes in whose bodies a place stands; inner ones first."""
+    current = node
+    for up in file.ancestors(node):
+        if isinstance(up, (*DEFINITIONS, ast.ClassDef)) and current in up.body:
+            yield up
+        current = up
+
+
+def _switch_of(definition: Definition, file: PythonFile, depth: int, only_with: OnlyWith) -> str:
+    if not _is_used_by_name_alone(definition, file):
+        return ""
+    first, any_use = "", False
+    for use, home in _uses(definition, file):
+        if use is None:
+            return ""
+        any_use = True
+        switch = only_with(use, home, depth - 1)
+        if not switch:
+            return ""
+        first = first or switch
+    return first if any_use else ""
+
+
+def _is_used_by_name_alone(definition: Definition, file: PythonFile) -> bool:
+    """Whether nothing but its name leads to a definition: no registry, no framework that calls it."""
+    name = definition.name
+    if name.startswith("__") or len(name) < 3 or _BY_NAME.search(file.source.data):
+        return False
+    for decorator in definition.decorator_list:
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if not str(file.qualname(called) or getattr(called, "id", "?")).startswith(_PLAIN_DECORATORS):
+            return False
+    around = file.parent(definition)
+    owner = around if isinstance(around, ast.ClassDef) else definition if isinstance(definition, ast.ClassDef) else None
+    if owner is None:
+        return True
+    bases = [file.qualname(base) or getattr(base, "id", "?") for base in owner.bases]
+    if owner.keywords or any(base != "object" and not base.startswith("torch.") for base in bases):
+        return False
+    return owner is definition or not bases or name not in _HOOKS
+
+
+def _uses(definition: Definition, file: PythonFile) -> Iterator[tuple[ast.AST | None, PythonFile]]:
+    """Where a definition is used, with the file; None for a use that cannot be told."""
+    yield from _uses_in(definition.name, file, definition)
+    if isinstance(file.parent(definition), DEFINITIONS):
+        return  # of a function's own, which no other file can name
+    relative = file.source.relative
+    looked: set[str] = file.recall("names of callers") or file.remember("names of callers", set())
+    if definition.name not in looked and len(looked) >= _MOST_NAMES:
+        yield None, file
+        return
+    looked.add(definition.name)
+    others = [one for one in file.project.files_with(definition.name.encode()) if one != relative]
+    if len(others) > _MOST_FILES or _is_taken_as_a_whole(file, others):
+        yield None, file
+        return
+    for other in others:
+        source = file.project.load(other)
+        if source is None:
+            yield None, file
+            return
+        yield from _uses_in(definition.name, PythonFile(source, file.run), None)
+
+
+def _is_taken_as_a_whole(file: PythonFile, others: Iterable[str]) -> bool:
+    """Whether another file asks a module for names that are known only when it runs."""
+    stem = posixpath.splitext(file.source.relative.replace("/__init__.py", ".py"))[0].rpartition("/")[2].encode()
+    taken = re.compile(rb"\b(?:getattr|vars|dir)\([\w.]*\b%b\b|\b%b\.__dict__" % ((re.escape(stem),) * 2))
+    for name in file.project.files_with(stem):
+        path = file.project.root / name
+        if not path.is_file() or taken.search(path.read_bytes()):
+            return True
+    return False
+
+
+def _uses_in(name: str, file: PythonFile, definition: Definition | None) -> Iterator[tuple[ast.AST | None, PythonFile]]:
+    is_of_module = definition is not None and isinstance(file.parent(definition), ast.Module)
+    for node in file.model.references(name):
+        if node is definition or (definition is not None and any(up is definition for up in file.ancestors(node))):
+            continue
+        if isinstance(node, ast.alias):
+            if node.asname is not None:
+                yield None, file
+            continue
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            continue
+        if isinstance(node, ast.Constant):
+            if not _is_export(node, file):
+                yield None, file
+            continue
+        if isinstance(node, ast.Attribute) and is_of_module:
+            continue  # of an object: in its own file a function of the module goes by its name
+        is_read = isinstance(getattr(node, "ctx", None), ast.Load)
+        yield (node if is_read else None), file
+
+
+def _is_export(node: ast.Constant, file: PythonFile) -> bool:
+    """Whether a string stands in ``__all__``."""
+    return any(
+        isinstance(up, (ast.Assign, ast.AugAssign)) and "__all__" in file.code(up).partition("=")[0]
+        for up in file.ancestors(node)
+    )
