@@ -128,6 +128,8 @@ def run(
         journal = Path(folder, "journal")
         journal.mkdir()
         environ = environment(settings, framework, hub.address, journal, dict(os.environ))
+        if ranks > 1 or what[0] != interpreter or {"RANK_SIZE", "CM_WORKER_SIZE"} & set(environ):
+            environ.setdefault("TF_NUM_INTEROP_THREADS", _THREADS)
         environ["PATH"] = first_on_path(interpreter, environ.get("PATH", ""))
         number = f"{ranks} rank{'s' if ranks > 1 else ''}, " if ranks else ""
         print(
@@ -163,7 +165,6 @@ def environment(
             "CUDA_VISIBLE_DEVICES": "",
         }
     )
-    made.setdefault("TF_NUM_INTEROP_THREADS", _THREADS)
     spare_amx(made)
     let_begin(made, _OWN)
     return made
