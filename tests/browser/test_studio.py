@@ -342,7 +342,7 @@ def test_hostile_names(page: Page, tmp_path: Path) -> None:
         page.go(f"#/review/{name}/{tab}")
         assert not page.browser.run("return window.pwned"), tab
     page.go(f"#/review/{name}/files")
-    files = [one["file"] for one in page.served.ask("tree", id=name)]
+    files = [one["file"] for one in page.served.ask("tree", id=name)["files"]]
     assert sorted(files) == sorted(NAMES)
     links = [f"#/review/{name}/file/0/" + "-".join(f"{ord(letter):x}" for letter in one) for one in files]
     for link in links:

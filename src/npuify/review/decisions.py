@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Hashable, Mapping
 
     from npuify.model import Position
-    from npuify.rewrite.fixpoint import Decides
+    from npuify.rewrite.fixpoint import Decides, MigratedFile
 
 
 class Key(NamedTuple):
@@ -45,6 +45,16 @@ class Decisions(msgspec.Struct, frozen=True):
             return edits.get((place.line, place.column, code), self.rules.get(code))
 
         return decides
+
+    def key_of(self, file: str, usual: MigratedFile | None) -> Hashable:
+        """By which it is known whether a file was migrated by the same decisions before.
+
+        Args:
+            usual: what becomes of it without any; later rounds may meet any rule, so all count where it has edits.
+        """
+        has_edits = usual is not None and any(one.edits for one in usual.found)
+        edits = frozenset((key, made) for key, made in self.edits.items() if key.file == file)
+        return edits, frozenset(self.rules.items()) if has_edits else frozenset()
 
     def with_edits(self, keys: Mapping[Key, bool | None]) -> Decisions:
         """These, with edits decided on besides; None takes a decision back."""

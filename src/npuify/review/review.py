@@ -20,7 +20,7 @@ from npuify.rewrite.tree import check_destination, replace_files
 from npuify.source.text import Text, UnreadableText
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from npuify.model import MigrationResult
     from npuify.options import Options
@@ -66,12 +66,15 @@ class Review:
         self.options = options
         with _ENGINE:
             self._draft = Draft(source, options, progress)
-            self._usual = {name: file for name in self._files() if (file := self._draft.file(name)) is not None}
+            names = self._draft.with_findings()
+            self._usual = {name: file for name in names if (file := self._draft.file(name)) is not None}
             self._rules = {code: rule.info for code, rule in all_rules().items()}
         self._states = [Decisions()]
         self._at = 0
         self._items: dict[str, list[Item]] = {}
         self._result: tuple[MigrationResult, dict[str, bytes]] | None = None
+        self._new: dict[str, bytes] | None = None
+        self._made: dict[tuple[str, Hashable], MigratedFile] = {}
 
     # --- what there is ---
 
@@ -105,7 +108,7 @@ class Review:
     def tree(self) -> list[tuple[str, int, bool]]:
         """Each file that was looked at: how many items it has, and whether it changes."""
         with _ENGINE:
-            changed = set(self.result().changed_files)
+            changed = self._contents()
             names = sorted({*self._draft.names(), *changed})
             return [(name, len(self._items_of(name)), name in changed) for name in names]
 
@@ -116,7 +119,7 @@ class Review:
             NpuifyError: it is no file of the project.
         """
         with _ENGINE:
-            contents = self._now()[1]
+            contents = self._contents()
             if file not in contents:
                 self._known(file)
             before = self._original(file)
@@ -207,14 +210,17 @@ class Review:
 
     # --- inside ---
 
-    def _files(self) -> list[str]:
-        return self._draft.with_findings()
-
     def _now(self) -> tuple[MigrationResult, dict[str, bytes]]:
         with _ENGINE:
             if self._result is None:
                 self._result = self._draft.result()
             return self._result
+
+    def _contents(self) -> dict[str, bytes]:
+        """The new content of each file that changes."""
+        if self._new is None:
+            self._new = self._draft.contents()
+        return self._new
 
     def _known(self, file: str) -> None:
         if file not in self._usual and file not in self._draft.names():
@@ -262,9 +268,22 @@ class Review:
             if codes:
                 files |= {name for name, file in self._usual.items() if _has_code(file, codes)}
             for file in files:
-                self._draft.decide(file, new.of_file(file))
+                self._decide(file, new)
                 self._items.pop(file, None)
-            self._result = None
+            self._result = self._new = None
+
+    def _decide(self, file: str, new: Decisions) -> None:
+        """Have a file follow decisions. What was made by the same ones before is taken again: undo takes no time."""
+        usual = self._usual.get(file)
+        key = file, new.key_of(file, usual)
+        known = usual if new.of_file(file) is None else self._made.get(key)
+        if known is None:
+            self._draft.decide(file, new.of_file(file))
+            known = self._draft.file(file)
+            if known is not None:
+                self._made[key] = known
+        else:
+            self._draft.put(known)
 
     def _take_text(self, file: str, text: str | None) -> None:
         if text is None:

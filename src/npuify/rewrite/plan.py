@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from npuify.engine.prepare import PreparedScan
     from npuify.engine.worker import Candidate
-    from npuify.model import Finding
+    from npuify.model import Finding, ScanResult
     from npuify.options import Options
     from npuify.project.traced import Trace, TracedPlace
     from npuify.rewrite.fixpoint import Decides
@@ -69,6 +69,7 @@ class Draft:
         self._migrated = {file.relative: file for file in migrated}
         self._candidates = {one.relative: one for one in prepared.candidates}
         self._by_hand: dict[str, bytes] = {}
+        self._scan: tuple[list[FileError], ScanResult] | None = None
 
     @property
     def root(self) -> Path:
@@ -99,6 +100,10 @@ class Draft:
     def file(self, relative: str) -> MigratedFile | None:
         """What becomes of a file; None where it holds nothing of interest."""
         return self._migrated.get(relative)
+
+    def put(self, file: MigratedFile) -> None:
+        """Take again what an earlier :meth:`decide` made of a file."""
+        self._migrated[file.relative] = file
 
     def decide(self, relative: str, decides: Decides | None) -> None:
         """Migrate one file again, as a person decided on its edits."""
@@ -145,25 +150,39 @@ class Draft:
     def result(self) -> tuple[MigrationResult, dict[str, bytes]]:
         """As :func:`plan` gives it, with what was decided and written by hand."""
         prepared, worker, options = self._prepared, self._worker, self._options
-        rewritten = {file.relative: file.raw for file in self._migrated.values() if file.raw is not None}
-        rewritten.update(self._by_hand)
+        rewritten = self._rewritten()
         migrated = [judged_anew(self._as_written(file), worker, rewritten) for file in self._migrated.values()]
         others = _whole_files(prepared, rewritten, options)
         contents = {**rewritten, **others.contents}
         changes = [*(change for file in migrated for change in file.changes), *others.changes]
-        found = [finding for file in migrated for finding in file.found]
         left = [finding for file in migrated for finding in file.left]
-        errors = _errors(prepared, migrated, self._trace)
-        ledger = [entry for file in migrated for entry in file.ledger]
-        about_project = self.about_project
         result = MigrationResult(
-            scan=prepared.scan_result([*about_project, *found], errors, about_project, ledger),
+            scan=self._scanned(migrated),
             changes=tuple(changes),
-            left=(*about_project, *_untreated(self._trace, migrated), *_without_line_ends(left, options)),
+            left=(*self.about_project, *_untreated(self._trace, migrated), *_without_line_ends(left, options)),
             changed_files=tuple(sorted(contents)),
             diff="".join(file_diff(prepared.root, relative, contents[relative]) for relative in sorted(contents)),
         )
         return result, contents
+
+    def contents(self) -> dict[str, bytes]:
+        """The new content of each file that changes: what :meth:`result` gives, without what takes long."""
+        rewritten = self._rewritten()
+        return {**rewritten, **_whole_files(self._prepared, rewritten, self._options).contents}
+
+    def _rewritten(self) -> dict[str, bytes]:
+        rewritten = {file.relative: file.raw for file in self._migrated.values() if file.raw is not None}
+        return {**rewritten, **self._by_hand}
+
+    def _scanned(self, migrated: Sequence[MigratedFile]) -> ScanResult:
+        """What was found in the original. No decision changes that, and the paths of programs take long to follow."""
+        errors = _errors(self._prepared, migrated, self._trace)
+        if self._scan is None or self._scan[0] != errors:
+            found = [finding for file in migrated for finding in file.found]
+            ledger = [entry for file in migrated for entry in file.ledger]
+            about = self.about_project
+            self._scan = errors, self._prepared.scan_result([*about, *found], errors, about, ledger)
+        return self._scan[1]
 
     def _kind(self, relative: str) -> str:
         return self._candidates[relative].kind if relative in self._candidates else ""

@@ -103,12 +103,13 @@ def view(review: Review, file: str) -> dict[str, Any]:
     }
 
 
-def tree(review: Review) -> list[dict[str, Any]]:
+def tree(review: Review) -> dict[str, Any]:
     """Each file, with what there is in it."""
-    return [
+    files = [
         {"file": name, "shown": file_name(name), "items": count, "changed": changed}
         for name, count, changed in review.tree()
     ]
+    return {"files": files, "undo": review.can_undo, "redo": review.can_redo}
 
 
 def ledger(review: Review) -> dict[str, Any]:

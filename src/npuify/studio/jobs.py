@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import threading
 import traceback
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Progress = Callable[[int, int], None]
-
 T = TypeVar("T")
+Progress: TypeAlias = "Callable[[int, int], None]"
 
 
 class Cancelled(BaseException):

@@ -16,7 +16,7 @@ from npuify.process.watched import Watched
 from npuify.review import Review
 from npuify.review.places import remember
 from npuify.studio.commands import arguments, tool_of
-from npuify.studio.jobs import Job
+from npuify.studio.jobs import Job, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,14 @@ class Opened:
 
     def __init__(self, path: Path, options: Options) -> None:
         self.path = path
-        self.job: Job[Review] = Job(lambda progress: Review(path, options, progress))
+        self._options = options
+        self.job: Job[Review] = Job(self._work)
+
+    def _work(self, progress: Progress) -> Review:
+        review = Review(self.path, self._options, progress)
+        # The verdict follows the paths of all programs, which the page would wait for.
+        review.result()
+        return review
 
     def review(self) -> Review:
         """The review.

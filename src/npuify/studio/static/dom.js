@@ -40,11 +40,15 @@ export function errorText(error) {
 /** Run what a control does; what fails is told. */
 export function doing(work) {
   return async (event) => {
+    const slow = setTimeout(() => document.body.classList.add("working"), 400);
     try {
       await work(event);
     } catch (error) {
       say(errorText(error), true);
       if (!error.told) throw error;
+    } finally {
+      clearTimeout(slow);
+      document.body.classList.remove("working");
     }
   };
 }

@@ -19,6 +19,7 @@ function theme(wanted) {
 function head() {
   const skip = document.getElementById("skip");
   skip.textContent = t("skip");
+  document.getElementById("working").textContent = t("working");
   skip.onclick = (event) => { event.preventDefault(); page.focus(); };
   const now = location.hash;
   const link = (address, words) => h("a", { href: address, "aria-current": now.startsWith(address) && (address !== "#/" || now === "#/") ? "page" : null }, words);

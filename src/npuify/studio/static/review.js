@@ -197,10 +197,10 @@ export const decodeName = (text) => String.fromCharCode(...text.split("-").map((
 // --- files ---
 
 async function files(body, { id, stand }) {
-  const [tree, told] = await Promise.all([ask("tree", { id }), ask("summary", { id })]);
+  const told = await ask("tree", { id });
   stand(told);
   const root = { folders: new Map(), files: [], items: 0, changed: 0 };
-  for (const one of tree) {
+  for (const one of told.files) {
     let at = root;
     const parts = one.file.split("/");
     const shownParts = one.shown.split("/");

@@ -96,7 +96,7 @@ async function opening(place, id) {
     if (now.total) {
       bar.max = now.total;
       bar.value = now.done;
-      words.textContent = t("progress.files", { done: now.done, total: now.total });
+      words.textContent = now.done < now.total ? t("progress.files", { done: now.done, total: now.total }) : t("progress.judging");
     }
   });
   if (last.state === "ready") {

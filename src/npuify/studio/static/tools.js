@@ -37,7 +37,7 @@ export async function toolPage(page, name) {
         if (mine !== turn) return;
         const below = output.scrollHeight - output.scrollTop - output.clientHeight < 40;
         output.append(event.text);
-        if (below) output.scrollTop = output.scrollHeight;
+        if (below && !tool.live) output.scrollTop = output.scrollHeight;
         if (event.code !== null) {
           ended.textContent = t("tool.ended", { code: event.code });
           stop.disabled = true;
