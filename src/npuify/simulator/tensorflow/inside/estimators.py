@@ -26,9 +26,7 @@ class _Settings:
     """A class of settings, which takes what the real one takes."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        asked = tables.signature("npu_bridge", f"{_CONFIG}.{type(self).__name__}").bind(*args, **kwargs)
-        asked.apply_defaults()
-        self.settings = dict(asked.arguments)
+        self.settings = tables.arguments("npu_bridge", f"{_CONFIG}.{type(self).__name__}", args, kwargs)
         self.check()
 
     def check(self) -> None:
@@ -86,10 +84,9 @@ class NPURunConfig(tf1.estimator.RunConfig):
     """A RunConfig whose parameters are in another order than TensorFlow's."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        asked = tables.signature("npu_bridge", f"{_CONFIG}.NPURunConfig").bind(*args, **kwargs)
-        given = dict(asked.arguments)
-        asked.apply_defaults()
-        every = dict(asked.arguments)
+        every = tables.arguments("npu_bridge", f"{_CONFIG}.NPURunConfig", args, kwargs)
+        plain = tables.arguments("npu_bridge", f"{_CONFIG}.NPURunConfig", (), {})
+        given = {name: value for name, value in every.items() if value is not plain[name] and value != plain[name]}
         self._check(every)
         for name in ("iterations_per_loop", "mix_compile_mode", "horovod_mode", "graph_run_mode"):
             setattr(self, name, every[name])

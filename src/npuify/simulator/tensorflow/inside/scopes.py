@@ -17,11 +17,10 @@ _NAMES = (
 def _scope(name: str) -> Any:
     homes = {"npu_bridge": "npu_bridge.estimator.npu.npu_scope", "npu_device": "npu_device.utils.scope"}
     package, home = next((p, h) for p, h in homes.items() if name in tables.table(p)["names"][h])
-    asked = tables.signature(package, f"{home}.{name}")
 
     @contextlib.contextmanager
     def scope(*args: Any, **kwargs: Any) -> Any:
-        asked.bind(*args, **kwargs)
+        tables.arguments(package, f"{home}.{name}", args, kwargs)
         journal.count(f"scope {name}")
         yield
 

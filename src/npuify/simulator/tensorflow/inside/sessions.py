@@ -290,11 +290,8 @@ def npu_resource_init(*args: Any, **kwargs: Any) -> None:
     """Starts the NPU without a session; options are checked as there."""
     from npuify.simulator.tensorflow.inside import tables
 
-    asked = tables.signature("npu_bridge", "npu_bridge.estimator.npu.npu_plugin.npu_resource_init").bind(
-        *args, **kwargs
-    )
-    asked.apply_defaults()
-    given = asked.arguments
+    place = "npu_bridge.estimator.npu.npu_plugin.npu_resource_init"
+    given = tables.arguments("npu_bridge", place, args, kwargs)
     loops.check_nonnegative_integer(given["graph_run_mode"], "graph_run_mode")
     if given["graph_run_mode"] > 1:
         raise ValueError('"graph_run_mode" value must be 0 or 1')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 from pathlib import Path
@@ -19,16 +18,22 @@ def table(package: str) -> dict[str, Any]:
     return _read[package]
 
 
-def signature(package: str, name: str) -> inspect.Signature:
-    """How the real function or class ``name`` is called, as the table has it: ``f(values, root_rank=0)``."""
+def arguments(package: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call of the real function or class ``name``, with its defaults.
+
+    Raises:
+        TypeError: the real one does not take them; the words are Python's.
+    """
     module, _, last = name.rpartition(".")
     written = table(package)["names"][module][last]
+    called = "__init__" if written.startswith("c") else last
     # A default that is too long for the table, or a name of the module itself, is left out.
     parameters = re.sub(r"=(?:\.\.\.|[A-Za-z_]\w*\.[\w.]+)(?=[,)])", "=None", written[1:] or "()")
     made: dict[str, Any] = {}
     # The text is npuify's own table; a compiler for signatures is what Python has for this.
-    exec(f"def asked{parameters}: pass", made)
-    return inspect.signature(made["asked"])
+    exec(f"def {called}{parameters}: return dict(locals())", made)
+    found: dict[str, Any] = made[called](*args, **kwargs)
+    return found
 
 
 def options() -> dict[str, tuple[Any, Any, bool]]:
