@@ -91,6 +91,7 @@ MODULES = (
     "rules.tensorflow.keras",
     "rules.tensorflow.default_device",
     "rules.tensorflow.horovod",
+    "rules.tensorflow.ranks",
     "engine.unparsed",
     "engine.traced",
     "rules.packages.dependencies",

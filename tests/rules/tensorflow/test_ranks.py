@@ -1,0 +1,46 @@
+"""Graph code under a condition on the rank, and XLA in functions."""
+
+from __future__ import annotations
+
+import pytest
+
+from ...harness import findings
+
+HEAD = "import tensorflow as tf\nimport horovod.tensorflow as hvd\nx = tf.placeholder(tf.float32)\nrank = hvd.rank()\n"
+
+
+def codes(text: str, tensorflow: str) -> list[str]:
+    return [one.code for one in findings(text, tensorflow=tensorflow)]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("if rank == 0:\n    tf.summary.scalar('x', x)\n", True),
+        ("if hvd.rank() == 0:\n    y = tf.reduce_sum(x)\n", True),
+        ("if not rank:\n    sess.run(x)\n", True),
+        ("if rank == 0 and x is not None:\n    print(session.run(x))\n", True),
+        ("from npu_bridge.npu_init import get_rank_id\nif get_rank_id() == 0:\n    sess.run(x)\n", True),
+        ("if rank == 0:\n    print('loss')\n", False),
+        ("if rank == 0:\n    tf.logging.info('loss')\n    tf.gfile.MakeDirs('x')\n    saver = tf.train.Saver()\n", False),
+        ("if rank == 1:\n    sess.run(x)\n", False),
+        ("rank = 3\nif rank == 0:\n    sess.run(x)\n", False),
+        ("if rank == 0:\n    subprocess.run('ls')\n", False),
+        ("if len(x.shape) == 0:\n    sess.run(x)\n", False),
+    ],
+)  # fmt: skip
+def test_graph_code_of_one_rank(text: str, told: bool) -> None:
+    assert ("NPU914" in codes(HEAD + text, "1")) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("@tf.function(jit_compile=True)\ndef f(x):\n    return x\n", True),
+        ("f = tf.function(g, experimental_compile=flag)\n", True),
+        ("@tf.function(jit_compile=False)\ndef f(x):\n    return x\n", False),
+        ("@other.function(jit_compile=True)\ndef f(x):\n    return x\n", False),
+    ],
+)
+def test_xla_in_functions(text: str, told: bool) -> None:
+    assert ("NPU913" in codes("import tensorflow as tf\n" + text, "2")) == told
