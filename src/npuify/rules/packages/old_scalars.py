@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 _LOSS: Final = re.compile(r"torch\.nn\.functional\.(?:\w*_loss\w*|cross_entropy|binary_cross_entropy\w*|kl_div)")
+_NAMED: Final = re.compile(
+    r"(?i)(?:.*_)?(?:\w*loss|losses|err|error|correct|acc|accuracy|nll|kl|kld|mse|bce|elbo)(?:_.*|\d*)"
+)
+"""What programs call a number that they train or measure by."""
+_WHOLE: Final = frozenset(("sum", "mean"))
+"""Methods whose result has no dimensions where they are given none."""
+_STEPS: Final = 4
 _SPARES_DIMENSIONS: Final = frozenset(("reduction", "reduce", "size_average"))
 
 
@@ -32,7 +39,8 @@ def index_of_loss(node: ast.Subscript, file: PythonFile) -> Iterator[Diagnostic]
     """``loss.data[0]`` raises IndexError since PyTorch 0.5, where a loss has no dimensions; no NPU release is older.
 
     Told where the tensor surely is one number: ``backward()`` is called on it without a gradient, or it is a loss of
-    ``torch.nn.functional`` itself.
+    ``torch.nn.functional`` itself, a sum or mean of everything, or a part of such a number. What is only called a loss
+    may have dimensions: there the edit is to be looked at.
 
     Before::
 
@@ -50,22 +58,81 @@ def index_of_loss(node: ast.Subscript, file: PythonFile) -> Iterator[Diagnostic]
     """
     tensor = node.value.value if isinstance(node.value, ast.Attribute) and node.value.attr == "data" else None
     is_first = isinstance(node.slice, ast.Constant) and node.slice.value == 0 and type(node.slice.value) is int
-    if tensor is None or not is_first or not isinstance(node.ctx, ast.Load) or not _is_number(tensor, file):
+    if tensor is None or not is_first or not isinstance(node.ctx, ast.Load):
         return
+    is_sure = _is_number(tensor, file, _STEPS)
+    if not is_sure and (not _is_called_a_number(tensor) or _has_dimensions(tensor, file)):
+        return
+    raises = "raises" if is_sure else "raises, if this is a number,"
     yield file.report(
         node,
-        f"{file.code(node)} raises IndexError: a loss has no dimensions since PyTorch 0.5",
+        f"{file.code(node)} {raises} IndexError: a loss has no dimensions since PyTorch 0.5",
         edits=[file.edit(file.source.end(tensor), file.source.end(node), ".item()")],
+        safety=None if is_sure else Safety.REVIEW,
+        severity=None if is_sure else Severity.WARNING,
         subject="loss.data[0]",
     )
 
 
-def _is_number(tensor: ast.expr, file: PythonFile) -> bool:
+def _is_called_a_number(tensor: ast.expr) -> bool:
+    word = tensor.id if isinstance(tensor, ast.Name) else getattr(tensor, "attr", "")
+    return _NAMED.fullmatch(word) is not None
+
+
+def _has_dimensions(tensor: ast.expr, file: PythonFile) -> bool:
+    """Whether ``backward`` is given a gradient for it."""
+    return any(
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "backward"
+        and bool(call.args)
+        and file.code(call.func.value) == file.code(tensor)
+        for call in file.nodes_on_lines_with("backward")
+    )
+
+
+def _is_number(tensor: ast.expr, file: PythonFile, steps: int) -> bool:
+    """Whether a tensor surely has one element: by what made it, or by what is done with it."""
+    if not steps:
+        return False
     if isinstance(tensor, ast.Call):
+        if isinstance(tensor.func, ast.Attribute) and tensor.func.attr in _WHOLE and not tensor.keywords:
+            name = file.qualname(tensor.func) or ""
+            return len(tensor.args) == (1 if name.startswith("torch.") else 0) and not name.startswith("numpy")
         whole = not any(keyword.arg in (None, *_SPARES_DIMENSIONS) for keyword in tensor.keywords)
         return whole and _LOSS.fullmatch(file.qualname(tensor.func) or "") is not None
     if not isinstance(tensor, (ast.Name, ast.Attribute)):
         return False
+    if _is_trained_by(tensor, file) or _is_part_of_number(tensor, file):
+        return True
+    bound = file.assigned(tensor) if isinstance(tensor, ast.Name) else []
+    return bool(bound) and all(one is not None and _is_number(one, file, steps - 1) for one in bound)
+
+
+def _is_part_of_number(tensor: ast.expr, file: PythonFile) -> bool:
+    """Whether a tensor is added to others, and the sum has one element."""
+    written, scope = file.code(tensor), file.scope(tensor)
+    for node in file.nodes_on_lines_with(written.rpartition(".")[2]):
+        if (
+            not isinstance(node, ast.BinOp)
+            or file.scope(node) is not scope
+            or not isinstance(node.op, (ast.Add, ast.Sub))
+        ):
+            continue
+        if written not in (file.code(node.left), file.code(node.right)):
+            continue
+        whole: ast.AST = node
+        around = file.parent(whole)
+        while isinstance(around, ast.BinOp) and isinstance(around.op, (ast.Add, ast.Sub)):
+            whole, around = around, file.parent(around)
+        if isinstance(around, ast.Assign) and len(around.targets) == 1 and isinstance(around.targets[0], ast.Name):
+            if file.code(around.targets[0]) != written and _is_trained_by(around.targets[0], file):
+                return True
+    return False
+
+
+def _is_trained_by(tensor: ast.expr, file: PythonFile) -> bool:
+    """Whether ``backward()`` is called on it without a gradient, which only a tensor of one element takes."""
     written = file.code(tensor)
     scope = file.scope(tensor)
     return any(
