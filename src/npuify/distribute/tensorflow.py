@@ -9,6 +9,8 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.distribute.reading.tensorflow import calls, chain_of, is_built, is_source, is_wrapped, values
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -22,14 +24,9 @@ _OPTIMIZER_1: Final = re.compile(
 )
 _OPTIMIZER_2: Final = re.compile(r"(?:tensorflow\.)?keras\.optimizers\.(?:legacy\.)?(?!Optimizer$|LossScale)[A-Z]\w*")
 _BY_NAME: Final = frozenset("adadelta adagrad adam adamax ftrl nadam rmsprop sgd".split())
-_SOURCES: Final = frozenset(
-    "from_tensor_slices from_generator TFRecordDataset TextLineDataset FixedLengthRecordDataset list_files "
-    "range".split()
-)
 _INITIALISER: Final = re.compile(
     r"tensorflow\.(?:compat\.v1\.)?(?:global_variables_initializer|initialize_all_variables)"
 )
-_WRAPPERS: Final = re.compile(r"npu_\w*optimizer\w*|NPU\w*Optimizer|Keras\w*Optimizer|DistributedOptimizer")
 _AVERAGES: Final = re.compile(r"npu_\w*optimizer_wrapper|NPUDistributedOptimizer|npu_allreduce|all_?reduce")
 _STRATEGY: Final = re.compile(r"tensorflow\.(?:contrib\.)?distribute\.\w*(?:Strategy|Server)")
 _SEND: Final = "npu_device.distribute.broadcast({}.trainable_variables, root_rank=0)"
@@ -101,12 +98,12 @@ class _Line:
     def __init__(self, program: Program, draft: Draft) -> None:
         self.program, self.draft = program, draft
         self.wraps = self.sends = 0
-        self.datasets = [(unit, call) for unit in program.units for call in _calls(unit) if _source(unit, call)]
+        self.datasets = [(unit, call) for unit in program.units for call in calls(unit) if is_source(unit, call)]
 
     def convert(self, unit: Unit) -> None:
         """Edit one file."""
-        for call in _calls(unit):
-            if self.optimizers.fullmatch(unit.qualname(call.func)) and not _wrapped(unit, call):
+        for call in calls(unit):
+            if self.optimizers.fullmatch(unit.qualname(call.func)) and not is_wrapped(unit, call):
                 self.wrap(unit, call)
         self.send(unit)
         self.share(unit)
@@ -163,7 +160,7 @@ class _Line:
             self._share(unit, call)
 
     def _share(self, unit: Unit, source: ast.Call) -> None:
-        chain = list(_chain(unit, source))
+        chain = list(chain_of(unit, source))
         for one in chain:
             if isinstance(one.func, ast.Attribute) and one.func.attr in ("take", "skip", "shard", "padded_batch"):
                 self.draft.left(
@@ -192,12 +189,12 @@ class _Line:
     def _trained_on(self, unit: Unit) -> list[ast.Call]:
         """Sources of data of what ``fit`` is given first."""
         found: list[ast.Call] = []
-        for call in _calls(unit):
+        for call in calls(unit):
             if not (isinstance(call.func, ast.Attribute) and call.func.attr == "fit" and call.args):
                 continue
             given = call.args[0]
-            for each in _values(unit, given, call):
-                found += [one for one in ast.walk(each) if isinstance(one, ast.Call) and _source(unit, one)]
+            for each in values(unit, given, call):
+                found += [one for one in ast.walk(each) if isinstance(one, ast.Call) and is_source(unit, one)]
             if len(call.args) > 1 or any(keyword.arg == "y" for keyword in call.keywords):
                 self.draft.left(
                     "NPU387",
@@ -215,7 +212,7 @@ class _Second(_Line):
     rank = "npu_device.open().workers_num, npu_device.open().worker_id"
 
     def convert(self, unit: Unit) -> None:
-        for call in _calls(unit):
+        for call in calls(unit):
             if isinstance(call.func, ast.Attribute) and call.func.attr == "compile":
                 for node in (*call.args[:1], *(one.value for one in call.keywords if one.arg == "optimizer")):
                     if isinstance(node, ast.Constant) and str(node.value).lower() in _BY_NAME:
@@ -235,14 +232,14 @@ class _Second(_Line):
 
     def send(self, unit: Unit) -> None:
         done: set[tuple[ast.AST, str]] = set()
-        for call in _calls(unit):
+        for call in calls(unit):
             if not (isinstance(call.func, ast.Attribute) and call.func.attr == "fit"):
                 continue
             model = call.func.value
             if not isinstance(model, ast.Name) or (unit.function_around(call), model.id) in done:
                 continue
             done.add((unit.function_around(call), model.id))
-            if not any(_built(unit, value) for value in _values(unit, model, call)):
+            if not any(is_built(unit, value) for value in values(unit, model, call)):
                 self.draft.left(
                     "NPU386",
                     unit,
@@ -278,7 +275,7 @@ class _First(_Line):
         return self.rank
 
     def send(self, unit: Unit) -> None:
-        for call in _calls(unit):
+        for call in calls(unit):
             if not (isinstance(call.func, ast.Attribute) and call.func.attr == "run" and call.args):
                 continue
             statement = unit.statement(call)
@@ -286,8 +283,8 @@ class _First(_Line):
                 continue
             fetched = call.args[0]
             parts = fetched.elts if isinstance(fetched, (ast.List, ast.Tuple)) else [fetched]
-            values = [value for part in parts for value in _values(unit, part, call)]
-            inner = [one for value in values for one in ast.walk(value) if isinstance(one, ast.Call)]
+            given = [value for part in parts for value in values(unit, part, call)]
+            inner = [one for value in given for one in ast.walk(value) if isinstance(one, ast.Call)]
             if not any(_INITIALISER.fullmatch(unit.qualname(one.func)) for one in inner):
                 continue
             session = unit.source.code(call.func.value)
@@ -299,7 +296,7 @@ class _First(_Line):
 
     def share(self, unit: Unit) -> None:
         super().share(unit)
-        for call in _calls(unit):
+        for call in calls(unit):
             if re.fullmatch(r"tensorflow\.(?:compat\.v1\.)?gradients", unit.qualname(call.func)):
                 self.draft.left(
                     "NPU385",
@@ -310,7 +307,7 @@ class _First(_Line):
                 )
         if self.datasets:
             return
-        for call in _calls(unit):
+        for call in calls(unit):
             fed = any(keyword.arg == "feed_dict" for keyword in call.keywords)
             if isinstance(call.func, ast.Attribute) and call.func.attr == "run" and fed:
                 self.draft.left(
@@ -367,82 +364,3 @@ def _last_import(unit: Unit) -> ast.stmt | None:
     """The last import at the head of a file, so that names of the adapter are bound below TensorFlow's."""
     found = [node for node in unit.source.tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     return found[-1] if found else None
-
-
-def _calls(unit: Unit) -> list[ast.Call]:
-    found = [node for node in unit.nodes if isinstance(node, ast.Call)]
-    return sorted(found, key=lambda one: (one.lineno, one.col_offset))
-
-
-def _source(unit: Unit, call: ast.Call) -> bool:
-    name = unit.qualname(call.func)
-    return name.startswith("tensorflow.") and ".data." in name and name.rpartition(".")[2] in _SOURCES
-
-
-def _wrapped(unit: Unit, call: ast.Call) -> bool:
-    outer = unit.parent(call)
-    if isinstance(outer, ast.Call):
-        return _WRAPPERS.fullmatch(unit.source.code(outer.func).rpartition(".")[2]) is not None
-    return False
-
-
-def _values(unit: Unit, node: ast.expr, at: ast.AST) -> list[ast.expr]:
-    """What an expression may be: itself, and for a name all that is assigned to it in that function or the module."""
-    found, names, seen = [node], [node], set[str]()
-    while names:
-        for part in ast.walk(names.pop()):
-            if isinstance(part, ast.Name) and part.id not in seen:
-                seen.add(part.id)
-                assigned = list(_assigned(unit, part.id, at))
-                found += assigned
-                names += assigned
-    return found
-
-
-def _assigned(unit: Unit, name: str, at: ast.AST) -> Iterator[ast.expr]:
-    scope = unit.function_around(at)
-    for node in unit.nodes:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            target = node.targets[0]
-            if isinstance(target, ast.Name) and target.id == name:
-                if unit.function_around(node) in (scope, unit.source.tree):
-                    yield node.value
-
-
-def _chain(unit: Unit, source: ast.Call) -> Iterator[ast.Call]:
-    """Calls of methods on what a source gives: in its expression, and on the names that it goes to."""
-    node: ast.AST = source
-    while True:
-        outer = unit.parent(node)
-        call = unit.parent(outer) if isinstance(outer, ast.Attribute) else None
-        if not (isinstance(call, ast.Call) and call.func is outer):
-            break
-        yield call
-        node = call
-    statement = unit.statement(source)
-    if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
-        return
-    name, scope = statement.targets[0].id, unit.function_around(source)
-    for call in _calls(unit):
-        root: ast.expr = call.func
-        while isinstance(root, (ast.Attribute, ast.Call)):
-            root = root.value if isinstance(root, ast.Attribute) else root.func
-        if isinstance(root, ast.Name) and root.id == name and unit.function_around(call) is scope:
-            yield call
-
-
-def _built(unit: Unit, value: ast.expr) -> bool:
-    """Whether a Keras model has its variables as soon as it is made."""
-    if not isinstance(value, ast.Call):
-        return False
-    name = unit.qualname(value.func)
-    last = name.rpartition(".")[2]
-    if "keras" not in name:
-        return False
-    if ".applications." in name or (last == "Model" and (value.args or value.keywords)):
-        return True
-    if last != "Sequential" or not value.args:
-        return False
-    parts = [one for one in ast.walk(value.args[0]) if isinstance(one, ast.Call)]
-    shaped = any(keyword.arg in ("input_shape", "input_dim") for one in parts for keyword in one.keywords)
-    return shaped or any(unit.qualname(one.func).rpartition(".")[2] in ("Input", "InputLayer") for one in parts)

@@ -1,0 +1,100 @@
+"""What a TensorFlow program's expressions are, as far as one file shows: calls, data, values of names, models."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.distribute.reading.units import Unit
+
+_SOURCES: Final = frozenset(
+    "from_tensor_slices from_generator TFRecordDataset TextLineDataset FixedLengthRecordDataset list_files "
+    "range".split()
+)
+_WRAPPERS: Final = re.compile(r"npu_\w*optimizer\w*|NPU\w*Optimizer|Keras\w*Optimizer|DistributedOptimizer")
+
+
+def calls(unit: Unit) -> list[ast.Call]:
+    """All calls of a file, in the order of their places."""
+    found = [node for node in unit.nodes if isinstance(node, ast.Call)]
+    return sorted(found, key=lambda one: (one.lineno, one.col_offset))
+
+
+def is_source(unit: Unit, call: ast.Call) -> bool:
+    """Whether a call makes a Dataset of something that is none."""
+    name = unit.qualname(call.func)
+    return name.startswith("tensorflow.") and ".data." in name and name.rpartition(".")[2] in _SOURCES
+
+
+def is_wrapped(unit: Unit, call: ast.Call) -> bool:
+    """Whether an optimizer is given to a wrapper that averages already."""
+    outer = unit.parent(call)
+    if isinstance(outer, ast.Call):
+        return _WRAPPERS.fullmatch(unit.source.code(outer.func).rpartition(".")[2]) is not None
+    return False
+
+
+def values(unit: Unit, node: ast.expr, at: ast.AST) -> list[ast.expr]:
+    """What an expression may be: itself, and for a name all that is assigned to it in that function or the module."""
+    found, names, seen = [node], [node], set[str]()
+    while names:
+        for part in ast.walk(names.pop()):
+            if isinstance(part, ast.Name) and part.id not in seen:
+                seen.add(part.id)
+                assigned = list(_assigned(unit, part.id, at))
+                found += assigned
+                names += assigned
+    return found
+
+
+def _assigned(unit: Unit, name: str, at: ast.AST) -> Iterator[ast.expr]:
+    scope = unit.function_around(at)
+    for node in unit.nodes:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target = node.targets[0]
+            if isinstance(target, ast.Name) and target.id == name:
+                if unit.function_around(node) in (scope, unit.source.tree):
+                    yield node.value
+
+
+def chain_of(unit: Unit, source: ast.Call) -> Iterator[ast.Call]:
+    """Calls of methods on what a source gives: in its expression, and on the names that it goes to."""
+    node: ast.AST = source
+    while True:
+        outer = unit.parent(node)
+        call = unit.parent(outer) if isinstance(outer, ast.Attribute) else None
+        if not (isinstance(call, ast.Call) and call.func is outer):
+            break
+        yield call
+        node = call
+    statement = unit.statement(source)
+    if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
+        return
+    name, scope = statement.targets[0].id, unit.function_around(source)
+    for call in calls(unit):
+        root: ast.expr = call.func
+        while isinstance(root, (ast.Attribute, ast.Call)):
+            root = root.value if isinstance(root, ast.Attribute) else root.func
+        if isinstance(root, ast.Name) and root.id == name and unit.function_around(call) is scope:
+            yield call
+
+
+def is_built(unit: Unit, value: ast.expr) -> bool:
+    """Whether a Keras model has its variables as soon as it is made."""
+    if not isinstance(value, ast.Call):
+        return False
+    name = unit.qualname(value.func)
+    last = name.rpartition(".")[2]
+    if "keras" not in name:
+        return False
+    if ".applications." in name or (last == "Model" and (value.args or value.keywords)):
+        return True
+    if last != "Sequential" or not value.args:
+        return False
+    parts = [one for one in ast.walk(value.args[0]) if isinstance(one, ast.Call)]
+    shaped = any(keyword.arg in ("input_shape", "input_dim") for one in parts for keyword in one.keywords)
+    return shaped or any(unit.qualname(one.func).rpartition(".")[2] in ("Input", "InputLayer") for one in parts)
