@@ -1,0 +1,80 @@
+"""The command line, the page, the language server and the server for agents find the same, each asked by its client."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlparse
+
+import pytest
+
+import npuify
+
+if TYPE_CHECKING:
+    from .served import Served
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+Found = list[tuple[str, int, str]]
+
+
+def of_the_command_line(project: Path) -> Found:
+    environment = {**os.environ, "PYTHONPATH": str(Path(npuify.__file__).parents[1])}
+    command = [sys.executable, "-m", "npuify", "scan", str(project), "--format", "json", "--no-cache"]
+    done = subprocess.run(command, capture_output=True, check=False, env=environment)
+    return sorted((one["file"], one["line"], one["code"]) for one in json.loads(done.stdout)["findings"])
+
+
+def of_the_page(served: Served, project: Path) -> Found:
+    name = served.opened(project)
+    told = served.ask("items", id=name)
+    served.ask("close", id=name)
+    items = [one for one in told["items"] if one["is_finding"]]
+    return sorted((told["files"][one["file"]]["file"], one["line"], one["code"]) for one in items)
+
+
+def of_the_language_server(project: Path) -> Found:
+    pytest.importorskip("pygls", reason="npuify[lsp] is not installed")
+    from ..lsp.test_server import edit, kinds
+
+    found: Found = []
+
+    async def steps(editor: Any) -> None:
+        await editor.until(lambda: "end" in kinds(editor))
+        for (uri, _), shown in editor.shown.items():
+            file = Path(unquote(urlparse(uri).path)).relative_to(project).as_posix()
+            found.extend((file, one.range.start.line + 1, one.code) for one in shown if one.code)
+
+    edit(project, steps, scan=True)
+    return sorted(found)
+
+
+def of_the_server_for_agents(project: Path) -> Found:
+    pytest.importorskip("mcp", reason="npuify[mcp] is not installed")
+    from ..mcp.test_server import ask
+
+    found: Found = []
+
+    async def questions(client: Any) -> None:
+        told = (await client.call_tool("scan", {"path": project.name, "limit": 500})).structured_content
+        assert told["next_offset"] is None
+        found.extend((one["file"], one["line"], one["code"]) for one in told["findings"])
+
+    ask(project.parent, questions)
+    return sorted(found)
+
+
+def test_all_faces_find_the_same(served: Served, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    shutil.copytree(EXAMPLES / "ddp_training", project)
+    (project / "café.py").write_text("import torch\ntorch.cuda.synchronize()\n", encoding="utf-8")
+    (project / "bad.py").write_text("import torch\ntorch.cuda.synchronize(\n")
+    expected = of_the_command_line(project)
+    assert len(expected) > 20
+    assert of_the_page(served, project) == expected
+    assert of_the_language_server(project) == expected
+    assert of_the_server_for_agents(project) == expected
