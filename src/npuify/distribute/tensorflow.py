@@ -27,6 +27,10 @@ _BY_NAME: Final = frozenset("adadelta adagrad adam adamax ftrl nadam rmsprop sgd
 _INITIALISER: Final = re.compile(
     r"tensorflow\.(?:compat\.v1\.)?(?:global_variables_initializer|initialize_all_variables)"
 )
+_MONITORED: Final = re.compile(r"tensorflow\.(?:compat\.v1\.)?train\.(?:MonitoredTraining|SingularMonitored)Session")
+_ESTIMATOR: Final = re.compile(
+    r"tensorflow\.(?:compat\.v1\.)?estimator\.(?!TPU|NPU)\w*(?:Estimator|Classifier|Regressor)"
+)
 _AVERAGES: Final = re.compile(r"npu_\w*optimizer_wrapper|NPUDistributedOptimizer|npu_allreduce|all_?reduce")
 _STRATEGY: Final = re.compile(r"tensorflow\.(?:contrib\.)?distribute\.\w*(?:Strategy|Server)")
 _SEND: Final = "npu_device.distribute.broadcast({}.trainable_variables, root_rank=0)"
@@ -276,6 +280,8 @@ class _First(_Line):
 
     def send(self, unit: Unit) -> None:
         for call in calls(unit):
+            if self._takes_hooks(unit, call):
+                self._hook(unit, call)
             if not (isinstance(call.func, ast.Attribute) and call.func.attr == "run" and call.args):
                 continue
             statement = unit.statement(call)
@@ -293,6 +299,29 @@ class _First(_Line):
             edits = [self.draft.editor(unit).after(statement, *lines)]
             self.sends += 1
             self.draft.done("NPU386", unit, call, "all cards begin with the same variables", edits, helper=False)
+
+    def _hook(self, unit: Unit, call: ast.Call) -> None:
+        """Have a monitored session, or an estimator's training, send the variables as it begins."""
+        given = next((keyword.value for keyword in call.keywords if keyword.arg == "hooks"), None)
+        editor = self.draft.editor(unit)
+        name = self.name(unit, "npu_hooks_append")
+        if given is None:
+            edits = [editor.argument(call, f"hooks={name}()")]
+        else:
+            # The function keeps lists only, and throws away what is something else.
+            edits = editor.around(given, f"{name}(list(", " or []))")
+        self.sends += 1
+        self.draft.done("NPU386", unit, call, "all cards begin with the same variables", edits, helper=False)
+
+    def _takes_hooks(self, unit: Unit, call: ast.Call) -> bool:
+        if any(keyword.arg is None for keyword in call.keywords):
+            return False
+        if _MONITORED.fullmatch(unit.qualname(call.func)):
+            return not call.args
+        if not (isinstance(call.func, ast.Attribute) and call.func.attr == "train" and len(call.args) < 2):
+            return False
+        made = [one for one in values(unit, call.func.value, call) if isinstance(one, ast.Call)]
+        return any(_ESTIMATOR.fullmatch(unit.qualname(one.func)) for one in made)
 
     def share(self, unit: Unit) -> None:
         super().share(unit)
