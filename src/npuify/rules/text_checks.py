@@ -33,6 +33,17 @@ def compared(lower: bytes, start: int, end: int) -> bool:
     return _COMPARED.search(lower, max(start - _NEAR, 0), start) is not None
 
 
+def outside_steps(lower: bytes, start: int, end: int) -> bool:
+    """As :func:`outside_modules`, for places that are in no function at the margin which the file calls either."""
+    if not outside_modules(lower, start, end):
+        return False
+    if b"def forward" not in lower and b".backward(" not in lower:
+        return True
+    function = lower.rfind(b"\ndef ", 0, start)
+    name = lower[function + len(b"\ndef ") : lower.find(b"(", function)].strip() if function >= 0 else b""
+    return not name or lower.count(name + b"(") < 2
+
+
 def outside_modules(lower: bytes, start: int, end: int) -> bool:
     """The place is in no class with a ``forward``, as a file's text tells it (with one blank behind each keyword)."""
     in_class = lower.rfind(b"class ", 0, start)

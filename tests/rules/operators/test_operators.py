@@ -27,6 +27,15 @@ FIRES = {
         "import torch\ndef rotate(x):\n    return torch.view_as_complex(x)\n",
     ],
     "NPU412": [
+        # A loss, and a helper of a model.
+        (
+            "import torch\ndef loss_of(x, y):\n    return x[torch.nonzero(y)].sum()\n"
+            "def train(m, x, y):\n    loss = loss_of(m(x), y)\n    loss.backward()\n"
+        ),
+        (
+            "import torch\ndef pick(m):\n    i = torch.nonzero(m)\n    return i, torch.unique(m)\n"
+            "class M(torch.nn.Module):\n    def forward(self, x):\n        return pick(x)\n"
+        ),
         "import torch\nclass M(torch.nn.Module):\n    def forward(self, x):\n        return torch.nonzero(x)\n",
         "import torch\nclass M(torch.nn.Module):\n    def forward(self, x, m):\n        return x.masked_select(m)\n",
         "import torch\nclass M(torch.nn.Module):\n    def forward(self, x):\n        return x.nonzero(as_tuple=True)\n",
@@ -141,6 +150,10 @@ SILENT = {
     "NPU412": [
         # In preparing data, and with a count that is the same for all, the host has nothing to wait for.
         "import torch\ndef prepare(x):\n    return torch.nonzero(x)\n",
+        (
+            "import torch\ndef prepare(x):\n    return torch.nonzero(x)\ndata = prepare(1)\n"
+            "def train(m, x):\n    m(x).backward()\n"
+        ),
         (
             "import torch\nclass M(torch.nn.Module):\n    def forward(self, x):\n"
             "        return x.repeat_interleave(2, dim=0)\n"

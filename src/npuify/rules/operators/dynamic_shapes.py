@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import argument, imports_torch, keyword_of
-from npuify.rules.operators.places import in_module_class
+from npuify.rules.operators.places import function_of_step, in_module_class
 from npuify.rules.registry import rule
-from npuify.rules.text_checks import outside_modules
+from npuify.rules.text_checks import outside_modules, outside_steps
 from npuify.source.python import dotted_text
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _shape_known(lower: bytes, start: int, end: int) -> bool:
     word = lower[start:end]
     if word == b"repeat_interleave" and _BY_NUMBER.match(lower, end):
         return True
-    return (word == b"torch.where" and _has_choices(lower, end)) or outside_modules(lower, start, end)
+    return (word == b"torch.where" and _has_choices(lower, end)) or outside_steps(lower, start, end)
 
 
 def _has_choices(lower: bytes, end: int) -> bool:
@@ -79,7 +79,7 @@ def _has_choices(lower: bytes, end: int) -> bool:
     source="PyTorch documents that these wait for the device; msprof-analyze's rule for synchronizing operators",
 )
 def shape_from_data(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """The shape of a result depends on the data, in a model's forward pass.
+    """The shape of a result depends on the data, in a model's forward pass, or in a function that it or a step calls.
 
     The host waits for the device to learn the shape, and each new shape may require preparing a kernel, which costs
     more on an NPU than on a GPU.
@@ -91,7 +91,10 @@ def shape_from_data(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         word, method = name[6:], False
     else:
         method = True
-    if word not in _DYNAMIC or not in_module_class(node, file):
+    if word not in _DYNAMIC:
+        return
+    helper = None if in_module_class(node, file) else function_of_step(node, file)
+    if helper is None and not in_module_class(node, file):
         return
     if method:
         if not isinstance(function, ast.Attribute) or name.startswith(("numpy", "torch.")):
@@ -103,6 +106,11 @@ def shape_from_data(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         return
     if word == "where" and not _mask_alone(node):
         return
+    if helper is not None:
+        # Of a loss or a sampler it is told once.
+        if file.recall(("NPU412", helper)):
+            return
+        file.remember(("NPU412", helper), True)
     yield file.report(
         node,
         f"{word}: the shape of its result depends on the data, so the host waits for the NPU here",

@@ -12,3 +12,28 @@ if TYPE_CHECKING:
 def in_module_class(node: ast.AST, file: PythonFile) -> bool:
     """Whether a place is in a class that has a ``forward``, so that it runs in the model's step."""
     return any(isinstance(up, ast.ClassDef) and file.source.has_method(up, "forward") for up in file.ancestors(node))
+
+
+def function_of_step(node: ast.AST, file: PythonFile) -> ast.AST | None:
+    """The function of a file around a place that a model's class calls, or a function that calls ``backward``: a loss,
+    a sampler, a helper; None where no such call stands in the file."""
+    around = [up for up in file.ancestors(node) if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    outer = around[-1] if around else None
+    if outer is None or not isinstance(file.parent(outer), ast.Module):
+        return None
+    for use in file.model.references(outer.name):
+        call = file.parent(use)
+        if not isinstance(use, ast.Name) or not isinstance(call, ast.Call) or call.func is not use:
+            continue
+        if in_module_class(use, file) or _beside_backward(use, file):
+            return outer
+    return None
+
+
+def _beside_backward(node: ast.AST, file: PythonFile) -> bool:
+    """Whether the function around a place, or the file's own code, calls ``backward``."""
+    scope = file.scope(node)
+    return any(
+        isinstance(one, ast.Attribute) and one.attr == "backward" and file.scope(one) is scope
+        for one in file.nodes_on_lines_with("backward")
+    )
