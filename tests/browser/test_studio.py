@@ -353,6 +353,7 @@ def test_hostile_names(page: Page, tmp_path: Path) -> None:
     page.clean()
 
 
+@pytest.mark.thorough
 def test_five_thousand_findings(page: Page, tmp_path: Path) -> None:
     for number in range(50):
         body = "".join(f"x{one} = torch.zeros({one}, device='cuda')\n" for one in range(100))

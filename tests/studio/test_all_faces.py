@@ -68,6 +68,7 @@ def of_the_server_for_agents(project: Path) -> Found:
     return sorted(found)
 
 
+@pytest.mark.thorough
 def test_all_faces_find_the_same(served: Served, tmp_path: Path) -> None:
     project = tmp_path / "project"
     shutil.copytree(EXAMPLES / "ddp_training", project)

@@ -183,6 +183,7 @@ def test_two_sessions(served: Served, project: Path) -> None:
     assert '"nccl"' in (project / "train.py").read_text()
 
 
+@pytest.mark.thorough
 def test_too_many_projects(served: Served, project: Path) -> None:
     for one in served.ask("start")["open"]:
         served.ask("close", id=one["id"])
