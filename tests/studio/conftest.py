@@ -17,3 +17,13 @@ if TYPE_CHECKING:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with serving(tmp_path_factory.mktemp("state")) as made:
         yield made
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_open(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A server holds few projects at a time, and one serves the tests of a module."""
+    yield
+    if "served" in request.fixturenames:
+        server: Served = request.getfixturevalue("served")
+        for name, _, _ in server.state.list():
+            server.state.close(name)
