@@ -86,6 +86,8 @@ class Guard:
 
         why = self._refusal(scope)
         if why:
+            # A connection that is closed with something unread is reset, and its client may miss the answer.
+            await receive()
             status = 401 if why.startswith("token") else 403
             await JSONResponse({"error": why}, status)(scope, receive, with_headers)
             return
