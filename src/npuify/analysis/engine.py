@@ -52,8 +52,8 @@ class Project(Protocol):
     def reexport(self, qualified: str) -> str | None:
         """What a name of one of the project's modules stands for in the end."""
 
-    def files_with(self, word: bytes) -> list[str]:
-        """The files in whose text a word stands."""
+    def files_with(self, text: bytes) -> list[str]:
+        """The files in which a text stands."""
 
     def files_storing(self, name: bytes) -> list[str]:
         """The files that may assign to an attribute."""

@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from npuify.analysis.declared_options import declared_options
 from npuify.analysis.own_cuda import OwnCuda, own_cuda_in
-from npuify.analysis.stored_names import overwritten_names, stored_names
+from npuify.analysis.text_index import TextIndex
 from npuify.project.programs import beside
 from npuify.source.python import PythonSource
 from npuify.source.text import UnreadableText
 from npuify.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from npuify.source.python.scopes import Binding
 
 
-def _content(path: str) -> bytes:
-    """All files of a project are read for a question: ``pathlib`` takes as long again as reading does."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-    try:
-        return os.read(descriptor, os.fstat(descriptor).st_size)
-    finally:
-        os.close(descriptor)
-
-
 _MAX_HOPS = 16
-_UNREAD = b""
-"""Under which files that cannot be read are kept among those by the names that stand in them."""
 EVERY_FILE = "*"
 """Stands for all of a project's modules among the files that something depends on."""
 _TESTS = frozenset(("test", "tests", "testing", "unit_tests"))
@@ -77,6 +63,7 @@ class ProjectIndex:
         supporting: frozenset[str] = frozenset(),
     ) -> None:
         self.root = root
+        self._files = files
         self.supports_npu = supports_npu or []
         self._supporting = supporting
         self.own_cuda_files = own_cuda_files
@@ -87,10 +74,7 @@ class ProjectIndex:
         self._own_cuda: list[tuple[OwnCuda, ...]] = []
         self._load = lru_cache(maxsize=48)(partial(_load, root, self._own_set))
         self._suffixes: dict[str, str] = {}
-        self._files_with: dict[bytes, list[str]] = {}
-        self._files_storing: dict[bytes, list[str]] = {}
-        self._files_overwriting: dict[bytes, list[str]] = {}
-        self._files_declaring: dict[bytes, list[str]] = {}
+        self._text = TextIndex(root, files)
         self._reexports: dict[str, tuple[str | None, tuple[str, ...]]] = {}
         """What names stand for, with the files that this depends on."""
         self.remembered: dict[str, Any] = {}
@@ -100,7 +84,7 @@ class ProjectIndex:
         self._tops = {part for name in self.modules for part in name.split(".")} | _SOURCE_FOLDERS
 
     def __reduce__(self) -> tuple[type[ProjectIndex], tuple[Path, list[str], list[str], list[str], frozenset[str]]]:
-        known = (self.root, list(self.modules.values()), self.own_cuda_files, self.supports_npu, self._supporting)
+        known = (self.root, self._files, self.own_cuda_files, self.supports_npu, self._supporting)
         return ProjectIndex, known
 
     def handles_npu(self, relative: str) -> bool:
@@ -122,54 +106,28 @@ class ProjectIndex:
         """Let go of the files that were parsed; they refer to this index and would wait for the collector with it."""
         self._load.cache_clear()
         self._own_cuda.clear()
-        self._files_with.clear()
-        self._files_storing.clear()
-        self._files_overwriting.clear()
-        self._files_declaring.clear()
+        self._text.forget()
         self._reexports.clear()
         self.remembered.clear()
 
     # --- modules ---
 
-    def files_with(self, word: bytes) -> list[str]:
-        """The Python files in whose text a word stands, as their relative paths; ones that cannot be read, too."""
-        if word not in self._files_with:
-            found = []
-            for relative in self.modules.values():
-                try:
-                    if word in _content(f"{self.root}/{relative}"):
-                        found.append(relative)
-                except OSError:
-                    found.append(relative)
-            self._files_with[word] = found
-        return self._files_with[word]
+    def files_with(self, text: bytes) -> list[str]:
+        """The Python files in which a text stands, in whole words; see :class:`npuify.analysis.text_index.TextIndex`,
+        also for those that follow."""
+        return self._text.files_with(text)
 
     def files_storing(self, name: bytes) -> list[str]:
-        """The Python files that may assign to an attribute, as their relative paths; ones that cannot be read, too."""
-        return self._files_by_name(self._files_storing, stored_names, name)
+        """Those that may assign to an attribute."""
+        return self._text.files_storing(name)
 
     def files_overwriting(self, name: bytes) -> list[str]:
-        """As :meth:`files_storing`, but for statements alone, and for attributes of anything but ``self``."""
-        return self._files_by_name(self._files_overwriting, overwritten_names, name)
+        """Those that may assign to an attribute in a statement, and of anything but ``self``."""
+        return self._text.files_overwriting(name)
 
     def files_declaring(self, name: bytes) -> list[str]:
-        """The Python files that may declare an option which is read from an attribute ``name``, or set its default."""
-        return self._files_by_name(self._files_declaring, declared_options, name)
-
-    def _files_by_name(
-        self, index: dict[bytes, list[str]], names_in: Callable[[bytes], set[bytes]], name: bytes
-    ) -> list[str]:
-        if not index:
-            index[_UNREAD] = []
-            for relative in self.modules.values():
-                try:
-                    names = names_in(_content(f"{self.root}/{relative}"))
-                except OSError:
-                    index[_UNREAD].append(relative)
-                    continue
-                for one in names:
-                    index.setdefault(one, []).append(relative)
-        return index.get(name, []) + index[_UNREAD]
+        """Those that may declare an option which is read from an attribute ``name``, or set its default."""
+        return self._text.files_declaring(name)
 
     def file_of(self, module: str) -> str | None:
         """The file of a module, also where the import path starts below the project's root (scripts in a folder)."""

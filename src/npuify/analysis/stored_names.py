@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 _ASSIGNED = re.compile(
-    rb"(\bself)?\.(\w+)\b(?![.(\[])(?=[ \t]*[)\]]*[ \t]*"
+    rb"\.(\w+)\b(?![.(\[])(?=[ \t]*[)\]]*[ \t]*"
     rb"(?:(?:[-+*/%&|^@]|//|\*\*|>>|<<)?=(?!=)|:[^\n=()]*=(?!=)|,\s*[*([]*[^=(]*=(?!=)))"
 )
 """Assignments, with an operator, an annotation or further targets, too."""
@@ -14,13 +15,26 @@ _AS = re.compile(rb" as [\w.]*\.(\w+)")
 _ATTRIBUTE = re.compile(rb"\.(\w+)")
 _SETTERS = (b"setattr", b"register_buffer", b"register_parameter", b"register_module", b"add_module")
 _QUOTED = re.compile(rb"[\"'](\w+)[\"']")
+_WORD_END = re.compile(rb"\w\Z")
 _REACH = 400
 """Bytes behind the name of a function that sets an attribute in which the attribute's name stands."""
 
 
-def stored_names(data: bytes) -> set[bytes]:
+class StoredNames(NamedTuple):
     """The names of attributes that a file may assign to: all that it does, and some that it does not."""
-    found = {*(name for _, name in _ASSIGNED.findall(data)), *_AS.findall(data)}
+
+    all: frozenset[bytes]
+    """By statements, loops, ``with`` and functions that set attributes."""
+    overwritten: frozenset[bytes]
+    """By statements alone, and of anything but ``self``."""
+
+
+def stored_names(data: bytes) -> StoredNames:
+    """The names of attributes that a file of that text may assign to."""
+    found: set[bytes] = set(_AS.findall(data)) if b" as " in data else set()
+    overwritten: set[bytes] = set()
+    for match in _ASSIGNED.finditer(data):
+        (found if _is_self(data, match.start()) else overwritten).add(match[1])
     for targets in _LOOP.findall(data):
         found.update(_ATTRIBUTE.findall(targets))
     for setter in _SETTERS:
@@ -28,9 +42,9 @@ def stored_names(data: bytes) -> set[bytes]:
         while at >= 0:
             found.update(_QUOTED.findall(data, at, at + _REACH))
             at = data.find(setter, at + 1)
-    return found
+    return StoredNames(frozenset(found | overwritten), frozenset(overwritten))
 
 
-def overwritten_names(data: bytes) -> set[bytes]:
-    """The names of attributes that statements of a file may assign to, other than those of ``self``."""
-    return {name for itself, name in _ASSIGNED.findall(data) if not itself}
+def _is_self(data: bytes, end: int) -> bool:
+    """Whether the word that ends at an offset is ``self``."""
+    return data.endswith(b"self", 0, end) and not _WORD_END.search(data, max(end - 5, 0), max(end - 4, 0))

@@ -19,6 +19,7 @@ import msgspec
 
 from npuify import version
 from npuify.model import FileError, Finding, LedgerEntry  # noqa: TC001 - msgspec reads the annotations
+from npuify.project.import_graph import Imports  # noqa: TC001 - msgspec reads the annotations
 from npuify.project.traces import Trace
 from npuify.rules.packages.extensions.build import Build  # noqa: TC001 - msgspec reads the annotations
 from npuify.source.native.file import NativeFile  # noqa: TC001 - msgspec reads the annotations
@@ -66,6 +67,8 @@ class CachedFile(msgspec.Struct, array_like=True):
     makes_default_type: bool = False
     """Whether it may make tensors of the default type: they concern rules where a file of the project sets it."""
     trace: Trace = Trace()
+    imports: Imports | None = None
+    """Of a Python file."""
     result: CachedResult | None = None
     native: NativeFile | None = None
     """What a file of C++ or CUDA holds."""

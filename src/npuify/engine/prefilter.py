@@ -11,6 +11,7 @@ from npuify.engine.cache import CachedFile
 from npuify.engine.ledger import vocabulary
 from npuify.engine.ruleset import RuleSet, rules_to_run
 from npuify.model import FileError
+from npuify.project.import_graph import imports_of
 from npuify.project.traces import Trace, trace
 from npuify.rules.common.npu_support import supports_npu
 from npuify.rules.devices.default_types import may_make_default_type, sets_cuda_as_default
@@ -97,6 +98,7 @@ class Prefilter:
             sets_default_type=python and sets_cuda_as_default(raw),
             makes_default_type=file.kind == "python" and may_make_default_type(raw),
             trace=shows,
+            imports=imports_of(raw) if file.kind == "python" else None,
         )
         return Prefiltered(known, rules.words.matches(lower) if python else None)
 

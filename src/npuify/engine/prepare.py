@@ -240,11 +240,11 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
         on_crash=lambda error: Prefiltered(error=error),
     )
     facts = _facts(found, cache, {file.relative: one for file, one in zip(to_prefilter, prefiltered, strict=True)})
-    project_survey = survey(found.everything, facts.traces)
-    plan = _plan(root, options, found.files, project_survey)
     names = [file.relative for file in found.files]
     python = [file.relative for file in found.files if file.kind == "python"]
-    programs = Programs(root, python)
+    programs = Programs(root, python, {name: one.imports for name, one in facts.known.items() if one.imports})
+    project_survey = survey(found.everything, facts.traces, programs.graph)
+    plan = _plan(root, options, found.files, project_survey)
     supporting = programs.belonging_to_same(facts.supports_npu)
     return PreparedScan(
         root=root,

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from npuify.project.import_graph import CHOOSING, imports_of
+from npuify.project.import_graph import CHOOSING
 from npuify.rules.common.default_options import only_with
 from npuify.rules.common.import_guards import has_fallback
 from npuify.rules.context import PythonFile
@@ -22,8 +23,13 @@ if TYPE_CHECKING:
     from npuify.project.programs import Closure, Programs
     from npuify.rules.run import Run
 
-_INDENTED: Final = re.compile(rb"^[ \t]+(?:from|import)[ \t]", re.MULTILINE)
 _WORD: Final = re.compile(rb"[A-Za-z_]\w*")
+_TAKING: Final = (b"getattr", b"vars", b"dir", b"__dict__")
+_ASKED: Final = re.compile(rb"\b(?:getattr|vars|dir)\((?:[\w.]*\W)?\Z")
+_BEFORE: Final = 100
+"""Bytes before a module's name in which the function stands that it is given to."""
+_KEPT: Final = 16
+"""Files that are kept parsed: those of one program follow each other."""
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -72,14 +78,13 @@ class Reaches:
         self._programs = programs
         self._graph = programs.graph
         self._run = run
-        self._known: dict[str, tuple[_Way, ...]] = {}
+        self._ways: dict[tuple[str, int], tuple[_Way, ...]] = {}
         self._namers: dict[tuple[str, str], frozenset[str] | None] = {}
-        self._words: dict[str, frozenset[bytes]] = {}
-        self._plain: dict[str, tuple[_Way, ...]] = {}
+        self._takers: dict[bytes, frozenset[str]] = {}
         self._importers: dict[str, list[str]] = {}
-        self._at_once: dict[str, tuple[str, ...]] = {}
         self._below: dict[str, frozenset[str]] = {}
         self._choices: dict[str, tuple[_Choice, ...]] = {}
+        self._python = lru_cache(maxsize=_KEPT)(self._parsed)
 
     def of(self, entry: str, told: Collection[str]) -> Reach:
         """What a program reaches.
@@ -92,7 +97,8 @@ class Reaches:
         open_ones = (wide.files | wide.maybe) & (set(told) - self._reached_at_once(entry))
         if not open_ones:
             return Reach(wide.files, {}, {}, wide.maybe)
-        leading = self._leading_to(open_ones, wide.files)
+        choosing = [one for one in wide.files if self._graph.imports_in(one).chooses] if wide.maybe & open_ones else []
+        leading = self._leading_to({*open_ones, *choosing}, wide.files)
         files: dict[str, str] = {entry: ""}
         self._follow(files, leading, caught=False, switched=False)
         sure = frozenset(files)
@@ -113,12 +119,12 @@ class Reaches:
         pending = [entry]
         while pending:
             file = pending.pop()
-            if file not in self._at_once:
-                found = imports_of(self._programs.read(file), indented=False)
-                self._at_once[file] = self._graph.targets_of(found, file)
-            new = [one for one in self._at_once[file] if one not in seen]
-            seen.update(new)
-            pending += new
+            statements = self._graph.imports_in(file).statements
+            for statement, targets in zip(statements, self._graph.targets_of_statements(file), strict=True):
+                if not statement.is_indented:
+                    new = [one for one in targets if one not in seen]
+                    seen.update(new)
+                    pending += new
         return seen
 
     def _leading_to(self, wanted: Collection[str], files: Collection[str]) -> frozenset[str]:
@@ -143,7 +149,7 @@ class Reaches:
         """Imports in functions, by the files that name these."""
         while pending:
             file = pending.pop()
-            ways = [(way, file) for way in self._ways(file, leading)]
+            ways = [(way, file) for way in self._ways_from(file, leading)]
             # The file may also name functions whose imports did not count before.
             for way, source in [*ways, *named.pop(file, ())]:
                 if (way.is_caught and not caught) or (way.switch and not switched):
@@ -158,31 +164,30 @@ class Reaches:
                         found[target] = why
                         pending.append(target)
 
-    def _ways(self, file: str, leading: Collection[str]) -> tuple[_Way, ...]:
-        targets = self._graph.targets(file)
-        if file not in self._known:
-            if all(one not in leading or one in self._at_once.get(file, ()) for one in targets):
-                if file not in self._plain:
-                    self._plain[file] = (_Way(targets, file),)
-                return self._plain[file]
-            self._known[file] = tuple(self._imports(file))
-        return self._known[file]
+    def _ways_from(self, file: str, leading: Collection[str]) -> Iterator[_Way]:
+        """The imports of a file, of the indented ones those that matter."""
+        statements = self._graph.imports_in(file).statements
+        for statement, targets in zip(statements, self._graph.targets_of_statements(file), strict=True):
+            if not statement.is_indented:
+                yield _Way(targets, f"{file}:{statement.line}")
+            elif any(one in leading for one in targets):
+                key = (file, statement.line)
+                if key not in self._ways:
+                    self._ways[key] = tuple(self._conditional(file, statement.line, targets))
+                yield from self._ways[key]
 
-    def _imports(self, file: str) -> Iterator[_Way]:
-        python = self._python(file) if _INDENTED.search(self._programs.read(file)) else None
+    def _conditional(self, file: str, line: int, targets: tuple[str, ...]) -> Iterator[_Way]:
+        """The import on a line, with what has to be for it to run; none where it is in a text, or for types alone."""
+        python = self._python(file)
+        place = f"{file}:{line}"
         if python is None:
-            yield _Way(self._graph.targets(file), file)
+            yield _Way(targets, place)
             return
-        for node in python.nodes_on_lines_with("import"):
-            if not isinstance(node, (ast.Import, ast.ImportFrom)):
-                continue
-            targets = self._graph.targets_of(imports_of(python.code(node).encode()), file)
-            place = f"{file}:{node.lineno}"
-            if not targets or _only_for_types(node, python):
-                continue
-            if not node.col_offset:
-                yield _Way(targets, place)
-                continue
+        found: list[ast.AST] = []
+        python.source.visit([line], found.append)
+        imports = [one for one in found if isinstance(one, (ast.Import, ast.ImportFrom)) and one.lineno == line]
+        if imports and not _only_for_types(imports[0], python):
+            node = imports[0]
             function = _function(node, python)
             namers = self._namers_of(function, python) if function is not None else None
             yield _Way(targets, place, namers, has_fallback(node, python), only_with(node, python))
@@ -196,23 +201,18 @@ class Reaches:
             names, words = _names_of(function, file)
             self._namers[key] = None
             if names.isdisjoint(words) and b"globals" not in words:
+                naming = {one for name in names for one in self._run.project.files_with(name)}
                 own = posixpath.splitext(relative.replace("/__init__.py", ".py"))[0].rpartition("/")[2].encode()
-                taken = re.compile(rb"\b(?:getattr|vars|dir)\([\w.]*\b%b\b|\b%b\.__dict__" % ((re.escape(own),) * 2))
-                self._namers[key] = frozenset(
-                    one
-                    for one in self._programs.files
-                    if one != relative
-                    and (
-                        not names.isdisjoint(self._words_of(one))
-                        or (own in self._words_of(one) and taken.search(self._programs.read(one)))
-                    )
-                )
+                self._namers[key] = frozenset(naming | self._takers_of(own)) - {relative}
         return self._namers[key]
 
-    def _words_of(self, file: str) -> frozenset[bytes]:
-        if file not in self._words:
-            self._words[file] = frozenset(_WORD.findall(self._programs.read(file)))
-        return self._words[file]
+    def _takers_of(self, module: bytes) -> frozenset[str]:
+        """The files that take names from a module as text."""
+        if module not in self._takers:
+            files_with = self._run.project.files_with
+            able = {one for word in _TAKING for one in files_with(word)}.intersection(files_with(module))
+            self._takers[module] = frozenset(one for one in able if _takes_from(module, self._programs.read(one)))
+        return self._takers[module]
 
     # --- imports by name ---
 
@@ -269,9 +269,18 @@ class Reaches:
         is_package = place is not None and place[1].endswith("__init__.py")
         return _Choice(posixpath.dirname(place[1]) if place is not None and is_package else top, namers)
 
-    def _python(self, file: str) -> PythonFile | None:
+    def _parsed(self, file: str) -> PythonFile | None:
         source = self._run.project.load(file)
         return PythonFile(source, self._run) if source is not None else None
+
+
+def _takes_from(module: bytes, raw: bytes) -> bool:
+    """Whether a file may take names of a module as text: ``getattr(module, …)``, ``vars(module)``."""
+    for match in re.finditer(rb"%b\b(\.__dict__)?" % re.escape(module), raw):
+        before = raw[max(0, match.start() - _BEFORE) : match.start()]
+        if (match[1] and not before[-1:].isalnum() and before[-1:] != b"_") or _ASKED.search(before):
+            return True
+    return False
 
 
 def _only_for_types(node: ast.AST, file: PythonFile) -> bool:

@@ -64,7 +64,6 @@ def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None =
             cached = _cached(prepared, stamp_now)
             fresh = _analysed(prepared, set(cached), stamp_now, processes, progress)
             _save(prepared, cached, fresh)
-        prepared.project.forget()
     results = [cached.get(one.relative) or fresh[one.relative].result for one in prepared.candidates]
     findings = [*about_project, *(finding for result in results for finding in result.findings)]
     findings.sort(key=lambda finding: (finding.file, finding.start, finding.end, finding.code))
@@ -72,7 +71,9 @@ def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None =
     errors.sort(key=lambda error: (error.file, error.line))
     ledger = [entry for result in results for entry in result.ledger]
     ledger += (LedgerEntry(name, 1, 1, "", State.CLEARED, DATA_FILE.id) for name in prepared.data_files)
-    return prepared.scan_result(findings, errors, about_project, ledger)
+    result = prepared.scan_result(findings, errors, about_project, ledger)
+    prepared.project.forget()
+    return result
 
 
 @contextlib.contextmanager

@@ -53,7 +53,9 @@ _WORKS: Final = re.compile(r"^(?:(?:for|while)\b[^\n]*:|(?P<name>[A-Za-z_]\w*)\(
 _OF_TOOLS: Final = frozenset(("setup.py", "conftest.py", "conf.py", "hubconf.py", "noxfile.py", "fabfile.py"))
 
 
-def entry_points(files: Sequence[ProjectFile], traces: Mapping[str, Trace]) -> tuple[EntryPoint, ...]:
+def entry_points(
+    files: Sequence[ProjectFile], traces: Mapping[str, Trace], graph: ImportGraph | None = None
+) -> tuple[EntryPoint, ...]:
     """The entry points, the best attested first: launchers, installed commands, documentation, then main guards, then
     scripts without one, which nothing imports and which work as they are read.
 
@@ -63,6 +65,7 @@ def entry_points(files: Sequence[ProjectFile], traces: Mapping[str, Trace]) -> t
     Args:
         files: the project's files of all kinds; launchers and pages that cannot be read are passed over.
         traces: what its Python files show, by relative path.
+        graph: what these import of each other; without it, it is read.
     """
     python = {file.relative: file for file in files if file.kind == "python"}
     modules = _Modules(iter(python))
@@ -74,7 +77,7 @@ def entry_points(files: Sequence[ProjectFile], traces: Mapping[str, Trace]) -> t
     for relative, seen in traces.items():
         if seen.guard and (not _is_test(relative) or _is_called_test(relative, python)):
             found.setdefault(relative, []).append(Mention("main guard", relative, seen.guard))
-    for mention in _working(python, [one for one in traces if one not in found], traces):
+    for mention in _working(python, [one for one in traces if one not in found], traces, graph):
         found[mention.file] = [mention]
     if not found:
         found = {one.file: [one] for one in _named_usually(traces)}
@@ -250,7 +253,10 @@ def _joined(folder: str, path: str) -> str:
 
 
 def _working(
-    python: Mapping[str, ProjectFile], candidates: Sequence[str], traces: Mapping[str, Trace]
+    python: Mapping[str, ProjectFile],
+    candidates: Sequence[str],
+    traces: Mapping[str, Trace],
+    graph: ImportGraph | None,
 ) -> Iterator[Mention]:
     """Files of no package that nothing imports, and that loop or call what they define or import.
 
@@ -268,7 +274,7 @@ def _working(
                 scripts[relative] = line
     if not scripts:
         return
-    graph = ImportGraph(python, lambda one: _text(python[one]).encode("utf-8", "surrogateescape"), anywhere=True)
+    graph = graph or ImportGraph(python, lambda one: _text(python[one]).encode("utf-8", "surrogateescape"), anywhere=True)
     imported = {target for file in python for target in graph.targets(file) if target != file}
     for relative, line in scripts.items():
         uses = traces[relative].imports or any(one in traces and traces[one].imports for one in graph.reached(relative))

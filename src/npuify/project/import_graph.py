@@ -8,12 +8,11 @@ import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
 _IMPORT: Final = re.compile(
-    rb"^[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#]*)"
-    rb"|import[ \t]+(?P<plain>[\w., \t]+))",
-    re.MULTILINE,
+    rb"\n[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#]*)"
+    rb"|import[ \t]+(?P<plain>[\w., \t]+))"
 )
 CHOOSING: Final = re.compile(
     rb"\b(?:import_module|__import__|spec_from_file_location|import_string|locate|run_path|run_module)\("
@@ -25,40 +24,63 @@ _NAME: Final = re.compile(rb"[A-Za-z_][\w.]*")
 _COMMENT: Final = re.compile(rb"#[^\n]*")
 
 
+class Statement(NamedTuple):
+    """An import statement, by its text: one in a string of several lines, too."""
+
+    line: int
+    """From 1."""
+    is_indented: bool
+    absolute: tuple[str, ...]
+    """Modules, and for ``from a import b`` also ``a.b``, which may be one."""
+    relative: tuple[str, ...] = ()
+    """The same for relative imports, with their dots."""
+
+
 class Imports(NamedTuple):
     """What one file imports."""
 
-    absolute: tuple[str, ...]
-    """Modules, and for ``from a import b`` also ``a.b``, which may be one."""
-    relative: tuple[str, ...]
-    """The same for relative imports, with their dots."""
-    chooses: bool
+    statements: tuple[Statement, ...] = ()
+    chooses: bool = False
     """Whether it imports a module whose name is known only when it runs."""
 
+    @property
+    def absolute(self) -> tuple[str, ...]:
+        """The modules of all statements."""
+        return tuple(dict.fromkeys(name for one in self.statements for name in one.absolute))
 
-def imports_of(raw: bytes, *, indented: bool = True) -> Imports:
-    """The imports in a file's text, wherever they stand in it, or only those at the beginning of a line."""
-    absolute: dict[str, None] = {}
-    relative: dict[str, None] = {}
+    @property
+    def relative(self) -> tuple[str, ...]:
+        """Those that are imported relatively, with their dots."""
+        return tuple(dict.fromkeys(name for one in self.statements for name in one.relative))
+
+
+def imports_of(raw: bytes) -> Imports:
+    """The imports in a file's text, wherever they stand in it."""
+    return Imports(
+        tuple(_statements(raw)) if b"import" in raw else (),
+        any(word in raw for word in _CHOOSING_WORDS) and CHOOSING.search(raw) is not None,
+    )
+
+
+def _statements(raw: bytes) -> Iterator[Statement]:
+    line, counted = 0, 0
+    raw = b"\n" + raw
     for match in _IMPORT.finditer(raw):
-        if not indented and raw[match.start()] in b" \t":
-            continue
+        start = match.start() + 1
+        line += raw.count(b"\n", counted, start)
+        counted = start
+        is_indented = raw[start] in b" \t"
         if match["plain"] is not None:
-            for part in match["plain"].split(b","):
-                name = _NAME.match(part.strip())
-                if name:
-                    absolute[name[0].decode()] = None
+            names = [_NAME.match(part.strip()) for part in match["plain"].split(b",")]
+            yield Statement(line, is_indented, tuple(dict.fromkeys(name[0].decode() for name in names if name)))
             continue
         base, dots = match["module"].decode(), match["dots"].decode()
         found = [name.decode() for name in _NAME.findall(_COMMENT.sub(b"", match["names"])) if name != b"as"]
-        listed = [base, *(f"{base}.{name}" if base else name for name in found)]
-        for item in listed:
-            if item and not dots:
-                absolute[item] = None
-            elif dots:
-                relative[f"{dots}{item}"] = None
-    chooses = any(word in raw for word in _CHOOSING_WORDS) and CHOOSING.search(raw) is not None
-    return Imports(tuple(absolute), tuple(relative), chooses)
+        listed = tuple(dict.fromkeys([base, *(f"{base}.{name}" if base else name for name in found)]))
+        if dots:
+            yield Statement(line, is_indented, (), tuple(f"{dots}{name}" for name in listed))
+        else:
+            yield Statement(line, is_indented, tuple(name for name in listed if name))
 
 
 class ImportGraph:
@@ -67,15 +89,24 @@ class ImportGraph:
     Args:
         files: its Python files, by path relative to the root with forward slashes.
         read: gives the content of one of them; empty where it cannot be read.
+        known: what some of them import, where it was read already.
         anywhere: a name that no folder leads to which is searched for sure means the one file that is called so.
     """
 
-    def __init__(self, files: Collection[str], read: Callable[[str], bytes], *, anywhere: bool = False) -> None:
+    def __init__(
+        self,
+        files: Collection[str],
+        read: Callable[[str], bytes],
+        known: Mapping[str, Imports] | None = None,
+        *,
+        anywhere: bool = False,
+    ) -> None:
         self._files = frozenset(files)
         self._read = read
         self._anywhere = anywhere
-        self._imports: dict[str, Imports] = {}
+        self._imports = dict(known or {})
         self._known: dict[str, tuple[str, ...]] = {}
+        self._by_statement: dict[str, tuple[tuple[str, ...], ...]] = {}
         self._by_name: dict[str, list[str]] = {}
 
     def imports_in(self, relative: str) -> Imports:
@@ -99,14 +130,19 @@ class ImportGraph:
     def targets(self, relative: str) -> tuple[str, ...]:
         """The project's files that a file imports itself, with the packages that they lie in."""
         if relative not in self._known:
-            self._known[relative] = self.targets_of(self.imports_in(relative), relative)
+            found = self.targets_of_statements(relative)
+            self._known[relative] = tuple(dict.fromkeys(target for targets in found for target in targets))
         return self._known[relative]
 
-    def targets_of(self, found: Imports, relative: str) -> tuple[str, ...]:
-        """The project's files that some imports of a file lead to, with the packages that they lie in."""
-        return tuple(dict.fromkeys(self._targets(found, relative)))
+    def targets_of_statements(self, relative: str) -> tuple[tuple[str, ...], ...]:
+        """The same for each statement of :meth:`imports_in`."""
+        if relative not in self._by_statement:
+            self._by_statement[relative] = tuple(
+                tuple(dict.fromkeys(self._targets(one, relative))) for one in self.imports_in(relative).statements
+            )
+        return self._by_statement[relative]
 
-    def _targets(self, found: Imports, relative: str) -> Iterator[str]:
+    def _targets(self, found: Statement, relative: str) -> Iterator[str]:
         names = []
         for name in found.absolute:
             place = self.resolve(name, relative)

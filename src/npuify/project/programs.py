@@ -9,10 +9,13 @@ import posixpath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.project.import_graph import ImportGraph
+from npuify.source.content import content
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
+
+    from npuify.project.import_graph import Imports
 
 _TESTS: Final = frozenset(("test", "tests", "testing", "unit_tests"))
 
@@ -32,18 +35,19 @@ class Programs:
     Args:
         root: the project's folder.
         files: its Python files, relative to ``root`` with forward slashes.
+        imports: what they import, where it was read already.
     """
 
-    def __init__(self, root: Path, files: Collection[str]) -> None:
+    def __init__(self, root: Path, files: Collection[str], imports: Mapping[str, Imports] | None = None) -> None:
         self._root = root
         self.files = tuple(files)
-        self.graph = ImportGraph(self.files, self.read, anywhere=True)
+        self.graph = ImportGraph(self.files, self.read, imports, anywhere=True)
         self._below: dict[frozenset[str], frozenset[str]] = {}
 
     def read(self, file: str) -> bytes:
         """The content of a file; empty where it cannot be read."""
         try:
-            return (self._root / file).read_bytes()
+            return content(f"{self._root}/{file}")
         except OSError:
             return b""
 

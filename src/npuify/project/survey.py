@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from npuify.project.files import ProjectFile
+    from npuify.project.import_graph import ImportGraph
     from npuify.project.traces import Trace
 
 KINDS: Final = ("python", "cuda", "native", "shell", "docker", "make", "text", "requirements", "toml", "ini", "yaml")
@@ -21,18 +22,19 @@ KINDS: Final = ("python", "cuda", "native", "shell", "docker", "make", "text", "
 _REQUIREMENTS: Final = frozenset({"setup.py", "setup.cfg", "pyproject.toml", "pipfile"})
 
 
-def survey(files: Sequence[ProjectFile], traces: Mapping[str, Trace]) -> Survey:
+def survey(files: Sequence[ProjectFile], traces: Mapping[str, Trace], graph: ImportGraph | None = None) -> Survey:
     """The survey of a project. Nothing of it is imported or executed.
 
     Args:
         files: all files of the kinds ``KINDS``.
         traces: what its Python files show, by relative path.
+        graph: what these import of each other; without it, it is read.
     """
     asking = [file for file in files if _asks(file)]
     asking.sort(key=lambda file: (file.relative.count("/"), file.kind != "requirements", file.relative))
     packages = [one for one in frameworks(traces, asking) if not _is_own(one.name, traces)]
     kernels = tuple(file.relative for file in files if file.kind == "cuda")
-    return Survey(entry_points(files, traces), tuple(packages), kernels)
+    return Survey(entry_points(files, traces, graph), tuple(packages), kernels)
 
 
 def _is_own(package: str, files: Mapping[str, Trace]) -> bool:

@@ -97,6 +97,6 @@ class Files(ProjectIndex):
         found = self.modules.get(module)
         return found if found is not None or top in sys.stdlib_module_names else super().file_of(module)
 
-    def files_with(self, word: bytes) -> list[str]:
-        """The files in whose text a word stands, among those that the program imports."""
-        return [relative for relative, source in self._sources.items() if source is not None and word in source.data]
+    def files_with(self, text: bytes) -> list[str]:
+        """The files in which a text stands, among those that the program imports."""
+        return [relative for relative, source in self._sources.items() if source is not None and text in source.data]
