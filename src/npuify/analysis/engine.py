@@ -73,6 +73,8 @@ _STACK = 2000
 _ROUNDS = 12
 _WORK = 60_000
 """Questions that one question from outside may lead to."""
+_WORK_OF_PROGRAM = 20_000
+"""The same, for one of a whole program of which not all files are kept: in a large project that takes long."""
 _PARSING = 400
 """What parsing a file counts as, of these."""
 _SETTLED = 1 << 30
@@ -132,7 +134,8 @@ class Engine(ABC):
         self._log: list[tuple[FileModel, Any]] = []
         self._lowest = _SETTLED
         self._seen: set[str] = set()
-        self._work = _WORK
+        self._limit = _WORK if keep is None or reach is not Reach.PROGRAM else _WORK_OF_PROGRAM
+        self._work = self._limit
 
     # --- files ---
 
@@ -382,7 +385,7 @@ class Engine(ABC):
         self._drafts.clear()
         self._log.clear()
         self._lowest = _SETTLED
-        self._work = _WORK
+        self._work = self._limit
         self.project.dependencies |= self._seen
         self._seen = set()
         while self._keep is not None and len(self.files) > self._keep:

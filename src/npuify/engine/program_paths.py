@@ -48,6 +48,7 @@ def programs_of(
     known = frozenset(python)
     reaches = Reaches(programs, run)
     supporting = frozenset(run.project.supports_npu)
+    fails = cache(lambda file: _fails(programs.read(file), file, mattering, operators))
     starts_in = cache(lambda file: tuple(_starts_in(file, programs.read(file))))
     found = []
     for entry in entries:
@@ -64,7 +65,7 @@ def programs_of(
             aside = {file: why for file, why in reach.switched.items() if file in told}
             files = set(reach.files)
             for file, place in reach.optional.items():
-                if file in told and _fails(programs.read(file), file, mattering, operators):
+                if file in told and fails(file):
                     aside[file] = f"the optional import at {place}"
                 else:
                     files.add(file)

@@ -46,11 +46,24 @@ class Reach(NamedTuple):
     """Those that it may import besides, by a name that is known only when it runs."""
 
 
-class _Way(NamedTuple):
-    """An import statement, with what has to be for it to run."""
+class _Indented(NamedTuple):
+    """An import statement that stands in something else."""
 
+    file: str
+    line: int
     targets: tuple[str, ...]
-    place: str
+
+
+class _Imports(NamedTuple):
+    """The imports of a file."""
+
+    at_once: tuple[str, ...]
+    indented: tuple[_Indented, ...]
+
+
+class _Way(NamedTuple):
+    """What has to be for an indented import to run."""
+
     namers: frozenset[str] | None = None
     """The files that name the function in which it stands; None where it runs without that."""
     is_caught: bool = False
@@ -78,7 +91,8 @@ class Reaches:
         self._programs = programs
         self._graph = programs.graph
         self._run = run
-        self._ways: dict[tuple[str, int], tuple[_Way, ...]] = {}
+        self._imports: dict[str, _Imports] = {}
+        self._ways: dict[tuple[str, int], _Way | None] = {}
         self._namers: dict[tuple[str, str], frozenset[str] | None] = {}
         self._takers: dict[bytes, frozenset[str]] = {}
         self._importers: dict[str, list[str]] = {}
@@ -118,14 +132,19 @@ class Reaches:
         seen = {entry}
         pending = [entry]
         while pending:
-            file = pending.pop()
-            statements = self._graph.imports_in(file).statements
-            for statement, targets in zip(statements, self._graph.targets_of_statements(file), strict=True):
-                if not statement.is_indented:
-                    new = [one for one in targets if one not in seen]
-                    seen.update(new)
-                    pending += new
+            new = [one for one in self._imports_of(pending.pop()).at_once if one not in seen]
+            seen.update(new)
+            pending += new
         return seen
+
+    def _imports_of(self, file: str) -> _Imports:
+        if file not in self._imports:
+            statements = self._graph.imports_in(file).statements
+            found = list(zip(statements, self._graph.targets_of_statements(file), strict=True))
+            at_once = [target for statement, targets in found if not statement.is_indented for target in targets]
+            indented = [_Indented(file, one.line, targets) for one, targets in found if one.is_indented and targets]
+            self._imports[file] = _Imports(tuple(dict.fromkeys(at_once)), tuple(indented))
+        return self._imports[file]
 
     def _leading_to(self, wanted: Collection[str], files: Collection[str]) -> frozenset[str]:
         """Those of ``files`` from which one of ``wanted`` can be reached, these included."""
@@ -143,54 +162,57 @@ class Reaches:
         return frozenset(found)
 
     def _follow(self, found: dict[str, str], leading: Collection[str], *, caught: bool, switched: bool) -> None:
-        """Add to ``found`` what its files import, with the place or switch on which that rests."""
+        """Add to ``found`` what its files import, with the place or switch on which that rests.
+
+        What else has to be for an import to run is asked only where it leads to something that is not found yet.
+        """
         pending = list(found)
-        named: dict[str, list[tuple[_Way, str]]] = {}
+        open_ones: list[_Indented] = []
+        named: dict[str, list[_Indented]] = {}
         """Imports in functions, by the files that name these."""
-        while pending:
-            file = pending.pop()
-            ways = [(way, file) for way in self._ways_from(file, leading)]
-            # The file may also name functions whose imports did not count before.
-            for way, source in [*ways, *named.pop(file, ())]:
-                if (way.is_caught and not caught) or (way.switch and not switched):
+        while pending or open_ones:
+            if pending:
+                file = pending.pop()
+                imports = self._imports_of(file)
+                new = dict.fromkeys((one for one in imports.at_once if one not in found), found[file])
+                # The file may also name functions whose imports did not count before.
+                open_ones += (*imports.indented, *named.pop(file, ()))
+            else:
+                one = open_ones.pop()
+                if all(target in found or target not in leading for target in one.targets):
                     continue
-                if way.namers is not None and source == file and way.namers.isdisjoint(found):
+                way = self._way(one)
+                if way is None or (way.is_caught and not caught) or (way.switch and not switched):
+                    continue
+                if way.namers is not None and way.namers.isdisjoint(found):
                     for namer in way.namers:
-                        named.setdefault(namer, []).append((way, source))
+                        named.setdefault(namer, []).append(one)
                     continue
-                why = way.switch or (way.place if way.is_caught else found[source])
-                for target in way.targets:
-                    if target not in found:
-                        found[target] = why
-                        pending.append(target)
+                place = f"{one.file}:{one.line}"
+                why = way.switch or (place if way.is_caught else found[one.file])
+                new = {target: why for target in one.targets if target not in found}
+            found.update(new)
+            pending += new
 
-    def _ways_from(self, file: str, leading: Collection[str]) -> Iterator[_Way]:
-        """The imports of a file, of the indented ones those that matter."""
-        statements = self._graph.imports_in(file).statements
-        for statement, targets in zip(statements, self._graph.targets_of_statements(file), strict=True):
-            if not statement.is_indented:
-                yield _Way(targets, f"{file}:{statement.line}")
-            elif any(one in leading for one in targets):
-                key = (file, statement.line)
-                if key not in self._ways:
-                    self._ways[key] = tuple(self._conditional(file, statement.line, targets))
-                yield from self._ways[key]
+    def _way(self, indented: _Indented) -> _Way | None:
+        """What has to be for an import to run; None where it is in a text, or for types alone."""
+        key = (indented.file, indented.line)
+        if key not in self._ways:
+            self._ways[key] = self._read_way(*key)
+        return self._ways[key]
 
-    def _conditional(self, file: str, line: int, targets: tuple[str, ...]) -> Iterator[_Way]:
-        """The import on a line, with what has to be for it to run; none where it is in a text, or for types alone."""
+    def _read_way(self, file: str, line: int) -> _Way | None:
         python = self._python(file)
-        place = f"{file}:{line}"
         if python is None:
-            yield _Way(targets, place)
-            return
+            return _Way()
         found: list[ast.AST] = []
         python.source.visit([line], found.append)
         imports = [one for one in found if isinstance(one, (ast.Import, ast.ImportFrom)) and one.lineno == line]
-        if imports and not _only_for_types(imports[0], python):
-            node = imports[0]
-            function = _function(node, python)
-            namers = self._namers_of(function, python) if function is not None else None
-            yield _Way(targets, place, namers, has_fallback(node, python), only_with(node, python))
+        if not imports or _only_for_types(imports[0], python):
+            return None
+        function = _function(imports[0], python)
+        namers = self._namers_of(function, python) if function is not None else None
+        return _Way(namers, has_fallback(imports[0], python), only_with(imports[0], python))
 
     def _namers_of(self, function: ast.FunctionDef | ast.AsyncFunctionDef, file: PythonFile) -> frozenset[str] | None:
         """The files, besides its own, that name a function or take names from its module as text; None where its own
