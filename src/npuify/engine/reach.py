@@ -61,6 +61,23 @@ class _Imports(NamedTuple):
     indented: tuple[_Indented, ...]
 
 
+class _Found:
+    """What was found of a program so far.
+
+    Args:
+        files: its files, each with the place or switch on which that rests.
+        pending: those whose imports were not looked at yet.
+    """
+
+    def __init__(self, files: dict[str, str], pending: list[str]) -> None:
+        self.files = files
+        self.pending = pending
+        self.left: list[_Indented] = []
+        """Imports that do not run as far as was asked."""
+        self.named: dict[str, list[_Indented]] = {}
+        """Imports in functions, by the files that name these."""
+
+
 class _Way(NamedTuple):
     """What has to be for an indented import to run."""
 
@@ -113,16 +130,16 @@ class Reaches:
             return Reach(wide.files, {}, {}, wide.maybe)
         choosing = [one for one in wide.files if self._graph.imports_in(one).chooses] if wide.maybe & open_ones else []
         leading = self._leading_to({*open_ones, *choosing}, wide.files)
-        files: dict[str, str] = {entry: ""}
-        self._follow(files, leading, caught=False, switched=False)
-        sure = frozenset(files)
-        self._follow(files, leading, caught=True, switched=False)
-        optional = {file: place for file, place in files.items() if file not in sure}
-        self._follow(files, leading, caught=True, switched=True)
-        switched = {file: why for file, why in files.items() if file not in sure and file not in optional}
+        found = _Found({entry: ""}, [entry])
+        self._follow(found, leading)
+        sure = frozenset(found.files)
+        self._follow(found, leading, caught=True)
+        optional = {file: place for file, place in found.files.items() if file not in sure}
+        self._follow(found, leading, caught=True, switched=True)
+        switched = {file: why for file, why in found.files.items() if file not in sure and file not in optional}
         maybe = frozenset[str]()
         if wide.maybe & open_ones:
-            maybe = self._by_name(wide, sure | optional.keys()) - files.keys()
+            maybe = self._by_name(wide, sure | optional.keys()) - found.files.keys()
         return Reach(sure, optional, switched, maybe)
 
     # --- imports ---
@@ -161,37 +178,41 @@ class Reaches:
                     pending.append(file)
         return frozenset(found)
 
-    def _follow(self, found: dict[str, str], leading: Collection[str], *, caught: bool, switched: bool) -> None:
+    def _follow(
+        self, found: _Found, leading: frozenset[str], *, caught: bool = False, switched: bool = False
+    ) -> None:
         """Add to ``found`` what its files import, with the place or switch on which that rests.
 
         What else has to be for an import to run is asked only where it leads to something that is not found yet.
         """
-        pending = list(found)
-        open_ones: list[_Indented] = []
-        named: dict[str, list[_Indented]] = {}
-        """Imports in functions, by the files that name these."""
+        files, pending = found.files, found.pending
+        open_ones, found.left = found.left, []
         while pending or open_ones:
             if pending:
                 file = pending.pop()
                 imports = self._imports_of(file)
-                new = dict.fromkeys((one for one in imports.at_once if one not in found), found[file])
+                new = dict.fromkeys((one for one in imports.at_once if one not in files), files[file])
                 # The file may also name functions whose imports did not count before.
-                open_ones += (*imports.indented, *named.pop(file, ()))
+                open_ones += (one for one in imports.indented if not leading.isdisjoint(one.targets))
+                open_ones += found.named.pop(file, ())
             else:
                 one = open_ones.pop()
-                if all(target in found or target not in leading for target in one.targets):
+                if files.keys() >= leading.intersection(one.targets):
                     continue
                 way = self._way(one)
-                if way is None or (way.is_caught and not caught) or (way.switch and not switched):
+                if way is None:
                     continue
-                if way.namers is not None and way.namers.isdisjoint(found):
+                if (way.is_caught and not caught) or (way.switch and not switched):
+                    found.left.append(one)
+                    continue
+                if way.namers is not None and way.namers.isdisjoint(files):
                     for namer in way.namers:
-                        named.setdefault(namer, []).append(one)
+                        found.named.setdefault(namer, []).append(one)
                     continue
                 place = f"{one.file}:{one.line}"
-                why = way.switch or (place if way.is_caught else found[one.file])
-                new = {target: why for target in one.targets if target not in found}
-            found.update(new)
+                why = way.switch or (place if way.is_caught else files[one.file])
+                new = {target: why for target in one.targets if target not in files}
+            files.update(new)
             pending += new
 
     def _way(self, indented: _Indented) -> _Way | None:

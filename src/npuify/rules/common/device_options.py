@@ -17,6 +17,7 @@ _DEVICE: Final = re.compile(r"(?i)(?:.*[-_])?(?:device|accelerator)(?:[-_](?:typ
 _USE_NPU: Final = re.compile(r"(?i)(?:.*[-_])?npu(?:[-_].*)?")
 _DECLARING: Final = frozenset(("add_argument", "add_option", "option", "DEFINE_string", "DEFINE_enum"))
 _READING: Final = frozenset(("os.environ.get", "environ.get", "os.getenv", "getenv"))
+_READERS: Final = frozenset(name.rpartition(".")[2] for name in _READING)
 _CUDA: Final = re.compile(r"""["'](?:cuda(?::\d+)?|gpu)["']""")
 
 
@@ -95,10 +96,11 @@ def _within(node: ast.AST, whole: ast.AST) -> bool:
 
 def _option(node: ast.AST) -> DeviceOption | None:
     if isinstance(node, ast.Call):
-        if ast.unparse(node.func) in _READING:
-            return _variable(node)
-        if called_name(node) in _DECLARING:
+        name = called_name(node)
+        if name in _DECLARING:
             return _declared(node)
+        if name in _READERS and ast.unparse(node.func) in _READING:
+            return _variable(node)
     if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and _DEVICE.fullmatch(node.target.id):
         # A field of a dataclass; its parser says which spelling it takes, all take this one.
         is_text = isinstance(node.annotation, ast.Name) and node.annotation.id == "str"

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from npuify.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from npuify.analysis.project import ProjectIndex
+    from npuify.source.python import PythonSource
 
 _MOST_FILES: Final = 12
 """Files that may declare an option; of a name that more have, nothing is known."""
 _FLAGS: Final = frozenset(
     ("DEFINE_bool", "DEFINE_boolean", "DEFINE_string", "DEFINE_integer", "DEFINE_float", "DEFINE_enum")
 )
+_DECLARING: Final = ("add_argument", "set_defaults", *sorted(_FLAGS))
 
 
 class Known(NamedTuple):
@@ -43,16 +46,17 @@ def defaults_of(name: str, project: ProjectIndex, reader: str = "") -> list[Know
         project: the project's files.
         reader: the file that reads it. What it declares itself is meant, not what other programs do.
     """
-    files = {*project.files_declaring(name.encode())}
-    if reader in files and (own := _declared_in(reader, project)) is not None and own.defaults.get(name):
-        files = {reader}
-    files |= {*project.files_overwriting(name.encode())}
+    declaring = {*project.files_declaring(name.encode())}
+    if reader in declaring and (own := _declared_in(reader, project)) is not None and own.defaults.get(name):
+        declaring = {reader}
+    overwriting = {*project.files_overwriting(name.encode())}
+    files = declaring | overwriting
     if len(files) > _MOST_FILES:
         return [None]
     found: list[Known | None] = []
     for relative in sorted(files):
         declared = _declared_in(relative, project)
-        if declared is None or declared.sets_any:
+        if declared is None or declared.sets_any or (relative in overwriting and _overwrites(relative, name, project)):
             found.append(None)
         if declared is not None:
             found += declared.defaults.get(name, ())
@@ -60,32 +64,28 @@ def defaults_of(name: str, project: ProjectIndex, reader: str = "") -> list[Know
 
 
 def _declared_in(relative: str, project: ProjectIndex) -> _Declared | None:
-    """What a file says of options; None where it cannot be read. It is parsed once for all of them."""
-    project.dependencies.add(relative)
+    """What a file says of options; None where it cannot be read. It is looked at once for all of them."""
     key = f"options declared in {relative}"
     if key not in project.remembered:
-        tree = _tree(relative, project)
-        project.remembered[key] = None if tree is None else _of_tree(tree)
+        source = project.load(relative)
+        project.remembered[key] = None if source is None else _of_source(source)
+    project.dependencies.add(relative)
     declared: _Declared | None = project.remembered[key]
     return declared
 
 
-def _of_tree(tree: ast.Module) -> _Declared:
+def _of_source(source: PythonSource) -> _Declared:
     defaults: defaultdict[str, list[Known | None]] = defaultdict(list)
-    sets_any = False
-    behind: dict[ast.AST, str] = {}
     overriding: list[ast.Call] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Attribute):
-            behind.update((one, node.test.attr) for statement in node.body for one in ast.walk(statement))
+    nodes: list[ast.AST] = []
+    lines = source.lines_with_names(_DECLARING) | source.lines_with_words(words_of(b"dataclass"))
+    source.visit(lines, nodes.append)
+    for node in nodes:
         if isinstance(node, ast.ClassDef) and any("dataclass" in called_name(one) for one in node.decorator_list):
             for field in node.body:
                 if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
                     value = default_of_field(field.value, field.target.id) if field.value is not None else None
                     defaults[field.target.id].append(value)
-        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-            for name in _overwritten(node):
-                defaults[name].append(None)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr == "add_argument":
                 for name in destinations(node):
@@ -94,9 +94,10 @@ def _of_tree(tree: ast.Module) -> _Declared:
                 defaults[name].append(_default_of_flag(node, name))
             elif node.func.attr == "set_defaults":
                 overriding.append(node)
+    sets_any = False
     for call in overriding:
         # A file of settings that is read where an option names one.
-        asked = defaults.get(behind.get(call, ""), ())
+        asked = defaults.get(_option_before(call, source), ())
         if not asked or not all(one is not None and not one.value for one in asked):
             sets_any = sets_any or any(keyword.arg is None for keyword in call.keywords)
             for keyword in call.keywords:
@@ -104,13 +105,27 @@ def _of_tree(tree: ast.Module) -> _Declared:
     return _Declared(defaults, sets_any)
 
 
-def _tree(relative: str, project: ProjectIndex) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse((project.root / relative).read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+def _option_before(node: ast.AST, source: PythonSource) -> str:
+    """The attribute on which it rests whether a node runs: ``config`` for what stands in ``if args.config:``."""
+    current = node
+    for up in source.ancestors(node):
+        if isinstance(up, ast.If) and current in up.body and isinstance(up.test, ast.Attribute):
+            return up.test.attr
+        current = up
+    return ""
+
+
+def _overwrites(relative: str, name: str, project: ProjectIndex) -> bool:
+    """Whether a file sets an attribute of that name after options were read; one of ``self`` is none of these."""
+    key = f"whether {relative} overwrites {name}"
+    if key not in project.remembered:
+        source = project.load(relative)
+        nodes: list[ast.AST] = []
+        if source is not None:
+            source.visit(source.lines_with_names([name]), nodes.append)
+        project.remembered[key] = any(name in _overwritten(node) for node in nodes)
+    project.dependencies.add(relative)
+    return bool(project.remembered[key])
 
 
 def called_name(decorator: ast.expr) -> str:
@@ -143,8 +158,10 @@ def default_of_field(node: ast.expr, name: str) -> Known | None:
     return None if isinstance(node, ast.Constant) and node.value is ... else constant(node, f"--{name}")
 
 
-def _overwritten(node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> Iterator[str]:
+def _overwritten(node: ast.AST) -> Iterator[str]:
     """The options that a statement sets after they were read: attributes of that name, but not those of ``self``."""
+    if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        return
     for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
         if isinstance(target, ast.Attribute) and not (isinstance(target.value, ast.Name) and target.value.id == "self"):
             yield target.attr
