@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import gc
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -364,9 +364,68 @@ def test_cached_scan_does_not_look_again(tmp_path: Path, monkeypatch: pytest.Mon
     cached = Options(torch_npu="2.14.0", jobs=1, cache=True)
     scan([root], cached)
     monkeypatch.setattr(worker.Worker, "analyse_file", None)
+    monkeypatch.setattr(prepare, "programs_of", None)
     assert scan([root], cached) == fresh
     with pytest.raises(TypeError):
         scan([root], msgspec.structs.replace(cached, select=("NPU101",)))
+
+
+def test_programs_are_found_anew_where_another_file_changes_what_they_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NPUIFY_CACHE_DIR", str(tmp_path / "cache"))
+    root = tmp_path / "project"
+    guard = "if __name__ == '__main__':\n    main()\n"
+    files = {
+        "main.py": f"import helper\ndef main():\n    helper.start()\n{guard}",
+        "helper.py": "def start(): pass\ndef other():\n    import blocking\n",
+        "blocking.py": "import pycuda.driver\n",
+    }
+    scanned(root, files)
+    _old(root, 0)
+    cached = Options(torch_npu="2.14.0", jobs=1, cache=True)
+    assert scan([root], cached).programs == scan([root], cached).programs
+    (program,) = scan([root], cached).programs
+    assert "blocking.py" not in program.files
+    scanned(root, {"main.py": files["main.py"].replace("start", "other")})
+    os.utime(root / "main.py", (1_700_000_060, 1_700_000_060))
+    assert scan([root], cached) == scan([root], OPTIONS)
+    (program,) = scan([root], cached).programs
+    assert "blocking.py" in program.files
+
+
+def test_many_programs_that_share_a_library_cost_what_the_library_costs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each further program parses its own file, not the library's again."""
+    count = 0
+    parse = ast.parse
+
+    def counted(*args: Any, **kwargs: Any) -> ast.AST:
+        nonlocal count
+        count += 1
+        return parse(*args, **kwargs)
+
+    library = {
+        f"lib/m{at}.py": f"import torch\ndef go(args):\n    from lib import m{at + 1}\n"
+        f"    if args.fast:\n        import m{at + 2}\n    m{at + 1}.go(args)\n    x = torch.zeros(1).cuda()\n"
+        for at in range(20)
+    } | {"lib/__init__.py": "", "lib/m20.py": "import pycuda.driver\n"}
+    start = "import argparse\nfrom lib import m0\np = argparse.ArgumentParser()\np.add_argument('--fast', action='store_true')\n"
+    counts = []
+    for programs in (5, 20):
+        root = tmp_path / str(programs)
+        mains = {
+            f"p{at}.py": f"{start}if __name__ == '__main__':\n    m0.go(p.parse_args())\n" for at in range(programs)
+        }
+        monkeypatch.setattr(ast, "parse", counted)
+        count = 0
+        result = scanned(root, {**library, **mains})
+        monkeypatch.undo()
+        assert len(result.programs) == programs
+        assert all("lib/m20.py" in one.files for one in result.programs)
+        counts.append(count)
+    assert counts[1] - counts[0] <= 15 * 3
 
 
 KERNEL = """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.declared_options import declared_options
 from npuify.analysis.stored_names import stored_names
-from npuify.source.content import content
+from npuify.project.content import content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -89,9 +89,7 @@ class TextIndex:
         common = set(shortest).intersection(*found)
         return [one for one in shortest if one in common] + self._words[_UNREAD]
 
-    def _note(
-        self, relative: str, index: dict[bytes, list[str]], words_of: Callable[[bytes], Iterable[bytes]]
-    ) -> None:
+    def _note(self, relative: str, index: dict[bytes, list[str]], words_of: Callable[[bytes], Iterable[bytes]]) -> None:
         try:
             words = words_of(content(f"{self._root}/{relative}"))
         except OSError:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from npuify import version
-from npuify.model import FileError, Finding, LedgerEntry  # noqa: TC001 - msgspec reads the annotations
+from npuify.model import FileError, Finding, LedgerEntry, Program  # noqa: TC001 - msgspec reads the annotations
 from npuify.project.import_graph import Imports  # noqa: TC001 - msgspec reads the annotations
 from npuify.project.traces import Trace
 from npuify.rules.packages.extensions.build import Build  # noqa: TC001 - msgspec reads the annotations
@@ -78,6 +78,14 @@ class CachedFile(msgspec.Struct, array_like=True):
     """Of a Python file, where the project has extensions."""
 
 
+class CachedPrograms(msgspec.Struct, array_like=True, frozen=True):
+    """The programs of a project."""
+
+    key: str = ""
+    """Digest of all that they rest on."""
+    programs: tuple[Program, ...] = ()
+
+
 class CacheContents(msgspec.Struct, array_like=True):
     """What one scan leaves for the next."""
 
@@ -88,6 +96,7 @@ class CacheContents(msgspec.Struct, array_like=True):
     operators: str = ""
     """Digest of the operators whose calls were sought."""
     files: dict[str, CachedFile] = {}
+    programs: CachedPrograms = CachedPrograms()
 
 
 def stamp(location: str) -> Stamp | None:
@@ -151,18 +160,28 @@ class ScanCache:
             return None
         return file.result
 
-    def save(self, files: Mapping[str, CachedFile], project: str, operators: str | None) -> None:
+    def programs(self, key: str) -> CachedPrograms | None:
+        """The project's programs, where all that they rest on is as it was."""
+        return self._last.programs if key and self._last.programs.key == key else None
+
+    def save(
+        self, files: Mapping[str, CachedFile], project: str, operators: str | None, programs: CachedPrograms
+    ) -> None:
         """Leave what a scan found for the next; failing to is no error, that one is only slower.
 
         Args:
             files: what is known of each file.
             project: as in :class:`CacheContents`.
             operators: the same; None where no calls were sought.
+            programs: the project's programs.
         """
         if self._location is None:
             return
         kept = {relative: file for relative, file in files.items() if self._started - file.stamp[0] > _TOO_NEW}
-        contents = CacheContents(self._key, project, self._last.operators if operators is None else operators, kept)
+        operators = self._last.operators if operators is None else operators
+        if len(kept) < len(files):
+            programs = CachedPrograms()
+        contents = CacheContents(self._key, project, operators, kept, programs)
         with contextlib.suppress(OSError):
             _write(self._location, msgspec.msgpack.encode(contents))
 

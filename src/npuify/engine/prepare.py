@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from npuify.engine.cache import CachedFile, Stamp
     from npuify.engine.extension_survey import ExtensionSurvey
     from npuify.knowledge.tensorflow.lines import AdapterChoice
-    from npuify.model import Finding, LedgerEntry, NativeOperator
+    from npuify.model import Finding, LedgerEntry, NativeOperator, Program
     from npuify.options import Options
     from npuify.project import ProjectFile
     from npuify.project.traces import Trace
@@ -123,12 +123,23 @@ class PreparedScan(NamedTuple):
             self.tensorflow.line,
         )
 
+    def programs_with(self, findings: Sequence[Finding], errors: Sequence[FileError]) -> tuple[Program, ...]:
+        """The project's programs, each with what it reaches of files that something was found in.
+
+        Args:
+            findings, errors: all of them.
+        """
+        python = [file.relative for file in self.files if file.kind == "python"]
+        entries, operators = self.survey.entry_points, self.survey.operators
+        return programs_of(self.programs, self.worker().run, python, entries, findings, errors, operators)
+
     def scan_result(
         self,
         findings: Iterable[Finding],
         errors: Iterable[FileError],
         about_project: Iterable[Finding],
         ledger: Iterable[LedgerEntry],
+        programs: Iterable[Program],
     ) -> ScanResult:
         """The result of a scan that came to this.
 
@@ -137,28 +148,19 @@ class PreparedScan(NamedTuple):
             errors: all of them.
             about_project: those of the findings that no single one of ``files`` shows.
             ledger: of all files.
+            programs: see :meth:`programs_with`.
         """
-        findings, errors = tuple(findings), tuple(errors)
-        python = [file.relative for file in self.files if file.kind == "python"]
         return ScanResult(
             root=str(self.root),
             release=self.release,
-            findings=findings,
-            errors=errors,
+            findings=tuple(findings),
+            errors=tuple(errors),
             files_seen=len({*(file.relative for file in self.files), *(finding.file for finding in about_project)}),
             files_parsed=sum(one.concerns for one in self.candidates),
             ledger=tuple(ledger),
             bytes_seen=self.bytes_seen,
             survey=self.survey,
-            programs=programs_of(
-                self.programs,
-                self.worker().run,
-                python,
-                self.survey.entry_points,
-                findings,
-                errors,
-                self.survey.operators,
-            ),
+            programs=tuple(programs),
             style=self.plan.style,
             tensorflow=self.tensorflow.title if _on_tensorflow(self.survey) else "",
         )

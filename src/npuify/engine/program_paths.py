@@ -15,6 +15,7 @@ from npuify.rules.impact import Impact, impact_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from npuify.analysis.project import ProjectIndex
     from npuify.model import EntryPoint, FileError, Finding, NativeOperator
     from npuify.project.programs import Programs
     from npuify.rules.run import Run
@@ -49,7 +50,7 @@ def programs_of(
     reaches = Reaches(programs, run)
     supporting = frozenset(run.project.supports_npu)
     fails = cache(lambda file: _fails(programs.read(file), file, mattering, operators))
-    starts_in = cache(lambda file: tuple(_starts_in(file, programs.read(file))))
+    starts_in = cache(lambda file: tuple(_starts_in(file, programs.read(file), run.project)))
     found = []
     for entry in entries:
         if entry.file not in known:
@@ -105,13 +106,8 @@ def _starts(entry: str, programs: Programs, starts_in: Callable[[str], tuple[Sta
     return tuple(one for file in sorted(programs.graph.reached(entry) - {entry}) for one in starts_in(file))
 
 
-def _starts_in(file: str, raw: bytes) -> Iterator[Start]:
-    if not may_choose_device(raw):
-        return
-    try:
-        tree = ast.parse(raw)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for option in device_options(tree):
+def _starts_in(file: str, raw: bytes, project: ProjectIndex) -> Iterator[Start]:
+    source = project.load(file) if may_choose_device(raw) else None
+    for option in device_options(source) if source is not None else ():
         default = ast.unparse(option.default) if option.default is not None else ""
         yield Start(option.start, file, option.line, default, without(option, default))

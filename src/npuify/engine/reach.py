@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.project.import_graph import CHOOSING
@@ -28,8 +27,6 @@ _TAKING: Final = (b"getattr", b"vars", b"dir", b"__dict__")
 _ASKED: Final = re.compile(rb"\b(?:getattr|vars|dir)\((?:[\w.]*\W)?\Z")
 _BEFORE: Final = 100
 """Bytes before a module's name in which the function stands that it is given to."""
-_KEPT: Final = 16
-"""Files that are kept parsed: those of one program follow each other."""
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -115,7 +112,6 @@ class Reaches:
         self._importers: dict[str, list[str]] = {}
         self._below: dict[str, frozenset[str]] = {}
         self._choices: dict[str, tuple[_Choice, ...]] = {}
-        self._python = lru_cache(maxsize=_KEPT)(self._parsed)
 
     def of(self, entry: str, told: Collection[str]) -> Reach:
         """What a program reaches.
@@ -178,9 +174,7 @@ class Reaches:
                     pending.append(file)
         return frozenset(found)
 
-    def _follow(
-        self, found: _Found, leading: frozenset[str], *, caught: bool = False, switched: bool = False
-    ) -> None:
+    def _follow(self, found: _Found, leading: frozenset[str], *, caught: bool = False, switched: bool = False) -> None:
         """Add to ``found`` what its files import, with the place or switch on which that rests.
 
         What else has to be for an import to run is asked only where it leads to something that is not found yet.
@@ -312,7 +306,7 @@ class Reaches:
         is_package = place is not None and place[1].endswith("__init__.py")
         return _Choice(posixpath.dirname(place[1]) if place is not None and is_package else top, namers)
 
-    def _parsed(self, file: str) -> PythonFile | None:
+    def _python(self, file: str) -> PythonFile | None:
         source = self._run.project.load(file)
         return PythonFile(source, self._run) if source is not None else None
 

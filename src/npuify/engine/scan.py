@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from npuify.analysis.project import EVERY_FILE
-from npuify.engine.cache import CachedResult, stamp
+from npuify.engine.cache import CachedPrograms, CachedResult, stamp
 from npuify.engine.ledger.reasons import DATA_FILE
 from npuify.engine.prepare import prepare
 from npuify.engine.processes import Processes
@@ -63,17 +63,17 @@ def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None =
             stamp_now = _Stamps(prepared.project)
             cached = _cached(prepared, stamp_now)
             fresh = _analysed(prepared, set(cached), stamp_now, processes, progress)
-            _save(prepared, cached, fresh)
-    results = [cached.get(one.relative) or fresh[one.relative].result for one in prepared.candidates]
-    findings = [*about_project, *(finding for result in results for finding in result.findings)]
-    findings.sort(key=lambda finding: (finding.file, finding.start, finding.end, finding.code))
-    errors = [*prepared.errors, *(error for result in results for error in result.errors)]
-    errors.sort(key=lambda error: (error.file, error.line))
+        results = [cached.get(one.relative) or fresh[one.relative].result for one in prepared.candidates]
+        findings = [*about_project, *(finding for result in results for finding in result.findings)]
+        findings.sort(key=lambda finding: (finding.file, finding.start, finding.end, finding.code))
+        errors = [*prepared.errors, *(error for result in results for error in result.errors)]
+        errors.sort(key=lambda error: (error.file, error.line))
+        programs = _programs(prepared, findings, errors, stamp_now)
+        _save(prepared, cached, fresh, programs)
+        prepared.project.forget()
     ledger = [entry for result in results for entry in result.ledger]
     ledger += (LedgerEntry(name, 1, 1, "", State.CLEARED, DATA_FILE.id) for name in prepared.data_files)
-    result = prepared.scan_result(findings, errors, about_project, ledger)
-    prepared.project.forget()
-    return result
+    return prepared.scan_result(findings, errors, about_project, ledger, programs.programs)
 
 
 @contextlib.contextmanager
@@ -186,7 +186,26 @@ def _crashed(error: FileError) -> _Analysed:
     return _Analysed(CachedResult([], [error], []), may_be_kept=False)
 
 
-def _save(prepared: PreparedScan, cached: Mapping[str, CachedResult], fresh: Mapping[str, _Analysed]) -> None:
+def _programs(
+    prepared: PreparedScan, findings: Sequence[Finding], errors: Sequence[FileError], stamp_now: _Stamps
+) -> CachedPrograms:
+    """The project's programs, as an earlier scan found them where that still holds."""
+    key = ""
+    if prepared.cache.is_enabled:
+        rests_on = (stamp_now(EVERY_FILE), prepared.to_cache.project, prepared.survey, findings, errors)
+        key = sha256(msgspec.msgpack.encode(rests_on)).hexdigest()
+        known = prepared.cache.programs(key)
+        if known is not None:
+            return known
+    return CachedPrograms(key, prepared.programs_with(findings, errors))
+
+
+def _save(
+    prepared: PreparedScan,
+    cached: Mapping[str, CachedResult],
+    fresh: Mapping[str, _Analysed],
+    programs: CachedPrograms,
+) -> None:
     """Leave for the next scan what this one knows."""
     if not prepared.cache.is_enabled:
         return
@@ -195,4 +214,4 @@ def _save(prepared: PreparedScan, cached: Mapping[str, CachedResult], fresh: Map
         relative: msgspec.structs.replace(file, result=results.get(relative))
         for relative, file in prepared.to_cache.files.items()
     }
-    prepared.cache.save(files, prepared.to_cache.project, prepared.to_cache.operators)
+    prepared.cache.save(files, prepared.to_cache.project, prepared.to_cache.operators, programs)

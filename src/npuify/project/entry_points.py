@@ -274,7 +274,8 @@ def _working(
                 scripts[relative] = line
     if not scripts:
         return
-    graph = graph or ImportGraph(python, lambda one: _text(python[one]).encode("utf-8", "surrogateescape"), anywhere=True)
+    if graph is None:
+        graph = ImportGraph(python, lambda one: _text(python[one]).encode("utf-8", "surrogateescape"), anywhere=True)
     imported = {target for file in python for target in graph.targets(file) if target != file}
     for relative, line in scripts.items():
         uses = traces[relative].imports or any(one in traces and traces[one].imports for one in graph.reached(relative))

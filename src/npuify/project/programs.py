@@ -8,8 +8,8 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from npuify.project.content import content
 from npuify.project.import_graph import ImportGraph
-from npuify.source.content import content
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping

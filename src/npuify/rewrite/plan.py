@@ -178,10 +178,10 @@ class Draft:
         """What was found in the original. No decision changes that, and the paths of programs take long to follow."""
         errors = _errors(self._prepared, migrated, self._trace)
         if self._scan is None or self._scan[0] != errors:
-            found = [finding for file in migrated for finding in file.found]
+            found = [*self.about_project, *(finding for file in migrated for finding in file.found)]
             ledger = [entry for file in migrated for entry in file.ledger]
-            about = self.about_project
-            self._scan = errors, self._prepared.scan_result([*about, *found], errors, about, ledger)
+            programs = self._prepared.programs_with(found, errors)
+            self._scan = errors, self._prepared.scan_result(found, errors, self.about_project, ledger, programs)
         return self._scan[1]
 
     def _kind(self, relative: str) -> str:
