@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HUNG = "hung after the other ranks had ended"
 """What is said of a program that was ended for that: PyTorch's gloo may wait for ever for its own thread as a group is
 taken down, while that thread waits for Python's lock. Such a test is run again; see pyproject.toml."""
-_PATIENCE = 120
+_PATIENCE = 40
 """Seconds that a rank may go on alone."""
 
 
