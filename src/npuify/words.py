@@ -34,21 +34,22 @@ class _Search:
         self.index = {word: index for index, word in enumerate(words)}
         self._finder = _automaton(words) if words else None
         self.signature = crc32(b"\0".join(words))
-        self._text = b""
-        self._found: list[tuple[int, int, int]] = []
+        self._last: tuple[bytes, list[tuple[int, int, int]]] = (b"", [])
+        """Kept as one, since several threads may search at once."""
 
     def found(self, text: bytes) -> list[tuple[int, int, int]]:
         """Index of the word, start and end of each match, in the order of their ends."""
-        if text != self._text:
-            self._text = text
-            self._found = self._finder.find_matches_as_indexes(text, overlapping=True) if self._finder else []
-        return self._found
+        last, found = self._last
+        if text != last:
+            found = self._finder.find_matches_as_indexes(text, overlapping=True) if self._finder else []
+            self._last = text, found
+        return found
 
     def remember(self, text: bytes, matches: array[int]) -> None:
         """Take for ``text`` what an earlier search for the same words found in it."""
         numbers = iter(matches)
         if next(numbers, None) == self.signature:
-            self._text, self._found = text, list(zip(numbers, numbers, numbers, strict=True))
+            self._last = text, list(zip(numbers, numbers, numbers, strict=True))
 
 
 class Words:

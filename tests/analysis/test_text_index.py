@@ -56,3 +56,18 @@ def test_a_file_that_cannot_be_read_may_hold_anything(tmp_path: Path) -> None:
     index = TextIndex(tmp_path, ["gone.py"])
     assert index.files_with(b"x") == index.files_with(b".x") == ["gone.py"]
     assert index.files_storing(b"x") == index.files_declaring(b"x") == ["gone.py"]
+
+
+def test_files_that_take_names_as_text(tmp_path: Path) -> None:
+    files = {
+        "by_getattr.py": "from lib import nets\nf = getattr(nets, name)\n",
+        "by_path.py": "f = getattr(lib.nets, name)\n",
+        "by_vars.py": "f = vars(nets)[name]\n",
+        "by_dict.py": "f = nets.__dict__[name]\n",
+        "of_another.py": "f = getattr(other, nets)\nsubnets.__dict__\ngetattr(subnets, name)\nnets.f()\n",
+        "getattr.py": "getattr(x, 'nets')\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    index = TextIndex(tmp_path, [*files, "gone.py"])
+    assert index.files_taking_from(b"nets") == ["by_getattr.py", "by_path.py", "by_vars.py", "by_dict.py", "gone.py"]

@@ -117,6 +117,10 @@ class ProjectIndex:
         also for those that follow."""
         return self._text.files_with(text)
 
+    def files_taking_from(self, module: bytes) -> list[str]:
+        """Those that may take names of a module as text."""
+        return self._text.files_taking_from(module)
+
     def files_storing(self, name: bytes) -> list[str]:
         """Those that may assign to an attribute."""
         return self._text.files_storing(name)

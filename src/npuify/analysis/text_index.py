@@ -19,9 +19,14 @@ if TYPE_CHECKING:
     from npuify.analysis.stored_names import StoredNames
 
 _LETTERS: Final = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+_LETTER: Final = frozenset(bytes((byte,)) for byte in _LETTERS)
 _ONLY_WORDS: Final = bytes(byte if byte in _LETTERS else ord(" ") for byte in range(256))
 _WORD: Final = re.compile(rb"\w+")
 _NONE: Final[list[str]] = []
+_TAKING: Final = (b"getattr", b"vars", b"dir", b"__dict__")
+_ASKED: Final = re.compile(rb"\b(?:getattr|vars|dir)\((?:[\w.]*\W)?\Z")
+_BEFORE: Final = 100
+"""Bytes before a module's name in which the function stands that it is given to."""
 _UNREAD: Final = b""
 """Under which files that cannot be read are kept."""
 
@@ -41,6 +46,7 @@ class TextIndex:
         self._files = files
         self._words: dict[bytes, list[str]] = {}
         self._with: dict[bytes, list[str]] = {}
+        self._taking: dict[bytes, list[str]] = {}
         self._declared: dict[bytes, list[str]] = {}
         self._stored: dict[str, StoredNames | None] = {}
 
@@ -69,10 +75,22 @@ class TextIndex:
                 self._note(relative, self._declared, declared_options)
         return [*self._declared.get(name, ()), *self._declared[_UNREAD]]
 
+    def files_taking_from(self, module: bytes) -> list[str]:
+        """The files that may take names of a module as text: ``getattr(module, name)``, ``vars(module)``.
+
+        Args:
+            module: the last part of its name.
+        """
+        if module not in self._taking:
+            able = {one for word in _TAKING for one in self._with_words(word)}
+            self._taking[module] = [one for one in self._with_words(module) if one in able and self._takes(one, module)]
+        return self._taking[module]
+
     def forget(self) -> None:
         """Let go of what is known."""
         self._words.clear()
         self._with.clear()
+        self._taking.clear()
         self._declared.clear()
         self._stored.clear()
 
@@ -105,6 +123,17 @@ class TextIndex:
             return text in content(f"{self._root}/{relative}")
         except OSError:
             return True
+
+    def _takes(self, relative: str, module: bytes) -> bool:
+        try:
+            raw = content(f"{self._root}/{relative}")
+        except OSError:
+            return True
+        for match in re.finditer(rb"%b\b(\.__dict__)?" % re.escape(module), raw):
+            before = raw[max(0, match.start() - _BEFORE) : match.start()]
+            if (match[1] and before[-1:] not in _LETTER) or _ASKED.search(before):
+                return True
+        return False
 
     def _files_naming(self, name: bytes, *, of_self: bool) -> list[str]:
         return [one for one in self._with_words(name) if self._is_stored_in(one, name, of_self)]

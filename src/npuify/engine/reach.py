@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from npuify.rules.run import Run
 
 _WORD: Final = re.compile(rb"[A-Za-z_]\w*")
-_TAKING: Final = (b"getattr", b"vars", b"dir", b"__dict__")
-_ASKED: Final = re.compile(rb"\b(?:getattr|vars|dir)\((?:[\w.]*\W)?\Z")
-_BEFORE: Final = 100
-"""Bytes before a module's name in which the function stands that it is given to."""
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -108,7 +104,6 @@ class Reaches:
         self._imports: dict[str, _Imports] = {}
         self._ways: dict[tuple[str, int], _Way | None] = {}
         self._namers: dict[tuple[str, str], frozenset[str] | None] = {}
-        self._takers: dict[bytes, frozenset[str]] = {}
         self._importers: dict[str, list[str]] = {}
         self._below: dict[str, frozenset[str]] = {}
         self._choices: dict[str, tuple[_Choice, ...]] = {}
@@ -238,18 +233,11 @@ class Reaches:
             names, words = _names_of(function, file)
             self._namers[key] = None
             if names.isdisjoint(words) and b"globals" not in words:
-                naming = {one for name in names for one in self._run.project.files_with(name)}
+                project = self._run.project
+                naming = {one for name in names for one in project.files_with(name)}
                 own = posixpath.splitext(relative.replace("/__init__.py", ".py"))[0].rpartition("/")[2].encode()
-                self._namers[key] = frozenset(naming | self._takers_of(own)) - {relative}
+                self._namers[key] = frozenset(naming.union(project.files_taking_from(own))) - {relative}
         return self._namers[key]
-
-    def _takers_of(self, module: bytes) -> frozenset[str]:
-        """The files that take names from a module as text."""
-        if module not in self._takers:
-            files_with = self._run.project.files_with
-            able = {one for word in _TAKING for one in files_with(word)}.intersection(files_with(module))
-            self._takers[module] = frozenset(one for one in able if _takes_from(module, self._programs.read(one)))
-        return self._takers[module]
 
     # --- imports by name ---
 
@@ -309,15 +297,6 @@ class Reaches:
     def _python(self, file: str) -> PythonFile | None:
         source = self._run.project.load(file)
         return PythonFile(source, self._run) if source is not None else None
-
-
-def _takes_from(module: bytes, raw: bytes) -> bool:
-    """Whether a file may take names of a module as text: ``getattr(module, …)``, ``vars(module)``."""
-    for match in re.finditer(rb"%b\b(\.__dict__)?" % re.escape(module), raw):
-        before = raw[max(0, match.start() - _BEFORE) : match.start()]
-        if (match[1] and not before[-1:].isalnum() and before[-1:] != b"_") or _ASKED.search(before):
-            return True
-    return False
 
 
 def _only_for_types(node: ast.AST, file: PythonFile) -> bool:

@@ -11,7 +11,7 @@ from npuify.analysis.files import DEFINITIONS
 from npuify.rules.context import PythonFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     OnlyWith = Callable[[ast.AST, PythonFile, int], str]
@@ -104,7 +104,7 @@ def _uses(definition: Definition, file: PythonFile) -> Iterator[tuple[ast.AST | 
         return
     looked.add(definition.name)
     others = [one for one in file.project.files_with(definition.name.encode()) if one != relative]
-    if len(others) > _MOST_FILES or _is_taken_as_a_whole(file, others):
+    if len(others) > _MOST_FILES or _is_taken_as_a_whole(file):
         yield None, file
         return
     for other in others:
@@ -115,15 +115,10 @@ def _uses(definition: Definition, file: PythonFile) -> Iterator[tuple[ast.AST | 
         yield from _uses_in(definition.name, PythonFile(source, file.run), None)
 
 
-def _is_taken_as_a_whole(file: PythonFile, others: Iterable[str]) -> bool:
-    """Whether another file asks a module for names that are known only when it runs."""
-    stem = posixpath.splitext(file.source.relative.replace("/__init__.py", ".py"))[0].rpartition("/")[2].encode()
-    taken = re.compile(rb"\b(?:getattr|vars|dir)\([\w.]*\b%b\b|\b%b\.__dict__" % ((re.escape(stem),) * 2))
-    for name in file.project.files_with(stem):
-        path = file.project.root / name
-        if not path.is_file() or taken.search(path.read_bytes()):
-            return True
-    return False
+def _is_taken_as_a_whole(file: PythonFile) -> bool:
+    """Whether a file asks the module for names that are known only when it runs."""
+    stem = posixpath.splitext(file.source.relative.replace("/__init__.py", ".py"))[0].rpartition("/")[2]
+    return bool(file.project.files_taking_from(stem.encode()))
 
 
 def _uses_in(name: str, file: PythonFile, definition: Definition | None) -> Iterator[tuple[ast.AST | None, PythonFile]]:
