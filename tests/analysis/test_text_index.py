@@ -70,4 +70,10 @@ def test_files_that_take_names_as_text(tmp_path: Path) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     index = TextIndex(tmp_path, [*files, "gone.py"])
-    assert index.files_taking_from(b"nets") == ["by_getattr.py", "by_path.py", "by_vars.py", "by_dict.py", "gone.py"]
+    assert index.files_taking_from("lib/nets.py") == [
+        "by_getattr.py",
+        "by_path.py",
+        "by_vars.py",
+        "by_dict.py",
+        "gone.py",
+    ]

@@ -117,9 +117,9 @@ class ProjectIndex:
         also for those that follow."""
         return self._text.files_with(text)
 
-    def files_taking_from(self, module: bytes) -> list[str]:
-        """Those that may take names of a module as text."""
-        return self._text.files_taking_from(module)
+    def files_taking_from(self, relative: str) -> list[str]:
+        """Those that may take names of a module, given by its file, as text."""
+        return self._text.files_taking_from(relative)
 
     def files_storing(self, name: bytes) -> list[str]:
         """Those that may assign to an attribute."""

@@ -15,7 +15,7 @@ _AS = re.compile(rb" as [\w.]*\.(\w+)")
 _ATTRIBUTE = re.compile(rb"\.(\w+)")
 _SETTERS = (b"setattr", b"register_buffer", b"register_parameter", b"register_module", b"add_module")
 _QUOTED = re.compile(rb"[\"'](\w+)[\"']")
-_WORD_END = re.compile(rb"\w\Z")
+_SELF = re.compile(rb"\bself\Z")
 _REACH = 400
 """Bytes behind the name of a function that sets an attribute in which the attribute's name stands."""
 
@@ -34,7 +34,8 @@ def stored_names(data: bytes) -> StoredNames:
     found: set[bytes] = set(_AS.findall(data)) if b" as " in data else set()
     overwritten: set[bytes] = set()
     for match in _ASSIGNED.finditer(data):
-        (found if _is_self(data, match.start()) else overwritten).add(match[1])
+        end = match.start()
+        (found if _SELF.search(data, max(end - 5, 0), end) else overwritten).add(match[1])
     for targets in _LOOP.findall(data):
         found.update(_ATTRIBUTE.findall(targets))
     for setter in _SETTERS:
@@ -43,8 +44,3 @@ def stored_names(data: bytes) -> StoredNames:
             found.update(_QUOTED.findall(data, at, at + _REACH))
             at = data.find(setter, at + 1)
     return StoredNames(frozenset(found | overwritten), frozenset(overwritten))
-
-
-def _is_self(data: bytes, end: int) -> bool:
-    """Whether the word that ends at an offset is ``self``."""
-    return data.endswith(b"self", 0, end) and not _WORD_END.search(data, max(end - 5, 0), max(end - 4, 0))

@@ -5,6 +5,7 @@ Each file is read once for all words; the project is not indexed before somebody
 
 from __future__ import annotations
 
+import posixpath
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from npuify.analysis.stored_names import StoredNames
 
 _LETTERS: Final = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
-_LETTER: Final = frozenset(bytes((byte,)) for byte in _LETTERS)
 _ONLY_WORDS: Final = bytes(byte if byte in _LETTERS else ord(" ") for byte in range(256))
 _WORD: Final = re.compile(rb"\w+")
 _NONE: Final[list[str]] = []
@@ -75,12 +75,13 @@ class TextIndex:
                 self._note(relative, self._declared, declared_options)
         return [*self._declared.get(name, ()), *self._declared[_UNREAD]]
 
-    def files_taking_from(self, module: bytes) -> list[str]:
+    def files_taking_from(self, relative: str) -> list[str]:
         """The files that may take names of a module as text: ``getattr(module, name)``, ``vars(module)``.
 
         Args:
-            module: the last part of its name.
+            relative: the module's file. Any module whose name has the same last part may be meant.
         """
+        module = posixpath.splitext(relative.replace("/__init__.py", ".py"))[0].rpartition("/")[2].encode()
         if module not in self._taking:
             able = {one for word in _TAKING for one in self._with_words(word)}
             self._taking[module] = [one for one in self._with_words(module) if one in able and self._takes(one, module)]
@@ -131,7 +132,7 @@ class TextIndex:
             return True
         for match in re.finditer(rb"%b\b(\.__dict__)?" % re.escape(module), raw):
             before = raw[max(0, match.start() - _BEFORE) : match.start()]
-            if (match[1] and before[-1:] not in _LETTER) or _ASKED.search(before):
+            if (match[1] and _WORD.fullmatch(before[-1:]) is None) or _ASKED.search(before):
                 return True
         return False
 

@@ -176,12 +176,7 @@ def plan(
         _convert(program, loops, conversion, draft)
     for unit in sorted(draft.uses_helper, key=lambda one: one.relative):
         put_import(unit, draft, line)
-    texts: dict[str, bytes] = {}
-    for unit in program.units:
-        text = draft.text_of(unit)
-        if text is not None:
-            _check(unit.relative, text)
-            texts[unit.relative] = text
+    texts = _texts(program, draft)
     if draft.uses_helper:
         texts[helper] = helper_text()
     return _merged(result, draft, contents, texts), {**contents, **texts}
@@ -195,13 +190,19 @@ def _tensorflow(
     convert_tensorflow(program, draft)
     if any(finding.code in ("NPU392", "NPU398") for finding in draft.findings):
         return _refused(result, draft, contents), {}
+    texts = _texts(program, draft)
+    return _merged(result, draft, contents, texts), {**contents, **texts}
+
+
+def _texts(program: Program, draft: Draft) -> dict[str, bytes]:
+    """The files that the conversion changes, by their paths."""
     texts: dict[str, bytes] = {}
     for unit in program.units:
         text = draft.text_of(unit)
         if text is not None:
             _check(unit.relative, text)
             texts[unit.relative] = text
-    return _merged(result, draft, contents, texts), {**contents, **texts}
+    return texts
 
 
 def _is_completable(draft: Draft) -> bool:

@@ -235,8 +235,7 @@ class Reaches:
             if names.isdisjoint(words) and b"globals" not in words:
                 project = self._run.project
                 naming = {one for name in names for one in project.files_with(name)}
-                own = posixpath.splitext(relative.replace("/__init__.py", ".py"))[0].rpartition("/")[2].encode()
-                self._namers[key] = frozenset(naming.union(project.files_taking_from(own))) - {relative}
+                self._namers[key] = frozenset(naming.union(project.files_taking_from(relative))) - {relative}
         return self._namers[key]
 
     # --- imports by name ---

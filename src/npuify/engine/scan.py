@@ -68,7 +68,7 @@ def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None =
         findings.sort(key=lambda finding: (finding.file, finding.start, finding.end, finding.code))
         errors = [*prepared.errors, *(error for result in results for error in result.errors)]
         errors.sort(key=lambda error: (error.file, error.line))
-        programs = _programs(prepared, findings, errors, stamp_now)
+        programs = _programs(prepared, findings, errors)
         _save(prepared, cached, fresh, programs)
         prepared.project.forget()
     ledger = [entry for result in results for entry in result.ledger]
@@ -186,13 +186,12 @@ def _crashed(error: FileError) -> _Analysed:
     return _Analysed(CachedResult([], [error], []), may_be_kept=False)
 
 
-def _programs(
-    prepared: PreparedScan, findings: Sequence[Finding], errors: Sequence[FileError], stamp_now: _Stamps
-) -> CachedPrograms:
+def _programs(prepared: PreparedScan, findings: Sequence[Finding], errors: Sequence[FileError]) -> CachedPrograms:
     """The project's programs, as an earlier scan found them where that still holds."""
     key = ""
     if prepared.cache.is_enabled:
-        rests_on = (stamp_now(EVERY_FILE), prepared.to_cache.project, prepared.survey, findings, errors)
+        stamps = [(relative, file.stamp) for relative, file in prepared.to_cache.files.items()]
+        rests_on = (stamps, prepared.to_cache.project, prepared.survey, findings, errors)
         key = sha256(msgspec.msgpack.encode(rests_on)).hexdigest()
         known = prepared.cache.programs(key)
         if known is not None:

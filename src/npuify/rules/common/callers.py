@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import posixpath
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -104,7 +103,7 @@ def _uses(definition: Definition, file: PythonFile) -> Iterator[tuple[ast.AST | 
         return
     looked.add(definition.name)
     others = [one for one in file.project.files_with(definition.name.encode()) if one != relative]
-    if len(others) > _MOST_FILES or _is_taken_as_a_whole(file):
+    if len(others) > _MOST_FILES or file.project.files_taking_from(relative):
         yield None, file
         return
     for other in others:
@@ -113,12 +112,6 @@ def _uses(definition: Definition, file: PythonFile) -> Iterator[tuple[ast.AST | 
             yield None, file
             return
         yield from _uses_in(definition.name, PythonFile(source, file.run), None)
-
-
-def _is_taken_as_a_whole(file: PythonFile) -> bool:
-    """Whether a file asks the module for names that are known only when it runs."""
-    stem = posixpath.splitext(file.source.relative.replace("/__init__.py", ".py"))[0].rpartition("/")[2]
-    return bool(file.project.files_taking_from(stem.encode()))
 
 
 def _uses_in(name: str, file: PythonFile, definition: Definition | None) -> Iterator[tuple[ast.AST | None, PythonFile]]:
