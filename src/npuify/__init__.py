@@ -29,13 +29,17 @@ __all__ = ["__version__", "check_environment", "diagnose", "explain", "explain_p
 
 
 def scan(
-    paths: Sequence[Path], options: Options | None = None, *, progress: Callable[[int, int], None] | None = None
+    paths: Sequence[Path],
+    options: Options | None = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    preparing: Callable[[int, int], None] | None = None,
 ) -> ScanResult:
     """Find what stands in the way of running a project on an NPU; see :func:`npuify.engine.scan.scan`."""
     from npuify.engine.scan import scan as run
     from npuify.options import Options
 
-    return run(paths, options or Options(), progress=progress)
+    return run(paths, options or Options(), progress=progress, preparing=preparing)
 
 
 def migrate(
@@ -46,12 +50,15 @@ def migrate(
     mode: str = "copy",
     force: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    preparing: Callable[[int, int], None] | None = None,
 ) -> MigrationResult:
     """Migrate a project; see :func:`npuify.migration.migrate`."""
     from npuify.migration import migrate as run
     from npuify.options import Options
 
-    return run(source, destination, options or Options(), mode=mode, force=force, progress=progress)
+    return run(
+        source, destination, options or Options(), mode=mode, force=force, progress=progress, preparing=preparing
+    )
 
 
 def explain(what: str, *, torch_npu: str | None = None) -> Explanation:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from npuify.engine.alone import ENGINE
 from npuify.model import NpuifyError
 from npuify.report import report_files
 from npuify.rewrite.plan import plan
@@ -31,6 +32,7 @@ def migrate(
     mode: str = "copy",
     force: bool = False,
     progress: Progress | None = None,
+    preparing: Progress | None = None,
 ) -> MigrationResult:
     """Migrate ``source``, a project's folder or one file.
 
@@ -41,6 +43,7 @@ def migrate(
         mode: ``copy``, ``diff`` and ``check`` (nothing is written), or ``in-place``.
         force: replace a destination that is not empty.
         progress: called with the number of files done and of files to do.
+        preparing: the same while files are read, before any is migrated; 0 of 0 while they are sought.
 
     Raises:
         NpuifyError: wrong use, or the output cannot be written; nothing is left half-written.
@@ -53,7 +56,8 @@ def migrate(
                 "no destination is given", advice="name one with -o, or use --diff, --check or --in-place"
             )
         check_destination(source, destination, force=force)
-    result, contents = plan(source, options, progress)
+    with ENGINE:
+        result, contents = plan(source, options, progress, preparing)
     return written(source, destination, result, contents, mode=mode, force=force)
 
 

@@ -84,12 +84,19 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Calls:
             raise result
         return result
 
-    def scan(paths: Any, options: Options, *, progress: Any = None) -> Any:
+    def scan(paths: Any, options: Options, *, progress: Any = None, preparing: Any = None) -> Any:
         stand_in.seen = {"paths": paths, "options": options, "progress": progress}
         return answer(stand_in.scan)
 
     def migrate(
-        source: Any, destination: Any, options: Options, *, mode: str, force: bool, progress: Any = None
+        source: Any,
+        destination: Any,
+        options: Options,
+        *,
+        mode: str,
+        force: bool,
+        progress: Any = None,
+        preparing: Any = None,
     ) -> Any:
         stand_in.seen = {
             "source": source,

@@ -113,7 +113,7 @@ def distribute(
         keep_global_batch=global_batch is GlobalBatch.KEEP,
         complete=complete,
     )
-    with progress("Migrating") as show:
+    with progress("Migrating") as (show,):
         result = convert(source, destination, conversion, options, mode=mode, force=force, progress=show)
     put_migration(result, format.value, output, as_patch=diff)
     would_change = check and bool(result.changed_files)

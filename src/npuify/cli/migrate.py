@@ -121,8 +121,10 @@ def migrate(
         no_cache=no_cache,
     )
     options = msgspec.structs.replace(options, from_trace=str(from_trace or ""))
-    with progress("Migrating") as show:
-        result = npuify.migrate(source, destination, options, mode=mode, force=force, progress=show)
+    with progress("Reading", "Migrating") as (preparing, show):
+        result = npuify.migrate(
+            source, destination, options, mode=mode, force=force, progress=show, preparing=preparing
+        )
     if mode == "in-place":
         # Reports take an empty destination for "nothing was written".
         result = msgspec.structs.replace(result, destination=result.scan.root)

@@ -101,8 +101,8 @@ def scan(
         jobs=jobs,
         no_cache=no_cache,
     )
-    with progress("Scanning") as show:
-        result = npuify.scan(places, options, progress=show)
+    with progress("Reading", "Scanning") as (preparing, show):
+        result = npuify.scan(places, options, progress=show, preparing=preparing)
     result = narrowed(result, baseline=baseline, since=diff_base)
     put_vendor_files(result, options.vendor_reports)
     put_report(result, format.value, output, ledger=ledger)

@@ -28,6 +28,7 @@ from npuify.distribute.reading.models import Models
 from npuify.distribute.reading.program import Program
 from npuify.distribute.refusals import HELPER, refuse, refuse_at_sight
 from npuify.distribute.tensorflow import convert_tensorflow, is_tensorflow
+from npuify.engine.alone import ENGINE
 from npuify.model import Change, Finding, NpuifyError, Position
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ def distribute(
         if destination is None:
             raise NpuifyError("no destination is given", advice="specify one with -o, or use --diff or --check")
         check_destination(source, destination, force=force)
-    result, contents = plan(source, conversion, options, progress)
+    with ENGINE:
+        result, contents = plan(source, conversion, options, progress)
     if mode != "copy" or is_refused(result):
         return result
     assert destination is not None

@@ -32,7 +32,7 @@ from npuify.rules.style_plan import StylePlan
 from npuify.styles.project import plan_style
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from npuify.engine.cache import CachedFile, Stamp
@@ -210,13 +210,19 @@ class _Facts(NamedTuple):
     errors: Sequence[FileError]
 
 
-def prepare(paths: Sequence[Path], options: Options, processes: Processes | None = None) -> PreparedScan:
+def prepare(
+    paths: Sequence[Path],
+    options: Options,
+    processes: Processes | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> PreparedScan:
     """Find and prefilter the files of ``paths``; see :func:`npuify.engine.scan.scan`.
 
     Args:
         paths: files and folders.
         options: see :class:`npuify.options.Options`.
         processes: those of the run; without them this one does it all.
+        progress: called with the number of files read and of files to read; 0 of 0 while they are sought.
     """
     check_style(options.style)
     for path in paths:
@@ -224,6 +230,8 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
             raise NpuifyError("there is no such file or folder", file=str(path))
     asked = checked_selection(options)
     root = common_root(paths)
+    if progress is not None:
+        progress(0, 0)
     found = _find(paths, options)
     target = _target(root, found.everything, options)
     aim = f"{target.release.torch_npu} {target.soc} {' '.join(target.vllm)} {target.tensorflow.line}"
@@ -240,6 +248,7 @@ def prepare(paths: Sequence[Path], options: Options, processes: Processes | None
         to_prefilter,
         files_per_process=FILES_PER_PROCESS,
         on_crash=lambda error: Prefiltered(error=error),
+        progress=progress,
     )
     facts = _facts(found, cache, {file.relative: one for file, one in zip(to_prefilter, prefiltered, strict=True)})
     names = [file.relative for file in found.files]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from npuify.analysis.project import EVERY_FILE
+from npuify.engine.alone import ENGINE
 from npuify.engine.cache import CachedPrograms, CachedResult, stamp
 from npuify.engine.ledger.reasons import DATA_FILE
 from npuify.engine.prepare import prepare
@@ -44,21 +45,28 @@ class _Analysed(NamedTuple):
     may_be_kept: bool = True
 
 
-def scan(paths: Sequence[Path], options: Options, *, progress: Progress | None = None) -> ScanResult:
+def scan(
+    paths: Sequence[Path],
+    options: Options,
+    *,
+    progress: Progress | None = None,
+    preparing: Progress | None = None,
+) -> ScanResult:
     """Everything that stands in the way of running ``paths`` on an NPU.
 
     Args:
         paths: files and folders; the project's root is the folder that holds them all.
         options: see :class:`npuify.options.Options`.
         progress: called with the number of files done and of files to do.
+        preparing: the same while files are read, before any is analysed; 0 of 0 while they are sought.
 
     Raises:
         NpuifyError: a path is not there, or an option names what does not exist.
     """
     # Nothing here makes cycles; the collector would only walk the growing list of findings.
-    with _without_collector():
+    with ENGINE, _without_collector():
         with Processes(options.jobs) as processes:
-            prepared = prepare(paths, options, processes)
+            prepared = prepare(paths, options, processes, preparing)
             about_project = project_findings(prepared, options)
             stamp_now = _Stamps(prepared.project)
             cached = _cached(prepared, stamp_now)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
+from npuify.engine.alone import ENGINE
 from npuify.engine.catalog import all_rules
 from npuify.migration import MODES, written
 from npuify.model import NpuifyError
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
 
 T = TypeVar("T")
-_ENGINE: Final = threading.RLock()
-"""The engine remembers what it searched last: one thread uses it at a time."""
 _NO_FILE: Final = "is no file that this scan looked at"
 
 
@@ -56,16 +54,19 @@ class Review:
         source: the project.
         options: see :class:`npuify.options.Options`.
         progress: called with the number of files done and of files to do; what it raises ends the work.
+        preparing: the same while files are read, before any is migrated; 0 of 0 while they are sought.
 
     Raises:
         NpuifyError: wrong use.
     """
 
-    def __init__(self, source: Path, options: Options, progress: Progress | None = None) -> None:
+    def __init__(
+        self, source: Path, options: Options, progress: Progress | None = None, preparing: Progress | None = None
+    ) -> None:
         self.source = source
         self.options = options
-        with _ENGINE:
-            self._draft = Draft(source, options, progress)
+        with ENGINE:
+            self._draft = Draft(source, options, progress, preparing)
             names = self._draft.with_findings()
             self._usual = {name: file for name in names if (file := self._draft.file(name)) is not None}
             self._rules = {code: rule.info for code, rule in all_rules().items()}
@@ -99,7 +100,7 @@ class Review:
 
     def items(self, file: str | None = None) -> list[Item]:
         """What was found, and what becomes of it: in one file, or in all of them by file and place."""
-        with _ENGINE:
+        with ENGINE:
             if file is not None:
                 return self._items_of(file)
             names = sorted({*self._usual, *(one.file for one in self._draft.about_project)})
@@ -107,7 +108,7 @@ class Review:
 
     def tree(self) -> list[tuple[str, int, bool]]:
         """Each file that was looked at: how many items it has, and whether it changes."""
-        with _ENGINE:
+        with ENGINE:
             changed = self._contents()
             names = sorted({*self._draft.names(), *changed})
             return [(name, len(self._items_of(name)), name in changed) for name in names]
@@ -118,7 +119,7 @@ class Review:
         Raises:
             NpuifyError: it is no file of the project.
         """
-        with _ENGINE:
+        with ENGINE:
             contents = self._contents()
             if file not in contents:
                 self._known(file)
@@ -187,7 +188,7 @@ class Review:
         """
         if mode not in MODES:
             raise NpuifyError(f"the mode {mode!r} does not exist", advice=f"one of {', '.join(MODES)}")
-        with _ENGINE:
+        with ENGINE:
             result, contents = self._now()
             changed = self._draft.changed_since()
             if changed:
@@ -211,7 +212,7 @@ class Review:
     # --- inside ---
 
     def _now(self) -> tuple[MigrationResult, dict[str, bytes]]:
-        with _ENGINE:
+        with ENGINE:
             if self._result is None:
                 self._result = self._draft.result()
             return self._result
@@ -259,7 +260,7 @@ class Review:
             NpuifyError: a text by hand cannot be taken; nothing is changed then.
         """
         old = self.decisions
-        with _ENGINE:
+        with ENGINE:
             for file in _differing(old.by_hand, new.by_hand):
                 self._take_text(file, new.by_hand.get(file))
                 self._items.pop(file, None)

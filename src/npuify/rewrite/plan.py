@@ -37,13 +37,15 @@ BY_HAND: Final = "BY-HAND"
 """Where a change says which code made it: a person did."""
 
 
-def plan(source: Path, options: Options, progress: Progress | None = None) -> tuple[MigrationResult, dict[str, bytes]]:
+def plan(
+    source: Path, options: Options, progress: Progress | None = None, preparing: Progress | None = None
+) -> tuple[MigrationResult, dict[str, bytes]]:
     """Work out a migration without writing anything.
 
     Returns:
         The result, its ``diff`` filled in, and the new content of each file that changes, by relative path.
     """
-    return Draft(source, options, progress).result()
+    return Draft(source, options, progress, preparing).result()
 
 
 class Draft:
@@ -53,15 +55,18 @@ class Draft:
         source: what to migrate.
         options: see :class:`npuify.options.Options`.
         progress: called with the number of files done and of files to do.
+        preparing: the same while files are read, before any is migrated.
 
     Attributes:
         about_project: the findings that no single file shows.
     """
 
-    def __init__(self, source: Path, options: Options, progress: Progress | None = None) -> None:
+    def __init__(
+        self, source: Path, options: Options, progress: Progress | None = None, preparing: Progress | None = None
+    ) -> None:
         self._options = options
         with Processes(options.jobs) as processes:
-            self._prepared = prepared = prepare([source], options, processes)
+            self._prepared = prepared = prepare([source], options, processes, preparing)
             self.about_project = project_findings(prepared, options)
             self._trace = _trace(prepared, options)
             self._worker = prepared.worker()

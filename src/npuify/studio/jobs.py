@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import traceback
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from npuify.model import NpuifyError
@@ -23,14 +24,15 @@ class Job(Generic[T]):
     """One piece of work in a thread of its own.
 
     Args:
-        work: given what it tells its progress by, which ends it where the user asked for that.
+        work: given what it tells its progress by, first while files are read and then while they are migrated; each
+            ends the work where the user asked for that.
     """
 
-    def __init__(self, work: Callable[[Progress], T]) -> None:
+    def __init__(self, work: Callable[[Progress, Progress], T]) -> None:
         self._work = work
         self._cancelled = threading.Event()
         self._state = "running"
-        self._done, self._total = 0, 0
+        self._phase, self._done, self._total = "reading", 0, 0
         self._error: dict[str, Any] = {}
         self.answer: T | None = None
         threading.Thread(target=self._run, daemon=True).start()
@@ -42,16 +44,17 @@ class Job(Generic[T]):
     def told(self) -> dict[str, Any]:
         """How it stands: ``running``, ``ready``, ``cancelled`` or ``failed``, the last with what is wrong."""
         state = "cancelled" if self._cancelled.is_set() else self._state
-        return {"state": state, "done": self._done, "total": self._total, **(self._error if state == "failed" else {})}
+        told = {"state": state, "phase": self._phase, "done": self._done, "total": self._total}
+        return {**told, **(self._error if state == "failed" else {})}
 
-    def _progress(self, done: int, total: int) -> None:
+    def _progress(self, phase: str, done: int, total: int) -> None:
         if self._cancelled.is_set():
             raise Cancelled
-        self._done, self._total = done, total
+        self._phase, self._done, self._total = phase, done, total
 
     def _run(self) -> None:
         try:
-            self.answer = self._work(self._progress)
+            self.answer = self._work(partial(self._progress, "reading"), partial(self._progress, "migrating"))
             self._state = "ready"
         except Cancelled:
             self._state = "cancelled"

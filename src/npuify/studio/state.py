@@ -41,8 +41,8 @@ class Opened:
         self._options = options
         self.job: Job[Review] = Job(self._work)
 
-    def _work(self, progress: Progress) -> Review:
-        review = Review(self.path, self._options, progress)
+    def _work(self, reading: Progress, migrating: Progress) -> Review:
+        review = Review(self.path, self._options, migrating, reading)
         # The verdict follows the paths of all programs, which the page would wait for.
         review.result()
         return review

@@ -93,11 +93,11 @@ async function opening(place, id) {
   let last = {};
   await events("progress", { id }, (now) => {
     last = now;
-    if (now.total) {
-      bar.max = now.total;
-      bar.value = now.done;
-      words.textContent = now.done < now.total ? t("progress.files", { done: now.done, total: now.total }) : t("progress.judging");
-    }
+    if (!now.total) return;
+    bar.max = now.total;
+    bar.value = now.done;
+    const going = now.phase === "reading" ? "progress.read" : now.done < now.total ? "progress.files" : "progress.judging";
+    words.textContent = t(going, { done: now.done, total: now.total });
   });
   if (last.state === "ready") {
     location.hash = `#/review/${id}/overview`;
