@@ -147,19 +147,22 @@ def test_hostile_names(served: Served, tmp_path: Path) -> None:
         assert "torch.npu.synchronize" in view["text"], one
 
 
-def test_cancel(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("phase", ["reading", "migrating"])
+def test_cancel(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phase: str) -> None:
     for number in range(30):
         (tmp_path / f"m{number}.py").write_text(TRAIN)
     reached, go_on = threading.Event(), threading.Event()
     real = review_module.Draft
 
-    def slow(source: Path, options: Options, progress: Any) -> Any:
+    def slow(source: Path, options: Options, migrating: Any, reading: Any) -> Any:
+        progress = reading if phase == "reading" else migrating
+
         def told(done: int, total: int) -> None:
             reached.set()
             go_on.wait(20)
             progress(done, total)
 
-        return real(source, options, told)
+        return real(source, options, *((migrating, told) if phase == "reading" else (told, reading)))
 
     monkeypatch.setattr(review_module, "Draft", slow)
     name = served.ask("open", path=str(tmp_path), options={"cache": False, "jobs": 1})["id"]
