@@ -40,6 +40,7 @@ CODE = {
     "docker",
     "make",
     "just",
+    "unit",
     "cmake",
     "yaml",
     "json",

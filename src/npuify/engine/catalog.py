@@ -56,6 +56,7 @@ MODULES = (
     "rules.paddle.options",
     "rules.vllm.arguments",
     "rules.vllm.options",
+    "rules.vllm.settings",
     "rules.attention.rewrites",
     "rules.attention.imports",
     "rules.attention.fused_operators",

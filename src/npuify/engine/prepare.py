@@ -56,6 +56,7 @@ _OF_LEDGER = frozenset(
         "docker",
         "make",
         "just",
+        "unit",
         "cmake",
         "yaml",
         "json",

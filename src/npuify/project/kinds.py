@@ -28,6 +28,7 @@ _BY_SUFFIX: Final = {
     ".cfg": "ini",
     ".conf": "ini",
     ".env": "env",
+    ".service": "unit",
     ".cu": "cuda",
     ".cuh": "cuda",
     ".c": "native",

@@ -97,3 +97,17 @@ def pairs(data: bytes, instruction: Instruction) -> list[Pair]:
         text = data[start:end].decode("utf-8", "replace")
         found.append(Pair(name_bytes.decode(), word.start(), word.start() + len(name_bytes), text, start, end))
     return found
+
+
+_JSON_WORD = re.compile(rb'("(?:[^"\\]|\\.)*")|[\[\],]')
+
+
+def as_shell(data: bytes, start: int, end: int) -> bytes:
+    """A copy of a text, of the same length, in which a list of words as JSON can be read by a shell.
+
+    Args:
+        data: the text.
+        start, end: where the list stands, its brackets included.
+    """
+    plain = _JSON_WORD.sub(lambda match: match.group(1) or b" ", data[start:end])
+    return data[:start] + plain + data[end:]

@@ -9,6 +9,7 @@ from npuify.model import Safety
 from ...harness import findings, output
 
 SERVICE = "services:\n  llm:\n    image: vllm/vllm-openai:v0.11.0\n"
+NPU_SERVICE = SERVICE.replace("vllm/vllm-openai", "quay.io/ascend/vllm-ascend")
 
 
 @pytest.mark.parametrize(
@@ -28,17 +29,17 @@ SERVICE = "services:\n  llm:\n    image: vllm/vllm-openai:v0.11.0\n"
         ("vllm serve m --enable-dbo --attention-backend FLASHINFER\n", "vllm serve m\n", "run.sh"),
         (
             f"{SERVICE}    command: --model m --device cuda --seed 1\n",
-            f"{SERVICE}    command: --model m --seed 1\n",
+            f"{NPU_SERVICE}    command: vllm serve m --seed 1\n",
             "compose.yaml",
         ),
         (
             f"{SERVICE}    command:\n      - --device\n      - cuda\n      - --seed=1\n",
-            f"{SERVICE}    command:\n      - --seed=1\n",
+            f"{NPU_SERVICE}    command:\n      - vllm\n      - serve\n      - --seed=1\n",
             "compose.yaml",
         ),
         (
             f'{SERVICE}    command: ["--model", "m", "--device", "cuda"]\n',
-            f'{SERVICE}    command: ["--model", "m"]\n',
+            f'{NPU_SERVICE}    command: ["vllm", "serve", "m"]\n',
             "compose.yaml",
         ),
         (
@@ -85,7 +86,7 @@ def test_what_is_refused_is_told(option: str, word: str) -> None:
     ("text", "name"),
     [
         ("CUDA_LAUNCH_BLOCKING=1 vllm serve m\n", "run.sh"),
-        ("FROM vllm/vllm-openai:v0.11.0\nENV CUDA_LAUNCH_BLOCKING=1\n", "Dockerfile"),
+        ("FROM quay.io/ascend/vllm-ascend:v0.11.0\nENV CUDA_LAUNCH_BLOCKING=1\n", "Dockerfile"),
         ("import os\nfrom vllm import LLM\nos.environ['CUDA_LAUNCH_BLOCKING'] = '1'\n", "program.py"),
     ],
 )

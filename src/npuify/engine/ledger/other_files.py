@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _COMMENTS = {
     **dict.fromkeys(
-        ("template", "shell", "docker", "make", "just", "yaml", "toml", "env", "requirements", "cmake"), (b"#",)
+        ("template", "shell", "docker", "make", "just", "unit", "yaml", "toml", "env", "requirements", "cmake"), (b"#",)
     ),
     "ini": (b"#", b";"),
     "native": (b"//",),
@@ -26,7 +26,7 @@ _COMMENTS = {
 }
 _COMPILED = frozenset(("native", "cuda", "cython"))
 _SETTINGS = frozenset(("yaml", "json", "toml", "ini", "env"))
-_SCRIPTS = frozenset(("shell", "docker", "make", "just", "env"))
+_SCRIPTS = frozenset(("shell", "docker", "make", "just", "unit", "env"))
 _TOKEN = rb"[^\s\"'`=,;:(){}\[\]|&<>]"
 _DEVICE = re.compile(rb"(?i)(?:cuda|gpu|nccl)(?::\d+)?")
 _SAYS = re.compile(rb"\b(?:echo|printf|info|warn|error|LABEL|MAINTAINER)\b|\bprint_|[Uu]sage:")

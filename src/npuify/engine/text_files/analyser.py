@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from npuify.engine.text_files.manifests import is_workflow, judge_manifest
 from npuify.engine.text_files.recipes import judge_dockerfile, judge_justfile, judge_makefile
 from npuify.engine.text_files.script import judge_script
+from npuify.engine.text_files.units import judge_supervised, judge_unit
 from npuify.rules.environment.settings import judge_settings, judge_unreadable
 from npuify.rules.run import Result
 from npuify.rules.stacks.options import judge_stack_settings
 from npuify.rules.text_file import TextFile
+from npuify.rules.vllm.settings import judge_vllm_settings
 from npuify.source.settings import UnreadableSettings, read
 
 if TYPE_CHECKING:
@@ -52,6 +54,10 @@ _WORDS = (
     b"=npu",
     b"pytorch",
     b"vllm",
+    b"enforce_eager",
+    b"enforce-eager",
+    b"max_model_len",
+    b"max-model-len",
     b"sglang",
     b"yolo ",
     b"llamafactory-cli",
@@ -99,7 +105,7 @@ _OF_JOBS = frozenset(("env", "variables", "environment"))
 class _OtherFiles:
     """Shows each file to the rules for its kind."""
 
-    kinds = ("shell", "docker", "make", "just", *sorted(_SETTINGS))
+    kinds = ("shell", "docker", "make", "just", "unit", *sorted(_SETTINGS))
 
     def takes(self, relative: str, kind: str) -> bool:
         if kind in _SETTINGS:
@@ -122,6 +128,8 @@ class _OtherFiles:
             judge_makefile(file, options)
         elif kind == "just":
             judge_justfile(file, options)
+        elif kind == "unit":
+            judge_unit(file, options)
         else:
             self._settings(file, options)
         return Result(sorted(file.findings, key=lambda finding: (finding.start, finding.end, finding.code)))
@@ -135,7 +143,10 @@ class _OtherFiles:
             return
         if file.kind in ("yaml", "json"):
             judge_manifest(document, file, options)
+        elif file.kind == "ini":
+            judge_supervised(document, file, options)
         judge_stack_settings(document, file)
+        document = judge_vllm_settings(document, file)
         if not is_workflow(file.relative):
             judge_settings(document, file)
         else:

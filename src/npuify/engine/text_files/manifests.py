@@ -20,6 +20,8 @@ from npuify.rules.environment.containers import (
     judge_image,
 )
 from npuify.rules.environment.options import counterpart, judge_pair, pairs
+from npuify.rules.environment.serving_commands import service_of, written_out
+from npuify.rules.environment.serving_images import is_vllm_image, judge_repository
 from npuify.rules.environment.settings import DEVICE, judge_option
 from npuify.rules.environment.shell_commands import NVIDIA_COMMAND, judge_command
 from npuify.rules.stacks.options import judge_stack_options, stack_of
@@ -43,16 +45,23 @@ _SCRIPT_KEYS = frozenset(
 _ALWAYS_SCRIPTS = frozenset(("run", "script", "before_script", "after_script"))
 _COMMAND = re.compile(
     r"(?:^|[;&|\n])\s*(?:[A-Z_][A-Z0-9_]*=\S*\s+)*(?:\S*/)?(?:python[\d.]*|torchrun|bash|sh|export|nvidia-smi|accelerate"
-    r"|deepspeed|mpirun|source|cd|pip3?|set|exec|srun)\s+\S"
+    r"|deepspeed|mpirun|source|cd|pip3?|set|exec|srun|vllm|uv)\s+\S"
 )
 """A command of a shell among the arguments of a container, which is what stands behind ``bash -c``."""
 _ARGUMENT_KEYS = frozenset(("args", "command", "cmd", "entrypoint", "arguments", "options", "runargs"))
+_SERVER_ARGUMENTS = frozenset(
+    ("extraargs", "extra_args", "vllm_args", "vllmargs", "engine_args", "server_args", "additional_args", "cli_args")
+)
+"""Keys of the values of charts whose lists are given to vLLM's server."""
 _OPTION_KEYS = frozenset(("options", "runArgs", "args", "arguments"))
 """Keys of lists that begin with no command."""
 _MOUNTED = frozenset(("devices", "volumes", "path", "hostpath", "source", "device"))
 """Keys under which a container is given files of the host."""
 _GPU_RUNNER = re.compile(
     r"(?i)(?:^|[^a-z])(?:gpus?|cuda\d*|cu1\d\d|nvidia|[avhltpb](?:4|10|10g|40|100|200|300)|gb200|rtx\w*|dgx\w*)(?:$|[^a-z])"
+)
+_IMAGE_KEYS = frozenset(
+    ("image", "base_image", "docker_image", "container", "container_image", "runner_image", "image_id", "imagename")
 )
 _EXPRESSION = re.compile(rb"\$\{\{.*?\}\}", re.DOTALL)
 _GPUS_OPTION = re.compile(r"--gpus(?:=|\s+)\S+|--runtime(?:=|\s+)nvidia\b")
@@ -71,25 +80,40 @@ def judge_manifest(document: Document, file: TextFile, options: ProgramOptions) 
     workflow = is_workflow(file.relative)
     lists: dict[int, list[Value]] = {}
     labelled: set[int] = set()
-    serving = {value.path[:-1] for value in document.values if value.key == "image" and is_serving_image(value.text)}
+    serving = {
+        value.path[:-1]
+        for value in document.values
+        if (value.key == "image" and is_serving_image(value.text)) or (value.key == "engine" and value.text == "VLLM")
+    }
     for value in document.values:
         key = value.key.lower().replace("-", "_")
-        if value.path[-1:] == ("#",) and (key in _ARGUMENT_KEYS or (key == "test" and "healthcheck" in value.path)):
+        is_served = key in _SERVER_ARGUMENTS and file.framework == "vLLM"
+        if value.path[-1:] == ("#",) and (
+            key in _ARGUMENT_KEYS or is_served or (key == "test" and "healthcheck" in value.path)
+        ):
             lists.setdefault(value.table, []).append(value)
         if (key in _SCRIPT_KEYS and (key in _ALWAYS_SCRIPTS or re.search(r"\s|^nvidia-smi$", value.text))) or (
             key in ("args", "arguments") and _COMMAND.search(value.text)
         ):
             # Escapes would move what stands behind them.
             if "\\" not in value.text or value.quote != '"':
-                is_served = value.path[:-1] in serving
-                judge_script(shell, value.start, value.end, file, options, of_vllm=is_served)
-        elif key in ("image", "base_image", "docker_image", "container", "container_image", "runner_image"):
-            judge_image(value.text, (value.start, value.end), file)
+                of_server = value.path[:-1] in serving
+                judge_script(shell, value.start, value.end, file, options, of_vllm=of_server)
+        elif key in _IMAGE_KEYS:
+            command = (
+                written_out(service_of(value, document, file.data), file.data) if is_vllm_image(value.text) else None
+            )
+            prefix = "docker:" if value.text.startswith("docker:") else ""
+            judge_image(value.text.removeprefix(prefix), (value.start + len(prefix), value.end), file, command)
+        elif key == "repository":
+            judge_repository(value, document, file)
         _judge_request(value, key, file, labelled, is_workflow=workflow)
     for values in lists.values():
         words = [_word(value) for value in values]
         program = options.program([word.value for word in words], file.relative.rpartition("/")[0])
-        of_vllm = words if values[0].path[:-2] in serving else options_of_vllm(words)
+        holder = values[0].path[:-2]
+        is_given = holder in serving or values[0].key.lower().replace("-", "_") in _SERVER_ARGUMENTS
+        of_vllm = words if is_given else options_of_vllm(words)
         if of_vllm:
             judge_vllm_options(of_vllm, file.data, file, are_items=True)
         judged = judge_stack_options(*stack_of(words, file), file)

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.engine.text_files.embedded_python import is_python, judge_python
 from npuify.engine.text_files.script import judge_script
+from npuify.engine.text_files.vllm_recipes import judge_vllm_base
 from npuify.rules.environment.containers import judge_image
 from npuify.rules.environment.options import counterpart, judge_name, last_name
+from npuify.rules.environment.serving_images import is_vllm_image
 from npuify.rules.environment.shell_commands import judge_search_path
 from npuify.rules.environment.variables import Mention, Setting, judge_variables
 from npuify.rules.packages.pip_lines import judge_pip_words
 from npuify.rules.text_file import Given
-from npuify.source.docker import pairs, read
+from npuify.source.docker import as_shell, pairs, read
 
 if TYPE_CHECKING:
     from npuify.rules.program_options import ProgramOptions
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from npuify.source.docker import Instruction, Pair
 
 _EXPANDED = re.compile(rb"\$\{?([A-Za-z_]\w*)")
-_JSON_WORD = re.compile(rb'("(?:[^"\\]|\\.)*")|[\[\],]')
 _VARIABLE = re.compile(r"\$(?:\{(\w+)(?::?-[^{}]*)?\}|(\w+))")
 _CHECKED = re.compile(rb"(?:--[\w-]+=\S+\s+)*CMD\s+", re.IGNORECASE)
 _IMAGE = re.compile(rb"(?:--\S+\s+)*(\S+)")
@@ -38,7 +39,10 @@ def judge_dockerfile(file: TextFile, options: ProgramOptions) -> None:
             match = _IMAGE.match(file.data, one.body, one.end)
             if match is not None:
                 image = _filled_in(match.group(1).decode("utf-8", "replace"), file.given)
-                judge_image(image, match.span(1), file)
+                if is_vllm_image(image):
+                    judge_vllm_base(image, match.span(1), instructions, shell, file)
+                else:
+                    judge_image(image, match.span(1), file)
         elif one.name in ("ENV", "ARG"):
             for pair in pairs(shell, one):
                 place = (pair.value_start, pair.value_end)
@@ -56,8 +60,7 @@ def judge_dockerfile(file: TextFile, options: ProgramOptions) -> None:
                 start = check.end()
             if file.data[start : start + 1] == b"[":
                 # The list of words as JSON: without its brackets and commas a shell reads the same words.
-                plain = _JSON_WORD.sub(lambda match: match.group(1) or b" ", shell[start : one.end])
-                judge_script(shell[:start] + plain + shell[one.end :], start, one.end, file, options)
+                judge_script(as_shell(shell, start, one.end), start, one.end, file, options)
                 judge_pip_words(shell, start, one.end, file)
                 continue
             while (option := re.compile(rb"--\w[\w-]*=\S+\s+").match(shell, start, one.end)) is not None:

@@ -72,6 +72,14 @@ class EngineArgument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         return not self.values or (value is not None and any(fnmatchcase(value, one) for one in self.values))
 
 
+class VllmNames(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The row of ``frameworks/vllm_names.toml``: what the engine and the server of a release take."""
+
+    version: str
+    names: tuple[str, ...]
+    source: str
+
+
 class VllmAim(NamedTuple):
     """The vLLM that a run aims at.
 
@@ -107,6 +115,13 @@ def engine_arguments() -> Mapping[str, tuple[EngineArgument, ...]]:
 def engine_argument(name: str, value: str | None) -> EngineArgument | None:
     """What is known of an argument with a value; None where it stays, or where it is not known."""
     return next((row for row in engine_arguments().get(name, ()) if row.means(value)), None)
+
+
+@cache
+def vllm_names() -> frozenset[str]:
+    """Every argument of vLLM's engine and server, as Python writes it, those that it dropped included."""
+    rows = read_rows(DATA / "frameworks" / "vllm_names.toml", "release", VllmNames)
+    return frozenset((*engine_arguments(), "model", "model_tag", *(name for row in rows for name in row.names)))
 
 
 @cache
@@ -178,7 +193,7 @@ def _nearest(version: str) -> VllmSet:
     except InvalidVersion:
         raise NpuifyError(f"{version!r} is no version", advice="write it as 0.18.0") from None
     return min(
-        vllm_sets(),
+        (row for row in vllm_sets() if row.status != "branch"),
         key=lambda row: (_distance(Version(row.vllm[0]), wanted), not row.installable, row.status != "final"),
     )
 

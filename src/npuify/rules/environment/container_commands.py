@@ -16,13 +16,15 @@ from npuify.rules.environment.containers import (
     given_to_container,
     judge_image,
 )
+from npuify.rules.environment.serving_commands import in_front
+from npuify.rules.environment.serving_images import is_vllm_image
 from npuify.rules.text_file import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from npuify.model import Finding
-    from npuify.rules.text_file import TextFile
+    from npuify.rules.text_file import Replacement, TextFile
     from npuify.source.shell import Word
 
 
@@ -69,6 +71,8 @@ def judge_container(words: tuple[Word, ...], file: TextFile) -> None:
 
 
 def _container(words: tuple[Word, ...], file: TextFile) -> None:
+    values = [word.value for word in words]
+    has_gpus = any(value.split("=")[0] == "--gpus" for value in values)
     for at, word in enumerate(words):
         value = word.value
         if value == "--gpus" and at + 1 < len(words):
@@ -77,11 +81,15 @@ def _container(words: tuple[Word, ...], file: TextFile) -> None:
             given, end = value.removeprefix("--gpus="), word.end
         elif value in ("--runtime=nvidia", "nvidia") and (value != "nvidia" or words[at - 1].value == "--runtime"):
             span = word.span(len(value) - len("nvidia"), len(value))
+            edit = (*span, "ascend") if span is not None else None
+            if has_gpus:
+                # The devices are given one by one, which needs no runtime.
+                edit = _without(words[at - (value == "nvidia")], word, file)
             file.report(
                 CONTAINER,
                 (word.start, word.end),
                 NVIDIA_RUNTIME,
-                edits=[(*span, "ascend") if span is not None else None],
+                edits=[edit],
                 subject="--runtime",
                 advice=ASCEND_RUNTIME,
             )
@@ -98,9 +106,11 @@ def _container(words: tuple[Word, ...], file: TextFile) -> None:
                     advice=CONTAINER_NEEDS,
                 )
             elif at and not value.startswith("-") and words[at - 1].value not in _NAMING:
-                _image(word, file)
+                _image(word, file, _served(words, at, file))
             continue
         devices = _devices(given)
+        if file.kind == "unit" and "$(" in devices:
+            devices = ""  # systemd runs no shell
         file.report(
             CONTAINER,
             (word.start, end),
@@ -111,10 +121,25 @@ def _container(words: tuple[Word, ...], file: TextFile) -> None:
         )
 
 
-def _image(word: Word, file: TextFile) -> None:
+def _image(word: Word, file: TextFile, command: Sequence[Replacement | None] | None = None) -> None:
     # enroot writes the registry before a hash sign.
     name = word.value.removeprefix("docker://").replace("#", "/", 1)
-    judge_image(name, (word.start, word.end), file)
+    span = word.span(0, len(word.value))
+    judge_image(name, span if command is not None and span is not None else (word.start, word.end), file, command)
+
+
+def _served(words: tuple[Word, ...], at: int, file: TextFile) -> Sequence[Replacement | None] | None:
+    """How the image at ``words[at]`` is started, where it is one that serves models."""
+    if not is_vllm_image(words[at].value):
+        return None
+    if words[1].value == "pull" or any(word.value.partition("=")[0] == "--entrypoint" for word in words[:at]):
+        return []
+    return in_front(words[at + 1 :], file.data)
+
+
+def _without(first: Word, last: Word, file: TextFile) -> Replacement | None:
+    after = re.compile(rb"[ \t]+").match(file.data, last.end)
+    return (first.start, after.end(), "") if after is not None else None
 
 
 def _other_container(words: tuple[Word, ...], file: TextFile) -> None:

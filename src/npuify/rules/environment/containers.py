@@ -10,10 +10,10 @@ from npuify.rules.environment.serving_images import judge_serving_image
 from npuify.rules.text_file import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from npuify.model import Finding
-    from npuify.rules.text_file import TextFile
+    from npuify.rules.text_file import Replacement, TextFile
 
 DEVICES = "--device /dev/davinci_manager --device /dev/devmm_svm --device /dev/hisi_hdc"
 """Device files that every container with NPUs needs beside /dev/davinciN, as docker's options."""
@@ -147,9 +147,18 @@ def is_for_cuda(image: str) -> bool:
     return "cpu" not in image.lower().rpartition("/")[2] and _MADE_FOR_CUDA.match(image) is not None
 
 
-def judge_image(image: str, place: tuple[int, int], file: TextFile) -> None:
-    """Report an image that is made for CUDA."""
-    if judge_serving_image(image, place, file) or not is_for_cuda(image):
+def judge_image(
+    image: str, place: tuple[int, int], file: TextFile, command: Sequence[Replacement | None] | None = None
+) -> None:
+    """Report an image that is made for CUDA.
+
+    Args:
+        image: the image.
+        place: where it stands.
+        file: gets the finding.
+        command: for an image that serves models; see :func:`judge_serving_image`.
+    """
+    if judge_serving_image(image, place, file, command) or not is_for_cuda(image):
         return
     from npuify import knowledge
 

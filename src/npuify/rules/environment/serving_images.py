@@ -9,22 +9,32 @@ from npuify.model import Evidence, Safety
 from npuify.rules.text_file import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from npuify.knowledge.frameworks.vllm import VllmChoice
     from npuify.model import Finding
-    from npuify.rules.text_file import TextFile
+    from npuify.rules.text_file import Replacement, TextFile
+    from npuify.source.settings import Document, Value
 
-_VLLM = re.compile(r"(?:docker\.io/)?vllm/vllm-openai(?::v?(?P<version>\d[\w.]*|[\w.-]+))?(?:@\S+)?")
+SERVER = "vllm/vllm-openai"
+PLUGIN_IMAGE = "quay.io/ascend/vllm-ascend"
+_VLLM = re.compile(r"(?:(?:docker\.io|index\.docker\.io)/)?vllm/vllm-openai(?::(?P<tag>[^@\s]+))?(?:@\S+)?")
+_VERSION = re.compile(r"v?(?P<version>\d+(?:\.\d+)*(?:\.post\d+|rc\d+)?)")
+_FOR_OTHER_CHIPS = {"A3": "-a3", "310P": "-310p", "950": "-950dt"}
 _OTHERS = {
-    re.compile(r"(?:docker\.io/)?lmsysorg/sglang(?::(?!.*npu)\S*)?"): (
+    re.compile(r"lmcache/vllm-openai(?::\S*)?"): (
+        "LMCache's image of vLLM is built for CUDA",
+        f"use {PLUGIN_IMAGE} with LMCache-Ascend from source, and start it with vllm serve MODEL",
+    ),
+    re.compile(r"(?:docker\.io/)?lmsysorg/sglang(?::(?!.*(?:npu|cann))\S*)?"): (
         "SGLang's own image is for CUDA",
-        "build it from source with its NPU project file and sgl-kernel-npu; --device npu --attention-backend ascend",
+        "use lmsysorg/sglang:VERSION-cann8.5.0-910b (or -a3), or build it with sgl-kernel-npu; --device npu",
     ),
     re.compile(r"nvcr\.io/nvidia/tritonserver:\S+"): (
         "Triton Inference Server has no build for Ascend",
         "serve with MindIE or vllm-ascend; clients that speak HTTP or gRPC stay where the server speaks the same",
     ),
-    re.compile(r"ghcr\.io/huggingface/text-generation-inference\S*"): (
+    re.compile(r"ghcr\.io/huggingface/text-(?:generation|embeddings)-inference\S*"): (
         "text-generation-inference has no image for Ascend",
         "serve with vllm serve of quay.io/ascend/vllm-ascend, which speaks the API of OpenAI",
     ),
@@ -38,7 +48,7 @@ _OTHERS = {
 @listed(
     "NPU934",
     "serving-image",
-    Safety.MANUAL,
+    Safety.REVIEW,
     example_file="compose.yaml",
     evidence=Evidence.DOCUMENTED,
     source="vllm-ascend: docs/source/installation.md, Dockerfile, at 182b75ea84",
@@ -47,35 +57,125 @@ def SERVING(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 - th
     """A service starts an image that serves models on GPUs.
 
     vLLM's image starts the server by itself; that of vllm-ascend starts a shell, so that a command has to be given:
-    ``vllm serve MODEL`` and the options, in front of which nothing stood before. Ports and probes stay.
+    ``vllm serve MODEL`` and the options, in front of which nothing stood before. Ports and probes stay. The image is
+    that for Atlas A2, or for the chip that ``--soc`` names.
+
+    Before::
+
+        services:
+          llm:
+            image: vllm/vllm-openai:v0.18.0
+            command: --model facebook/opt-125m --port 8000
+            ports: ["8000:8000"]
+
+    After::
+
+        services:
+          llm:
+            image: quay.io/ascend/vllm-ascend:v0.18.0
+            command: vllm serve facebook/opt-125m --port 8000
+            ports: ["8000:8000"]
     """
     raise NotImplementedError
 
 
-def judge_serving_image(image: str, place: tuple[int, int], file: TextFile) -> bool:
+def is_vllm_image(image: str) -> bool:
+    """Whether an image is vLLM's own, which serves models on GPUs."""
+    return _VLLM.fullmatch(image) is not None
+
+
+def npu_image(image: str, file: TextFile) -> tuple[VllmChoice, str]:
+    """The image for NPUs in the place of vLLM's.
+
+    Returns:
+        The set that it belongs to, and the image; empty where no image is known for what is asked.
+    """
+    match = _VLLM.fullmatch(image)
+    tag = (match["tag"] or "") if match is not None else ""
+    return image_of_tag(tag, file)
+
+
+def image_of_tag(tag: str, file: TextFile) -> tuple[VllmChoice, str]:
+    """As :func:`npu_image`, for the tag of vLLM's image."""
+    version = _VERSION.match(tag)
+    choice = file.run.vllm.choice(f"=={version['version']}" if version is not None else "")
+    known = not tag or version is not None or tag in ("latest", "nightly")
+    if not known or not choice.fits or choice.row.status == "branch":
+        return choice, ""
+    return choice, f"{PLUGIN_IMAGE}:v{choice.row.plugin}{_FOR_OTHER_CHIPS.get(file.run.soc, '')}"
+
+
+def judge_serving_image(
+    image: str, place: tuple[int, int], file: TextFile, command: Sequence[Replacement | None] | None = None
+) -> bool:
     """Report an image that serves models on GPUs.
+
+    Args:
+        image: the image.
+        place: where it stands.
+        file: gets the finding.
+        command: the edits that write its command out, with None among them where that cannot be told; None where
+            nobody knows how the image is started.
 
     Returns:
         Whether it is one.
     """
-    match = _VLLM.fullmatch(image)
-    if match is not None:
-        version = match["version"] or ""
-        choice = file.run.vllm.choice(f"=={version}" if version[:1].isdigit() else "")
-        row = choice.row
-        tag = f"quay.io/ascend/vllm-ascend:v{row.plugin}"
-        file.report(
-            SERVING,
-            place,
-            f"the image {image} is built for CUDA" + ("" if choice.fits else f"; {choice.reason}"),
-            evidence=row.evidence,
-            subject="vllm/vllm-openai",
-            advice=f"use {tag} (-a3 and -310p behind it for other chips than Atlas A2) and write the command out, "
-            "for it starts a shell: vllm serve MODEL, then the same options",
-        )
+    if is_vllm_image(image):
+        choice, new = npu_image(image, file)
+        edits: list[Replacement | None] = [None]
+        if new and command is not None and file.source(*place) == image:
+            edits = [(*place, new), *command]
+        report_image(image, place, choice, edits, file)
         return True
     for pattern, (message, advice) in _OTHERS.items():
         if pattern.fullmatch(image):
             file.report(SERVING, place, message, subject=image.partition(":")[0], advice=advice)
             return True
     return False
+
+
+def report_image(
+    image: str, place: tuple[int, int], choice: VllmChoice, edits: Sequence[Replacement | None], file: TextFile
+) -> None:
+    """Report vLLM's own image."""
+    row = choice.row
+    named = f"{PLUGIN_IMAGE}:v{row.plugin}"
+    file.report(
+        SERVING,
+        place,
+        f"the image {image} is built for CUDA" + ("" if choice.fits else f"; {choice.reason}"),
+        edits=edits,
+        evidence=row.evidence,
+        subject=SERVER,
+        advice=f"use {named} (-a3 and -310p behind it for other chips than Atlas A2) and write the command out, "
+        "for it starts a shell: vllm serve MODEL, then the same options"
+        if row.status != "branch"
+        else f"vllm-ascend {row.plugin} is not released: build its image from source",
+    )
+
+
+def judge_repository(value: Value, document: Document, file: TextFile) -> None:
+    """Report vLLM's image where the values of a chart give its repository, its tag and its registry by themselves.
+
+    Args:
+        value: a setting called ``repository``.
+        document: the file's settings.
+        file: gets the finding.
+    """
+    others = {one.key: one for one in document.values if one.table == value.table and one.path[:-1] == value.path[:-1]}
+    registry, tag = others.get("registry"), others.get("tag")
+    if not is_vllm_image(value.text) or ":" in value.text:
+        if value.text == "lmcache/vllm-openai":
+            judge_serving_image(value.text, (value.start, value.end), file)
+        return
+    choice, new = image_of_tag(tag.text if tag is not None else "", file)
+    repository, _, version = new.rpartition(":")
+    edits: list[Replacement | None] = [None]
+    if new and (registry is None or registry.text == "docker.io") and tag is not None and tag.text:
+        host, _, name = repository.partition("/")
+        edits = [(value.start, value.end, name if registry is not None else repository)]
+        edits += [(registry.start, registry.end, host)] if registry is not None else []
+        edits += [(tag.start, tag.end, version)]
+    report_image(
+        f"{value.text}:{tag.text}" if tag is not None else value.text, (value.start, value.end), choice, edits, file
+    )

@@ -137,7 +137,9 @@ def _nvidia_smi(command: Command, at: int, file: TextFile) -> None:
     elif at and not (command.name in _WRAPPERS and (at == 1 or all(w.value[:1] in "-0123456789" for w in words[1:at]))):
         return
     elif not rest and not command.pipe and not word.is_quoted:
-        edits = [(word.start, word.end, "npu-smi info")]
+        # systemd looks for no program that is given without its folder.
+        folder = "/usr/local/bin/" if file.kind == "unit" and tool[0] else ""
+        edits = [(word.start, word.end, f"{folder}npu-smi info")]
     elif (rest in _LISTING or _counts(rest)) and command.pipe == (("wc", "-l"),) and not at:
         edits = [(command.start, command.pipe_end, "ls -d /dev/davinci[0-9]* | wc -l")]
         message = "nvidia-smi does not count NPUs; each has a device file"
