@@ -25,7 +25,7 @@ _OWN = frozenset(
 )
 """Arguments whose names only vLLM gives them; one of them tells whose settings a table holds."""
 _KEY = re.compile(rb"[ \t]*(?:-[ \t]+)?[\"']?[\w-]+[\"']?[ \t]*:[ \t]*[\"']?\Z")
-_REST = re.compile(rb"[\"']?[ \t]*(?:#[^\r\n]*)?(?:\r?\n|\Z)")
+_REST = re.compile(rb"[\"']?[ \t]*(?:#[^\r\n]*)?(?:\r\n?|\n|\Z)")
 _MEMBER = re.compile(rb"[\"']?[ \t]*,\s*")
 
 
