@@ -114,6 +114,7 @@ def migrated(
     place: bool = False,
     torch: str = ">=2.1",
     tensorflow: str = "",
+    soc: str = "",
 ) -> MigratedFile:
     """The outcome of migrating ``text``. Errors of the engine fail the test."""
     raw = text if isinstance(text, bytes) else text.encode()
@@ -124,9 +125,9 @@ def migrated(
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / name).write_bytes(raw)
             return migrate_file(
-                name, raw, worker(Path(folder), release, plan=plan, tensorflow=tensorflow), unsafe=unsafe
+                name, raw, worker(Path(folder), release, plan=plan, soc=soc, tensorflow=tensorflow), unsafe=unsafe
             )
-    return migrate_file(name, raw, worker(root, release, plan=plan, tensorflow=tensorflow), unsafe=unsafe)
+    return migrate_file(name, raw, worker(root, release, plan=plan, soc=soc, tensorflow=tensorflow), unsafe=unsafe)
 
 
 def output(
@@ -140,6 +141,7 @@ def output(
     place: bool = False,
     torch: str = ">=2.1",
     tensorflow: str = "",
+    soc: str = "",
 ) -> str:
     """The migrated text."""
     result = migrated(
@@ -152,6 +154,7 @@ def output(
         place=place,
         torch=torch,
         tensorflow=tensorflow,
+        soc=soc,
     )
     assert not result.errors, result.errors
     return text if result.raw is None else result.raw.decode()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from npuify.analysis.own_cuda import OwnCuda, own_cuda_in
 from npuify.analysis.text_index import TextIndex
 from npuify.project.programs import beside
+from npuify.project.tensorflow import Marks
 from npuify.source.python import PythonSource
 from npuify.source.text import UnreadableText
 from npuify.words import words_of
@@ -52,6 +53,8 @@ class ProjectIndex:
         own_cuda_files: those whose text may define ``cuda`` in a class.
         supports_npu: those that ask whether they run on an NPU: the program is made for several kinds of device.
         supporting: the files of the programs that have one of these.
+        on_tensorflow: the project computes with TensorFlow alone.
+        tensorflow_marks: which TensorFlow its files are written for.
     """
 
     def __init__(
@@ -61,8 +64,12 @@ class ProjectIndex:
         own_cuda_files: list[str],
         supports_npu: list[str] | None = None,
         supporting: frozenset[str] = frozenset(),
+        on_tensorflow: bool = False,
+        tensorflow_marks: Marks = Marks(),  # noqa: B008 - it cannot be changed
     ) -> None:
         self.root = root
+        self.tensorflow_marks = tensorflow_marks
+        self.on_tensorflow = on_tensorflow
         self._files = files
         self.supports_npu = supports_npu or []
         self._supporting = supporting
@@ -83,9 +90,11 @@ class ProjectIndex:
         """The top-level packages and modules of the project."""
         self._tops = {part for name in self.modules for part in name.split(".")} | _SOURCE_FOLDERS
 
-    def __reduce__(self) -> tuple[type[ProjectIndex], tuple[Path, list[str], list[str], list[str], frozenset[str]]]:
+    def __reduce__(
+        self,
+    ) -> tuple[type[ProjectIndex], tuple[Path, list[str], list[str], list[str], frozenset[str], bool, Marks]]:
         known = (self.root, self._files, self.own_cuda_files, self.supports_npu, self._supporting)
-        return ProjectIndex, known
+        return ProjectIndex, (*known, self.on_tensorflow, self.tensorflow_marks)
 
     def handles_npu(self, relative: str) -> bool:
         """Whether a file belongs to a program that treats the NPU beside CUDA by itself, or lies beside such a one."""

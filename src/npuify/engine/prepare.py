@@ -26,8 +26,8 @@ from npuify.options import check_style
 from npuify.project import common_root, find_files, torch_requirement
 from npuify.project.included import included_requirements
 from npuify.project.programs import Programs
-from npuify.project.survey import KINDS, survey
-from npuify.project.tensorflow import tensorflow_specifier
+from npuify.project.survey import KINDS, is_on_tensorflow_alone, survey
+from npuify.project.tensorflow import Marks, marks_of, tensorflow_specifier
 from npuify.rules.style_plan import StylePlan
 from npuify.styles.project import plan_style
 
@@ -258,6 +258,7 @@ def prepare(
     project_survey = survey(found.everything, facts.traces, programs.graph)
     plan = _plan(root, options, found.files, project_survey)
     supporting = programs.belonging_to_same(facts.supports_npu)
+    on_tensorflow = _tensorflow_of(project_survey, facts.traces, root)
     return PreparedScan(
         root=root,
         release=target.release,
@@ -267,7 +268,7 @@ def prepare(
         selection=selection,
         rules=rules,
         programs=programs,
-        project=ProjectIndex(root, python, list(facts.own_cuda), list(facts.supports_npu), supporting),
+        project=ProjectIndex(root, python, list(facts.own_cuda), list(facts.supports_npu), supporting, *on_tensorflow),
         plan=plan,
         candidates=_with_more(facts.candidates, found, plan.entries | plan.placed | facts.of_default_type),
         files=found.files,
@@ -276,7 +277,7 @@ def prepare(
         data_files=[file.relative for file in found.files if _is_data(file, found.stamps[file.relative])],
         survey=msgspec.structs.replace(project_survey, operators=extensions.operators),
         cache=cache,
-        to_cache=_to_cache(names, facts, supporting, extensions, plan),
+        to_cache=_to_cache(names, facts, [*supporting, repr(on_tensorflow)], extensions, plan),
     )
 
 
@@ -319,6 +320,14 @@ def _tensorflow(root: Path, options: Options) -> AdapterChoice:
     from npuify.knowledge.tensorflow.lines import choose_adapter
 
     return choose_adapter(options.tf_adapter, tensorflow_specifier(root) if options.tf_adapter is None else "")
+
+
+def _tensorflow_of(survey: Survey, traces: Mapping[str, Trace], root: Path) -> tuple[bool, Marks]:
+    """Whether the project computes with TensorFlow alone, and which TensorFlow its files are written for."""
+    if not _on_tensorflow(survey):
+        return False, Marks()
+    files = (root / name for name, trace in traces.items() if any(one == "tensorflow" for one, _ in trace.imports))
+    return is_on_tensorflow_alone(survey), marks_of(files)
 
 
 def _on_tensorflow(survey: Survey) -> bool:

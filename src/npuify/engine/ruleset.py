@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,9 +24,25 @@ if TYPE_CHECKING:
 
 _WITHOUT_TORCH = (
     *(b"cuda", b"nccl", b"nvidia_", b"nvte_", b"cublas", b"cudnn", b"device-side assert", b"nvidia-smi"),
-    *(b"flash_attn", b"xformers"),
+    *(
+        b"flash_attn",
+        b"xformers",
+        b"tf_force_gpu",
+        b"tf_gpu_",
+        b"tf_xla_flags",
+        b"tf_enable_auto_mixed",
+        b"tf_determin",
+    ),
 )
 """Words that matter also in a file that does not speak of torch."""
+_ONLY_TORCH = (
+    *("NPU10", "NPU11", "NPU12", "NPU13", "NPU14", "NPU15", "NPU16", "NPU2", "NPU3", "NPU4", "NPU5", "NPU650", "NPU66"),
+    *("NPU704", "NPU705", "NPU706", "NPU707", "NPU73", "NPU751", "NPU8"),
+)
+"""Codes of rules that know what a place means to PyTorch: in a program of TensorFlow's, ``nccl`` is something else."""
+_IMPORTS_TENSORFLOW = re.compile(
+    rb"^[ \t]*(?:import|from)[ \t]+(?:tensorflow|horovod\.(?:tensorflow|keras))\b", re.MULTILINE
+)
 
 
 class _RuleWords(NamedTuple):
@@ -65,6 +82,7 @@ class RuleSet:
 
     Attributes:
         codes: those of the rules.
+        codes_on_tensorflow: those of them that have something to say in a project that computes with TensorFlow alone.
         words: those that the rules look for.
         imports, own_cuda, support: those that a scan looks for besides, in the same pass.
     """
@@ -74,6 +92,7 @@ class RuleSet:
         of_chip = _of_chip(of_style, soc)
         selected = [rule for rule in of_chip if selection.has(rule)]
         self.codes = frozenset(rule.code for rule in selected)
+        self.codes_on_tensorflow = frozenset(rule.code for rule in selected if not is_for_torch(rule))
         self._rules = [_with_words(rule) for rule in selected]
         triggers = [one for one in self._rules if not one.rule.common_words]
         if len(triggers) < len(self._rules):
@@ -93,7 +112,7 @@ class RuleSet:
             for word in one.words:
                 self._by_word.setdefault(word, []).append(place)
         self._without_words = frozenset(place for place, one in enumerate(self._rules) if not one.words)
-        self._known: dict[frozenset[bytes], FileRules] = {}
+        self._known: dict[tuple[frozenset[bytes], bool], FileRules] = {}
         # Rules look at other functions than the one in which they find something, so that what is parsed must not
         # depend on which rules were selected.
         is_part = len(selected) < len(of_chip)
@@ -114,18 +133,24 @@ class RuleSet:
         words = self.for_file(lower).words
         return not words.words.issubset(self._skip_if) or bool(words.places(lower))
 
-    def for_file(self, lower: bytes) -> FileRules:
-        """Those of the rules that a file with these bytes, turned to lower case, concerns."""
+    def for_file(self, lower: bytes, *, on_tensorflow: bool = False) -> FileRules:
+        """Those of the rules that a file with these bytes, turned to lower case, concerns.
+
+        Args:
+            lower: the bytes.
+            on_tensorflow: the project computes with TensorFlow alone.
+        """
         there = self.words.in_text(lower)
-        if there not in self._known:
-            self._known[there] = self._for_words(there)
-        return self._known[there]
+        known = there, on_tensorflow or is_for_tensorflow(lower)
+        if known not in self._known:
+            self._known[known] = self._for_words(*known)
+        return self._known[known]
 
-    def words_to_parse(self, lower: bytes) -> Words:
-        """Words of which one stands in each part that has to be parsed of a file with these bytes in lower case."""
-        return (self._all or self).for_file(lower).words
+    def words_to_parse(self, lower: bytes, *, on_tensorflow: bool = False) -> Words:
+        """Words of which one stands in each part that has to be parsed of a file, as :meth:`for_file` takes it."""
+        return (self._all or self).for_file(lower, on_tensorflow=on_tensorflow).words
 
-    def _for_words(self, there: frozenset[bytes]) -> FileRules:
+    def _for_words(self, there: frozenset[bytes], on_tensorflow: bool) -> FileRules:
         by_node: dict[type[ast.AST], list[Rule]] = {}
         wanted: set[bytes] = set()
         # Of more than a hundred rules a file's words concern some.
@@ -133,10 +158,22 @@ class RuleSet:
         for rule, words, also_in_file in (self._rules[place] for place in sorted(places)):
             if also_in_file and there.isdisjoint(also_in_file):
                 continue
+            if on_tensorflow and is_for_torch(rule):
+                continue
             wanted |= words
             for node in rule.nodes:
                 by_node.setdefault(node, []).append(rule)
         return FileRules(by_node, Words(there & wanted, of=self.words, skip_if=self._skip_if))
+
+
+def is_for_torch(rule: Rule) -> bool:
+    """Whether a rule has something to say of programs of PyTorch's only."""
+    return rule.code.startswith(_ONLY_TORCH) and not rule.without_torch
+
+
+def is_for_tensorflow(lower: bytes) -> bool:
+    """Whether a Python file with these bytes, in lower case, imports TensorFlow and does not speak of torch."""
+    return b"torch" not in lower and b"tensorflow" in lower and _IMPORTS_TENSORFLOW.search(lower) is not None
 
 
 @cache

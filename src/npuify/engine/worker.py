@@ -293,7 +293,8 @@ class Worker:
             return Result([], [FileError(relative, error.message, error.line, "it was left as it is")])
         except Exception as error:  # one file's failure must not end the run
             return Result([], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")])
-        selected = [restyle_other(finding, self.run.plan) for finding in found if finding.code in self.rules.codes]
+        codes = self.rules.codes_on_tensorflow if self.run.project.on_tensorflow else self.rules.codes
+        selected = [restyle_other(finding, self.run.plan) for finding in found if finding.code in codes]
         silenced = suppressed_codes(text, None)
         kept = [finding for finding in selected if silenced is None or not silenced(finding)]
         return Result(kept, problems, ledger=ledger)
@@ -327,9 +328,10 @@ class Worker:
                 # Whether and how torch_npu is imported already, only the whole file says.
                 if job.needs_torch_npu or job.run.plan.needs_whole(relative, raw):
                     whole = True
-                to_parse = None if whole else self.rules.words_to_parse(text.lower)
+                alone = job.run.project.on_tensorflow
+                to_parse = None if whole else self.rules.words_to_parse(text.lower, on_tensorflow=alone)
                 source = parse_file(relative, text, job.run, to_parse)
-                rules, words = self.rules.for_file(text.lower), self.rules.words
+                rules, words = self.rules.for_file(text.lower, on_tensorflow=alone), self.rules.words
                 seen = analyse(source, rules, words, job.run, needs_torch_npu=job.needs_torch_npu)
                 return _Found(seen.findings, [], seen)
         except UnreadableText as error:

@@ -56,8 +56,10 @@ def translate(fact: EnvironmentFact, value: str | None) -> Translation:
         fact: a row whose action is not ``keep``.
         value: the text that it is given; None where only the running program knows it.
     """
-    translator = _TRANSLATORS.get(fact.cuda)
     npu = fact.npu or ""
+    translator = _TRANSLATORS.get(fact.cuda)
+    if npu == "ASCEND_DEVICE_ID":
+        return _one_device(npu, value)
     if translator is not None and value is not None:
         return translator(npu, value)
     if fact.action == "rename":
@@ -79,6 +81,22 @@ def _visible(npu: str, value: str) -> Translation:
     return Translation(
         npu, ",".join(ordered), Safety.REVIEW, "device numbers must ascend there, so the order of the devices changes"
     )
+
+
+def _one_device(npu: str, value: str | None) -> Translation:
+    """One number; it has to be there before the device is opened, and scripts that start ranks set it themselves."""
+    if value is None:
+        return Translation(npu, None, Safety.REVIEW, "it takes one number and no list")
+    if re.fullmatch(r"\s*\d+\s*", value):
+        stripped = value.strip()
+        return Translation(npu, None if stripped == value else stripped, Safety.REVIEW)
+    if value.strip() in ("", "-1"):
+        problem = "it hides all GPUs, so that the program runs on the CPU; no value of ASCEND_DEVICE_ID does that"
+    elif "," in value:
+        problem = f"{value!r} names several devices, and a process has one NPU: start one process for each"
+    else:
+        problem = f"the value {value!r} is no number"
+    return Translation("", problem=problem)
 
 
 def _container(npu: str, value: str) -> Translation:

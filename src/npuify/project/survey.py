@@ -37,6 +37,19 @@ def survey(files: Sequence[ProjectFile], traces: Mapping[str, Trace], graph: Imp
     return Survey(entry_points(files, traces, graph), tuple(packages), kernels)
 
 
+_BESIDE_TENSORFLOW: Final = frozenset(
+    "accelerate colossalai deepspeed fairseq flax jax lightning mmcv mmengine mxnet paddle pytorch_lightning sglang "
+    "torch torch_npu torchaudio torchvision vllm".split()
+)
+"""Packages with which a project computes in something else than TensorFlow."""
+
+
+def is_on_tensorflow_alone(survey: Survey) -> bool:
+    """Whether a project computes with TensorFlow and, as far as its imports show, with nothing else."""
+    names = {one.name for one in survey.frameworks}
+    return "tensorflow" in names and names.isdisjoint(_BESIDE_TENSORFLOW)
+
+
 def _is_own(package: str, files: Mapping[str, Trace]) -> bool:
     """Whether the project itself is this package: a project imports itself more than anything else."""
     folder = package.replace(".", "/")

@@ -1,20 +1,80 @@
-"""Which TensorFlow a project asks for, as its requirement files and images say. They are read as text."""
+"""Which TensorFlow a project asks for, as its requirement files and images say, and which its files are written for.
+
+All is read as text.
+"""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _PATTERNS: Final = (
     *("requirements.txt", "*requirements*.txt", "requirements/*.txt", "constraints.txt", "pyproject.toml", "setup.py"),
     *("setup.cfg", "environment*.yml", "environment*.yaml", "conda*.yml", "conda*.yaml", "Pipfile", "*Dockerfile*"),
 )
+_ONLY_1: Final = re.compile(
+    rb"\btf1?\.(?:Session|InteractiveSession|placeholder|contrib|app\.|flags\b|ConfigProto|GPUOptions|get_variable\b|"
+    rb"global_variables_initializer|layers\.|logging\.|gfile\.|train\.(?:Adam|GradientDescent|Momentum|RMSProp)Optimizer|"
+    rb"estimator\.(?:tpu|inputs)|enable_eager_execution|reset_default_graph|assign\b|variable_scope|set_random_seed|"
+    rb"random_normal|random_uniform|truncated_normal|to_float|to_int32|log\(|python_io|summary\.(?:FileWriter|merge_all)|"
+    rb"train\.(?:Saver|Coordinator|start_queue_runners|Supervisor|MonitoredTrainingSession|SessionRunHook)|"
+    rb"image\.resize_(?:bilinear|images)|nn\.softmax_cross_entropy_with_logits_v2|get_default_session|trainable_variables)"
+    rb"|\btensorflow\.contrib\b|\bdisable_v2_behavior|\bdisable_eager_execution|\bmulti_gpu_model\b|\bset_session\("
+    rb"|\bget_session\("
+)
+_ONLY_2: Final = re.compile(
+    rb"\btf\.(?:function\b|GradientTape|config\.(?:list_physical_devices|set_visible_devices|run_functions_eagerly)|"
+    rb"keras\.mixed_precision|random\.set_seed|summary\.create_file_writer|keras\.optimizers\.legacy|data\.AUTOTUNE|"
+    rb"optimizers\.|keras\.utils\.(?:set_random_seed|image_dataset_from_directory)|"
+    rb"keras\.preprocessing\.(?:image|text)_dataset_from_directory)"
+    rb"|\bDistributedGradientTape\b|\bexperimental_run_v2\b|\bstrategy\.run\("
+)
+_DISABLES_2: Final = re.compile(rb"\b(?:disable_v2_behavior|disable_eager_execution)\(")
+
+
+class Marks(NamedTuple):
+    """How many of a project's files are written for TensorFlow 1 only, and for 2 only, as far as their text shows."""
+
+    first: int = 0
+    second: int = 0
+
+    @property
+    def line(self) -> str:
+        """The line of TensorFlow that the files are for, ``1`` or ``2``; empty where they are of both kinds or none."""
+        if self.first > 3 * self.second:
+            return "1"
+        return "2" if self.second > 3 * self.first else ""
+
+
+def written_for(data: bytes) -> tuple[bool, bool]:
+    """Whether a file's text has names that only TensorFlow 1 knows, and such that only 2 knows."""
+    return _ONLY_1.search(data) is not None, _ONLY_2.search(data) is not None
+
+
+def disables_second(data: bytes) -> bool:
+    """Whether a program for TensorFlow 2 says that it runs code for 1."""
+    return _DISABLES_2.search(data) is not None
+
+
+def marks_of(files: Iterable[Path]) -> Marks:
+    """What the given Python files are written for; those that cannot be read are passed over."""
+    first = second = 0
+    for file in files:
+        try:
+            one, two = written_for(file.read_bytes())
+        except OSError:
+            continue
+        first += one and not two
+        second += two and not one
+    return Marks(first, second)
+
+
 _LARGEST: Final = 1_000_000
 _ASKED: Final = re.compile(
     r"(?<![\w./-])tensorflow(?:[-_](?:gpu|cpu))?[\"']?\s*(?:\[[^\]\n]*\])?\s*(?:[=:]\s*[\"']\s*)?"

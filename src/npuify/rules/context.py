@@ -173,9 +173,9 @@ class PythonFile:
     @cached_property
     def framework(self) -> str:
         """The framework that the file's environment variables are for; see :func:`framework_in`."""
-        from npuify.knowledge.frameworks.variables import framework_in
+        from npuify.knowledge.frameworks.variables import TENSORFLOW, framework_in
 
-        return framework_in(self.source.data)
+        return framework_in(self.source.data) or (TENSORFLOW if self.project.on_tensorflow else "")
 
     def remember(self, key: Any, value: Any) -> Any:
         """Keep ``value`` for other rules under ``key``."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 
-from npuify.knowledge.frameworks.variables import framework_in
+from npuify.knowledge.frameworks.variables import TENSORFLOW, framework_in
 from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
 from npuify.rules.registry import Rule, list_rule
 
@@ -73,7 +73,7 @@ class TextFile:
         self.findings: list[Finding] = []
         self.given: dict[str, Given] = {}
         self.settled: list[Given] = []
-        self.framework = framework_in(text.data)
+        self.framework = framework_in(text.data) or (TENSORFLOW if job.run.project.on_tensorflow else "")
         self._taken: set[tuple[str, int, int]] = set()
         self._unsure: list[tuple[int, int]] = []
 

@@ -53,15 +53,18 @@ def test_an_import_goes_below_the_docstring_and_the_future() -> None:
     compile(out, "program.py", "exec")
 
 
-def test_a_strategy_is_reported_without_being_asked() -> None:
-    found = findings(TF + "s = tf.distribute.MirroredStrategy()\n", tensorflow="2")
-    assert [one.code for one in found] == ["NPU903"]
+def test_a_strategy_is_replaced_without_being_asked() -> None:
+    text = TF + "s = tf.distribute.MirroredStrategy()\n"
+    assert [one.code for one in findings(text, tensorflow="2")] == ["NPU921"]
+    assert output(text, tensorflow="2", unsafe=True) == TF + 's = tf.distribute.OneDeviceStrategy("/cpu:0")\n'
 
 
-def test_loss_scales_are_not_rewritten() -> None:
+def test_a_loss_scale_is_lowered_as_tensorflow_lowers_it() -> None:
     text = TF + "m = tf.train.experimental.DynamicLossScale(initial_loss_scale=8)\n"
     assert output(text, tensorflow="1", unsafe=True) == text
-    assert [one.code for one in findings(text, tensorflow="1", soc="910")] == ["NPU903"]
+    out = output(text, tensorflow="1", unsafe=True, soc="910")
+    assert "init_loss_scale=8, incr_every_n_steps=2000, decr_every_n_nan_or_inf=1" in out
+    assert "decr_ratio=1.0 / 2.0" in out
 
 
 def test_broken_files_do_not_end_the_run(tmp_path: Path) -> None:

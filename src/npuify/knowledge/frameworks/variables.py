@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -13,6 +13,9 @@ from npuify.knowledge.schema import EnvironmentFact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+TENSORFLOW: Final = "TensorFlow"
 
 
 class FrameworkVariable(EnvironmentFact, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -48,13 +51,21 @@ _TORCH = re.compile(
 )
 
 
+_TENSORFLOW = re.compile(
+    rb"(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+(?:tensorflow|horovod\.(?:tensorflow|keras))\b", re.MULTILINE
+)
+_OTHERS = re.compile(rb"(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+(?:torch|jax|flax|paddle|mxnet)", re.MULTILINE)
+
+
 def framework_in(data: bytes) -> str:
     """The framework that the variables in a text are for, as ``owners.toml`` calls it; empty: PyTorch, or not known.
 
-    vLLM counts before PyTorch, which it stands on; PaddlePaddle only where PyTorch is not used beside it.
+    vLLM counts before PyTorch, which it stands on; PaddlePaddle and TensorFlow where PyTorch is not used beside them.
     """
     if b"vllm" in data and _VLLM.search(data) is not None:
         return "vLLM"
     if b"paddle" in data and _PADDLE.search(data) is not None and _TORCH.search(data) is None:
         return "PaddlePaddle"
+    if b"tensorflow" in data and _TENSORFLOW.search(data) is not None and _OTHERS.search(data) is None:
+        return TENSORFLOW
     return ""

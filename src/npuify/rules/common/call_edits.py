@@ -33,3 +33,18 @@ def wrap(node: ast.expr, before: str, after: str, file: PythonFile) -> list[Edit
 def has_unknown_arguments(call: ast.Call) -> bool:
     """Whether a call passes arguments on that are not written there: ``*args`` or ``**kwargs``."""
     return any(isinstance(arg, ast.Starred) for arg in call.args) or any(one.arg is None for one in call.keywords)
+
+
+def without_keyword(call: ast.Call, keyword: ast.keyword, file: PythonFile) -> Edit | None:
+    """Take a keyword out of a call, with the comma that goes with it; None where a comment stands between."""
+    others = [*call.args, *call.keywords]
+    before = [one for one in others if file.source.end(one) <= file.source.start(keyword)]
+    after = [one for one in others if file.source.start(one) >= file.source.end(keyword)]
+    if after:
+        start, end = file.source.start(keyword), min(file.source.start(one) for one in after)
+        between = file.source.segment(file.source.end(keyword), end)
+    else:
+        start = max((file.source.end(one) for one in before), default=file.source.start(keyword))
+        end = file.source.end(keyword)
+        between = file.source.segment(start, file.source.start(keyword)) if before else ""
+    return None if "#" in between else file.edit(start, end, "")

@@ -31,7 +31,10 @@ _SHELLS = frozenset(
     for name in names
 )
 _SHELL_NAMES = "|".join(sorted(name.rpartition(".")[2] for name in _SHELLS)).encode()
-_WORDS = ("cuda_", "nccl_", "nvidia_", "cublas_", "cudnn_", "_cuda", "nvte_", "torch_allow_tf32")
+_WORDS = (
+    *("cuda_", "nccl_", "nvidia_", "cublas_", "cudnn_", "_cuda", "nvte_", "torch_allow_tf32"),
+    *("tf_force_gpu", "tf_gpu_", "tf_xla_flags", "tf_enable_auto_mixed", "tf_deterministic_ops"),
+)
 
 
 @rule("NPU701", "cuda-environment-variable", Safety.SAFE, Severity.WARNING, words=_WORDS)

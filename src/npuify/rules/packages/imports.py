@@ -73,6 +73,8 @@ def package_without_npu(node: ast.Import | ast.ImportFrom | ast.Attribute, file:
             continue
         if isinstance(node, ast.ImportFrom) and name.partition(".")[0] in _OWN_RULES:
             continue
+        if name.startswith(("horovod.tensorflow", "horovod.keras")):
+            continue  # its uses are told of, and in part edited, by rules for TensorFlow
         file.remember(key, True)
         if is_settled(name.partition(".")[0], file):
             continue

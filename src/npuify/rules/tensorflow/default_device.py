@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
-from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, line_of
+from npuify.rules.tensorflow.names import (
+    FRAMEWORKS,
+    api_name,
+    hides_all_gpus,
+    is_program,
+    is_test_file,
+    line_of,
+    trains,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,12 +25,10 @@ if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
-_TRAINING: Final = ("fit", "fit_generator", "train_on_batch")
 _GRAPHS: Final = re.compile(rb"GradientTape|tf\.function|saved_model\.load\(")
 _CALLS: Final = re.compile(
     rb"\.(?:fit|fit_generator|predict\w*|evaluate|train_on_batch|load_weights|load_model|compile)\("
 )
-_TEST: Final = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py$|conftest\.py$|[^/]*_test\.py$)")
 
 
 @rule(
@@ -70,18 +76,20 @@ def npu_not_opened(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
         if __name__ == "__main__":
             step(tf.constant(1))
     """
-    if file.contains(b"npu_device") or file.contains(b"npu_bridge") or not _is_program(node):
+    if file.contains(b"npu_device") or file.contains(b"npu_bridge") or not is_program(node):
         return
-    if _TEST.search(file.source.relative) or not _computes(node, file):
+    if is_test_file(file) or not _computes(node, file):
+        return
+    if hides_all_gpus(file):
         return
     line = line_of(file)
     if line not in ("2", "") or (line == "" and not file.contains(b"tensorflow")):
         return
     if line == "":
-        trains = next((item for item in ast.walk(node) if _trains(item)), None)
-        if trains is not None:
+        training = next((item for item in ast.walk(node) if trains(item)), None)
+        if training is not None:
             yield file.report(
-                trains,
+                training,
                 "this program is for TensorFlow 1.15 or 2.6.5, one cannot tell; until it is moved it runs on the CPU",
                 safety=Safety.MANUAL,
                 severity=Severity.WARNING,
@@ -118,22 +126,6 @@ def _computes(tree: ast.Module, file: PythonFile) -> bool:
     if _CALLS.search(file.source.data) is None:
         return False
     return file.contains(b"keras") or any(_is_own(item, file) for item in tree.body)
-
-
-def _is_program(tree: ast.Module) -> bool:
-    """Whether a module is started: it has a main guard, or trains when it is imported."""
-    for item in tree.body:
-        if isinstance(item, ast.If) and "__name__" in {getattr(one, "id", "") for one in ast.walk(item.test)}:
-            return True
-        if isinstance(item, (ast.Expr, ast.Assign)) and _trains(item.value):
-            return True
-        if isinstance(item, (ast.For, ast.While)):
-            return True
-    return False
-
-
-def _trains(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TRAINING
 
 
 def _imports_tensorflow(item: ast.AST) -> bool:

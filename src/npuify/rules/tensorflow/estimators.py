@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Final
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.call_edits import add_argument, has_unknown_arguments, wrap
+from npuify.rules.common.call_edits import add_argument, has_unknown_arguments, without_keyword, wrap
 from npuify.rules.common.calls import argument, keyword_of
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, called, line_of
@@ -108,7 +108,7 @@ def _assigned_npu(config: ast.expr, file: PythonFile) -> bool:
 @rule(
     "NPU907",
     "run-config-distributes",
-    Safety.MANUAL,
+    Safety.REVIEW,
     words=("distribute=", "device_fn=", "protocol="),
     also_in_file=FRAMEWORKS,
     without_torch=True,
@@ -116,15 +116,75 @@ def _assigned_npu(config: ast.expr, file: PythonFile) -> bool:
     source="TensorFlow adapter: supported parameters of RunConfig",
 )
 def run_config_distributes(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """A ``RunConfig`` asks TensorFlow to distribute, which it does inside one process; a process has one NPU."""
+    """A ``RunConfig`` asks TensorFlow to distribute, which it does inside one process; a process has one NPU.
+
+    Before::
+
+        import tensorflow as tf
+
+        x = tf.placeholder(tf.float32)
+        config = tf.estimator.RunConfig(model_dir="out", train_distribute=strategy)
+
+    After::
+
+        import tensorflow as tf
+
+        x = tf.placeholder(tf.float32)
+        config = tf.estimator.RunConfig(model_dir="out")
+    """
     if api_name(node.func, file) not in _RUN_CONFIGS:
         return
     for keyword in node.keywords:
         if keyword.arg in _DROPPED and not (isinstance(keyword.value, ast.Constant) and keyword.value.value is None):
+            edit = without_keyword(node, keyword, file)
             yield file.report(
                 keyword.value,
                 f"{keyword.arg} is not supported on NPUs",
+                edits=[edit] if edit is not None else [],
                 subject=f"RunConfig({keyword.arg}=)",
                 advice="leave it out; on several cards start one process for each, and wrap the optimizer with "
                 "npu_distributed_optimizer_wrapper",
             )
+
+
+@rule(
+    "NPU925",
+    "optimizer-of-tpus",
+    Safety.REVIEW,
+    words=("crossshardoptimizer",),
+    also_in_file=FRAMEWORKS,
+    without_torch=True,
+    evidence=Evidence.REPORTED,
+    source="Ascend/ModelZoo-TensorFlow: migrated TPUEstimator programs",
+)
+def optimizer_of_tpus(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """``CrossShardOptimizer`` averages over the cores of a TPU; the adapter's wrapper takes its place.
+
+    A program that uses it under ``if use_tpu`` never comes there.
+
+    Before::
+
+        import tensorflow as tf
+
+        optimizer = tf.contrib.tpu.CrossShardOptimizer(tf.train.AdamOptimizer(0.1))
+
+    After::
+
+        import tensorflow as tf
+
+        from npu_bridge.npu_init import npu_distributed_optimizer_wrapper
+
+        optimizer = npu_distributed_optimizer_wrapper(tf.train.AdamOptimizer(0.1))
+    """
+    name = api_name(node.func, file)
+    if name not in ("tf.contrib.tpu.CrossShardOptimizer", "tf.tpu.CrossShardOptimizer") or line_of(file) != "1":
+        return
+    if any(isinstance(one, ast.If) and "tpu" in file.code(one.test).lower() for one in file.ancestors(node)):
+        return
+    alone = len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred)
+    yield file.report(
+        node.func,
+        f"{name} averages over the cores of a TPU",
+        edits=[file.replace(node.func, "npu_distributed_optimizer_wrapper")] if alone else [],
+        subject=name,
+    )

@@ -6,6 +6,8 @@ import ast
 from typing import TYPE_CHECKING, Final
 
 from npuify.model import Evidence, Safety
+from npuify.rules.common.calls import argument
+from npuify.rules.common.statements import line_after
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.names import api_name, line_of
 
@@ -21,6 +23,15 @@ _RENAMED: Final = {
     "hvd.size": "get_rank_size",
     "hvd.local_rank": "get_local_rank_id",
     "hvd.local_size": "get_local_rank_size",
+}
+_WITHOUT_MEANING: Final = frozenset(
+    "name use_locking device_dense device_sparse compression sparse_as_dense num_groups groups".split()
+)
+"""Arguments of Horovod's optimizer that say how gradients travel, not what is computed."""
+_ADVICE: Final = {
+    "hvd.init": "at the end of the program: shutdown_resource(npu_sess, npu_shutdown), then close_session(npu_sess)",
+    "hvd.BroadcastGlobalVariablesHook": "it sends the trainable variables, not statistics of batch normalisation",
+    "hvd.callbacks.BroadcastGlobalVariablesCallback": "it sends the trainable variables only",
 }
 _KNOWN: Final = (
     *_RENAMED,
@@ -65,7 +76,19 @@ def horovod_on_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         opt = npu_distributed_optimizer_wrapper(tf.train.AdamOptimizer(0.1 * get_rank_size()))
     """
     name = api_name(node.func, file)
-    if name not in _KNOWN or line_of(file) == "2" or _is_for_torch(node, file):
+    if name not in _KNOWN or _is_for_torch(node, file):
+        return
+    line = line_of(file)
+    if line == "2":
+        return
+    if not line and file.project.tensorflow_marks.second:
+        yield file.report(
+            node,
+            f"{name} is Horovod's, which does not know NPUs; whether this is for TensorFlow 1.15 or 2.6.5 is open",
+            safety=Safety.MANUAL,
+            subject=name,
+            advice="say --tf-adapter 1.15 or --tf-adapter 2.6.5",
+        )
         return
     edits = _edits(name, node, file)
     yield file.report(
@@ -74,7 +97,7 @@ def horovod_on_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         edits=edits,
         safety=None if edits else Safety.MANUAL,
         subject=name,
-        advice="" if edits else f"see npuify explain {name}",
+        advice=_ADVICE.get(name, "") if edits else f"see npuify explain {name}",
     )
 
 
@@ -89,14 +112,80 @@ def _edits(name: str, node: ast.Call, file: PythonFile) -> list[Edit]:
     if name == "hvd.init":
         is_statement = isinstance(file.parent(node), ast.Expr)
         return [file.replace(node, "npu_sess, npu_shutdown = init_resource()")] if is_statement and not given else []
-    if given != 1 or not node.args or isinstance(node.args[0], ast.Starred):
-        return []
+    if name == "hvd.shutdown":
+        return _shutdown(node, file) if not given else []
     if name == "hvd.DistributedOptimizer":
-        return [file.replace(node.func, "npu_distributed_optimizer_wrapper")]
+        return _wrapper(node, file)
     if name == "hvd.allreduce":
-        return [file.replace(node.func, "npu_allreduce")]
+        return _allreduce(node, file)
+    if given != 1:
+        return []
+    root = node.args[0] if node.args else node.keywords[0].value
+    if isinstance(root, ast.Starred) or (node.keywords and node.keywords[0].arg != "root_rank"):
+        return []
     if name == "hvd.BroadcastGlobalVariablesHook":
-        return [file.replace(node, f"NPUBroadcastGlobalVariablesHook({file.code(node.args[0])}, get_rank_id())")]
+        return [file.replace(node, f"NPUBroadcastGlobalVariablesHook({file.code(root)}, get_rank_id())")]
     if name == "hvd.callbacks.BroadcastGlobalVariablesCallback":
         return [file.replace(node.func, "NPUBroadcastGlobalVariablesCallback")]
     return []
+
+
+def _wrapper(node: ast.Call, file: PythonFile) -> list[Edit]:
+    """The adapter's wrapper, which takes the optimizer alone; none where another argument changes what is computed."""
+    optimizer = argument(node, 0, "optimizer")
+    others = [*(("name", one) for one in node.args[1:]), *((one.arg, one.value) for one in node.keywords)]
+    for keyword, value in others:
+        averages = isinstance(value, ast.Attribute) and value.attr == "Average"
+        is_first = isinstance(value, ast.Constant) and value.value in (None, 1, False)
+        if value is optimizer or keyword in _WITHOUT_MEANING or (keyword == "op" and averages):
+            continue
+        if not (keyword in ("backward_passes_per_step", "average_aggregated_gradients") and is_first):
+            return []
+    if optimizer is None or isinstance(optimizer, ast.Starred):
+        return []
+    if len(node.args) + len(node.keywords) == 1 and node.args:
+        return [file.replace(node.func, "npu_distributed_optimizer_wrapper")]
+    return [file.replace(node, f"npu_distributed_optimizer_wrapper({file.code(optimizer)})")]
+
+
+def _allreduce(node: ast.Call, file: PythonFile) -> list[Edit]:
+    """Both average unless they are told to add."""
+    if len(node.args) != 1 or isinstance(node.args[0], ast.Starred):
+        return []
+    adds = False
+    for keyword in node.keywords:
+        if keyword.arg == "average" and isinstance(keyword.value, ast.Constant):
+            adds = not keyword.value.value
+        elif (
+            keyword.arg == "op"
+            and isinstance(keyword.value, ast.Attribute)
+            and keyword.value.attr in ("Average", "Sum")
+        ):
+            adds = keyword.value.attr == "Sum"
+        elif keyword.arg != "name":
+            return []
+    tensor = file.code(node.args[0])
+    if adds:
+        return [file.replace(node, f'hccl_ops.allreduce({tensor}, "sum")')]
+    if not node.keywords:
+        return [file.replace(node.func, "npu_allreduce")]
+    return [file.replace(node, f"npu_allreduce({tensor})")]
+
+
+def _shutdown(node: ast.Call, file: PythonFile) -> list[Edit]:
+    """Edits where ``hvd.init()`` of the same function, which becomes the assignment of what is shut down, is seen."""
+    statement = file.parent(node)
+    if not isinstance(statement, ast.Expr):
+        return []
+    function = _function_around(statement, file)
+    for other in file.nodes_on_lines_with("init"):
+        if isinstance(other, ast.Call) and api_name(other.func, file) == "hvd.init":
+            if _function_around(other, file) is function and isinstance(file.parent(other), ast.Expr):
+                behind = line_after(statement, "close_session(npu_sess)", file)
+                first = file.replace(node, "shutdown_resource(npu_sess, npu_shutdown)")
+                return [first, behind] if behind is not None else []
+    return []
+
+
+def _function_around(node: ast.AST, file: PythonFile) -> ast.AST | None:
+    return next((one for one in file.ancestors(node) if isinstance(one, (ast.FunctionDef, ast.Lambda))), None)

@@ -21,7 +21,7 @@ NAMES: Final = (
     *("npu_hooks_append", "NPUBroadcastGlobalVariablesHook", "NPUBroadcastGlobalVariablesCallback", "npu_allreduce"),
     *("init_resource", "shutdown_resource", "close_session", "get_rank_id", "get_rank_size", "get_local_rank_id"),
     *("get_local_rank_size", "NPULossScaleOptimizer", "FixedLossScaleManager", "ExponentialUpdateLossScaleManager"),
-    "hccl_ops",
+    *("hccl_ops", "npu_strategy"),
 )
 """What edits of these rules name. Each is imported by name: a star import binds ``tf`` and ``os``, too."""
 
@@ -30,7 +30,7 @@ NAMES: Final = (
     "NPU900",
     "npu-bridge-not-imported",
     Safety.SAFE,
-    words=tuple(sorted({name.lower() for name in NAMES})),
+    words=tuple(sorted({name.lower() for name in (*NAMES, "npu_device")})),
     also_in_file=("tensorflow", "keras", "horovod", "tf."),
     without_torch=True,
     source="npu_bridge/npu_init.py",
@@ -64,6 +64,7 @@ def npu_bridge_not_imported(node: ast.Module, file: PythonFile) -> Iterator[Diag
         for item in file.nodes_on_lines_with(name):
             if isinstance(item, ast.Name) and item.id == name and file.source.is_builtin(name, file.scope(item)):
                 used[name] = min(used.get(name, item.lineno), item.lineno)
+    yield from _second(node, file)
     if not used or any("npu_init" in star for star in file.source.scope.star_imports):
         return
     is_compatible = line_of(file) == "v1 on 2"
@@ -78,3 +79,17 @@ def npu_bridge_not_imported(node: ast.Module, file: PythonFile) -> Iterator[Diag
         edits=[edit],
         safety=Safety.REVIEW if is_compatible else None,
     )
+
+
+def _second(tree: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
+    """A file that uses ``npu_device`` without importing it; what opens the NPU brings its import along."""
+    used = [
+        item.lineno
+        for item in (file.nodes_on_lines_with("npu_device") if file.contains(b"npu_device") else ())
+        if isinstance(item, ast.Name)
+        and item.id == "npu_device"
+        and file.source.is_builtin("npu_device", file.scope(item))
+    ]
+    if used:
+        edit = put_import("import npu_device", tree, min(used), file)
+        yield file.report((edit.start, edit.start), "npu_device is the TensorFlow adapter for 2.6.5", edits=[edit])

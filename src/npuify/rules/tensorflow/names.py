@@ -6,6 +6,8 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final, Literal
 
+from npuify.project.tensorflow import disables_second, written_for
+
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
 
@@ -35,16 +37,6 @@ _HOMES: Final = (
 )
 """Modules by how the tables call them; the first that fits counts."""
 _MODULES: Final = re.compile(r"tensorflow(?:\.compat\.v[12])?")
-_ONLY_1: Final = re.compile(
-    rb"\btf\.(?:Session|InteractiveSession|placeholder|contrib|app\.|flags\b|ConfigProto|GPUOptions|get_variable\b|"
-    rb"global_variables_initializer|layers\.|logging\.|gfile\.|train\.(?:Adam|GradientDescent|Momentum|RMSProp)Optimizer|"
-    rb"estimator\.tpu|enable_eager_execution|reset_default_graph|assign\b|variable_scope)"
-    rb"|\btensorflow\.contrib\b|disable_v2_behavior"
-)
-_ONLY_2: Final = re.compile(
-    rb"\btf\.(?:function\b|GradientTape|config\.(?:list_physical_devices|set_visible_devices|run_functions_eagerly)|"
-    rb"keras\.mixed_precision|random\.set_seed|summary\.create_file_writer|keras\.optimizers\.legacy)"
-)
 
 
 def line_of(file: PythonFile) -> Line:
@@ -59,13 +51,16 @@ def line_of(file: PythonFile) -> Line:
 def _line(file: PythonFile) -> Line:
     if file.tensorflow == "1":
         return "1"
-    data = file.source.data
-    one, two = _ONLY_1.search(data) is not None, _ONLY_2.search(data) is not None
-    if file.tensorflow == "2":
-        return "v1 on 2" if one and not two else "2"
-    if one == two:
-        return ""
-    return "1" if one else "2"
+    marks = file.project.tensorflow_marks
+    aim = file.tensorflow or marks.line
+    one, two = written_for(file.source.data)
+    if aim == "2":
+        # A module for 1 beside others for 2 does not make the program one that runs code for 1.
+        is_first = one and not two and (not marks.second or disables_second(file.source.data))
+        return "v1 on 2" if is_first else "2"
+    if one != two:
+        return "1" if one else "2"
+    return "1" if aim == "1" else ""
 
 
 def api_name(node: ast.AST | None, file: PythonFile) -> str:
@@ -105,3 +100,49 @@ def called(node: ast.expr | None, name: str) -> bool:
         return False
     func = node.func
     return (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")) == name
+
+
+_TRAINING: Final = ("fit", "fit_generator", "train_on_batch")
+_TEST: Final = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py$|conftest\.py$|[^/]*_test\.py$)")
+
+
+_HIDES_GPUS: Final = re.compile(
+    rb"^os\.environ\[[\"']CUDA_VISIBLE_DEVICES[\"']\][ \t]*=[ \t]*[\"'](?:-1)?[\"']", re.MULTILINE
+)
+
+
+def hides_all_gpus(file: PythonFile) -> bool:
+    """Whether a program says, wherever it is started, that it is to run on the CPU."""
+    return file.contains(b"CUDA_VISIBLE_DEVICES") and _HIDES_GPUS.search(file.source.data) is not None
+
+
+def is_test_file(file: PythonFile) -> bool:
+    """Whether a file belongs to a project's tests, by its path; TensorFlow's own are called ``..._test.py``."""
+    return _TEST.search(file.source.relative) is not None
+
+
+def is_program(tree: ast.Module) -> bool:
+    """Whether a module is started: it has a main guard, or trains when it is imported."""
+    for item in tree.body:
+        if isinstance(item, ast.If) and "__name__" in {getattr(one, "id", "") for one in ast.walk(item.test)}:
+            return True
+        if isinstance(item, (ast.Expr, ast.Assign)) and trains(item.value):
+            return True
+        if isinstance(item, (ast.For, ast.While)):
+            return True
+    return False
+
+
+def trains(node: ast.AST) -> bool:
+    """Whether an expression is a call by which Keras trains a model."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TRAINING
+
+
+def name_of_tensorflow(tree: ast.Module) -> str:
+    """The name by which a module has imported TensorFlow at its top; empty where it has not."""
+    for item in tree.body:
+        if isinstance(item, ast.Import):
+            for alias in item.names:
+                if alias.name == "tensorflow" or (alias.asname and alias.name == "tensorflow.compat.v1"):
+                    return alias.asname or "tensorflow"
+    return ""

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.call_edits import add_argument, has_unknown_arguments, wrap
 from npuify.rules.common.calls import argument
+from npuify.rules.common.statements import ends_its_line, indentation
 from npuify.rules.registry import rule
-from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, called, line_of
+from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, called, hides_all_gpus, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,7 +115,7 @@ def _untouched(name: str, node: ast.Call, config: ast.expr | None, file: PythonF
     elif config is None and has_unknown_arguments(node):
         message = f"the configuration of {name} may come with the arguments that are passed on here"
         advice = "give it npu_config_proto(config_proto=...), unless importing npu_bridge.npu_init does so already"
-    elif config is not None and _is_for_cpu(config, file):
+    elif hides_all_gpus(file) or (config is not None and _is_for_cpu(config, file)):
         severity = Severity.INFO
         message = f"this {name.rpartition('.')[2]} is told to use no GPU; whether it is to use an NPU is yours to say"
         advice = "leave it, or pass config=npu_config_proto(...)"
@@ -167,7 +168,7 @@ def _edits(node: ast.Call, config: ast.expr | None, taker: _Taker, file: PythonF
 @rule(
     "NPU902",
     "initialisers-in-one-group",
-    Safety.MANUAL,
+    Safety.REVIEW,
     words=("initializer",),
     also_in_file=FRAMEWORKS,
     without_torch=True,
@@ -179,6 +180,19 @@ def initialisers_in_one_group(node: ast.Call, file: PythonFile) -> Iterator[Diag
 
     The group runs on the host because of the iterator, and the variables on the device never see their values. Run the
     two in calls of their own.
+
+    Before::
+
+        import tensorflow as tf
+
+        tf.get_default_session().run(tf.group(tf.global_variables_initializer(), tf.tables_initializer()))
+
+    After::
+
+        import tensorflow as tf
+
+        tf.get_default_session().run(tf.global_variables_initializer())
+        tf.get_default_session().run(tf.tables_initializer())
     """
     if api_name(node.func, file) != "tf.group":
         return
@@ -189,6 +203,22 @@ def initialisers_in_one_group(node: ast.Call, file: PythonFile) -> Iterator[Diag
         yield file.report(
             node,
             "variables that are initialised in one group with an iterator or table stay 0 on the NPU",
+            edits=_apart(node, file),
             subject="tf.group",
             advice="run tf.global_variables_initializer() and iterator.initializer in two calls of sess.run",
         )
+
+
+def _apart(group: ast.Call, file: PythonFile) -> list[Edit]:
+    """Edits that run the parts of a group one after the other, where nothing else is done with it."""
+    run = file.parent(group)
+    if not (isinstance(run, ast.Call) and run.args == [group] and not run.keywords):
+        return []
+    statement = file.parent(run)
+    if not isinstance(statement, ast.Expr) or group.keywords or any(isinstance(one, ast.Starred) for one in group.args):
+        return []
+    indent = indentation(statement, file)
+    if indent is None or not ends_its_line(statement, file):
+        return []
+    text = (file.source.text.newline + indent).join(f"{file.code(run.func)}({file.code(one)})" for one in group.args)
+    return [file.replace(run, text)]

@@ -1,0 +1,171 @@
+"""Settings, strategies, datasets, loss scaling and Keras sessions: what is edited, and mostly what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import npuify
+from npuify.model import Safety
+from npuify.options import Options
+
+from ...harness import findings, output
+
+TF = "import tensorflow as tf\n"
+SOURCE = "ds = tf.data.Dataset.from_tensor_slices(x).shuffle(9)"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (SOURCE + ".batch(8)\nmodel.fit(ds)\n", ".batch(8, drop_remainder=True)"),
+        (SOURCE + "\nds = ds.batch(8)\nmodel.fit(x=ds)\n", "ds.batch(8, drop_remainder=True)"),
+        (SOURCE.replace("ds =", "train_ds =") + ".batch(8)\n", ".batch(8, drop_remainder=True)"),
+        ("def train_input():\n    " + SOURCE + "\n    return ds.batch(8)\n", "ds.batch(8, drop_remainder=True)"),
+        ("model.fit(tf.data.TFRecordDataset(f).batch(8).prefetch(1))\n", ".batch(8, drop_remainder=True).prefetch"),
+        (SOURCE + ".batch(8)\nmodel.fit(ds)\nmodel.evaluate(ds)\n", None),
+        (SOURCE + ".batch(8)\nmodel.fit(other, validation_data=ds)\n", None),
+        (SOURCE.replace("ds =", "val_ds =") + ".batch(8)\n", None),
+        (SOURCE + ".batch(8)\nfor x in ds:\n    step(x)\n", None),
+        (SOURCE + ".batch(8, drop_remainder=is_training)\nmodel.fit(ds)\n", None),
+        (SOURCE + ".batch(8, True)\nmodel.fit(ds)\n", None),
+        ("def eval_input():\n    " + SOURCE + "\n    return ds.batch(8)\n", None),
+        ("def train(ds):\n    model.fit(ds.batch(8))\n", None),
+        ("train = loader.batch(8)\nmodel.fit(train)\n", None),
+        ("train_v = tf.Variable(1).batch(8)\n", None),
+    ],
+)
+def test_only_data_that_is_trained_on_loses_its_last_batch(before: str, after: str | None) -> None:
+    text = TF + before
+    out = output(text, tensorflow="2", unsafe=True, name="module.py")
+    out = out.replace("import npu_device\n\nnpu_device.open().as_default()\n\n", "")
+    assert output(text, tensorflow="2", name="module.py") == text
+    if after is None:
+        assert "drop_remainder=True" not in out
+    else:
+        assert after in out
+
+
+@pytest.mark.parametrize(
+    ("line", "before", "after"),
+    [
+        ("1", "c.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1", "tf.OptimizerOptions.OFF"),
+        ("1", "c = tf.ConfigProto(allow_soft_placement=False)", "allow_soft_placement=True"),
+        ("1", "c.allow_soft_placement = False", "c.allow_soft_placement = True"),
+        ("1", "f(allow_soft_placement=False)", None),
+        ("2", "tf.config.optimizer.set_jit(True)", "set_jit(False)"),
+        ("2", "tf.config.optimizer.set_jit(flag)", None),
+        ("2", "tf.config.run_functions_eagerly(True)", "run_functions_eagerly(False)"),
+        ("2", "tf.config.run_functions_eagerly(False)", None),
+        ("2", "tf.config.set_soft_device_placement(False)", "set_soft_device_placement(True)"),
+        ("2", "s = tf.distribute.MirroredStrategy(devices=d)", 's = tf.distribute.OneDeviceStrategy("/cpu:0")'),
+        ("2", "s = tf.distribute.experimental.MultiWorkerMirroredStrategy()", 's = tf.distribute.OneDeviceStrategy("/cpu:0")'),
+        ("2", "s = tf.distribute.experimental.ParameterServerStrategy(r)", None),
+        ("2", "s = tf.distribute.OneDeviceStrategy('/gpu:0')", None),
+        ("1", "s = tf.contrib.distribute.MirroredStrategy(num_gpus=2)", "s = npu_strategy.NPUStrategy()"),
+        ("1", "c = tf.estimator.RunConfig(a, train_distribute=s, model_dir=d)", "RunConfig(a, model_dir=d)"),
+        ("1", "c = tf.estimator.RunConfig(model_dir=d, device_fn=f)", "RunConfig(model_dir=d)"),
+        ("1", "c = tf.estimator.RunConfig(model_dir=d, train_distribute=None)", None),
+        ("1", "ds = ds.apply(tf.contrib.data.prefetch_to_device('/gpu:0'))", "ds = ds.prefetch(1)"),
+        ("1", "b = tf.train.batch([i], 8, num_threads=n)", "num_threads=1"),
+        ("1", "b = tf.train.batch([i], 8)", None),
+        ("1", "sess.run(tf.group(tf.global_variables_initializer(), it.initializer), feed_dict=f)", None),
+        ("1", "o = tf.contrib.tpu.CrossShardOptimizer(o)", "o = npu_distributed_optimizer_wrapper(o)"),
+        ("1", "if use_tpu:\n    o = tf.contrib.tpu.CrossShardOptimizer(o)", None),
+    ],
+)  # fmt: skip
+def test_settings(line: str, before: str, after: str | None) -> None:
+    text = f"{TF}{before}\n"
+    out = output(text, tensorflow=line, unsafe=True)
+    assert (after in out) if after is not None else out == text
+
+
+def test_loss_scaling_of_each_chip() -> None:
+    text = (
+        f"{TF}m = tf.contrib.mixed_precision.FixedLossScaleManager(8)\n"
+        "o = tf.contrib.mixed_precision.LossScaleOptimizer(o, m)\n"
+    )
+    assert "= NPULossScaleOptimizer(o, m)\n" in output(text, tensorflow="1", unsafe=True, soc="910")
+    assert output(text, tensorflow="1", unsafe=True) == text
+    assert [one.code for one in findings(text, tensorflow="1", soc="A2")] == []
+    second = f"{TF}o = tf.keras.mixed_precision.LossScaleOptimizer(o)\n"
+    out = output(second, tensorflow="2", unsafe=True, soc="910")
+    assert "o = npu_device.train.optimizer.NpuLossScaleOptimizer(o)\n" in out
+    assert "import npu_device\n" in out
+
+
+KERAS = TF + "model = tf.keras.Sequential()\nmodel.fit(x, y)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "edited"),
+    [
+        (KERAS, True),
+        (KERAS.replace("tensorflow as tf", "tensorflow.compat.v1 as tf"), True),
+        (KERAS + "s = tf.Session()\n", False),
+        (KERAS.replace(TF, TF + "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '-1'\n"), False),
+        (TF + "def f(model):\n    model.fit(x)\n", False),
+        (TF + "import sklearn\nclf = sklearn.svm.SVC()\nclf.fit(x, y)\n", False),
+    ],
+)
+def test_a_keras_program_of_the_first_line_gets_a_session(text: str, edited: bool) -> None:
+    out = output(text, tensorflow="1", unsafe=True)
+    assert ("tf.keras.backend.set_session(tf.Session(config=npu_config_proto()))\n" in out) == edited
+    assert all(one.safety is not Safety.SAFE for one in findings(text, tensorflow="1") if one.code == "NPU916")
+
+
+def test_what_runs_on_the_cpu_on_purpose_stays_there() -> None:
+    text = f'import os\n{TF}os.environ["CUDA_VISIBLE_DEVICES"] = ""\ns = tf.Session()\n'
+    assert output(text, tensorflow="1", unsafe=True) == text
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('os.environ["CUDA_VISIBLE_DEVICES"] = "0"', 'os.environ["ASCEND_DEVICE_ID"] = "0"'),
+        ('os.environ["CUDA_VISIBLE_DEVICES"] = str(args.gpu)', 'os.environ["ASCEND_DEVICE_ID"] = str(args.gpu)'),
+        ('os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"', None),
+        ('os.environ["CUDA_VISIBLE_DEVICES"] = "-1"', None),
+        ('os.environ["TF_XLA_FLAGS"] = "--tf_xla_auto_jit=2"', None),
+    ],
+)
+def test_a_process_has_one_device(before: str, after: str | None) -> None:
+    text = f"import os\n{TF}{before}\n"
+    assert output(text) == text
+    assert output(text, unsafe=True) == (f"import os\n{TF}{after}\n" if after else text)
+    assert [one.code for one in findings(text)] == ["NPU701"]
+
+
+def _project(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_what_means_something_to_torch_only_stays_in_a_project_of_tensorflow(tmp_path: Path) -> None:
+    files = {
+        "flags.py": "def spec(name):\n    return name == 'nccl'\n",
+        "main.py": TF + "@tf.function\ndef step(x):\n    return x\n\n\nspec = 'nccl'\n",
+        "run.sh": "export CUDA_VISIBLE_DEVICES=3\npython main.py --all_reduce_spec=nccl --device cuda:0\n",
+    }
+    scan = npuify.scan([_project(tmp_path, files)], Options(cache=False, jobs=1))
+    assert {(one.file, one.code) for one in scan.findings if one.edits} == {("run.sh", "NPU702")}
+    edit = next(one for one in scan.findings if one.code == "NPU702")
+    assert edit.safety is Safety.REVIEW
+    assert "ASCEND_DEVICE_ID" in edit.message
+
+
+def test_the_rest_of_a_project_tells_which_tensorflow_a_file_is_for(tmp_path: Path) -> None:
+    files = {
+        "main.py": TF + "@tf.function\ndef step(x):\n    return x\n\n\nif __name__ == '__main__':\n    step(1)\n",
+        "shards.py": TF
+        + "import horovod.tensorflow as hvd\n\n\ndef shards(ds):\n    return ds.shard(hvd.size(), hvd.rank())\n",
+        "old.py": TF + "\n\ndef f(config):\n    return tf.compat.v1.Session(config=tf.ConfigProto())\n",
+    }
+    for name in ("a.py", "b.py", "c.py"):
+        files[name] = TF + "\n\n@tf.function\ndef f(x):\n    return x\n"
+    scan = npuify.scan([_project(tmp_path, files)], Options(cache=False, jobs=1))
+    assert {one.file for one in scan.findings if one.edits} == {"main.py"}
+    assert {one.code for one in scan.findings if one.file == "shards.py"} == {"NPU903"}
+    assert {one.code for one in scan.findings if one.file == "old.py"} == {"NPU901"}
