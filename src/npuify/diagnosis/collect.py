@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.diagnosis.lines import rank_and_pid, split_head, time_of
 from npuify.diagnosis.model import Event, Frame, Place
 from npuify.diagnosis.ranks import Rank, at_exit, counted, merge
-from npuify.diagnosis.recognize import recognized
+from npuify.diagnosis.recognize import UNEXPLAINED, recognized
 from npuify.diagnosis.stems import (
     CODE,
     CODE_SHAPE,
@@ -59,6 +59,11 @@ _EXCEPTION: Final = re.compile(
     r"^(?:\w+:)?\s*(?P<kind>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*"
     r"(?:Error|Exception|Interrupt|Exit|Warning|Refused|Timeout|Missing|NotFound))(?::\s*(?P<text>.*))?$"
 )
+_OWN: Final = re.compile(
+    r"(?!(?:torch\.distributed\.elastic|subprocess\.CalledProcessError|ray\.exceptions|KeyboardInterrupt|SystemExit)\b)"
+    r"(?!.*(?:\.(?:cpp|cc|h|ts):\d+|function error|error code))"
+)
+"""Exceptions that a program raised by itself, rather than those that pass on what a launcher or torch_npu reports."""
 _OPERATOR: Final = re.compile(
     r"call (aclnn\w+) failed|[oO]pType:?\s*(?:\d+,\s*)?\[?(\w+)|Op (\w+) (?:does not|not support)|\bop\[(\w+)\]"
     r"|operator '([\w:.]+)'|Current working aclop is (\w+)|OPS function error: (\w+)"
@@ -275,8 +280,10 @@ class Collector:
             self._failed_text = []
             self._look_for_first_failed(lines[index : index + 60])
         found = recognized(text, frames, light=head.light)
+        if not found and not head.light and _EXCEPTION.match(text) and _OWN.match(text):
+            found = [UNEXPLAINED]
         operator = _OPERATOR.search(text)
-        if operator and not rank.operator:
+        if operator and not rank.operator and not head.light:
             rank.operator = next(part for part in operator.groups() if part)
         rank.waits_for.update(number for number in _WAITED_FOR.findall(text) if int(number) < 1_000_000)
         if found:
@@ -294,8 +301,9 @@ class Collector:
         for one in found:
             key = (one.name, one.cause)
             said.events.append(key)
-            if key in rank.events:
-                rank.events[key] = counted(rank.events[key])
+            known = rank.events.get(key)
+            if known is not None and (known.role != "hint" or one.role == "hint"):
+                rank.events[key] = counted(known)
                 continue
             if len(rank.events) >= EVENTS:
                 return

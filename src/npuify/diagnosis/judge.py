@@ -13,12 +13,13 @@ from npuify.model import Evidence
 from npuify.version import __version__
 
 from .model import Confidence, Diagnosis, Event, Frame, Place, RankStory
+from .recognize import UNEXPLAINED
 
 if TYPE_CHECKING:
     from npuify.knowledge.failures import Cause
 
     from .collect import Collector
-    from .ranks import Rank
+    from .ranks import Raised, Rank
 
 _CLOSE: Final = 15
 """Weights that differ by less are alike, and time decides."""
@@ -48,6 +49,8 @@ def judge(collector: Collector) -> Diagnosis:
     rank, key = best
     event = rank.events[key]
     exception, frame = _exception(rank, event)
+    if event.name == UNEXPLAINED.name:
+        return _script_error(collector, ranks, rank, event)
     if event.role == "hint" and event.weight <= 30 and not any(one.exceptions or one.suspects for one in ranks):
         return _nothing(collector, ranks, event.cause)
     known = _only_repeats(exception) or event.name in exception
@@ -320,17 +323,11 @@ def _title(event: Event, fact: Cause | None, exception: str, frame: Frame | None
     return f"{kind}{where}: {fact.title[0].lower()}{fact.title[1:]}" if kind else fact.title
 
 
-def _script_error(collector: Collector, ranks: list[Rank], rank: Rank) -> Diagnosis:
+def _script_error(collector: Collector, ranks: list[Rank], rank: Rank, event: Event | None = None) -> Diagnosis:
     """An exception of which nothing more is known: the program's own, as far as anybody can tell."""
     import msgspec
 
-    ordered = [
-        (one[3] if one[3] >= 0 else float("inf"), order, owner, one)
-        for order, owner in enumerate(ranks)
-        for one in owner.exceptions
-        if not _only_repeats(one[1])
-    ] or [(0.0, 0, rank, rank.exceptions[0])]
-    _, _, owner, (place, text, frame, _) = min(ordered, key=lambda item: item[:2])
+    owner, (place, text, frame, _) = _first_exception(ranks, rank, event)
     fact = causes()["script-error"]
     base = _empty(
         collector,
@@ -357,6 +354,23 @@ def _script_error(collector: Collector, ranks: list[Rank], rank: Rank) -> Diagno
         operator=owner.operator,
         ranks=stories if len(stories) > 1 else (),
     )
+
+
+def _first_exception(ranks: list[Rank], rank: Rank, event: Event | None) -> tuple[Rank, Raised]:
+    """The exception of an event; else the first of all ranks that says more than that another one failed."""
+    said = [one for one in rank.exceptions if event is not None and one[0] == event.place]
+    if said:
+        return rank, said[0]
+    ordered = [
+        (one[3] if one[3] >= 0 else float("inf"), order, owner, one)
+        for order, owner in enumerate(ranks)
+        for one in owner.exceptions
+        if not _only_repeats(one[1])
+    ]
+    if not ordered:
+        return rank, rank.exceptions[0]
+    _, _, owner, first = min(ordered, key=lambda item: item[:2])
+    return owner, first
 
 
 def _empty(

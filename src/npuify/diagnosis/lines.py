@@ -20,6 +20,11 @@ _PREFIXES: Final = (
 )
 _LIGHT: Final = re.compile(r"(?:^|[\s\[(|\-:])(?:INFO|DEBUG|WARNING|WARN|Info|Debug)(?:[\s\])|:\-]|$)")
 _HEAVY: Final = re.compile(r"ERROR|CRITICAL|FATAL|Error:")
+_WARNED: Final = re.compile(
+    r"^(?:\S*\.py:\d+: )?(?:[A-Za-z_]\w*\.)*\w*Warning: "
+    r"|^\[?W\d{3,4} \d\d:\d\d|^\[W [\w.]+:\d+\]|^warnings?: |^WARN(?:ING)?\b"
+)
+"""What Python's warnings module and glog call a warning, whatever words follow."""
 _TORCH_NPU: Final = re.compile(r"\(PID:(?P<pid>\d+), Device:-?\d+, RankID:(?P<rank>-?\d+)\)")
 _PID: Final = re.compile(r"\[PID: (\d+)\]|(?:^|\s)\w+\((\d+),[^)]*\):\d{4}-")
 _TIMES: Final = (
@@ -71,7 +76,8 @@ def split_head(line: str) -> Head:
         else:
             break
     start = line[:120]
-    return Head(key, rank, time, text, _LIGHT.search(start) is not None and _HEAVY.search(start) is None)
+    light = _LIGHT.search(start) is not None and _HEAVY.search(start) is None
+    return Head(key, rank, time, text, light or _WARNED.match(text.lstrip()) is not None)
 
 
 def rank_and_pid(text: str) -> tuple[str, str]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
 if TYPE_CHECKING:
     from npuify.diagnosis.model import Event, Frame, Place
+
+
+Raised: TypeAlias = "tuple[Place, str, Frame | None, float]"
+"""Where an exception ended a traceback, its text, the last frame in the user's own code, and the time in seconds."""
 
 
 class Rank:
@@ -23,7 +27,7 @@ class Rank:
         self.tracebacks = 0
         self.ignored = -60
         """The line that says that the exception after it is ignored."""
-        self.exceptions: list[tuple[Place, str, Frame | None, float]] = []
+        self.exceptions: list[Raised] = []
         """The first two and the last of the exceptions that ended a traceback."""
         self.suspects: list[Place] = []
         """Lines with errors that nothing is known of."""

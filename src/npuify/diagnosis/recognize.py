@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from npuify.model import Evidence
+
 from .packages import ASKS, package_match
 from .signatures import Match, matches
 
@@ -12,8 +14,19 @@ if TYPE_CHECKING:
 
     from .model import Frame
 
-_LIGHT: Final = 34
+_LIGHT: Final = 29
 """The most that a line counts which its logger calls a warning or less: the program went on after it."""
+
+UNEXPLAINED: Final = Match(
+    name="python-exception",
+    meaning="an exception that nothing more is known of",
+    cause="script-error",
+    role="cause",
+    weight=32,
+    evidence=Evidence.ASSUMED,
+    source="",
+)
+"""For an exception that no table knows: weaker than what is known, stronger than what ranks say that waited."""
 
 
 def recognized(text: str, frames: Sequence[Frame], *, light: bool) -> list[Match]:
@@ -32,5 +45,7 @@ def recognized(text: str, frames: Sequence[Frame], *, light: bool) -> list[Match
         package = package_match(text, frames, found)
         found += [package] if package is not None else []
     if light:
-        found = [one._replace(weight=min(one.weight, _LIGHT)) if one.role == "cause" else one for one in found]
+        found = [
+            one._replace(weight=min(one.weight, _LIGHT), role="hint") if one.role == "cause" else one for one in found
+        ]
     return found
