@@ -17,11 +17,14 @@ from npuify.diagnosis.stems import (
     CODE,
     CODE_SHAPE,
     DIGITS,
+    GOES_ON,
     HAS_CODE,
     HEXADECIMAL,
     NUMBERS,
+    launched,
     process,
     starts_with_stems,
+    steps_in,
     with_stems,
 )
 
@@ -42,6 +45,8 @@ LONGEST: Final = 8_000
 """Bytes of a line that are looked at, from both ends where it is longer."""
 SHOWN: Final = 600
 """Characters of a line that are kept."""
+_STEPS_LOOKED_AT: Final = 96
+"""Steps of a piece that are noted: enough for the last few of each process of a machine."""
 _BACK: Final = 60
 """Lines looked back for a time."""
 
@@ -62,6 +67,7 @@ _EXCEPTION: Final = re.compile(
 _OWN: Final = re.compile(
     r"(?!(?:torch\.distributed\.elastic|subprocess\.CalledProcessError|ray\.exceptions|KeyboardInterrupt|SystemExit)\b)"
     r"(?!.*(?:\.(?:cpp|cc|h|ts):\d+|function error|error code))"
+    r"(?!.*(?:the following error|root cause|\b[Ss]ee (?:the )?(?:above|log|stack)))"
 )
 """Exceptions that a program raised by itself, rather than those that pass on what a launcher or torch_npu reports."""
 _OPERATOR: Final = re.compile(
@@ -110,6 +116,10 @@ class Collector:
         self._interesting: dict[bytes, bool] = {}
         """Shapes that can matter; True where a code may stand in their lines."""
         self._said: dict[tuple[bytes, bytes, bytes], _Said] = {}
+        self._steps: dict[bytes, int] = {}
+        """Shapes of lines that tell that a training goes on, with how many steps one of them stands for."""
+        self._went_on: dict[tuple[str, bytes], list[int]] = {}
+        """The last such lines of each process."""
         self._unlike = 0
         """Pieces for which shapes are not remembered, since text does not repeat."""
         self._open: set[str] = set()
@@ -141,6 +151,8 @@ class Collector:
             self._take(rest)
         self._open.clear()
         self._count()
+        for rank in self.ranks.values():
+            rank.survive(self._went_on)
 
     def feed(self, piece: bytes) -> None:
         """The next piece of the file; it may end inside a line."""
@@ -178,10 +190,15 @@ class Collector:
             if len(self._known) + len(unknown) > SHAPES:
                 self._known.clear()
                 self._interesting.clear()
+                self._steps.clear()
                 unknown = different
-            for shape in with_stems(b"\n".join(unknown), CODE_SHAPE):
+            joined = b"\n".join(unknown)
+            for shape in with_stems(joined, CODE_SHAPE):
                 self._interesting[shape] = HAS_CODE.search(shape) is not None
+            self._steps |= steps_in(joined)
             self._known |= unknown
+        if not different.isdisjoint(self._steps):
+            self._note_steps(shapes, whole)
         if not different.isdisjoint(self._interesting):
             lines = whole.split(b"\n")
             interesting, number = self._interesting, self._number
@@ -211,6 +228,24 @@ class Collector:
         self._number += count
         self.lines += count
 
+    def _note_steps(self, shapes: list[bytes], whole: bytes) -> None:
+        """Note the last lines that tell of a step, for each process; they are few, so they are sought from the end."""
+        lines: list[bytes] | None = None
+        left = _STEPS_LOOKED_AT
+        for index in range(len(shapes) - 1, -1, -1):
+            steps = self._steps.get(shapes[index])
+            if steps is None:
+                continue
+            lines = whole.split(b"\n") if lines is None else lines
+            last = self._went_on.setdefault((self._file, launched(lines[index])), [])
+            last += [self._number + index + 1] * steps
+            left -= 1
+            if not left:
+                break
+        for last in self._went_on.values():
+            last.sort()
+            del last[:-GOES_ON]
+
     def _look(self, line: bytes, shape: bytes, number: int, lines: list[bytes], index: int) -> None:
         frame_line = b'File "' in line or b"Traceback" in line
         # The same message again: only the first of a rank can be its first cause.
@@ -220,7 +255,7 @@ class Collector:
             shape = HEXADECIMAL.sub(b"", line).translate(None, DIGITS)
         key = (process(line), shape, codes)
         said = self._said.get(key)
-        if said is not None and not frame_line and not self._open:
+        if said is not None and not frame_line and not self._open and (said.rank is None or not said.rank.survived):
             said.again += 1
             return
         if said is None:
@@ -289,12 +324,19 @@ class Collector:
         if found:
             said.rank = rank
             self._note_events(
-                rank, said, found, self._place(number, text), self._time(message, head.time, lines, index)
+                rank,
+                said,
+                found,
+                self._place(number, text),
+                self._time(message, head.time, lines, index),
+                launched(lines[index]),
             )
         elif len(rank.suspects) < 12 and _SUSPECT.search(message):
             rank.suspects.append(self._place(number, text))
 
-    def _note_events(self, rank: Rank, said: _Said, found: list[Match], place: Place, at: tuple[str, float]) -> None:
+    def _note_events(
+        self, rank: Rank, said: _Said, found: list[Match], place: Place, at: tuple[str, float], owner: bytes
+    ) -> None:
         """Note what a line was recognized as, at a place of the log and a time, as shown and in seconds."""
         shown, when = at
         self.changed = True
@@ -322,6 +364,7 @@ class Collector:
                 fix=one.fix,
             )
             rank.order[key] = when
+            rank.processes[key] = owner
 
     def _traceback(
         self, rank: Rank, message: str, text: str, number: int, lines: list[bytes], index: int

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.knowledge.dependencies import dependencies
 from npuify.knowledge.hand_written import packages
+from npuify.model import Evidence, Severity
 
 from .signatures import Match
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from npuify.model import Evidence
 
     from .model import Frame
 
@@ -29,7 +28,7 @@ _NAMES: Final = (
     re.compile(r"cannot import name '\w+' from '?([\w.]+)"),
     re.compile(r"not found in your environment: ([\w.-]+)"),
     re.compile(r"No package metadata was found for (?:The )?'?([\w.-]+)"),
-    re.compile(r"pip3? install (?:-\S+ )*[`'\"]?([A-Za-z][\w.-]*)"),
+    re.compile(r"pip3? install (?:-\S+ (?:https?://\S+ )?)*[`'\"]?([A-Za-z][\w.-]*)"),
     re.compile(r"(?:package|module|library|dependency) [`'\"]?([A-Za-z][\w.-]*)[`'\"]?"),
     re.compile(
         r"[`'\"]?\b([A-Za-z][\w.-]*)[`'\"]?(?: package| library| module)?"
@@ -40,21 +39,41 @@ _NAMES: Final = (
 )
 _LIBRARY: Final = re.compile(r"/(?:site|dist)-packages/(\w+?)(?=_\d+_cuda|_cuda|_C\b|[/.-])")
 _FOR_GPUS: Final = {"none", "fork", "replacement"}
+_EXTENSION: Final = re.compile(
+    r"No module named '?(?P<module>(?:[\w.]*_cuda(?:_\w+)?|cuda_\w+|_?MultiScaleDeformableAttention|[A-Z]\w+_ext"
+    r"|(?!mmcv|torch|triton|vllm)\w+(?:\.\w+)*\._C))'?$"
+    r"|(?P<library>[\w.-]*cuda[\w.-]*\.so)[\w.]*: (?:undefined symbol|cannot open)"
+    r"|undefined symbol: \w*(?P<symbol>4cuda|cuda[A-Z]\w+|cublas\w+|cudnn\w+|nccl[A-Z]\w+)"
+)
+"""Compiled parts that are of CUDA by their names, whatever package they belong to."""
 _OTHERWISE_KNOWN: Final = {"torch", "torch_npu", "triton", "mmcv", "numpy"}
 
 
+class _Known(NamedTuple):
+    """What one of the tables says of a package."""
+
+    status: str
+    message: str
+    advice: str
+    evidence: Evidence
+    source: str
+    severe: bool
+
+
 @cache
-def _by_name() -> dict[str, tuple[str, str, str, Evidence, str]]:
-    """Status, message, advice, evidence and source, by module and by the name that pip knows."""
-    found: dict[str, tuple[str, str, str, Evidence, str]] = {}
+def _by_name() -> dict[str, _Known]:
+    """What is known, by module and by the name that pip knows."""
+    found: dict[str, _Known] = {}
     for row in dependencies():
+        severe = row.severity is Severity.ERROR
         for name in (row.name, *row.also):
-            found[_normal(name)] = (row.status, row.message, row.advice, row.evidence, row.source)
+            found[_normal(name)] = _Known(row.status, row.message, row.advice, row.evidence, row.source, severe)
     for module, fact in packages().items():
         if module in fact.names:
             continue  # it is about some names of the package, not about the package
         for name in (module, *fact.package):
-            found[_normal(name)] = (fact.status, fact.message, fact.advice, fact.evidence, fact.source)
+            severe = fact.severity is Severity.ERROR
+            found[_normal(name)] = _Known(fact.status, fact.message, fact.advice, fact.evidence, fact.source, severe)
     return found
 
 
@@ -62,7 +81,7 @@ def _normal(name: str) -> str:
     return name.replace("-", "_").lower()
 
 
-def _fact(name: str) -> tuple[str, tuple[str, str, str, Evidence, str]] | None:
+def _fact(name: str) -> tuple[str, _Known] | None:
     """The row of a module, or of the nearest that it lies below."""
     parts = _normal(name).strip(".").split(".")
     if parts[0] in _OTHERWISE_KNOWN:
@@ -96,32 +115,62 @@ def package_match(text: str, frames: Sequence[Frame], known_as: Sequence[Match])
 
 def _package(text: str, frames: Sequence[Frame]) -> Match | None:
     part = "cannot import name" in text  # the package is there, in another version
+    others: list[Match] = []
     for name in _asked_for(text):
         known = _fact(name)
-        if known is not None and (known[1][0] in _FOR_GPUS or ("." not in name and not part)):
-            return _match(*known, weight=84 if known[1][0] in _FOR_GPUS else 45)
+        if known is None:
+            continue
+        if _for_gpus(known[1]):
+            return _match(*known, weight=94 if "unknown location" in text else 84)
+        if "." not in name and not part:
+            others.append(_match(*known, weight=45))
+    if others:
+        return others[0]
     library = _LIBRARY.search(text)
     known = _fact(library[1]) if library and ".so" in text else None
-    if known is not None and known[1][0] in _FOR_GPUS:
+    if known is not None and _for_gpus(known[1]):
         return _match(*known, weight=96)
+    compiled = _EXTENSION.search(text)
+    if compiled is not None and "libtorch_cuda" not in text:
+        return _extension(next(part for part in compiled.groups() if part))
     ended = _LIBRARY.search(frames[-1].file) if frames else None
     known = _fact(ended[1]) if ended else None
-    if known is not None and known[1][0] in _FOR_GPUS:
+    if known is not None and known[1].status in _FOR_GPUS:
         return _match(*known, weight=52)
     return None
 
 
-def _match(name: str, row: tuple[str, str, str, Evidence, str], *, weight: int) -> Match:
-    status, message, advice, evidence, source = row
-    for_gpus = status in _FOR_GPUS
+def _for_gpus(row: _Known) -> bool:
+    """Whether it is CUDA's: packages without an NPU form, and those whose released wheels lack it."""
+    return row.status in _FOR_GPUS or (row.status in ("partial", "cpu-only") and row.severe)
+
+
+def _extension(name: str) -> Match:
+    """A compiled part that is CUDA's by its name, of a package that no table has."""
+    why = f"{name} is a part compiled for CUDA."
+    return Match(
+        name="cuda-extension-by-name",
+        meaning=why,
+        cause="cuda-only-package",
+        role="cause",
+        weight=93,
+        evidence=Evidence.ASSUMED,
+        source="names that torch's extension builder gives",
+        why=why,
+        fix="Install the package without its CUDA part, or replace what it does: npuify scan names the places.",
+    )
+
+
+def _match(name: str, row: _Known, *, weight: int) -> Match:
+    for_gpus = _for_gpus(row)
     return Match(
         name=f"package-{name}",
-        meaning=message,
+        meaning=row.message,
         cause="cuda-only-package" if for_gpus else "missing-package",
         role="cause",
         weight=weight,
-        evidence=evidence,
-        source=source,
-        why=message,
-        fix=advice,
+        evidence=row.evidence,
+        source=row.source,
+        why=row.message,
+        fix=row.advice,
     )

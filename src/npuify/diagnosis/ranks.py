@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
+from npuify.diagnosis.stems import GOES_ON
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from npuify.diagnosis.model import Event, Frame, Place
 
 
@@ -23,6 +27,10 @@ class Rank:
         self.pids: set[str] = set()
         self.events: dict[tuple[str, str], Event] = {}
         self.order: dict[tuple[str, str], float] = {}
+        self.processes: dict[tuple[str, str], bytes] = {}
+        """What the launcher wrote before the line of each event."""
+        self.survived = False
+        """Whether the training went on after one of the events."""
         self.open_frames: list[Frame] = []
         self.tracebacks = 0
         self.ignored = -60
@@ -39,6 +47,35 @@ class Rank:
         """How the rank is called in a report."""
         return self.number or self.key
 
+    def _fails_after(self, file: str, line: int) -> bool:
+        return any(
+            event.place.file == file and event.place.line > line and event.role in ("cause", "consequence", "stop")
+            for event in self.events.values()
+        )
+
+    def survive(self, went_on: Mapping[tuple[str, bytes], list[int]]) -> None:
+        """Make hints of what the same process said before its training went on.
+
+        Args:
+            went_on: the numbers of the last lines that told of a step, by file and process.
+        """
+        for key, event in self.events.items():
+            steps = went_on.get((event.place.file, self.processes.get(key, b"")), [])
+            if (
+                event.role in ("cause", "consequence", "wrapper")
+                and event.cause not in _GOES_ON_WITH
+                and len(steps) == GOES_ON
+                and steps[0] > event.place.line
+                and (_is_optional(event) or self._fails_after(event.place.file, steps[0]))
+            ):
+                self.survived = True
+                why = "the training went on after it"
+                self.events[key] = msgspec.structs.replace(event, role="hint", weight=min(event.weight, 29), why=why)
+        if self.survived:
+            left = {event.place for event in self.events.values() if event.role == "hint"}
+            self.exceptions = [one for one in self.exceptions if one[0] not in left]
+            self.suspects = [one for one in self.suspects if one not in left]
+
 
 def merge(owner: Rank, part: Rank) -> None:
     """Add to a rank what a process said that turned out to be it."""
@@ -47,11 +84,32 @@ def merge(owner: Rank, part: Rank) -> None:
         if not older:
             owner.events[key] = event
             owner.order[key] = part.order[key]
+            owner.processes[key] = part.processes.get(key, b"")
     owner.suspects += part.suspects
     owner.waits_for |= part.waits_for
     owner.operator = owner.operator or part.operator
 
 
+_OPTIONAL: Final = {
+    "cuda-only-package",
+    "missing-package",
+    "package-without-npu",
+    "triton-conflict",
+    "version-mismatch",
+    "library-path",
+    "no-network",
+    "hub-access",
+    "missing-file",
+}
+"""What programs get over: they import something else, or take what they have."""
+
+
+def _is_optional(event: Event) -> bool:
+    return event.cause in _OPTIONAL or event.place.text.startswith(("ImportError", "ModuleNotFoundError"))
+
+
+_GOES_ON_WITH: Final = {"overflow"}
+"""Causes that show themselves in a training that goes on."""
 _AT_EXIT: Final = {"EOFError", "BrokenPipeError", "ConnectionResetError", "ConnectionRefusedError", "KeyboardInterrupt"}
 
 

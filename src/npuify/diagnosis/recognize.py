@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.model import Evidence
 
+from .names import LACKS, name_match
 from .packages import ASKS, package_match
 from .signatures import Match, matches
 
@@ -41,6 +42,9 @@ def recognized(text: str, frames: Sequence[Frame], *, light: bool) -> list[Match
     harmless = [one for one in found if one.role == "noise" and one.name != "plain-warning"]
     if harmless:
         return harmless
+    if LACKS.search(text):
+        name = name_match(text)
+        found += [name] if name is not None else []
     if ASKS.search(text):
         package = package_match(text, frames, found)
         found += [package] if package is not None else []

@@ -205,6 +205,11 @@ STEMS: Final = (
     b"InferShape",
     b"infer output",
     b"PU_group",
+    b"Exceeded",
+    b"longer than",
+    b"victed",
+    b"reempt",
+    b"initialization f",
 )
 """A line without any of these, and without a code of CANN, is not looked at. All are sought in one pass;
 a test demands that every row of the tables has one."""
@@ -213,8 +218,15 @@ HEXADECIMAL: Final = re.compile(rb"0x[0-9a-fA-F]+")
 CODE: Final = re.compile(rb"E[A-Z1-9]\d{4}")
 CODE_SHAPE: Final = re.compile(rb"E[A-Z](?![A-Za-z])|(?<![A-Za-z0-9])E[:\] ]")
 """A code of CANN without its digits."""
-HAS_CODE: Final = re.compile(rb"E[A-Z]?(?![A-Za-z])|ERR(?!O)|code|result|errno|Code|failure")
-NUMBERS: Final = re.compile(rb"E[A-Z0-9R]{1,2}\d{4,5}|\d{6}")
+HAS_CODE: Final = re.compile(rb"E[A-Z]?(?![A-Za-z])|ERR(?!O)|code|result|errno|Code|failure|reducing ")
+NUMBERS: Final = re.compile(rb"E[A-Z0-9R]{1,2}\d{4,5}|\d{6}|reducing (?:loss scale )?to [\d.]+")
+STEP: Final = re.compile(rb"(?i)\bloss(?:es)?\b['\"]?\s*(?:[:=|]|\.)(?!\s*(?:tensor\()?-?(?:nan|inf))")
+FINISHED: Final = re.compile(
+    rb"train_runtime|(?i:\btraining (?:is |has |was )?(?:complete|finish|done|end)(?:d|ed)?\b)"
+)
+"""Lines, without their digits, of a training that goes on, or has come to its end."""
+GOES_ON: Final = 3
+"""Steps of a training after which an error before them did not end it."""
 
 
 def process(line: bytes) -> bytes:
@@ -227,7 +239,31 @@ def process(line: bytes) -> bytes:
     return line[:5] if first.isdigit() else b""
 
 
+def launched(line: bytes) -> bytes:
+    """The same where a launcher wrote it, empty where the line begins with a time or with its own words."""
+    return process(line) if line[:1] in (b"(", b"[") or _NUMBERED.match(line) else b""
+
+
+_NUMBERED: Final = re.compile(rb"\d{1,5}: ")
+STEP_STEMS: Final = (b"loss", b"Loss", b"train_runtime", b"raining ")
+"""One of them stands in each line of a training that goes on."""
 _FINDER: Final = BytesAhoCorasick(STEMS, implementation=Implementation.DFA)
+
+
+_STEP_FINDER: Final = BytesAhoCorasick(STEP_STEMS, implementation=Implementation.DFA)
+
+
+def steps_in(text: bytes) -> dict[bytes, int]:
+    """Lines of ``text``, without their digits, that tell of a step, with how many steps each stands for."""
+    found = {}
+    for line in _lines_at(
+        text, {text.rfind(b"\n", 0, at) + 1 for _, at, _ in _STEP_FINDER.find_matches_as_indexes(text)}
+    ):
+        if FINISHED.search(line):
+            found[line] = GOES_ON
+        elif STEP.search(line):
+            found[line] = 1
+    return found
 
 
 def starts_with_stems(text: bytes, code: re.Pattern[bytes]) -> set[int]:
@@ -247,8 +283,12 @@ def starts_with_stems(text: bytes, code: re.Pattern[bytes]) -> set[int]:
 
 def with_stems(text: bytes, code: re.Pattern[bytes]) -> set[bytes]:
     """Lines that hold a stem or a code."""
+    return _lines_at(text, starts_with_stems(text, code))
+
+
+def _lines_at(text: bytes, starts: set[int]) -> set[bytes]:
     found = set()
-    for start in starts_with_stems(text, code):
+    for start in starts:
         end = text.find(b"\n", start)
         found.add(text[start:] if end < 0 else text[start:end])
     return found
