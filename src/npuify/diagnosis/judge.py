@@ -30,6 +30,9 @@ _SAME_MOMENT: Final = 0.5
 _LOUD: Final = 55
 """Weight from which a consequence is more than a guess."""
 
+_LAUNCHER: Final = 20
+"""The most that it counts that a launcher ends its processes."""
+
 _ROLES: Final = {"cause": 0, "consequence": 1, "stop": 2, "wrapper": 4, "hint": 5}
 
 COLLECT: Final = (
@@ -175,8 +178,14 @@ def _loudest(rank: Rank) -> tuple[str, str] | None:
 
 
 def _role(event: Event) -> int:
-    """How near a role is to the cause; that another rank ended is said of a stop as well, so the stop counts more."""
+    """How near a role is to the cause.
+
+    That another rank ended is said of a stop as well, so the stop counts more; a launcher says it of every failure, so
+    that even an error which only passes another on says more.
+    """
     if event.role == "consequence" and event.cause == "peer-ended":
+        return 3 if event.weight > _LAUNCHER else 4
+    if event.role == "wrapper" and event.cause:
         return 3
     return _ROLES[event.role]
 

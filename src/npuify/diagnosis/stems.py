@@ -210,6 +210,7 @@ STEMS: Final = (
     b"victed",
     b"reempt",
     b"initialization f",
+    b"mindie server",
 )
 """A line without any of these, and without a code of CANN, is not looked at. All are sought in one pass;
 a test demands that every row of the tables has one."""
@@ -218,7 +219,7 @@ HEXADECIMAL: Final = re.compile(rb"0x[0-9a-fA-F]+")
 CODE: Final = re.compile(rb"E[A-Z1-9]\d{4}")
 CODE_SHAPE: Final = re.compile(rb"E[A-Z](?![A-Za-z])|(?<![A-Za-z0-9])E[:\] ]")
 """A code of CANN without its digits."""
-HAS_CODE: Final = re.compile(rb"E[A-Z]?(?![A-Za-z])|ERR(?!O)|code|result|errno|Code|failure|reducing ")
+HAS_CODE: Final = re.compile(rb"E[A-Z]?(?![A-Za-z])|ERR(?!O)|code|result|errno|Code|failure|reducing |tatus")
 NUMBERS: Final = re.compile(rb"E[A-Z0-9R]{1,2}\d{4,5}|\d{6}|reducing (?:loss scale )?to [\d.]+")
 STEP: Final = re.compile(rb"(?i)\bloss(?:es)?\b['\"]?\s*(?:[:=|]|\.)(?!\s*(?:tensor\()?-?(?:nan|inf))")
 FINISHED: Final = re.compile(
