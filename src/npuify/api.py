@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 from npuify.model import Explanation, NpuifyError, RuleInfo
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from npuify.model import ScanResult
+    from npuify.options import Options
+    from npuify.port.plan import Plan
 
 
 def rules() -> tuple[RuleInfo, ...]:
@@ -44,6 +47,13 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
             "code of an error (EI0006), or a part of its message",
         )
     return found
+
+
+def plan(project: Path, options: Options, *, progress: Callable[[int, int], None] | None = None) -> Plan:
+    """What to do next with a project, in order; see :func:`npuify.port.plan.plan`."""
+    from npuify.port.plan import plan as run
+
+    return run(project, options, progress=progress)
 
 
 def narrowed(result: ScanResult, *, baseline: Path | None = None, since: str | None = None) -> ScanResult:

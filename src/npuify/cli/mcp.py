@@ -13,8 +13,15 @@ from npuify.cli.guard import NOTHING_LEFT
 def mcp(
     root: Annotated[
         list[Path] | None,
-        typer.Option("--root", metavar="DIR", help="A folder that may be read and written; default: the current one."),
+        typer.Option(
+            "--root",
+            metavar="DIR",
+            help="A folder that may be read and written; repeatable. Default: what the client has open, else this one.",
+        ),
     ] = None,
+    no_run: Annotated[
+        bool, typer.Option("--no-run", help="Leave out the tools that run a project's code: simulate, verify.")
+    ] = False,
 ) -> int:
     """Start the server for coding agents (Model Context Protocol), over standard input and output.
 
@@ -36,5 +43,5 @@ def mcp(
     del package, MCPServer
     from npuify.mcp.server import serve
 
-    serve(root or [Path()])
+    serve(root or [], runs_code=not no_run)
     return NOTHING_LEFT

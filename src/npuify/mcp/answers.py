@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass
@@ -88,3 +89,116 @@ class Rule:
     safety: str
     severity: str
     summary: str
+
+
+@dataclass
+class RuleHelp:
+    """One rule in full."""
+
+    code: str
+    name: str
+    safety: str
+    severity: str
+    help: list[str]
+    """What it finds and why, with code before and after."""
+    source: str
+    evidence: str
+    """How it is known: ``live``, ``package``, ``documented``, ``reported`` or ``assumed``."""
+    ignore: str
+    """The comment that silences it on a line."""
+
+
+@dataclass
+class Step:
+    """One thing to do."""
+
+    name: str
+    """``nothing-to-do``, ``blocker``, ``no-device``, ``migrate``, ``review``, ``by-hand``, ``run``, ``machine`` or
+    ``checklist``."""
+    what: str
+    codes: list[str]
+    places: list[str]
+    """The first ones, as FILE:LINE."""
+    more: int
+    """Places beyond these; scan lists all, by code."""
+    advice: str
+    command: str
+    """The command line that does it; tools of the same name do the same."""
+
+
+@dataclass
+class Planned:
+    """What to do next, in order."""
+
+    migrated: bool
+    """Whether npuify has migrated the project already."""
+    verdict: str
+    estimate: str
+    steps: list[Step]
+
+
+@dataclass
+class Known:
+    """What is known of a code, a name, or a place in the code."""
+
+    title: str
+    kind: str
+    text: list[str]
+    releases: list[dict[str, str]]
+    """Of a name: what each torch_npu release has."""
+    source: str
+    evidence: str
+    """How it is known: ``live``, ``package``, ``documented``, ``reported`` or ``assumed``; empty for places."""
+
+
+@dataclass
+class Note:
+    """What a program needs to be started in this way, or what should be looked at."""
+
+    level: str
+    """``must``, ``check`` or ``note``."""
+    file: str
+    line: int
+    message: str
+
+
+@dataclass
+class Launched:
+    """Scripts that start a program on many cards."""
+
+    written: bool
+    destination: str
+    complete: bool
+    """Whether the program can be started as it is."""
+    commands: list[str]
+    """What to type, one on each machine."""
+    notes: list[Note]
+    files: dict[str, str]
+    """The scripts' texts, by name."""
+    evidence: str
+    source: str
+
+
+@dataclass
+class Simulated:
+    """A program that ran on simulated NPUs. It says nothing of a real card's results, speed or limits."""
+
+    exit_code: int | None
+    """Null: it was ended since its time was over."""
+    seconds: float
+    output: str
+    """The last part of what it wrote."""
+    cut: bool
+    """Whether there was more, which the report has."""
+
+
+@dataclass
+class Verified:
+    """Whether the migrated program computes what the original does."""
+
+    verdict: str
+    passed: bool
+    steps: list[dict[str, str]]
+    """Of ``verify``: each step with its status, on what it ran (hardware, simulation), what was seen, and advice."""
+    details: dict[str, Any]
+    """The first difference, and what else the comparison says in short; the report has all."""

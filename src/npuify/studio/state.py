@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import os
 import secrets
-import sys
 import tempfile
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from npuify.model import NpuifyError
+from npuify.process.itself import PLAIN, npuify_command
 from npuify.process.watched import Watched
 from npuify.review import Review
 from npuify.review.places import remember
@@ -28,9 +28,6 @@ _MOST: Final = 8
 """Reviews, or commands, at one time: each holds a project in memory."""
 _REMEMBERED: Final = 20
 """Commands that have ended, and whose output can still be asked for."""
-_PROGRAM: Final = "import sys; sys.path[:] = [one for one in sys.path if one]; from npuify.cli import main; main()"
-"""With -m, Python would look for npuify in the folder to run in first, which is the project's."""
-_ENVIRONMENT: Final = {"PYTHONUNBUFFERED": "1", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
 
 
 class Opened:
@@ -127,13 +124,13 @@ class State:
         folder = Path(str(values.get("cwd") or Path.cwd())).expanduser()
         if not folder.is_dir():
             raise NpuifyError("there is no such folder", file=str(folder))
-        command = [sys.executable, "-c", _PROGRAM, *arguments(tool_of(tool), values)]
+        command = npuify_command(arguments(tool_of(tool), values))
         with self._lock:
             running = [one for one in self._running.values() if one.after(0)[2] is None]
             if len(running) >= _MOST:
                 raise NpuifyError(f"{_MOST} commands are running", advice="stop one of them")
             try:
-                watched = Watched(command, folder, {**os.environ, **_ENVIRONMENT})
+                watched = Watched(command, folder, {**os.environ, **PLAIN})
             except OSError as error:
                 raise NpuifyError(f"cannot be started: {error}") from None
             name = secrets.token_hex(8)

@@ -1,0 +1,133 @@
+"""The tools that answer questions: what is known, what is done, what went wrong, whether a machine is ready."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+from mcp.server.mcpserver import Context  # noqa: TC002 - the server reads the annotations
+from mcp_types import CallToolResult  # noqa: TC002 - the same
+from pydantic import Field
+
+import npuify
+from npuify import api
+from npuify.analysis.place import place_in
+from npuify.mcp import words
+from npuify.mcp.answers import Checked, Item, Known, Rule, RuleHelp
+from npuify.mcp.desk import Refused, Report, report_texts
+from npuify.model import NpuifyError
+from npuify.report.answers import render_place
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+
+    from npuify.mcp.desk import Desk
+
+_What = Annotated[
+    str,
+    Field(
+        description="A code (NPU301), a name (torch.cuda.Event), an operator (aten::lgamma), a variable (NCCL_DEBUG), "
+        "a package, an error (EI0006), or a place in a Python file (train.py:12)."
+    ),
+]
+
+
+def add_questions(server: MCPServer, desk: Desk) -> None:
+    """What is known of names and rules."""
+
+    @server.tool(title="Explain", annotations=words.READS)
+    async def explain(ctx: Context, what: _What, torch_npu: words.Release = "") -> Annotated[CallToolResult, Known]:
+        """What is known of a code, a name, an operator, a variable, an error, or of a place in a Python file."""
+        place = place_in(what)
+        if place is not None:
+            file = await desk.inside(ctx, str(place[0]))
+            rows = await desk.call(partial(npuify.explain_place, file, *place[1:]))
+            told = render_place(rows, "text").splitlines()
+            return desk.answer(Known, Known(what, "place", told, [], "the program model", ""))
+        found = await desk.call(partial(npuify.explain, what, torch_npu=torch_npu or None))
+        releases = [{"torch_npu": one.torch_npu, "name": one.name, "note": one.note} for one in found.releases]
+        known = Known(found.title, found.kind, list(found.text), releases, found.source, found.evidence.value)
+        return desk.answer(Known, known)
+
+    @server.tool(title="List the rules", annotations=words.READS)
+    async def rules(code: words.Code = "") -> list[Rule]:
+        """The rules of npuify, with code, name and safety; rule_help has more of each."""
+        every = await desk.call(api.rules)
+        return [
+            Rule(one.code, one.name, one.safety.value, one.severity.value, one.summary)
+            for one in every
+            if one.code.startswith(code)
+        ]
+
+    @server.tool(title="Help on a rule", annotations=words.READS)
+    async def rule_help(
+        rule: Annotated[str, Field(description="Its code or name: NPU301, nccl-backend.")],
+    ) -> Annotated[CallToolResult, RuleHelp]:
+        """What a rule finds, why, with code before and after, and how to silence it."""
+        every = await desk.call(api.rules)
+        one = next((each for each in every if rule in (each.code, each.name)), None)
+        if one is None:
+            raise Refused(NpuifyError(f"there is no rule {rule!r}", advice="the tool rules lists them"))
+        found = await desk.call(partial(npuify.explain, one.code))
+        return desk.answer(
+            RuleHelp,
+            RuleHelp(
+                code=one.code,
+                name=one.name,
+                safety=one.safety.value,
+                severity=one.severity.value,
+                help=list(found.text),
+                source=one.source,
+                evidence=one.evidence.value,
+                ignore=f"# npuify: ignore[{one.code}]",
+            ),
+        )
+
+
+def add_reports(server: MCPServer, desk: Desk) -> None:
+    """What is done, what failed, and the machine."""
+
+    @server.tool(title="Checklist of a migration", annotations=words.READS)
+    async def checklist(
+        ctx: Context, path: Annotated[str, Field(description="The migrated project.")]
+    ) -> Annotated[CallToolResult, Checked]:
+        """What is done of a migration, and what is left, each with the evidence that it rests on."""
+        from npuify.handover import checklist as made_from
+        from npuify.handover import read_record
+        from npuify.handover.pages import render
+
+        place = await desk.inside(ctx, path)
+        options = desk.options(place)
+        found = await desk.call(lambda: made_from(read_record(place, options)))
+        items = [Item(one.title, one.state, one.evidence, one.how) for one in found.points]
+        texts = report_texts(render, found)
+        return desk.answer(Checked, Checked(found.complete, items), Report("checklist", texts))
+
+    @server.tool(title="Why a run failed", annotations=words.READS)
+    async def diagnose(
+        ctx: Context,
+        logs: Annotated[list[str], Field(min_length=1, description="Log files, or folders of them.")],
+        project: Annotated[str, Field(description="The project that ran; empty: none.")] = "",
+    ) -> dict[str, Any]:
+        """Why a run on an NPU failed: the first cause in its logs, and what to do."""
+        from npuify.diagnosis.text import render_json
+
+        places = [await desk.inside(ctx, log) for log in logs]
+        around = await desk.inside(ctx, project) if project else None
+        found = await desk.call(lambda: render_json(npuify.diagnose(places, project=around)))
+        answer: dict[str, Any] = json.loads(found)
+        return answer
+
+    @server.tool(title="Is this machine ready?", annotations=words.READS)
+    async def doctor(
+        ctx: Context,
+        project: Annotated[str, Field(description="What its requirements are held against; empty: none.")] = "",
+    ) -> dict[str, Any]:
+        """Whether this machine can run programs on its NPUs, and what to mend. Runs no program on the cards."""
+        from npuify.doctor.text import render_json
+
+        around = await desk.inside(ctx, project) if project else None
+        found = await desk.call(lambda: render_json(npuify.check_environment(project=around, smoke=False)))
+        answer: dict[str, Any] = json.loads(found)
+        return answer
