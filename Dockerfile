@@ -8,6 +8,7 @@ FROM python:${PYTHON}-slim AS build
 WORKDIR /build
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
+COPY skills skills
 RUN python -m venv /opt/npuify \
     && /opt/npuify/bin/pip install --no-cache-dir --disable-pip-version-check . \
     && /opt/npuify/bin/pip uninstall -q -y pip

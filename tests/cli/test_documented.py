@@ -12,19 +12,21 @@ import pytest
 import typer
 
 from npuify.cli.app import app
+from npuify.handover.validate import validate
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "README.zh-CN.md", *sorted((ROOT / "docs").glob("*.md"))]
+SKILL = ROOT / "skills" / "npuify" / "SKILL.md"
+PAGES = [ROOT / "README.md", ROOT / "README.zh-CN.md", *sorted((ROOT / "docs").glob("*.md")), SKILL]
 
 
 def commands(page: Path) -> list[list[str]]:
     """The words of each line of ``page`` that starts npuify; lines that name several commands at once are left out."""
     found, fenced = [], False
     for line in page.read_text(encoding="utf-8").splitlines():
-        fenced ^= line.startswith("```")
+        fenced ^= line.lstrip().startswith("```")
         text = line.strip()
         if (
-            line.startswith("npuify " if fenced else "    npuify ")
+            (text if fenced else line).startswith("npuify " if fenced else "    npuify ")
             and "|" not in text
             and not re.search("[,、] ?npuify", text)
         ):
@@ -67,6 +69,14 @@ def unknown(words: list[str]) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_of_the_documentation_have_their_options(page: Path) -> None:
     for words in commands(page):
+        assert not unknown(words), words
+
+
+def test_our_own_skill() -> None:
+    assert validate(SKILL) == ()
+    inline = [shlex.split(one)[1:] for one in re.findall(r"`(npuify [a-z][^`]*)`", SKILL.read_text(encoding="utf-8"))]
+    assert len(inline) > 15
+    for words in inline:
         assert not unknown(words), words
 
 

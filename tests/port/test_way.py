@@ -222,6 +222,21 @@ def test_what_a_run_lacks_is_said(here: Path, machine: Machine, cause: str, name
     assert about(follow(report, 0)) == ""
 
 
+def test_data_that_is_given(here: Path, machine: Machine) -> None:
+    synthetic = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--synthetic-data', action='store_true')\n"
+    project(here, train_py=synthetic + SAFE)
+    machine.status["forward"] = Status.FAILED
+    machine.said = "It ended with FileNotFoundError: [Errno 2] No such file or directory: 'data/train.bin'"
+    report = port("project", "-o", "out", "--entry", "train.py", code=1)
+    assert report.decision is not None
+    commands = [one.command for one in report.decision.choices]
+    assert commands[0].endswith("--entry 'train.py --synthetic-data'"), "the program can make its input"
+    assert commands[1].endswith("--data data/train.bin=PATH"), "what it looked for"
+    machine.status["forward"] = Status.PASSED
+    report = port("project", "-o", "out", "--resume", "--data", "data/train.bin=elsewhere", code=0)
+    assert machine.asked["data"] == "data/train.bin=elsewhere" and report.asked.data == "data/train.bin=elsewhere"
+
+
 def test_a_program_that_only_infers_has_run(here: Path, machine: Machine) -> None:
     project(here, train_py=SAFE)
     machine.status |= {"backward": Status.NOT_RUN, "compare": Status.NOT_RUN}

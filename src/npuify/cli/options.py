@@ -50,6 +50,14 @@ OutputOption = Annotated[
     Path | None,
     typer.Option("--output", metavar="FILE", help="Write the result to FILE instead of standard output."),
 ]
+DataOption = Annotated[
+    str,
+    typer.Option(
+        "--data",
+        metavar="[NAME=]PATH",
+        help="Data for both programs: they find PATH as NAME in their folder, and {data} in commands becomes PATH.",
+    ),
+]
 TorchNpuOption = Annotated[
     str | None,
     typer.Option("--torch-npu", metavar="VERSION", help="The target torch_npu release, for example 2.7.1."),

@@ -11,6 +11,7 @@ import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT, cleaning_up
 from npuify.cli.options import (
+    DataOption,
     JobsOption,
     OutputOption,
     PlaceOption,
@@ -54,6 +55,7 @@ def port(
         str,
         typer.Option("--prepare", metavar="COMMAND", help="A program that first creates data or weights for both."),
     ] = "",
+    data: DataOption = "",
     reference: Annotated[
         Path | None,
         typer.Option("--reference", metavar="DIR", help="A capture of the original from a CUDA machine."),
@@ -112,6 +114,7 @@ def port(
         entry=entry,
         reference_entry=reference_entry,
         prepare=prepare,
+        data=data,
         reference=str(reference or ""),
         target=target.value,
         timeout=timeout,

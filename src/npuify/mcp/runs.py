@@ -76,6 +76,9 @@ def add_runs(server: MCPServer, desk: Desk) -> None:
         short: Annotated[bool, Field(description="Only two steps, compared module by module.")] = True,
         target: Annotated[Literal["auto", "npu", "simulated"], Field(description="auto: a card, if any.")] = ("auto"),
         prepare: Annotated[str, Field(description="A program of the project that first makes data for both.")] = "",
+        data: Annotated[
+            str, Field(description="[NAME=]PATH: both find PATH as NAME in their folder; {data} in entry is its path.")
+        ] = "",
         python: Annotated[str, Field(description="The Python that runs both; empty: the one with PyTorch.")] = "",
         seconds: words.Seconds = _LIMIT,
     ) -> Annotated[CallToolResult, Verified]:
@@ -89,12 +92,16 @@ def add_runs(server: MCPServer, desk: Desk) -> None:
 
         original = await desk.inside(ctx, source)
         copy = await desk.inside(ctx, migrated) if migrated else None
-        words_ = ["--entry", entry, "--target", target, "--timeout", f"{seconds:g}", *(["--short"] if short else [])]
-        for flag, value in (("--migrated", str(copy) if copy else ""), ("--prepare", prepare), ("--python", python)):
-            words_ += [flag, value] if value else []
+        options = ["--entry", entry, "--target", target, "--timeout", f"{seconds:g}", *(["--short"] if short else [])]
+        if data:
+            name, equals, place = data.rpartition("=")
+            data = f"{name}{equals}{await desk.inside(ctx, place)}"
+        more = {"--migrated": str(copy or ""), "--prepare": prepare, "--data": data, "--python": python}
+        for flag, value in more.items():
+            options += [flag, value] if value else []
         with tempfile.TemporaryDirectory(prefix="npuify-mcp-") as folder:
             file = Path(folder, "steps.json")
-            arguments = ["verify", "steps", str(original), *words_, "--format", "json", "--output", str(file)]
+            arguments = ["verify", "steps", str(original), *options, "--format", "json", "--output", str(file)]
             ran = await desk.beside(ctx, arguments, Path(folder), seconds * _RUNS + _MORE)
             if not file.is_file():
                 lines = [line for line in ran.output.strip().splitlines() if line]

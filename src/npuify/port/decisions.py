@@ -13,9 +13,10 @@ from npuify.port.model import Choice, Decision, State, Wishes
 from npuify.report.scope import has_nothing_to_move, names_no_device
 from npuify.report.summary import counted
 from npuify.report.verdict import Level, status
+from npuify.verify.steps.plan import own_input
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from npuify.model import EntryPoint, Finding, NpuifyError, ScanResult
@@ -28,6 +29,7 @@ AFTER_A_RUN: Final = ("run-failed", "package-missing", "data-missing", "differs"
 _SHOWN: Final = 12
 _NO_PACKAGE: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _NO_FILE: Final = re.compile(r"FileNotFoundError|No such file or directory")
+_NAMED_FILE: Final = re.compile(r"No such file or directory: '([^']+)'")
 _MAKES_DATA: Final = re.compile(r"(prepare|download|preprocess|make)[^/]*$", re.IGNORECASE)
 _MAKERS: Final = 3
 _FLAGS: Final = {
@@ -174,7 +176,9 @@ def machine(report: Report, commands: Commands) -> Decision:
     )
 
 
-def after_run(stages: Sequence[Stage], points: Sequence[EntryPoint], commands: Commands) -> Decision | None:
+def after_run(
+    stages: Sequence[Stage], source: Path, entry: str, points: Sequence[EntryPoint], commands: Commands
+) -> Decision | None:
     """What a run that failed, or computes something else, leaves to a person; None: neither."""
     failed = next((one for one in stages if one.state is State.FAILED), None)
     if failed is None:
@@ -203,6 +207,8 @@ def after_run(stages: Sequence[Stage], points: Sequence[EntryPoint], commands: C
             (failed.message,),
             (
                 *(Choice(f"Make it with {one}", commands.resume("--prepare", one)) for one in makers[:_MAKERS]),
+                *_by_itself(source, entry, commands),
+                Choice("Give the data, or a part of it", commands.resume("--data", f"{_missing(failed.message)}PATH")),
                 Choice("Make it with a program, which is run once for both", commands.resume("--prepare", "PROGRAM")),
                 Choice("Say where it is, or take other data, by the program's own options", differently.command),
                 Choice("Put it into both folders, then go on", commands.resume()),
@@ -210,6 +216,20 @@ def after_run(stages: Sequence[Stage], points: Sequence[EntryPoint], commands: C
         )
     question = "The migrated program did not run as it should."
     return Decision("run-failed", question, (failed.message,), (change, differently, anew))
+
+
+def _by_itself(source: Path, entry: str, commands: Commands) -> Iterator[Choice]:
+    """Its own input, where the program has an option for that."""
+    option = own_input(source, entry.split())
+    if option and option not in entry.split():
+        yield Choice(f"Have the program make its input: {option}", commands.resume("--entry", f"{entry} {option}"))
+
+
+def _missing(message: str) -> str:
+    """``NAME=`` for the file that a program looked for in its own folder; empty where that is not known."""
+    found = _NAMED_FILE.search(message)
+    name = found[1].removeprefix("./") if found else ""
+    return f"{name}=" if name and not name.startswith(("/", "~", "..")) and "=" not in name else ""
 
 
 def _place(finding: Finding) -> str:

@@ -59,7 +59,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         style, torch_npu, soc, unsafe, place_on_npu: as :class:`npuify.options.Options` has them.
-        entry, reference_entry, prepare, reference, target, timeout, python: as
+        entry, reference_entry, prepare, data, reference, target, timeout, python: as
             :func:`npuify.verify.steps.run.accept` takes them.
         go_on: pass what blocks, and what is left to do by hand.
     """
@@ -72,6 +72,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     entry: str = ""
     reference_entry: str = ""
     prepare: str = ""
+    data: str = ""
     reference: str = ""
     target: str = "auto"
     timeout: float = 600

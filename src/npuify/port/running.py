@@ -96,7 +96,8 @@ def run(
     compared = _compared(next(one for one in report.steps if one.name == "compare"))
     told(ran)
     told(compared)
-    return Outcome(decisions.after_run([ran, compared], points, commands), report.entry)
+    entry = wishes.entry or report.entry
+    return Outcome(decisions.after_run([ran, compared], source, entry, points, commands), entry)
 
 
 def _not_run(name: str, error: NpuifyError, commands: Commands) -> Stage:
@@ -137,6 +138,7 @@ def _accepted(source: Path, destination: Path, wishes: Wishes, begins: Callable[
         entry=wishes.entry,
         reference_entry=wishes.reference_entry,
         prepare=wishes.prepare,
+        data=wishes.data,
         reference=Path(wishes.reference) if wishes.reference else None,
         target=wishes.target,
         timeout=wishes.timeout,

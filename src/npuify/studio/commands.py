@@ -115,6 +115,7 @@ TOOLS: Final = (
             Field("source", "folder", needed=True),
             Field("migrated", "folder", "--migrated"),
             Field("entry", "text", "--entry", needed=True, default="train.py --device={device}"),
+            Field("data", "text", "--data"),
             Field("short", "flag", "--short", default="yes"),
             Field("target_device", "choice", "--target", ("auto", "npu", "simulated")),
         ),

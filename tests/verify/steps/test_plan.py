@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npuify.model import EntryPoint, Mention, NpuifyError
-from npuify.verify.steps.plan import checkpoints, filled, longer, make_plan, resume_option
+from npuify.verify.steps.plan import checkpoints, filled, longer, make_plan, own_input, resume_option, with_data
+from npuify.verify.steps.prepare import put_data
 from npuify.verify.steps.runner import Ran, run
 from tests.hanging import Hanging
 
@@ -147,3 +148,38 @@ def test_a_processor_that_refuses_an_instruction_is_named(tmp_path: Path) -> Non
     assert "ONEDNN_MAX_CPU_ISA" in killed.advice()
     (tmp_path / "other").write_text("Signal 4 (SIGILL) received by PID 7\n")
     assert "ONEDNN_MAX_CPU_ISA" in Ran((), "", 1, 1.0, False, str(tmp_path / "other")).advice()
+
+
+@pytest.mark.parametrize(
+    ("line", "option"),
+    [
+        ("parser.add_argument('--dummy', action='store_true', help='use fake data to benchmark')", "--dummy"),
+        ('group.add_argument("--synthetic-data", action="store_true")', "--synthetic-data"),
+        ('p.add_argument("-f", "--use_fake_data", default=False, action="store_true")', "--use_fake_data"),
+        ('p.add_argument("--mock-data", type=str)', ""),
+        ('p.add_argument("--random-erase", action="store_true")', ""),
+    ],
+)
+def test_an_option_by_which_a_program_makes_its_input(tmp_path: Path, line: str, option: str) -> None:
+    (tmp_path / "train.py").write_text(f"import argparse\n{line}\n")
+    assert own_input(tmp_path, ["train.py", "--epochs", "1"]) == option
+    assert own_input(tmp_path, ["other.py"]) == ""
+
+
+def test_data_is_put_into_both_copies(tmp_path: Path) -> None:
+    given = tmp_path / "given" / "some set"
+    given.mkdir(parents=True)
+    (given / "a.bin").write_text("a")
+    copies = [tmp_path / "original", tmp_path / "target"]
+    for copy in copies:
+        (copy / "data" / "train").mkdir(parents=True)
+        (copy / "data" / "train" / "README").write_text("download it from …")
+    told, place = put_data(f"data/train={given}", copies)
+    assert "data/train" in told and place == str(given)
+    assert all((copy / "data" / "train" / "a.bin").read_text() == "a" for copy in copies)
+    put_data(str(given), copies)
+    assert all((copy / "some set" / "a.bin").is_file() for copy in copies)
+    assert with_data(["train.py {data} {device}"], place) == [f"train.py '{place}' {{device}}"]
+    for wrong in (str(tmp_path / "none"), f"../out={given}", f"/etc={given}", f"={given}", "data="):
+        with pytest.raises(NpuifyError):
+            put_data(wrong, copies)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
-from npuify.cli.options import OutputOption, PageFormat, PageFormatOption
+from npuify.cli.options import DataOption, OutputOption, PageFormat, PageFormatOption
 
 
 class Target(str, Enum):
@@ -47,6 +47,7 @@ def verify_steps(
         str,
         typer.Option("--prepare", metavar="COMMAND", help="A program that first creates data or weights for both."),
     ] = "",
+    data: DataOption = "",
     reference: Annotated[
         Path | None,
         typer.Option("--reference", metavar="DIR", help="An existing capture of the original, to compare with."),
@@ -92,6 +93,7 @@ def verify_steps(
         resume=resume,
         cards_entry=cards_entry,
         prepare=prepare,
+        data=data,
         reference=reference,
         target=target.value,
         cards=cards,

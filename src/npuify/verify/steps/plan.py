@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 _TRAINING: Final = re.compile(r"(^|[/_-])(train|finetune|fine_tune|pretrain|run|main)", re.IGNORECASE)
 _DISTRIBUTED: Final = re.compile(r"DistributedDataParallel|init_process_group|FullyShardedDataParallel")
 _RESUME: Final = re.compile(r"""add_argument\(\s*["'](--resume(?:[-_]from(?:[-_]checkpoint)?)?|--checkpoint)["']""")
+_OWN_INPUT: Final = re.compile(
+    r"""add_argument\(\s*(?:["']-\w["']\s*,\s*)?["'](--(?:use[-_])?(?:dummy|fake|synthetic|mock|random)(?:[-_](?:data|input|inputs|dataset))?)["']"""
+    r"""(?=[^()]*store_true)"""
+)
 _LENGTH: Final = re.compile(r"(^|[-_.])(epochs?|steps|iters|iterations|updates)$", re.IGNORECASE)
 _CHECKPOINT: Final = re.compile(r"\.(pt|pth|ckpt|bin|safetensors|tar)$")
 _LAUNCHERS: Final = ("torchrun", "torch_npu_run", "accelerate", "deepspeed")
@@ -155,6 +159,22 @@ def resume_option(project: Path, entry: Sequence[str]) -> str:
         return ""
     match = next((found for text in _sources(path) if (found := _RESUME.search(text))), None)
     return match[1] if match is not None else ""
+
+
+def own_input(project: Path, entry: Sequence[str]) -> str:
+    """The option by which the program makes its own input, such as ``--synthetic-data``; empty where none is seen."""
+    program = next((word for word in entry if word.endswith(".py")), "")
+    path = project / program if project.is_dir() else project
+    if not program or not path.is_file():
+        return ""
+    own = next(iter(_sources(path)), "")
+    match = _OWN_INPUT.search(own)
+    return match[1] if match is not None else ""
+
+
+def with_data(commands: Iterable[str], place: str) -> list[str]:
+    """Commands with ``{data}`` replaced by the data's path."""
+    return [command.replace("{data}", shlex.quote(place)) for command in commands]
 
 
 def longer(words: Sequence[str]) -> list[str]:

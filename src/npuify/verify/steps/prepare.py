@@ -15,6 +15,8 @@ from .plan import filled
 from .runner import run
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from npuify.model import EntryPoint, MigrationResult
 
     from .model import Devices
@@ -50,6 +52,44 @@ def copies(
     return [told, *(f"left: {one.file}:{one.start.line}: {one.message}" for one in left[:_SHOWN])], (
         result.scan.survey.entry_points
     )
+
+
+def put_data(data: str, folders: Sequence[Path]) -> tuple[str, str]:
+    """Put data into the folders that programs run in, as links: data sets are large, and are used where they lie.
+
+    Args:
+        data: ``PATH``, or ``NAME=PATH`` where programs look for it by another name, relative to their folder.
+        folders: the copies.
+
+    Returns:
+        What was done, in words, and the data's own path.
+
+    Raises:
+        NpuifyError: there is no such file or folder, or the name leads out of the folders.
+    """
+    name, equals, place = data.partition("=")
+    if not equals or Path(data).exists():
+        name, equals, place = "", "", data
+    path = Path(place).expanduser().resolve()
+    if not place or not path.exists():
+        raise NpuifyError("no such file or folder", advice="--data PATH, or --data NAME=PATH", file=place or data)
+    relative = Path(name if equals else path.name)
+    if relative.is_absolute() or ".." in relative.parts or not relative.parts:
+        raise NpuifyError(
+            f"--data {data}: {name} is not a name inside of the project", advice="--data data/train=PATH, for example"
+        )
+    for folder in folders:
+        link = folder / relative
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if link.is_dir() and not link.is_symlink():
+            shutil.rmtree(link)
+        link.unlink(missing_ok=True)
+        try:
+            link.symlink_to(path, target_is_directory=path.is_dir())
+        except OSError:
+            # Windows allows links to few.
+            (shutil.copytree if path.is_dir() else shutil.copy2)(path, link)
+    return f"{path} is {relative.as_posix()} for both programs", str(path)
 
 
 def made_first(

@@ -13,8 +13,8 @@ from . import captured, long_runs
 from .bench import Bench
 from .machine import devices_of
 from .model import VERSION, AcceptanceReport, Status, StepResult
-from .plan import make_plan
-from .prepare import copies, made_first
+from .plan import make_plan, with_data
+from .prepare import copies, made_first, put_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +36,7 @@ def accept(
     resume: str = "",
     cards_entry: str = "",
     prepare: str = "",
+    data: str = "",
     reference: Path | None = None,
     target: str = "auto",
     cards: int = CARDS,
@@ -56,6 +57,7 @@ def accept(
         reference_entry: the same for the original, where it differs in more.
         resume: how the program goes on from a checkpoint; ``cards_entry``: how it is started on several cards.
         prepare: a program that makes what the others need, such as data or weights; it runs once, on the reference.
+        data: ``PATH`` or ``NAME=PATH``: both programs find it as NAME; ``{data}`` in commands is its path.
         reference: a capture of the original that was made elsewhere; the original is not run then.
         target: ``npu``, ``simulated``, or ``auto``: an NPU where there is one.
         cards: cards to try; iterations: steps whose loss is followed.
@@ -73,6 +75,7 @@ def accept(
     _check(project, migrated, reference, target, work)
     asked = {
         "--prepare": prepare,
+        "--data": data,
         "--entry": entry,
         "--reference-entry": reference_entry,
         "--resume": resume,
@@ -89,6 +92,11 @@ def accept(
     try:
         original, copied = folder / "original", folder / "target"
         prepared, points = copies(project, migrated, original, copied)
+        if data:
+            told, place = put_data(data, (original, copied))
+            prepared.append(told)
+            commands = (entry, reference_entry, resume, cards_entry, prepare)
+            entry, reference_entry, resume, cards_entry, prepare = with_data(commands, place)
         plan = make_plan(
             project,
             points,
