@@ -27,7 +27,7 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
 
     Args:
         what: ``NPU301``, ``nccl-backend``, ``torch.cuda.Event``, ``torch.npu.Event``, ``aten::lgamma``, ``NCCL_DEBUG``,
-            ``EI0006``, ``507015``, ``ERR00100``.
+            ``EI0006``, ``507015``, ``ERR00100``, ``upfirdn2d``.
         torch_npu: only this release; None for all that are shipped.
 
     Raises:
@@ -36,9 +36,10 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
     from npuify.distribute.codes import explain_code
     from npuify.engine.catalog import all_rules
     from npuify.knowledge.explain import explain_name, similar_names
+    from npuify.knowledge.replacements import explain_replacement
 
     found = next((rule.explanation for rule in all_rules().values() if rule.is_called(what)), None)
-    found = found or explain_code(what) or explain_name(what, torch_npu=torch_npu)
+    found = found or explain_code(what) or explain_name(what, torch_npu=torch_npu) or explain_replacement(what)
     if found is None:
         similar = similar_names(what)
         raise NpuifyError(

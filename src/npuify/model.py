@@ -203,6 +203,8 @@ class NativeOperator(msgspec.Struct, frozen=True, order=True):
     """What computes the same on an NPU; empty where nothing is known."""
     ways: tuple[str, ...] = ()
     """The ways to have it on an NPU, the least work first."""
+    replacement: str = ""
+    """The function of ``helpers/replacements`` that is proven to compute the same, as ``family.function``; or empty."""
 
 
 class Survey(msgspec.Struct, frozen=True):

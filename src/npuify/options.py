@@ -38,6 +38,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         unsafe: also apply edits that are right in the usual case only.
         rules: files of the user's own rules: TOML, or the JSON of the vendor's migration tool.
         cpu_fallback: put what only the CPU can compute there, with the copies around it.
+        replace_kernels: put modules of PyTorch in the place of CUDA extensions whose code is known.
         third_party: folders with the source of packages that the project uses, to follow its calls into.
         replace_unsupported: take stand-ins for what the release aimed at lacks.
         normalize_newlines: give shell and Python files the line ends of Linux when migrating.
@@ -61,6 +62,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     rules: tuple[str, ...] = ()
     cpu_fallback: bool = False
     replace_unsupported: bool = False
+    replace_kernels: bool = False
     third_party: tuple[str, ...] = ()
     normalize_newlines: bool = False
     vendor_reports: str | None = None

@@ -111,6 +111,14 @@ ReplaceOption = Annotated[
         show_default=False,
     ),
 ]
+KernelsOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--replace-kernels/--no-replace-kernels",
+        help="Put PyTorch in the place of CUDA extensions whose code is known.",
+        show_default=False,
+    ),
+]
 ThirdPartyOption = Annotated[
     list[Path] | None,
     typer.Option("--third-party", metavar="DIR", help="Source of a package whose calls are followed. Can be repeated."),
@@ -199,6 +207,7 @@ def settings(
     rules: list[str] | None = None,
     cpu_fallback: bool | None = None,
     replace_unsupported: bool | None = None,
+    replace_kernels: bool | None = None,
     normalize_newlines: bool | None = None,
     third_party: list[Path] | None = None,
     about: list[str] | None = None,
@@ -240,6 +249,7 @@ def settings(
         rules=tuple(rules) if rules else config.rules or (),
         cpu_fallback=_said(cpu_fallback, config.cpu_fallback),
         replace_unsupported=_said(replace_unsupported, config.replace_unsupported),
+        replace_kernels=_said(replace_kernels, config.replace_kernels),
         normalize_newlines=_said(normalize_newlines, config.normalize_newlines),
         third_party=tuple(map(str, third_party)) if third_party else config.third_party or (),
         vendor_reports=str(vendor_reports) if vendor_reports is not None else config.vendor_reports,

@@ -108,6 +108,7 @@ MODULES = (
     "rules.packages.third_party",
     "rules.packages.extensions.survey",
     "rules.packages.extensions.builders",
+    "rules.packages.extensions.replacing",
     "rules.packages.extensions.triton_kernels",
     "rules.packages.extensions.cmake",
     "rules.environment.variables",
@@ -154,6 +155,7 @@ def checked_selection(options: Options) -> Selection:
         custom=custom,
         cpu_fallback=options.cpu_fallback,
         replace_unsupported=options.replace_unsupported,
+        replace_kernels=options.replace_kernels,
     )
     selection = Selection(options.select, options.ignore, opt_ins)
     unknown = unknown_words(selection)

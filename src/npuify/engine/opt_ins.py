@@ -10,6 +10,8 @@ from npuify.rules.operators.cpu_fallback import fallback_findings
 from npuify.rules.operators.cpu_fallback import may_concern as fallback_may_concern
 from npuify.rules.operators.stand_ins import may_concern as stand_in_may_concern
 from npuify.rules.operators.stand_ins import stand_in_findings
+from npuify.rules.packages.extensions.replacing import may_concern as replacing_may_concern
+from npuify.rules.packages.extensions.replacing import replacing_findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +27,8 @@ def may_concern(opt_ins: OptIns, raw: bytes) -> bool:
         return True
     if opt_ins.cpu_fallback and fallback_may_concern(raw, opt_ins.cpu_operators):
         return True
+    if opt_ins.extensions and replacing_may_concern(raw, opt_ins.extensions):
+        return True
     return opt_ins.replace_unsupported and stand_in_may_concern(raw)
 
 
@@ -39,5 +43,8 @@ def opt_in_findings(opt_ins: OptIns, relative: str, raw: bytes, job: Job) -> Ite
         yield from custom_findings(relative, raw, opt_ins.custom, run.project, is_later_round=job.is_later_round)
     if opt_ins.cpu_fallback:
         yield from fallback_findings(relative, raw, opt_ins.cpu_operators, run.project)
+    if opt_ins.extensions:
+        portable = run.plan.style == "portable"
+        yield from replacing_findings(relative, raw, opt_ins.extensions, run.project, portable=portable)
     if opt_ins.replace_unsupported:
         yield from stand_in_findings(relative, raw, run.release, run.project)

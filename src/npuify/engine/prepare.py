@@ -28,6 +28,7 @@ from npuify.project.included import included_requirements
 from npuify.project.programs import Programs
 from npuify.project.survey import KINDS, is_on_tensorflow_alone, survey
 from npuify.project.tensorflow import Marks, marks_of, tensorflow_specifier
+from npuify.rules.packages.extensions.replacing import as_replaced, replaced_extensions
 from npuify.rules.style_plan import StylePlan
 from npuify.styles.project import plan_style
 
@@ -242,7 +243,8 @@ def prepare(
     processes = processes or Processes(1)
     processes.warm_up(Prefilter, len(to_prefilter), files_per_process=FILES_PER_PROCESS)
     extensions = survey_extensions(found.everything, cache, found.stamps)
-    selection = _with_operators(asked, extensions.operators)
+    selection = _with_operators(asked, extensions.operators, found.everything)
+    operators = as_replaced(extensions.operators, selection.opt_ins.extensions)
     rules = RuleSet(rules_to_run(selection), options.style, place_on_npu=options.place_on_npu, soc=target.soc)
     prefiltered = processes.map(
         Prefilter(selection, options.style, options.place_on_npu, target.soc, rules),
@@ -275,7 +277,7 @@ def prepare(
         bytes_seen=sum(file.stamp[1] for file in facts.known.values()),
         errors=[*found.errors, *facts.errors],
         data_files=[file.relative for file in found.files if _is_data(file, found.stamps[file.relative])],
-        survey=msgspec.structs.replace(project_survey, operators=extensions.operators),
+        survey=msgspec.structs.replace(project_survey, operators=operators),
         cache=cache,
         to_cache=_to_cache(names, facts, [*supporting, repr(on_tensorflow)], extensions, plan),
     )
@@ -334,8 +336,18 @@ def _on_tensorflow(survey: Survey) -> bool:
     return any(one.name in ("tensorflow", "keras") for one in survey.frameworks)
 
 
-def _with_operators(selection: Selection, operators: Sequence[NativeOperator]) -> Selection:
-    """The selection, with the project's own operators that the CPU can compute where they are to be put there."""
+def _with_operators(
+    selection: Selection, operators: Sequence[NativeOperator], files: Sequence[ProjectFile]
+) -> Selection:
+    """The selection, with what it asks of the project's own operators.
+
+    Those that the CPU can compute, where they are to be put there; and the extensions that are to be replaced.
+    """
+    if selection.opt_ins.replace_kernels:
+        known = any(one.replacement for one in operators)
+        texts = {one.relative: one.path.read_bytes() for one in files if known and one.kind == "python"}
+        extensions = replaced_extensions(operators, texts)
+        selection = selection._replace(opt_ins=msgspec.structs.replace(selection.opt_ins, extensions=extensions))
     if not selection.opt_ins.cpu_fallback:
         return selection
     computed = [one for one in operators if one.has_cpu and not one.has_npu and one.difficulty != "host"]

@@ -13,6 +13,8 @@ CPU_FALLBACK: Final = "npuify_on_cpu"
 """The name of the module that moves calls to the CPU."""
 STAND_INS: Final = "npuify_stand_ins"
 """The name of the module that holds stand-ins for what a release lacks."""
+KERNELS: Final = "npuify_kernels"
+"""The name of the package that holds what takes the place of CUDA extensions."""
 PADDING: Final = "npuify_padding"
 """The name of the module that holds flash_attn's functions for padding."""
 
@@ -27,7 +29,21 @@ _FILES: Final = {
 def helper_text(module: str) -> bytes:
     """What is written into a project as ``module``."""
     name, option = _FILES[module]
-    text = (Path(__file__).parent / name).read_text(encoding="utf-8")
+    return _marked(Path(__file__).parent / name, option)
+
+
+@cache
+def kernel_text(module: str) -> bytes:
+    """What is written into a project as a module of ``npuify_kernels``.
+
+    Args:
+        module: its name in ``helpers/replacements``.
+    """
+    return _marked(Path(__file__).parent / "replacements" / f"{module}.py", " --replace-kernels")
+
+
+def _marked(path: Path, option: str) -> bytes:
+    text = path.read_text(encoding="utf-8")
     head, _, rest = text.partition("\n")
     assert head.startswith("# mypy:")
     return f"# {MARK}{option}`\n{rest}".encode()

@@ -39,6 +39,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_u
     place_on_npu: bool | None = None
     cpu_fallback: bool | None = None
     replace_unsupported: bool | None = None
+    replace_kernels: bool | None = None
     normalize_newlines: bool | None = None
     rules: tuple[str, ...] | None = None
     """Files of the project's own rules. In the file they are relative to its folder; here they are not."""
@@ -63,6 +64,7 @@ _EXPECTED = {
     "place-on-npu": "true or false",
     "cpu-fallback": "true or false",
     "replace-unsupported": "true or false",
+    "replace-kernels": "true or false",
     "normalize-newlines": "true or false",
     "rules": 'a list of files, for example ["npuify-rules.toml"]',
     "third-party": 'a list of folders, for example ["../mmcv"]',

@@ -36,7 +36,7 @@ from npuify.report.summary import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from npuify.model import Finding, ScanResult
+    from npuify.model import Finding, NativeOperator, ScanResult
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -107,6 +107,7 @@ _MOST_STARTS: Final = 12
 _KERNEL_HOURS: Final = (3.0, 24.0)
 _MOST_KERNELS: Final = 40
 _OPERATOR_HOURS: Final = {
+    "with a replacement": (0.1, 0.5),
     "with an equivalent": (0.5, 4.0),
     "elementwise": (2.0, 12.0),
     "cooperative": (6.0, 32.0),
@@ -213,7 +214,7 @@ def _kernels(scan: ScanResult) -> list[Part]:
         count = len(scan.survey.kernels)
         one, many = "CUDA source file", "CUDA source files"
         return [_counted("CUDA kernels", count, _MOST_KERNELS, one, many, _KERNEL_HOURS, 1)] if count else []
-    kinds = Counter("with an equivalent" if one.equivalent or one.has_npu else one.difficulty for one in called)
+    kinds = Counter(_work_on(one) for one in called)
     parts = []
     for kind, (low, high) in _OPERATOR_HOURS.items():
         if kinds[kind]:
@@ -221,6 +222,12 @@ def _kernels(scan: ScanResult) -> list[Part]:
             one, many = "operator that Python calls", "operators that Python calls"
             parts.append(_counted(name, kinds[kind], _MOST_OPERATORS, one, many, (low, high), 1))
     return parts
+
+
+def _work_on(one: NativeOperator) -> str:
+    if one.replacement:
+        return "with a replacement"
+    return "with an equivalent" if one.equivalent or one.has_npu else one.difficulty
 
 
 def _counted(name: str, count: int, most: int, one: str, many: str, ends: tuple[float, float], unit: float) -> Part:

@@ -54,12 +54,18 @@ def _group(module: str, operators: Sequence[NativeOperator]) -> KernelGroup:
     names = ", ".join(one.name for one in operators[:6]) + (f" and {count - 6} more" if count > 6 else "")
     kinds = Counter(one.difficulty for one in operators)
     uses = sorted({use for one in operators for use in one.uses})
-    known = list(dict.fromkeys(one.equivalent.partition(":")[0] for one in operators if one.equivalent))
-    without = [one.name for one in operators if not one.equivalent]
-    advice = f"Call instead: {'; '.join(known[:_MOST_EQUIVALENTS])}. " if known else ""
+    replaced = [one.name for one in operators if one.replacement]
+    advice = ""
+    if replaced:
+        which = "all of them" if len(replaced) == count else ", ".join(replaced[:6])
+        advice = f"--replace-kernels puts proven replacements in the place of {which}. "
+    others = [one for one in operators if not one.replacement]
+    known = list(dict.fromkeys(one.equivalent.partition(":")[0] for one in others if one.equivalent))
+    without = [one.name for one in others if not one.equivalent]
+    advice += f"Call instead: {'; '.join(known[:_MOST_EQUIVALENTS])}. " if known else ""
     if without:
         advice += "No equivalent is known" + (f" of {', '.join(without[:6])}" if known else "") + ". "
-    if all(one.has_cpu for one in operators):
+    if others and all(one.has_cpu for one in others):
         advice += "The project has a CPU implementation: --cpu-fallback adds the copies around the calls. "
     return KernelGroup(
         f"{module or 'an extension'}: {count} CUDA operator{'' if count == 1 else 's'} ({names})",

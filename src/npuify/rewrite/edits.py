@@ -6,6 +6,7 @@ from bisect import bisect_right, insort
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.model import Finding, Safety
+from npuify.rules.packages.extensions.replacing import CODE as REPLACING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,9 +27,14 @@ class Applied(NamedTuple):
 
 
 def wanted(findings: Iterable[Finding], *, unsafe: bool) -> list[Finding]:
-    """The findings whose edits are to be applied."""
+    """The findings whose edits are to be applied.
+
+    Extensions are replaced only where that was asked for, so that one need not ask again.
+    """
     allowed = (Safety.SAFE, Safety.REVIEW) if unsafe else (Safety.SAFE,)
-    return [finding for finding in findings if finding.edits and finding.safety in allowed]
+    return [
+        finding for finding in findings if finding.edits and (finding.safety in allowed or finding.code == REPLACING)
+    ]
 
 
 def apply_findings(data: bytes, findings: Iterable[Finding]) -> Applied:

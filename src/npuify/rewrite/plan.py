@@ -18,7 +18,7 @@ from npuify.project.traced import read_trace
 from npuify.rewrite.diff import file_diff
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
 from npuify.rewrite.launchers import judged_anew
-from npuify.rewrite.whole_files import NewContents, device_helpers, linux_line_ends, stand_ins
+from npuify.rewrite.whole_files import NewContents, device_helpers, linux_line_ends, replaced_kernels, stand_ins
 from npuify.rules.environment.line_ends import RULE as LINE_ENDS
 
 if TYPE_CHECKING:
@@ -265,6 +265,8 @@ def _unchanged(error: FileError) -> MigratedFile:
 def _whole_files(prepared: PreparedScan, rewritten: Mapping[str, bytes], options: Options) -> NewContents:
     """The files that are new, and those whose line ends change, with the changes that say so."""
     added = stand_ins(prepared, rewritten)
+    kernels = replaced_kernels(prepared, rewritten)
+    added = NewContents({**added.contents, **kernels.contents}, [*added.changes, *kernels.changes])
     helpers = device_helpers(prepared, {**rewritten, **added.contents})
     contents = {**added.contents, **helpers.contents}
     ends = NewContents({}, [])

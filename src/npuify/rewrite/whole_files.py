@@ -10,6 +10,8 @@ from npuify.model import Change, Position
 from npuify.rules.common.helper_modules import used_helpers
 from npuify.rules.environment.line_ends import NORMALIZED, normalized
 from npuify.rules.environment.line_ends import RULE as LINE_ENDS
+from npuify.rules.packages.extensions.replacing import RULE as REPLACING
+from npuify.rules.packages.extensions.replacing import used_kernels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,6 +37,17 @@ def stand_ins(prepared: PreparedScan, rewritten: Mapping[str, bytes]) -> NewCont
     return NewContents(
         {name: wanted[name] for name in missing},
         [_added(name, "NPU650", "call-without-npu-kernel", message) for name in missing],
+    )
+
+
+def replaced_kernels(prepared: PreparedScan, rewritten: Mapping[str, bytes]) -> NewContents:
+    """The modules that take the place of extensions, which rewritten files import and that are not there yet."""
+    wanted = used_kernels(rewritten, prepared.selection.opt_ins.extensions)
+    missing = sorted(name for name in wanted if not (prepared.root / name).exists())
+    message = "a module in the place of a CUDA extension, or what such a module needs"
+    return NewContents(
+        {name: wanted[name] for name in missing},
+        [_added(name, REPLACING.code, REPLACING.name, message) for name in missing],
     )
 
 

@@ -44,6 +44,24 @@ class CustomRule(msgspec.Struct, frozen=True, kw_only=True):
         return self.name.rpartition(".")[2]
 
 
+class ReplacedExtension(msgspec.Struct, frozen=True, order=True):
+    """An extension of the project's own, and what takes the place of its operators.
+
+    Attributes:
+        module: as Python imports it.
+        name: the module of ``npuify_kernels`` that takes its place.
+        functions: of each operator its name, and the module and function that compute it.
+        missing: its other operators that run on a GPU.
+        imported_by_name: the files with calls of it that are no part of a package when they run.
+    """
+
+    module: str
+    name: str
+    functions: tuple[tuple[str, str, str], ...]
+    missing: tuple[str, ...] = ()
+    imported_by_name: tuple[str, ...] = ()
+
+
 class OptIns(msgspec.Struct, frozen=True, kw_only=True):
     """What a run does only because it was asked to.
 
@@ -52,12 +70,16 @@ class OptIns(msgspec.Struct, frozen=True, kw_only=True):
         cpu_fallback: put what only the CPU can compute there, with the copies around it.
         cpu_operators: module and name of the project's own operators that have an implementation for the CPU.
         replace_unsupported: take stand-ins for what the release aimed at lacks.
+        replace_kernels: put modules of PyTorch in the place of CUDA extensions whose code is known.
+        extensions: those extensions.
     """
 
     custom: tuple[CustomRule, ...] = ()
     cpu_fallback: bool = False
     cpu_operators: tuple[tuple[str, str], ...] = ()
     replace_unsupported: bool = False
+    replace_kernels: bool = False
+    extensions: tuple[ReplacedExtension, ...] = ()
 
     def digest(self) -> str:
         """Differs between opt-ins that make different findings."""

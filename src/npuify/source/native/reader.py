@@ -136,6 +136,19 @@ def read_native(data: bytes) -> NativeFile:
     return NativeFile(tuple(functions.values()), tuple(bindings), registered)
 
 
+def defined_functions(data: bytes) -> Iterator[tuple[str, str]]:
+    """Each function that a file defines: its name, and its text from the parameters on."""
+    root = _parser().parse(data).root_node
+    for node in _definitions(root):
+        name, is_binding = _name(node, data)
+        declarator, body = node.child_by_field_name("declarator"), node.child_by_field_name("body")
+        while declarator is not None and declarator.type != "function_declarator":
+            declarator = declarator.child_by_field_name("declarator")
+        parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
+        if name and not is_binding and parameters is not None and body is not None:
+            yield name, data[parameters.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
 @cache
 def _parser() -> Any:
     import tree_sitter_cuda

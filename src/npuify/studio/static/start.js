@@ -52,7 +52,7 @@ export async function startPage(page) {
       h("div", { class: "grid" },
         option(choice, "style", known.styles.map((one) => [one, t(`style.${one}`)])),
         option(choice, "soc", [["", t("option.soc.any")], ...known.chips.map((one) => [one.name, `${one.name}: ${one.title}`])]),
-        toggle("unsafe"), toggle("place_on_npu"), toggle("cpu_fallback"), toggle("normalize_newlines"),
+        toggle("unsafe"), toggle("place_on_npu"), toggle("cpu_fallback"), toggle("replace_kernels"), toggle("normalize_newlines"),
         flag(t("option.device_default"), said("device_default") === "npu", (on) => set("device_default")(on ? "npu" : ""), t("option.device_default.help")),
         many("select", "option.codes.help"), many("ignore", "option.codes.help"), many("exclude", "option.exclude.help"),
         option(choice, "tf_adapter", [["", t("option.release.own")], ["1.15", "1.15"], ["2.6.5", "2.6.5"]]),

@@ -6,8 +6,10 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.knowledge.kernels import equivalent_of
+from npuify.knowledge.replacements import replaced_names, replacement_of
 from npuify.model import NativeOperator
 from npuify.rules.packages.extensions.builds import AT_RUN_TIME
+from npuify.rules.packages.extensions.fingerprints import Fingerprints
 from npuify.rules.packages.extensions.op_builders import FOR_NPU
 from npuify.source.native.file import NativeFile
 
@@ -66,6 +68,7 @@ class Operators:
                 self._by_name.setdefault(function.name, []).append(_Node(relative, function))
             for interface, key, implementation in file.registered:
                 self._registered.setdefault(interface, []).append((key, implementation))
+        self._prints: Fingerprints | None = None
         self._groups_of = {relative: self._groups(relative) for relative in files}
         self._group_of = {relative: groups[0] if groups else None for relative, groups in self._groups_of.items()}
 
@@ -178,6 +181,7 @@ class Operators:
             plain = f"{module}.{name}" if name not in _COMMON else f"{module}.{name} {module}"
             fact = equivalent_of(plain, *targets, *(kernels[:3] if not targets else ()))
         equivalent = fact.equivalent if fact else ""
+        replacement, is_variant = self._replacement(relative, binding) if difficulty != "host" else ("", False)
         return NativeOperator(
             file=relative,
             line=binding.line,
@@ -190,8 +194,21 @@ class Operators:
             has_npu=has_npu,
             calls=calls[:_MOST_CALLS],
             equivalent=f"{equivalent}: {fact.note}" if fact and fact.note else equivalent,
-            ways=_ways(difficulty, equivalent, has_cpu=has_cpu, has_npu=has_npu, is_called=bool(calls) or not module),
+            ways=(
+                *_of_replacement(name, replacement, is_variant=is_variant),
+                *_ways(difficulty, equivalent, has_cpu=has_cpu, has_npu=has_npu, is_called=bool(calls) or not module),
+            ),
+            replacement=replacement,
         )
+
+    def _replacement(self, relative: str, binding: Binding) -> tuple[str, bool]:
+        """What is proven to compute the same as an operator; and whether only operators of its name are replaced."""
+        if binding.name not in replaced_names():
+            return "", False
+        if self._prints is None:
+            self._prints = self.fingerprints()
+        row = replacement_of(binding.name, self._prints.of(relative, binding))
+        return (f"{row.family}.{row.function}", False) if row else ("", binding.name not in _COMMON)
 
     def _reached(self, relative: str, targets: Iterable[str]) -> tuple[dict[tuple[str, str, int], _Node], set[str]]:
         """The functions that ``targets`` reach, and the keys of what is registered on the way."""
@@ -218,6 +235,19 @@ class Operators:
                 if dispatch not in _NPU_KEYS and dispatch not in ("MLU", "MPS", "MUSA", "XPU"):
                     pending.append((place, implementation))
         return found, keys
+
+    def fingerprints(self) -> Fingerprints:
+        """What computes the digests of this project's operators."""
+        return Fingerprints(
+            self._read,
+            lambda place, name: (node.file for node in self._resolve(place, name)),
+            lambda place: (
+                file
+                for file in self.files
+                if self._group_of.get(file) == self._group_of.get(place)
+                or file.rpartition("/")[0] == place.rpartition("/")[0]
+            ),
+        )
 
     def _is_plain(self, places: list[tuple[str, Binding]]) -> bool:
         """Whether what is bound stands in files of C++ that know neither torch nor CUDA; those are not read closely."""
@@ -263,6 +293,14 @@ def _difficulty(kernels: tuple[str, ...], uses: tuple[str, ...]) -> str:
     if kernels:
         return "elementwise"
     return "host"
+
+
+def _of_replacement(name: str, replacement: str, *, is_variant: bool) -> tuple[str, ...]:
+    if replacement:
+        return (f"let --replace-kernels put {replacement}, which is proven to compute the same, in its place",)
+    if is_variant:
+        return (f"compare it with npuify's replacements of {name}: its code differs from all copies that were proven",)
+    return ()
 
 
 def _ways(difficulty: str, equivalent: str, *, has_cpu: bool, has_npu: bool, is_called: bool) -> tuple[str, ...]:

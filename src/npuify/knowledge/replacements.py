@@ -1,0 +1,140 @@
+"""Which operators of CUDA extensions have a replacement, and for which copies of their code it was proven."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from npuify.model import Evidence, Explanation
+
+from .hand_written import DATA
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FOLDER = DATA / "replacements"
+
+
+class ReplacedOperator(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One operator, as an extension hands it to Python.
+
+    Attributes:
+        name: as it is bound.
+        function: the function in the family's module that takes its place, with the same arguments.
+        copies: digests of the code that was read and is replaced, each with the public projects in which it was seen.
+        differs: what of the kernel's results the replacement does not give, where there is anything.
+    """
+
+    name: str
+    function: str
+    copies: dict[str, str]
+    differs: str = ""
+
+
+class ReplacementFamily(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A module of ``helpers/replacements``: one file of the folder.
+
+    Attributes:
+        what: what its operators compute.
+        limits: shapes, types and settings for which it is made.
+        cost: time and memory beside the kernel's.
+        reference: what it was held against, forward and backward.
+        operators: what it replaces.
+        family: the module's name, and the file's.
+    """
+
+    what: str
+    limits: str
+    cost: str
+    reference: str
+    operators: tuple[ReplacedOperator, ...] = ()
+    family: str = ""
+
+
+class Replacement(msgspec.Struct, frozen=True, kw_only=True):
+    """What takes an operator's place: a function of a module that is written into the project."""
+
+    family: str
+    function: str
+    differs: str = ""
+    seen: str = ""
+    """The public project whose code is the same."""
+
+
+@cache
+def families() -> Mapping[str, ReplacementFamily]:
+    """All families by name.
+
+    Raises:
+        msgspec.ValidationError: a field is misspelt or of another type.
+    """
+    found = {}
+    for path in sorted(FOLDER.glob("*.toml")):
+        read = msgspec.convert(_toml(path.read_text(encoding="utf-8")), ReplacementFamily)
+        found[path.stem] = msgspec.structs.replace(read, family=path.stem)
+    return found
+
+
+def _toml(text: str) -> object:
+    import tomli
+
+    return tomli.loads(text)
+
+
+@cache
+def _by_digest() -> Mapping[tuple[str, str], Replacement]:
+    return {
+        (row.name, digest): Replacement(family=name, function=row.function, differs=row.differs, seen=seen)
+        for name, family in families().items()
+        for row in family.operators
+        for digest, seen in row.copies.items()
+    }
+
+
+@cache
+def replaced_names() -> frozenset[str]:
+    """The names under which operators that have a replacement are bound."""
+    return frozenset(name for name, _ in _by_digest())
+
+
+def replacement_of(name: str, digest: str) -> Replacement | None:
+    """What takes the place of an operator whose code has this digest."""
+    return _by_digest().get((name, digest)) if digest else None
+
+
+def explain_replacement(what: str) -> Explanation | None:
+    """What is known of replacements for operators of CUDA extensions, by family or by a name that is bound."""
+    told = [one for one in families().values() if what in (one.family, *(row.name for row in one.operators))]
+    lines: list[str] = []
+    for family in told:
+        names = ", ".join(dict.fromkeys(row.name for row in family.operators))
+        seen = ", ".join(
+            sorted({project for row in family.operators for one in row.copies.values() for project in one.split(", ")})
+        )
+        lines += [
+            f"{family.family}: {family.what} ({names}).",
+            "--replace-kernels puts PyTorch in the place of extensions with them.",
+            f"Only where the code is that of a copy which was read: {seen}.",
+            f"Limits: {family.limits}.",
+            f"Cost: {family.cost}.",
+            *(f"{row.name}: {row.differs}." for row in family.operators if row.differs),
+            f"Compared with: {family.reference}.",
+        ]
+    if not lines:
+        return None
+    return Explanation(what, "replaced kernels", tuple(lines), (), told[0].reference, Evidence.ASSUMED)
+
+
+def as_table() -> str:
+    """All families as a table in Markdown, for the documentation."""
+    rows = ["| family | operators | copies of | limits | cost |", "|---|---|---|---|---|"]
+    for family in families().values():
+        names = ", ".join(f"`{name}`" for name in dict.fromkeys(row.name for row in family.operators))
+        seen = ", ".join(
+            sorted({project for row in family.operators for one in row.copies.values() for project in one.split(", ")})
+        )
+        differs = "".join(f"; `{row.name}`: {row.differs}" for row in family.operators if row.differs)
+        rows.append(f"| {family.family}: {family.what} | {names} | {seen} | {family.limits}{differs} | {family.cost} |")
+    return "\n".join(rows) + "\n"

@@ -1,0 +1,99 @@
+"""A digest of an operator's whole code: equal for two copies whose results are the same by their text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from npuify.source.native.definitions import Definitions, definitions_in, named_arguments
+from npuify.source.native.form import filled, form_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from npuify.source.native.file import Binding
+    from npuify.source.native.form import Form
+
+
+_DEEPEST: Final = 8
+"""Macros in macros, from which on names count as they are."""
+
+
+class Fingerprints:
+    """Computes digests of operators.
+
+    Args:
+        read: gives the text of a native file by its path.
+        files_of: gives the files that hold the functions of a name which code in one file means.
+        constants_near: gives the files in whose macros and constants a name of one file is looked up.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[str], bytes],
+        files_of: Callable[[str, str], Iterable[str]],
+        constants_near: Callable[[str], Iterable[str]],
+    ) -> None:
+        self._read = read
+        self._files_of = files_of
+        self._constants_near = constants_near
+        self._forms: dict[str, Definitions] = {}
+        self._found: dict[tuple[str, str], str | None] = {}
+
+    def of(self, relative: str, binding: Binding) -> str:
+        """The digest of an operator, or nothing where a part of its code cannot be read.
+
+        Args:
+            relative: the file that hands it to Python.
+            binding: what is said there.
+        """
+        if len(binding.targets) != 1 or binding.key == "class":
+            return ""
+        found = self._function(relative, binding.targets[0])
+        if not found:
+            return ""
+        return filled(found, named_arguments(self._read(relative), binding.name))
+
+    def _function(self, place: str, name: str) -> str | None:
+        """The digest of the functions of a name; empty if there are none, None if one cannot be read."""
+        key = (place, name)
+        if key in self._found:
+            return self._found[key]
+        self._found[key] = "itself"  # where it calls itself
+        files = sorted(set(self._files_of(place, name)))
+        digests: set[str] = set()
+        for file in files:
+            texts = self._of_file(file).functions.get(name)
+            made = [self._filled(file, form_of(text)) for text in texts or ()]
+            if not made or None in made:
+                self._found[key] = None
+                return None
+            digests.update(one for one in made if one is not None)
+        self._found[key] = filled("", sorted(digests)) if digests else ""
+        return self._found[key]
+
+    def _filled(self, place: str, form: Form) -> str | None:
+        parts = []
+        for name in form.holes:
+            part = self._function(place, name)
+            if part is None or (not part and name in form.launched):
+                return None
+            parts.append(part or self._constant(place, name) or name)
+        return filled(form.digest, parts)
+
+    def _constant(self, place: str, name: str, depth: int = 0) -> str:
+        """The digest of a macro or constant; empty where the project defines none of that name."""
+        for file in (place, *self._constants_near(place)):
+            texts = self._of_file(file).others.get(name)
+            if texts:
+                forms = [form_of(text) for text in texts] if depth < _DEEPEST else []
+                inner = [
+                    filled(one.digest, [self._constant(file, hole, depth + 1) or hole for hole in one.holes])
+                    for one in forms
+                ]
+                return filled("constant", sorted(inner))
+        return ""
+
+    def _of_file(self, file: str) -> Definitions:
+        if file not in self._forms:
+            self._forms[file] = definitions_in(self._read(file))
+        return self._forms[file]

@@ -1,0 +1,348 @@
+"""Put modules of PyTorch in the place of CUDA extensions whose code is known, where the user asks for it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from npuify.analysis.project import module_name
+from npuify.helpers import KERNELS, kernel_text
+from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
+from npuify.rules.common.helper_modules import import_finding
+from npuify.rules.opt_ins import ReplacedExtension
+from npuify.rules.registry import Rule, list_rule
+from npuify.source.python import PythonSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from npuify.analysis.project import ProjectIndex
+    from npuify.model import NativeOperator
+
+CODE: Final = "NPU643"
+
+
+def _documentation(node: object, file: object) -> Iterator[object]:
+    """The import of a CUDA extension becomes that of a module in PyTorch, if ``--replace-kernels`` is given.
+
+    This is done for extensions whose C++ and CUDA code is, but for names, checks and launches, that of a copy which was
+    read and is proven to be replaced: ``npuify explain`` and the documentation list them. A copy that differs in any
+    operation, constant or order is not replaced. The modules are written into the project as the folder
+    ``npuify_kernels``; they take the same arguments, also for the backward pass, so that the code that calls the
+    extension stays as it is. In the portable style they are imported only where the extension is not built.
+    """
+    raise NotImplementedError("extensions are replaced by their own module")
+
+
+RULE = list_rule(
+    Rule(
+        CODE,
+        "extension-with-replacement",
+        Safety.REVIEW,
+        Severity.WARNING,
+        Evidence.ASSUMED,
+        "the extension's code, compared with copies that were read; tests of the replacement on the CPU",
+        (),
+        (),
+        _documentation,
+    )
+)
+
+_LOADERS: Final = frozenset(("load", "load_inline"))
+
+
+# --- what is replaced ---
+
+
+def replaced_extensions(
+    operators: Iterable[NativeOperator], python: Mapping[str, bytes]
+) -> tuple[ReplacedExtension, ...]:
+    """The extensions of a project of which at least one operator has a replacement.
+
+    Args:
+        operators: all of the project.
+        python: the texts of its Python files, by path.
+    """
+    by_module: dict[str, list[NativeOperator]] = {}
+    for one in operators:
+        if one.module and not one.module.startswith("torch.ops.") and one.difficulty != "host" and not one.has_npu:
+            by_module.setdefault(one.module, []).append(one)
+    found = []
+    lasts = [module.rpartition(".")[2] for module in by_module]
+    for module, group in sorted(by_module.items()):
+        functions = tuple((one.name, *_split(one.replacement)) for one in group if one.replacement)
+        if functions:
+            last = module.rpartition(".")[2]
+            name = last if lasts.count(last) == 1 else module.replace(".", "_")
+            missing = tuple(one.name for one in group if not one.replacement)
+            files = sorted({place.rpartition(":")[0] for one in group for place in one.calls})
+            by_name = tuple(file for file in files if _is_imported_by_name(file, python))
+            found.append(ReplacedExtension(module, name, functions, missing, by_name))
+    return tuple(found)
+
+
+def _is_imported_by_name(relative: str, python: Mapping[str, bytes]) -> bool:
+    """Whether a file is imported without its package, as what lies on sys.path is; or is itself a program."""
+    folder, _, last = relative.rpartition("/")
+    stem = last.removesuffix(".py").encode()
+    if f"{folder}/__init__.py" in python or not folder:
+        plain = re.compile(rb"^[ \t]*(?:from " + stem + rb" import |import " + stem + rb"\b)", re.MULTILINE)
+        return not folder or any(plain.search(data) for data in python.values())
+    above, name = folder.rpartition("/")[2].encode(), stem
+    dotted = re.compile(
+        rb"^[ \t]*(?:from|import) (?:[\w.]*\.)?(?:%b\.%b\b|%b import [^\n]*\b%b\b)" % (above, name, above, name)
+        + rb"|^[ \t]*from \.(?:%b| import [^\n]*\b%b)\b" % (name, name),
+        re.MULTILINE,
+    )
+    return not any(dotted.search(data) for data in python.values())
+
+
+def as_replaced(
+    operators: Sequence[NativeOperator], extensions: Sequence[ReplacedExtension]
+) -> tuple[NativeOperator, ...]:
+    """The operators of a project as they are once extensions are replaced."""
+    done = {(one.module, name) for one in extensions for name, _, _ in one.functions}
+    return tuple(
+        msgspec.structs.replace(one, has_npu=True) if (one.module, one.name) in done else one for one in operators
+    )
+
+
+def _split(replacement: str) -> tuple[str, str]:
+    family, _, function = replacement.partition(".")
+    return family, function
+
+
+# --- the files that import it ---
+
+
+def may_concern(raw: bytes, extensions: Sequence[ReplacedExtension]) -> bool:
+    """Whether a file may import or build one of the extensions."""
+    return any(one.module.rpartition(".")[2].encode() in raw for one in extensions)
+
+
+def replacing_findings(
+    relative: str, raw: bytes, extensions: Sequence[ReplacedExtension], project: ProjectIndex, *, portable: bool
+) -> list[Finding]:
+    """The imports of a file that are replaced.
+
+    Args:
+        relative: the file's path.
+        raw: its bytes.
+        extensions: what is replaced in this project.
+        project: knows where its packages begin.
+        portable: keep the extension where it is built.
+    """
+    if not may_concern(raw, extensions) or relative.rpartition("/")[2] == "setup.py":
+        return []
+    source = PythonSource(relative, module_name(relative), raw, reexport=project.reexport)
+    parents = {child: node for node in ast.walk(source.tree) for child in ast.iter_child_nodes(node)}
+    found: list[Finding] = []
+    built: dict[str, ReplacedExtension] = {}
+    for node in ast.walk(source.tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            found += _imported(node, source, extensions, parents.get(node), portable=portable)
+        elif isinstance(node, ast.Call) and (extension := _loaded(node, extensions)) is not None:
+            if not isinstance(parents.get(node), ast.IfExp):
+                found.append(_built(node, source, extension, portable=portable))
+            built[extension.name] = extension
+        elif isinstance(node, ast.Name):
+            built.update({one.name: one for one in extensions if node.id == _alias(one)})
+    for extension in built.values():
+        if found or any(isinstance(one, ast.Name) and one.id == _alias(extension) for one in ast.walk(source.tree)):
+            found += _import_of_built(source, extension)
+    return found
+
+
+def _alias(extension: ReplacedExtension) -> str:
+    """The name under which a file that builds the extension itself imports what takes its place."""
+    return f"npuify_{extension.name}"
+
+
+def _import_of_built(source: PythonSource, extension: ReplacedExtension) -> list[Finding]:
+    alias = _alias(extension)
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ImportFrom) and any(one.asname == alias for one in node.names):
+            return []
+    return [
+        msgspec.structs.replace(one, subject=extension.module, message=_message(extension))
+        for one in import_finding(
+            source, RULE, alias, f"{extension.name} as {alias}", _package(extension, source.relative)
+        )
+    ]
+
+
+def _imported(
+    node: ast.Import | ast.ImportFrom,
+    source: PythonSource,
+    extensions: Sequence[ReplacedExtension],
+    parent: ast.AST | None,
+    *,
+    portable: bool,
+) -> Iterator[Finding]:
+    for alias in node.names:
+        extension = _meant(node, alias, source, extensions)
+        if extension is None:
+            continue
+        local = alias.asname or alias.name
+        if "." in local:
+            # ``import package.extension``: the code goes through the package's name, which stays.
+            continue
+        start, end = source.start(node), source.end(node)
+        line_start = source.data.rfind(b"\n", 0, start) + 1
+        indent = source.data[line_start:start].decode()
+        if indent.strip() or _is_guarded(parent):
+            continue
+        newline = source.text.newline
+        new = f"from {_package(extension, source.relative)} import {extension.name}" + (
+            f" as {local}" if local != extension.name else ""
+        )
+        others = [one for one in node.names if one is not alias]
+        old = source.segment(start, end)
+        if portable:
+            inner = old.replace("\n", "\n    ")
+            text = f"try:{newline}{indent}    {inner}{newline}{indent}except ImportError:{newline}{indent}    {new}"
+            if others:
+                continue
+        elif others:
+            rest = ast.unparse(type(node)(**{**vars(node), "names": others}))
+            text = f"{rest}{newline}{indent}{new}"
+        else:
+            text = new
+        yield _finding(source, start, end, extension, Edit(start, end, old, text))
+
+
+def _is_guarded(holder: ast.AST | None) -> bool:
+    """Whether an import in ``holder`` has one behind it that takes its place: a migrated file in the portable style."""
+    return isinstance(holder, ast.Try) and any(
+        isinstance(inner, ast.ImportFrom) and (inner.module or "").rpartition(".")[2] == KERNELS
+        for handler in holder.handlers
+        for inner in handler.body
+    )
+
+
+def _meant(
+    node: ast.Import | ast.ImportFrom,
+    alias: ast.alias,
+    source: PythonSource,
+    extensions: Sequence[ReplacedExtension],
+) -> ReplacedExtension | None:
+    """The extension that an import names."""
+    if isinstance(node, ast.ImportFrom):
+        if (node.module or "").rpartition(".")[2] == KERNELS:
+            return None
+        package = source.module.split(".")
+        is_package = source.relative.rpartition("/")[2] == "__init__.py"
+        up = node.level - (1 if is_package else 0)
+        above = ".".join(package[: len(package) - up]) if node.level else ""
+        full = ".".join(part for part in (above, node.module or "", alias.name) if part)
+    else:
+        full = alias.name
+    same = [one for one in extensions if full == one.module or full.endswith(f".{one.module}")]
+    if not same:
+        # The folders before the name may lie on sys.path, or setup.py may name only the last part.
+        last = full.rpartition(".")[2]
+        same = [one for one in extensions if one.module == last or one.module.endswith(f".{full}")]
+        if not same and isinstance(node, ast.ImportFrom) and node.level:
+            same = [one for one in extensions if one.module.rpartition(".")[2] == last]
+    return same[0] if len(same) == 1 else None
+
+
+def _loaded(node: ast.Call, extensions: Sequence[ReplacedExtension]) -> ReplacedExtension | None:
+    """The extension that a call of torch's ``load`` builds."""
+    function = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if function not in _LOADERS:
+        return None
+    given = {keyword.arg: keyword.value for keyword in node.keywords}
+    name = given.get("name", node.args[0] if node.args else None)
+    if not isinstance(name, ast.Constant) or not ("sources" in given or len(node.args) > 1):
+        return None
+    return next((one for one in extensions if one.module == name.value), None)
+
+
+def _built(node: ast.Call, source: PythonSource, extension: ReplacedExtension, *, portable: bool) -> Finding:
+    start, end = source.start(node), source.end(node)
+    alias = _alias(extension)
+    if portable:
+        edit = Edit(start, start, "", f"{alias} if {alias}.TAKES_ITS_PLACE else ")
+    else:
+        edit = Edit(start, end, source.segment(start, end), alias)
+    return _finding(source, start, end, extension, edit)
+
+
+def _message(extension: ReplacedExtension) -> str:
+    names = ", ".join(name for name, _, _ in extension.functions)
+    message = f"{extension.module} is replaced by npuify_kernels/{extension.name}.py: {names}"
+    if extension.missing:
+        message += f"; {', '.join(extension.missing)} stays without a replacement, and fails where it is called"
+    return message
+
+
+def _finding(source: PythonSource, start: int, end: int, extension: ReplacedExtension, edit: Edit) -> Finding:
+    return Finding(
+        code=RULE.code,
+        name=RULE.name,
+        severity=RULE.severity,
+        safety=RULE.safety,
+        file=source.relative,
+        start=Position(*source.text.position(start)),
+        end=Position(*source.text.position(end)),
+        message=_message(extension),
+        evidence=RULE.evidence,
+        source=RULE.source,
+        subject=extension.module,
+        advice="run the project's own tests of this operator; the module that takes its place says what its limits are",
+        edits=(edit,),
+    )
+
+
+# --- the modules that are written ---
+
+
+def _folder(extension: ReplacedExtension, relative: str) -> str:
+    """The folder in which what takes an extension's place lies, for a file that imports it."""
+    folder = relative.rpartition("/")[0]
+    return f"{folder}/{KERNELS}" if folder else KERNELS
+
+
+def _package(extension: ReplacedExtension, relative: str) -> str:
+    """How a file imports it: relative to itself, where it is a part of a package."""
+    return KERNELS if relative in extension.imported_by_name else f".{KERNELS}"
+
+
+def used_kernels(contents: Mapping[str, bytes], extensions: Sequence[ReplacedExtension]) -> dict[str, bytes]:
+    """The modules that migrated files import from ``npuify_kernels``, by the path at which each has to lie."""
+    wanted: dict[str, bytes] = {}
+    for relative, data in contents.items():
+        if KERNELS.encode() not in data:
+            continue
+        imported = set(re.findall(rb"from [\w.]*\b" + KERNELS.encode() + rb" import (\w+)", data))
+        for extension in extensions:
+            if extension.name.encode() in imported:
+                folder = _folder(extension, relative)
+                wanted[f"{folder}/__init__.py"] = kernel_text("__init__")
+                wanted[f"{folder}/{extension.name}.py"] = _facade(extension)
+                for family in sorted({family for _, family, _ in extension.functions}):
+                    wanted[f"{folder}/of_{family}.py"] = kernel_text(family)
+    return wanted
+
+
+def _facade(extension: ReplacedExtension) -> bytes:
+    """The module that has the extension's functions."""
+    lines = [
+        kernel_text("extension").decode().rstrip("\n").replace("EXTENSION", extension.module),
+        "",
+    ]
+    by_family: dict[str, list[str]] = {}
+    for name, family, function in extension.functions:
+        by_family.setdefault(family, []).append(function if function == name else f"{function} as {name}")
+    imports = [
+        f"from .of_{family} import {one}  # noqa: F401"
+        for family, names in sorted(by_family.items())
+        for one in sorted(names)
+    ]
+    text = "\n".join(lines).replace("# IMPORTS", "\n".join(imports))
+    missing = ", ".join(f'"{name}"' for name in extension.missing)
+    return text.replace("MISSING = ()", f"MISSING = ({missing}{',' if missing else ''})").encode()

@@ -1,0 +1,55 @@
+"""What a file of C++ or CUDA defines: functions, macros, constants, with their text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from npuify.source.native.reader import defined_functions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_MACRO: Final = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]|\\.|\\\n)*)", re.MULTILINE | re.DOTALL)
+_CONSTANT: Final = re.compile(
+    r"^(?:static |inline |__device__ |__constant__ )*(?:const|constexpr) [^;(){}=]*?\b(\w+)\s*=\s*([^;{}]*);",
+    re.MULTILINE,
+)
+_ARGUMENT: Final = re.compile(
+    r'(?:py(?:bind11)?::)?arg\(\s*"(\w+)"\s*\)(?:\s*=\s*([^,)]+))?|"(\w+)"_a(?:\s*=\s*([^,)]+))?'
+)
+
+
+class Definitions(NamedTuple):
+    """What one file defines, by name."""
+
+    functions: Mapping[str, Sequence[str]]
+    """The text of each from its parameters on, by name."""
+    others: Mapping[str, Sequence[str]]
+    """The values of macros and constants of the file."""
+
+
+def definitions_in(data: bytes) -> Definitions:
+    """All that a file defines.
+
+    Args:
+        data: its text, in any encoding that has ASCII in it.
+    """
+    functions: dict[str, list[str]] = {}
+    for name, text in defined_functions(data):
+        functions.setdefault(name, []).append(text)
+    plain = data.decode("utf-8", "replace")
+    others: dict[str, list[str]] = {}
+    for pattern in (_MACRO, _CONSTANT):
+        for match in pattern.finditer(plain):
+            others.setdefault(match.group(1), []).append(match.group(2).replace("\\\n", " "))
+    return Definitions(functions, others)
+
+
+def named_arguments(data: bytes, name: str) -> tuple[str, ...]:
+    """The names, with their default values, under which the binding of ``name`` takes its arguments."""
+    plain = data.decode("utf-8", "replace")
+    found = re.search(r"\.def\(\s*\"" + re.escape(name) + r"\"([^;]*);", plain)
+    if found is None:
+        return ()
+    return tuple(f"{one[0] or one[2]}={(one[1] or one[3]).strip()}" for one in _ARGUMENT.findall(found.group(1)))

@@ -1,0 +1,265 @@
+"""Extensions are known by their code: what differs only in names is replaced, what differs in meaning is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tools.replacements import PAGE, renewed
+
+import npuify
+from npuify.helpers import MARK
+from npuify.knowledge import replacements
+from npuify.knowledge.replacements import Replacement
+from npuify.options import Options
+from npuify.rules.packages.extensions.builds import builds_in
+from npuify.rules.packages.extensions.operators import Operators
+from npuify.source.native.reader import read_native
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+REPLACE = Options(cache=False, jobs=1, replace_kernels=True)
+
+KERNEL = """\
+#include <torch/extension.h>
+#define THREADS 256
+#define CORNER(v) ((v) - 0.5f)
+#define SHARE 3
+const float FAR = 1e10;
+
+__device__ __forceinline__ float corner_of(float x, int size) {
+    return CORNER(x * size);
+}
+
+template <typename scalar_t>
+__global__ void pick_kernel(const int n, const scalar_t* __restrict__ points, int size, int pad, scalar_t* out) {
+    int index = blockIdx.x * blockDim.x + threadIdx.x;
+    if (index >= n) return;
+    float at = corner_of(points[index], size);
+    // outside there is nothing
+    if (at > -1 && at < size + pad) {
+        out[index] = at * SHARE + FAR;
+    } else {
+        out[index] = 0.0f;
+    }
+}
+
+at::Tensor pick_cuda(const at::Tensor& points, int size, int pad) {
+    auto out = at::zeros_like(points);
+    int n = points.numel();
+    cudaStream_t stream = at::cuda::getCurrentCUDAStream();
+    dim3 blocks((n + THREADS - 1) / THREADS);
+    AT_DISPATCH_FLOATING_TYPES(points.type(), "pick", ([&] {
+        pick_kernel<scalar_t><<<blocks, THREADS, 0, stream>>>(n, points.data<scalar_t>(), size, pad, out.data<scalar_t>());
+    }));
+    cudaError_t err = cudaGetLastError();
+    if (cudaSuccess != err) { printf("failed"); exit(-1); }
+    return out;
+}
+"""
+BINDING = """\
+#include <torch/extension.h>
+at::Tensor pick_cuda(const at::Tensor& points, int size, int pad);
+
+at::Tensor pick(const at::Tensor& points, int size, int pad) {
+    TORCH_CHECK(points.is_cuda(), "on a GPU only");
+    return pick_cuda(points, size, pad);
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+    m.def("pick", &pick, "pick points");
+}
+"""
+SETUP = """\
+from setuptools import setup
+from torch.utils.cpp_extension import BuildExtension, CUDAExtension
+
+setup(name="net", ext_modules=[CUDAExtension("net.ops.pick_ext", ["net/ops/pick.cpp", "net/ops/pick_kernel.cu"])],
+      cmdclass={"build_ext": BuildExtension})
+"""
+WRAPPER = """\
+import torch
+
+from . import pick_ext
+
+
+def pick(points, size):
+    return pick_ext.pick(points, size, 0)
+"""
+PROJECT = {
+    "setup.py": SETUP,
+    "net/__init__.py": "",
+    "net/ops/__init__.py": "",
+    "net/ops/pick.py": WRAPPER,
+    "net/ops/pick.cpp": BINDING,
+    "net/ops/pick_kernel.cu": KERNEL,
+    "train.py": "import torch\nfrom net.ops.pick import pick\n\nprint(pick(torch.ones(3).cuda(), 4))\n",
+}
+
+
+def _digest(kernel: str = KERNEL, binding: str = BINDING) -> str:
+    texts = {"net/ops/pick.cpp": binding.encode(), "net/ops/pick_kernel.cu": kernel.encode()}
+    operators = Operators(
+        {name: read_native(data) for name, data in texts.items()},
+        builds_in("setup.py", SETUP.encode()),
+        texts.__getitem__,
+    )
+    (found,) = [(name, one) for name, file in operators.files.items() for one in file.bindings]
+    return operators.fingerprints().of(*found)
+
+
+def _with(text: str, *changes: tuple[str, str]) -> str:
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+def _write(root: Path, files: Mapping[str, str]) -> Path:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return root
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The extension of these tests is in the table; chamfer's module stands for one that computes the same."""
+    row = Replacement(family="chamfer", function="forward", seen="example/net")
+    monkeypatch.setattr(replacements, "_by_digest", lambda: {("pick", _digest()): row})
+    replacements.replaced_names.cache_clear()
+    yield
+    replacements.replaced_names.cache_clear()
+
+
+# --- what is the same, and what is not ---
+
+SAME = {
+    "other names": (("index", "i"), ("points", "p"), ("scalar_t* out", "scalar_t* result"), ("out[", "result[")),
+    "comments and line breaks": (("// outside there is nothing\n", "/* no */\n\n"), ("return;", "\n  return;")),
+    "numbers of threads": (("#define THREADS 256", "#define THREADS 512"), ("dim3 blocks(", "dim3 blocks(1 + ")),
+    "newer names of torch": ((".type()", ".scalar_type()"), ("at::zeros_like", "torch::zeros_like")),
+    "data pointers": ((".data<", ".data_ptr<"),),
+    "no check of errors": (
+        ("    cudaError_t err = cudaGetLastError();\n", ""),
+        ('    if (cudaSuccess != err) { printf("failed"); exit(-1); }\n', ""),
+    ),
+    "a check of arguments": (("    int n = points", '    TORCH_CHECK(size > 0, "size");\n    int n = points'),),
+    "the default stream": (("    cudaStream_t stream = at::cuda::getCurrentCUDAStream();\n", ""), (", 0, stream", "")),
+}
+OTHER = {
+    "another padding": (("size + pad", "size - pad"),),
+    "another border": (("at > -1", "at >= -1"),),
+    "another corner": (("- 0.5f", "- 0.0f"),),
+    "another constant": (("1e10", "1e9"),),
+    "another macro": (("SHARE 3", "SHARE 2"),),
+    "sizes that are swapped": (("size, pad, out.data", "pad, size, out.data"),),
+    "another result outside": (("0.0f;", "1.0f;"),),
+    "another type": (("float at", "int at"),),
+    "another beginning": (("at::zeros_like", "at::ones_like"),),
+    "one more statement": (("return out;", "out = out * 2;\n    return out;"),),
+    "another order of parameters": (("int size, int pad, scalar_t", "int pad, int size, scalar_t"),),
+}
+
+
+@pytest.mark.parametrize("changes", SAME.values(), ids=SAME)
+def test_a_copy_is_the_same(changes: tuple[tuple[str, str], ...]) -> None:
+    assert _digest(_with(KERNEL, *changes)) == _digest()
+
+
+@pytest.mark.parametrize("changes", OTHER.values(), ids=OTHER)
+def test_a_variant_is_not(changes: tuple[tuple[str, str], ...]) -> None:
+    assert _digest(_with(KERNEL, *changes)) != _digest()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("return pick_cuda(points, size, pad)", "return pick_cuda(points, pad, size)"),
+        ('"pick points"', 'py::arg("points"), py::arg("size"), py::arg("pad") = 0'),
+    ],
+)
+def test_neither_is_another_binding(change: tuple[str, str]) -> None:
+    assert _digest(binding=_with(BINDING, change)) != _digest()
+
+
+def test_a_kernel_that_is_not_there_is_not_known() -> None:
+    without = KERNEL[: KERNEL.index("template")] + KERNEL[KERNEL.index("at::Tensor pick_cuda") :]
+    assert _digest(without) == ""
+
+
+# --- what is written ---
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("style", ["npu", "portable"])
+def test_the_import_changes_and_what_it_needs_is_written(tmp_path: Path, style: str) -> None:
+    source, target = _write(tmp_path / "in", PROJECT), tmp_path / "out"
+    options = Options(cache=False, jobs=1, replace_kernels=True, style=style)
+    npuify.migrate(source, target, options)
+    wrapper = (target / "net/ops/pick.py").read_text()
+    guarded = "try:\n    from . import pick_ext\nexcept ImportError:\n    from .npuify_kernels import pick_ext\n"
+    assert (guarded if style == "portable" else "\nfrom .npuify_kernels import pick_ext\n") in wrapper
+    written = target / "net/ops/npuify_kernels"
+    assert sorted(path.name for path in written.iterdir()) == ["__init__.py", "of_chamfer.py", "pick_ext.py"]
+    assert "from .of_chamfer import forward as pick" in (written / "pick_ext.py").read_text()
+    assert all(path.read_text().startswith(f"# {MARK} --replace-kernels") for path in written.iterdir())
+    again = npuify.migrate(target, None, options, mode="check")
+    assert again.changed_files == ()
+
+
+@pytest.mark.usefixtures("known")
+def test_a_scan_tells_of_it_and_counts_less(tmp_path: Path) -> None:
+    found = npuify.scan([_write(tmp_path, PROJECT)], Options(cache=False, jobs=1))
+    (finding,) = [one for one in found.findings if one.code == "NPU630"]
+    assert "--replace-kernels" in (finding.advice or "")
+    assert not [one for one in found.findings if one.code == "NPU643"]
+    replaced = npuify.scan([tmp_path], REPLACE)
+    (finding,) = [one for one in replaced.findings if one.code == "NPU643"]
+    assert finding.file == "net/ops/pick.py"
+    assert [one.has_npu for one in replaced.survey.operators] == [True]
+
+
+@pytest.mark.usefixtures("known")
+def test_a_variant_is_told_and_stays(tmp_path: Path) -> None:
+    files = {**PROJECT, "net/ops/pick_kernel.cu": _with(KERNEL, *OTHER["another padding"])}
+    result = npuify.migrate(_write(tmp_path, files), None, REPLACE, mode="diff")
+    assert "npuify_kernels" not in result.diff
+    (finding,) = [one for one in npuify.scan([tmp_path], REPLACE).findings if one.code == "NPU630"]
+    assert "its code differs" in (finding.advice or "")
+
+
+# --- the tables ---
+
+
+def test_each_function_of_the_tables_exists() -> None:
+    folder = Path(npuify.__file__).parent / "helpers" / "replacements"
+    for name, family in replacements.families().items():
+        text = (folder / f"{name}.py").read_text()
+        for operator in family.operators:
+            assert f"\ndef {operator.function}(" in text, (name, operator.function)
+            assert operator.copies, (name, operator.name)
+        assert all((family.what, family.limits, family.cost))
+        test = Path(__file__).parents[3] / family.reference.partition(":")[0]
+        assert name in test.read_text(), (name, test)
+
+
+def test_no_code_is_known_as_two_things() -> None:
+    seen: dict[tuple[str, str], str] = {}
+    for name, family in replacements.families().items():
+        for operator in family.operators:
+            for digest in operator.copies:
+                assert seen.setdefault((operator.name, digest), name) == name
+
+
+def test_the_documentation_has_the_table_as_it_is() -> None:
+    page = PAGE.read_text("utf-8")
+    assert renewed(page) == page, "run python -m tools.replacements"
+
+
+def test_explain_tells_of_a_family_and_of_a_name() -> None:
+    assert npuify.explain("point_sets").kind == "replaced kernels"
+    assert any("XPixelGroup/BasicSR" in line for line in npuify.explain("upfirdn2d").text)

@@ -1,0 +1,23 @@
+"""Write the table of replaced kernels into ``docs/kernels.md``.
+
+python -m tools.replacements
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from npuify.knowledge.replacements import as_table
+
+PAGE = Path(__file__).parents[1] / "docs" / "kernels.md"
+_BEGIN, _END = "<!-- replacements: python -m tools.replacements -->\n", "<!-- end -->"
+
+
+def renewed(page: str) -> str:
+    """The page with the table as the knowledge tables have it now."""
+    head, _, rest = page.partition(_BEGIN)
+    return f"{head}{_BEGIN}{as_table()}{_END}{rest.partition(_END)[2]}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(renewed(PAGE.read_text("utf-8")), "utf-8")
