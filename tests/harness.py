@@ -16,7 +16,7 @@ from npuify.model import EntryPoint, Mention, Survey
 from npuify.options import Options
 from npuify.project import TorchRequirement
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
-from npuify.rules.opt_ins import OptIns
+from npuify.rules.opt_ins import OptIns, ReplacedExtension
 from npuify.rules.selection import Selection
 from npuify.rules.style_plan import StylePlan
 from npuify.styles.project import plan_of
@@ -51,7 +51,12 @@ def for_each(
     return decorated
 
 
-OPT_INS = OptIns(cpu_fallback=True, replace_unsupported=True)
+OPT_INS = OptIns(
+    cpu_fallback=True,
+    replace_unsupported=True,
+    replace_kernels=True,
+    extensions=(ReplacedExtension("upfirdn2d_ext", "upfirdn2d_ext", (("upfirdn2d", "upfirdn2d", "upfirdn2d"),)),),
+)
 """Everything that changes code only where it is asked for, so that its rules are tested like the others."""
 
 

@@ -104,6 +104,12 @@ def replacement_of(name: str, digest: str) -> Replacement | None:
     return _by_digest().get((name, digest)) if digest else None
 
 
+def _projects(family: ReplacementFamily) -> list[str]:
+    """The public projects whose code is replaced."""
+    lists = [one.split(", ") for row in family.operators for one in row.copies.values()]
+    return sorted({project for one in lists for project in one})
+
+
 def explain_replacement(what: str) -> Explanation | None:
     """What is known of replacements for operators of CUDA extensions, by family or by a name that is bound."""
     told = [one for one in families().values() if what in (one.family, *(row.name for row in one.operators))]

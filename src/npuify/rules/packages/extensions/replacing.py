@@ -33,6 +33,20 @@ def _documentation(node: object, file: object) -> Iterator[object]:
     operation, constant or order is not replaced. The modules are written into the project as the folder
     ``npuify_kernels``; they take the same arguments, also for the backward pass, so that the code that calls the
     extension stays as it is. In the portable style they are imported only where the extension is not built.
+
+    Before::
+
+        import upfirdn2d_ext
+
+        def blur(image, taps):
+            return upfirdn2d_ext.upfirdn2d(image, taps, 1, 1, 1, 1, 1, 1, 1, 1)
+
+    After::
+
+        from npuify_kernels import upfirdn2d_ext
+
+        def blur(image, taps):
+            return upfirdn2d_ext.upfirdn2d(image, taps, 1, 1, 1, 1, 1, 1, 1, 1)
     """
     raise NotImplementedError("extensions are replaced by their own module")
 
@@ -309,7 +323,7 @@ def _folder(extension: ReplacedExtension, relative: str) -> str:
 
 def _package(extension: ReplacedExtension, relative: str) -> str:
     """How a file imports it: relative to itself, where it is a part of a package."""
-    return KERNELS if relative in extension.imported_by_name else f".{KERNELS}"
+    return KERNELS if "/" not in relative or relative in extension.imported_by_name else f".{KERNELS}"
 
 
 def used_kernels(contents: Mapping[str, bytes], extensions: Sequence[ReplacedExtension]) -> dict[str, bytes]:
