@@ -178,7 +178,7 @@ def _of_call(value: Value, node: ast.Call, key: Key, file: FileModel, model: Eng
     elif name == "keys" and receiver is not None:
         yield model.elements(model.values(receiver, file), file)
     elif name in ("split", "rsplit", "splitlines", "partition", "rpartition"):
-        yield one(Value(Kind.STRING))
+        yield _of_text(receiver, key, file, model)
     elif name == "range":
         yield one(Value(Kind.NUMBER))
     elif name == "random_split":
@@ -201,6 +201,14 @@ def _of_call(value: Value, node: ast.Call, key: Key, file: FileModel, model: Eng
         given = args[:1] or [keyword.value for keyword in node.keywords if keyword.arg == "iterable"]
         for source in given:
             yield _through(source, file, model)
+
+
+def _of_text(receiver: ast.expr | None, key: Key, file: FileModel, model: Engine) -> Values:
+    """A part of a text; the first one of a device's name is its type."""
+    texts = model.values(receiver, file) if receiver is not None and key in (0, None) else NOTHING
+    named = texts.where(lambda value: value.kind is Kind.DEVICE_STRING)
+    types = named.each(lambda value: Value(Kind.DEVICE_STRING, value.name.partition(":")[0]))
+    return types if types and key == 0 else types | one(Value(Kind.STRING))
 
 
 def _through(node: ast.expr, file: FileModel, model: Engine) -> Values:

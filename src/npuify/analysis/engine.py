@@ -199,9 +199,13 @@ class Engine(ABC):
             self._packages = frozenset(found)
         return module in self._packages
 
-    def files_with(self, word: str) -> list[FileModel]:
-        """The files that hold a word, as far as the question reaches."""
-        return self._looked_for(self.project.files_with, word)
+    def files_with(self, word: str, beside: tuple[str, ...] = ()) -> list[FileModel]:
+        """The files that hold a word, and one of those ``beside`` it, if any; as far as the question reaches."""
+        found = self.project.files_with
+        if not beside:
+            return self._looked_for(found, word)
+        able = {one for other in beside for one in found(other.encode())}
+        return self._looked_for(lambda text: [one for one in found(text) if one in able], word)
 
     def files_storing(self, name: str) -> list[FileModel]:
         """The files that may assign to an attribute, as far as the question reaches."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from npuify.analysis.values import Values
 
 _LONGEST_NUMBER = 8
+_TEXT = Value(Kind.STRING)
 
 
 def evaluate(node: ast.expr, file: FileModel, model: Engine) -> Values:
@@ -51,9 +52,18 @@ def _f_string(node: ast.JoinedStr, file: FileModel, model: Engine) -> Values:
     word = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
     if (len(node.values) == 2 and word.endswith(":")) or (len(node.values) == 1 and word):
         found = text(word)
+    elif isinstance(first, ast.FormattedValue) and _is_colon(node.values[1:2]):
+        # f"{kind}:{number}"
+        return model.values(first.value, file).each(
+            lambda value: Value(Kind.DEVICE_STRING, value.name) if value.kind is Kind.DEVICE_STRING else _TEXT
+        )
     else:
         found = Value(Kind.STRING)
     return made(found, file.place(node), "written here")
+
+
+def _is_colon(parts: list[ast.expr]) -> bool:
+    return bool(parts) and isinstance(parts[0], ast.Constant) and parts[0].value == ":"
 
 
 def _name(node: ast.Name, file: FileModel, model: Engine) -> Values:

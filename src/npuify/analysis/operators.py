@@ -28,7 +28,7 @@ def _of_two(left: Value, right: Value) -> Value:
         if kind in kinds:
             return left if left.kind is kind else right
     if not kinds.isdisjoint(STRINGS):
-        return Value(Kind.STRING)
+        return left if left.kind is Kind.DEVICE_STRING and left.name.endswith(":") else Value(Kind.STRING)
     if Kind.CONTAINER in kinds:
         return left if left.kind is Kind.CONTAINER else right
     return Value(Kind.NUMBER) if kinds == {Kind.NUMBER} else UNKNOWN

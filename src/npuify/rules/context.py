@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
     from npuify.rules.run import Run
     from npuify.source.python import PythonSource
     from npuify.source.python.scopes import Scope
+
+
+_DEVICE_OR_BACKEND = re.compile(r"cuda(?::\S*)?|nccl", re.IGNORECASE)
+
+
+def _may_be_device(node: ast.expr) -> bool:
+    """Whether an expression is a name of CUDA's or of its backend, and no text or package."""
+    return not isinstance(node, ast.Constant) or _DEVICE_OR_BACKEND.fullmatch(str(node.value)) is not None
 
 
 class PythonFile:
@@ -82,11 +91,19 @@ class PythonFile:
         return self.values(node).only(Kind.TENSOR, *MODELS)
 
     def uses(self, node: ast.expr, reach: Reach = Reach.IMPORTS) -> Uses:
-        """What the value of an expression is used for; other files are asked only where this one does not tell."""
+        """What the value of an expression is used for; other files are asked only where this one does not tell.
+
+        Where nothing but names of the project's own says what it is, those that get it from this file are asked, too.
+        """
         uses = self.reaching(Reach.FILE).uses(node, self.model, enough=True)
-        if reach is Reach.FILE or (uses.is_told and not self._is_taken_by_own(node)):
+        if reach is Reach.FILE or (uses.is_told and not self.is_taken_by_own(node)):
             return uses
-        return self.reaching(Reach.IMPORTS).uses(node, self.model, enough=True)
+        further = self.reaching(Reach.IMPORTS).uses(node, self.model, enough=True)
+        uses = further if further.destinations else uses
+        if uses.is_told or not further.is_told_beyond or not _may_be_device(node):
+            return uses
+        whole = self.reaching(Reach.PROGRAM).uses(node, self.model, enough=True)
+        return whole if whole.is_told else uses
 
     def _call_of(self, node: ast.expr) -> ast.Call | None:
         """The call that an expression is an argument of."""
@@ -94,13 +111,15 @@ class PythonFile:
         call = self.parent(parent) if isinstance(parent, ast.keyword) else parent
         return call if isinstance(call, ast.Call) and node is not call.func else None
 
-    def _is_taken_by_own(self, node: ast.expr) -> bool:
+    def is_taken_by_own(self, node: ast.expr) -> bool:
         """Whether ``x.to("cuda")`` or ``f(device="cuda")`` calls what another file of the project defines."""
         call = self._call_of(node)
         name = self.qualname(call.func) if call is not None else None
         if call is None or (name is not None and not self.project.holds(name)):
             return False
-        if name is None and self.values(call.func).is_known:
+        known = self.values(call.func)
+        heirs = (one.of.name for one in known if one.of is not None and one.of.kind is Kind.HEIR)
+        if name is None and known.is_known and not any(map(self.project.holds, heirs)):
             return False
         return any(value.definition is not None for value in self.values(call.func, Reach.IMPORTS))
 

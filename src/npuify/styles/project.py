@@ -229,7 +229,9 @@ _CUDA_PATH: Final = re.compile(
 )
 """A string that is a path with "cuda" in it; addresses in the net are none."""
 _RUNS_TESTS: Final = re.compile(rb"^if[ \t(]+__name__[ \t]*==[ \t]*[\"']__main__[\"']", re.MULTILINE)
-_SHOWS_TORCH: Final = re.compile(rb"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
+_SHOWS_TORCH: Final = re.compile(
+    rb"^[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w.]+(?:[ \t]+as[ \t]+\w+)?[ \t]*,[ \t]*)*)torch\b", re.MULTILINE
+)
 
 
 def _auto(options: Options, contents: Mapping[str, bytes], survey: Survey) -> StylePlan:

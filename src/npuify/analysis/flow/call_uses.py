@@ -10,13 +10,13 @@ from npuify.analysis.flow import device_names
 from npuify.analysis.flow.destinations import Use
 from npuify.analysis.flow.device_names import ADDING, COMPARING, LOOKING, names_device
 from npuify.analysis.flow.devices import denotes_device, is_surely_device, lists_devices
-from npuify.analysis.flow.flows import callees, option_names
+from npuify.analysis.flow.flows import callees, option_names, reads
 from npuify.analysis.flow.owners import owner_of_table
 from npuify.analysis.values import VAGUE, Kind
 
 if TYPE_CHECKING:
     from npuify.analysis.engine import Engine
-    from npuify.analysis.files import FileModel
+    from npuify.analysis.files import FileModel, Function
     from npuify.analysis.flow.destinations import Seen
 
 
@@ -130,7 +130,7 @@ def use_of_keyword(keyword: ast.keyword, call: ast.Call, file: FileModel, model:
         return use, f"{name}= of {file.code(call.func)}()", is_torch
     if any(value.kind in (Kind.FUNCTION, Kind.CLASS) and value.definition is not None for value in values):
         # What the function does with it is found where it reads its parameter.
-        return _by_keyword(name)
+        return _by_keyword(name) or _unread(keyword.value, call, file, model)
     if name == "type" and any(value.name == "torch.device" for value in values):
         return Use.DEVICE, "type= of torch.device()", True
     if word in device_names.OPTIONS and name in ("default", "choices", "type", "const", "default_factory", "values"):
@@ -164,7 +164,27 @@ def _as_parameter(node: ast.expr, call: ast.Call, file: FileModel, model: Engine
         arg = parameter_for(node, call, function, taken)
         if arg is not None and names_device(arg.arg):
             return Use.CALLED, f"given as {arg.arg}", False
-    return None
+    return _unread(node, call, file, model)
+
+
+def _unread(node: ast.expr, call: ast.Call, file: FileModel, model: Engine) -> Seen | None:
+    """That a value is given to functions of the project none of which reads it; None where one may."""
+    names = set()
+    for function, home, taken in callees(call, file, model):
+        arg = parameter_for(node, call, function, taken)
+        if arg is None or reads(arg, function, home) or is_for_heirs(function):
+            return None
+        names.add(f"{arg.arg} of {getattr(function, 'name', 'lambda')}()")
+    return (Use.OTHER, f"given as {', '.join(sorted(names))}, which does not read it", True) if names else None
+
+
+def is_for_heirs(function: Function) -> bool:
+    """Whether a method does nothing, so that those that override it may."""
+    body = function.body if isinstance(function.body, list) else []
+    return bool(body) and all(
+        isinstance(one, (ast.Pass, ast.Raise)) or (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+        for one in body
+    )
 
 
 def calls_own(call: ast.Call, file: FileModel, model: Engine) -> bool:

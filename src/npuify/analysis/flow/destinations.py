@@ -56,6 +56,9 @@ class Uses(NamedTuple):
     told_here: bool = False
     is_own: bool = False
     """It ends in names of the project's own that nothing of torch reads, whatever they are called."""
+    is_told_beyond: bool = False
+    """It goes where the question does not reach, and the whole program would tell more: it is given to who calls a
+    function, or nothing tells yet what it is."""
 
     @property
     def reaches_device(self) -> bool:

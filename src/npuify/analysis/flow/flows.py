@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import posixpath
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.analysis.arguments import defaults_of, parameter_for
@@ -125,6 +126,10 @@ def next_of(here: Occurrence, model: Engine) -> Iterator[Occurrence]:
         yield from _as_argument(parent, here, model)
     elif isinstance(parent, ast.Return):
         yield from _returned(parent, here, model)
+    elif isinstance(parent, ast.Yield):
+        yield from _returned(parent, here._replace(depth=here.depth + 1), model)
+    elif isinstance(parent, ast.withitem) and here.depth and parent.optional_vars is not None:
+        yield from _readers(parent.optional_vars, here._replace(depth=here.depth - 1), model)
     elif isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)) and node is parent.iter and here.depth:
         yield from _in_turn(parent.target, here, model)
     elif isinstance(parent, ast.arguments):
@@ -230,14 +235,22 @@ def uses_of_parameter(
     arg: ast.arg, function: Function, here: Occurrence, home: FileModel, text: str, model: Engine
 ) -> Iterator[Occurrence]:
     """Where a function reads one of its parameters."""
+    step = _further(here, home.place(arg), text)
+    for node in reads(arg, function, home):
+        yield here._replace(node=node, file=home, step=step)
+
+
+def reads(arg: ast.arg, function: Function, home: FileModel) -> list[ast.Name]:
+    """Where a function reads one of its parameters."""
     if isinstance(function, DEFINITIONS):
         home.look_into(function)
-    step = _further(here, home.place(arg), text)
+    found = []
     for node in home.references(arg.arg):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            found = home.scope(node).lookup(arg.arg)
-            if found is not None and found[0].node is function:
-                yield here._replace(node=node, file=home, step=step)
+            owner = home.scope(node).lookup(arg.arg)
+            if owner is not None and owner[0].node is function:
+                found.append(node)
+    return found
 
 
 def option_names(call: ast.Call, file: FileModel) -> list[str]:
@@ -264,7 +277,7 @@ def _read_as_option(call: ast.Call, here: Occurrence) -> Iterator[Occurrence]:
                 yield here._replace(node=node, step=step, depth=0, sure=False)
 
 
-def _returned(node: ast.Return, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
+def _returned(node: ast.Return | ast.Yield, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
     function = here.file.frame(node)
     if not isinstance(function, DEFINITIONS):
         return
@@ -324,13 +337,21 @@ def _readers_of_name(target: ast.Name, here: Occurrence, model: Engine) -> Itera
     if owner.parent is not None or model.reach is not Reach.PROGRAM:
         return
     qualified = f"{file.source.module}.{name}"
-    for other in model.files_with(name):
-        if other is file:
-            continue
+    for other in _files_taking(name, file, model):
         for node in other.references(name):
             if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
                 if _is_imported(node, qualified, file, other, model):
                     yield here._replace(node=node, file=other, step=step)
+
+
+def _files_taking(name: str, file: FileModel, model: Engine) -> list[FileModel]:
+    """The other files that may have a name of a module: they say the module, or a package that hands the name on."""
+    *packages, module = file.source.module.split(".")
+    held = set(model.project.files_with(name.encode()))
+    folder = posixpath.dirname(file.relative)
+    is_passed_on = file.relative.endswith("__init__.py") or posixpath.join(folder, "__init__.py") in held
+    found = model.files_with(name, () if is_passed_on or not module else (module, *packages[-1:]))
+    return [other for other in found if other is not file]
 
 
 def _is_imported(

@@ -9,7 +9,14 @@ from npuify.analysis.arguments import defaults_of, parameter_for
 from npuify.analysis.engine import EVERY_FILE, Reach
 from npuify.analysis.files import DEFINITIONS, FUNCTIONS
 from npuify.analysis.flow import device_names
-from npuify.analysis.flow.call_uses import called_name, calls_own, use_in_library, use_of_argument, use_of_keyword
+from npuify.analysis.flow.call_uses import (
+    called_name,
+    calls_own,
+    is_for_heirs,
+    use_in_library,
+    use_of_argument,
+    use_of_keyword,
+)
 from npuify.analysis.flow.destinations import DEVICE_USES, OTHER_USES, Destination, Use, Uses
 from npuify.analysis.flow.device_names import names_device
 from npuify.analysis.flow.devices import (
@@ -63,10 +70,17 @@ def uses_of(node: ast.expr, file: FileModel, model: Engine, *, enough: bool = Fa
     own = file.place(node)
     told = any(use in OTHER_USES and place == own for use, place in found)
     uses = Uses(tuple(found.values()), places <= MOST and not leaving, told)
+    if leaving and not uses.is_told:
+        beyond = not uses.is_called_device or all(map(_hands_back, leaving))
+        uses = uses._replace(is_told_beyond=beyond)
     if uses.is_called_device and all(use is Use.CALLED or use in OTHER_USES for use, _ in found) and places <= MOST:
         stays = not leaving or (model.reach is Reach.IMPORTS and all(_is_read_here(one, model) for one in leaving))
         return uses._replace(is_own=stays and not _ends_openly(node, file, model))
     return uses
+
+
+def _hands_back(here: Occurrence) -> bool:
+    return isinstance(here.file.parent(here.node), (ast.Return, ast.Yield))
 
 
 def _is_read_here(here: Occurrence, model: Engine) -> bool:
@@ -87,17 +101,21 @@ def _ends_openly(node: ast.expr, file: FileModel, model: Engine) -> bool:
         if seen is not None and seen[0] is not Use.CALLED:
             continue
         parent = here.file.parent(here.node)
-        if isinstance(parent, ast.Return):
+        if isinstance(parent, (ast.Return, ast.Yield)):
             function = here.file.frame(parent)
             if not isinstance(function, DEFINITIONS) or not model.callers(function, here.file).is_known:
                 return True
-        if isinstance(parent, (ast.arguments, ast.Expr)) or any(True for _ in next_of(here, model)):
+        if isinstance(parent, (ast.arguments, ast.Expr, ast.withitem)) or any(True for _ in next_of(here, model)):
             continue
         call = here.file.parent(parent) if isinstance(parent, ast.keyword) else parent
-        if isinstance(call, ast.Call) and any(
-            parameter_for(here.node, call, function, taken) is not None
-            for function, _, taken in callees(call, here.file, model)
-        ):
+        taking = [
+            function
+            for function, _, taken in (callees(call, here.file, model) if isinstance(call, ast.Call) else ())
+            if isinstance(call, ast.Call) and parameter_for(here.node, call, function, taken) is not None
+        ]
+        if taking:
+            if any(map(is_for_heirs, taking)):
+                return True
             continue
         targets = parent.targets if isinstance(parent, ast.Assign) else [getattr(parent, "target", None)]
         if not all(isinstance(target, ast.Name) or _is_own_attribute(target, here.file, model) for target in targets):
@@ -159,6 +177,8 @@ def _use_at(here: Occurrence, model: Engine) -> Seen | None:
         return Use.MESSAGE, "raised", True
     if isinstance(parent, ast.Expr):
         return Use.OTHER, "a statement of its own", True
+    if isinstance(parent, ast.withitem) and here.depth and parent.optional_vars is None:
+        return Use.OTHER, "a context whose value nothing takes", True
     if isinstance(parent, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
         if isinstance(parent, ast.AnnAssign) and allows_devices(parent.annotation):
             return Use.DEVICE, f"annotated as {file.code(parent.annotation)}", True

@@ -14,6 +14,7 @@ from npuify.analysis.library.table import (
     NAMES,
     PLAIN_BASES,
     TORCH_MODULES,
+    Gives,
     Result,
 )
 from npuify.analysis.values import MODELS, STRINGS, Kind, Value, Values, one
@@ -57,6 +58,8 @@ _OWN_NAMES = {
     Kind.HEIR: "torch.nn.Module",
 }
 """What the class of objects of each kind is called here."""
+_KEEPING_DEVICE = frozenset(("format", "lower", "strip"))
+"""Methods that leave a device's name what it is."""
 
 
 def named(name: str) -> Values:
@@ -116,6 +119,8 @@ def _of_transformers(last: str) -> Result | None:
 
 def result_of_method(value: Value, method: str) -> Result | None:
     """What a method of a package's object gives; None where that is not known."""
+    if value.kind is Kind.DEVICE_STRING and method in _KEEPING_DEVICE:
+        return Gives.SELF
     known = MEMBERS.get(_kind(value), {}).get(method)
     if known is None and value.kind is Kind.TENSOR and method.endswith("_") and not method.startswith("_"):
         return Kind.TENSOR  # in place

@@ -9,6 +9,7 @@ import textwrap
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final
 
+from npuify.analysis.engine import Reach
 from npuify.analysis.flow.destinations import Use
 from npuify.analysis.values import OBJECTS, Kind
 from npuify.engine.ledger.answer import Cleared
@@ -193,6 +194,8 @@ class Syntax:
         if qualified is not None and qualified.startswith("torch."):
             return self._of_torch(self._whole_name(node) or qualified)
         values = file.values(node.value)
+        if any(value.kind is Kind.HEIR for value in values):
+            values = file.values(node.value, Reach.IMPORTS)  # its class stands in another file
         if values.is_known and all(value.kind in _OF_PROJECT and value.kind is not Kind.HEIR for value in values):
             some = next(iter(values), None)
             if some is not None and (some.definition is not None or some.kind is not Kind.INSTANCE):

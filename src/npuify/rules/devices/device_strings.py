@@ -19,10 +19,15 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from npuify.analysis.values import Step
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
+_TAKING_APART = frozenset(
+    "startswith endswith find index count replace removeprefix split partition strip lstrip __eq__ __contains__".split()
+)
+"""Methods of a text whose argument is a part of it."""
 _INDEXED = re.compile(r"cuda:(?:\d+|%d|%s|%i|\{[^{}]*\})?")
 _OPENING = re.compile(rb"[A-Za-z]{0,3}(?:\"\"\"|'''|\"|')(cuda)")
 
@@ -129,13 +134,32 @@ def _meets_device(node: ast.expr, file: PythonFile) -> bool:
         return match is not None and says_device(match.subject, file)
     if isinstance(parent, ast.Compare):
         return any(says_device(side, file) for side in (parent.left, *parent.comparators) if side is not node)
+    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and node in parent.args:
+        return parent.func.attr in _TAKING_APART and says_device(parent.func.value, file)
     return False
 
 
 def says_device(node: ast.expr, file: PythonFile) -> bool:
-    """Whether an expression is surely the type that a device says, by all that the program hands to it."""
+    """Whether an expression is surely the type that a device says, by all that the program hands to it.
+
+    A text of the program itself is one where it becomes the NPU's name: both ends of a comparison change then.
+    """
     values = file.values(node, Reach.PROGRAM)
-    return bool(values) and all(value.kind is Kind.DEVICE_STRING and not value.name for value in values)
+    if not values.only(Kind.DEVICE_STRING):
+        return False
+    named = [value for value in values if value.name.startswith("cuda")]
+    if not named:
+        return any(not value.name for value in values)
+    return all(_is_edited(values.why(value), file) for value in named)
+
+
+def _is_edited(steps: list[Step], file: PythonFile) -> bool:
+    """Whether the text of the program with which steps begin is a device's name, which becomes the NPU's."""
+    model = file.reaching(Reach.IMPORTS)
+    found = model.node(steps[0].place, file.model) if steps else None
+    if found is None or not isinstance(found[1], ast.Constant | ast.JoinedStr):
+        return False
+    return device_shape(found[1]) == "indexed" or model.uses(found[1], found[0]).is_used_as_device
 
 
 def _is_looked_up(table: ast.Dict, file: PythonFile) -> bool:

@@ -63,7 +63,8 @@ def nccl_backend(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
         return
     if device_table_entry(node, file.model):
         return
-    if not isinstance(parent, ast.Subscript) and file.uses(node, Reach.FILE).is_no_device:
+    reach = Reach.IMPORTS if isinstance(parent, ast.arguments) or file.is_taken_by_own(node) else Reach.FILE
+    if not isinstance(parent, ast.Subscript) and file.uses(node, reach).is_no_device:
         return
     if isinstance(parent, ast.Call) and (file.qualname(parent.func) or "").startswith(_SYMMETRIC):
         yield file.report(
