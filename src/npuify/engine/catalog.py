@@ -54,6 +54,7 @@ MODULES = (
     "rules.paddle.devices",
     "rules.paddle.methods",
     "rules.paddle.options",
+    "rules.paddle.settings",
     "rules.vllm.arguments",
     "rules.vllm.options",
     "rules.vllm.settings",

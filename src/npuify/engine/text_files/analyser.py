@@ -10,6 +10,7 @@ from npuify.engine.text_files.recipes import judge_dockerfile, judge_justfile, j
 from npuify.engine.text_files.script import judge_script
 from npuify.engine.text_files.units import judge_supervised, judge_unit
 from npuify.rules.environment.settings import judge_settings, judge_unreadable
+from npuify.rules.paddle.settings import judge_paddle_settings
 from npuify.rules.run import Result
 from npuify.rules.stacks.options import judge_stack_settings
 from npuify.rules.text_file import TextFile
@@ -54,6 +55,8 @@ _WORDS = (
     b"=npu",
     b"pytorch",
     b"vllm",
+    b"use_tensorrt",
+    b"use_trt",
     b"enforce_eager",
     b"enforce-eager",
     b"max_model_len",
@@ -146,7 +149,7 @@ class _OtherFiles:
         elif file.kind == "ini":
             judge_supervised(document, file, options)
         judge_stack_settings(document, file)
-        document = judge_vllm_settings(document, file)
+        document = judge_paddle_settings(judge_vllm_settings(document, file), file)
         if not is_workflow(file.relative):
             judge_settings(document, file)
         else:

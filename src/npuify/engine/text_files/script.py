@@ -25,7 +25,7 @@ from npuify.rules.environment.settings import judge_option
 from npuify.rules.environment.shell_commands import judge_command, judge_search_path
 from npuify.rules.environment.variables import Mention, Setting, judge_variables
 from npuify.rules.packages.pip_lines import judge_conda_line, judge_pip_lines
-from npuify.rules.paddle.options import judge_paddle_options
+from npuify.rules.paddle.options import judge_paddle_launcher, judge_paddle_options, starts_paddle
 from npuify.rules.stacks.options import judge_stack_options, stack_of
 from npuify.rules.text_file import Given
 from npuify.rules.vllm.options import judge_vllm_options, options_of_vllm
@@ -116,8 +116,9 @@ def judge_script(
         if taken:
             judge_vllm_options(taken, data, file)
             continue
-        if program and options.framework(program) == "PaddlePaddle":
-            judge_paddle_options(words, file)
+        judge_paddle_launcher(words, file)
+        if starts_paddle(words) or (program and options.framework(program) == "PaddlePaddle"):
+            judge_paddle_options(words, program, file)
             continue
         is_command = any(words is command.words for command in script.commands)
         stack, given = stack_of(words, file)

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 STABLE = "3.0.0"
 """The newest Paddle for which a plug-in is documented as stable."""
+WITH_PLUGIN = ("3.0.0", "3.1.0", "3.3.0")
+"""Releases of which a plug-in of the same number was seen on Paddle's own index; 3.0.0 is the documented one."""
+INDEX = "https://www.paddlepaddle.org.cn/packages/stable/npu/"
+"""Where Paddle's plug-in for NPUs is installed from."""
 
 
 class PaddleName(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

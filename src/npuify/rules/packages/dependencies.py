@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.packages.dependency_file import DependencyFile, admits, excludes_from
+from npuify.rules.packages.jax_set import judge_jax
 from npuify.rules.packages.paddle_set import judge_paddle
 from npuify.rules.packages.tensorflow_set import NAMES as TENSORFLOW_NAMES
 from npuify.rules.packages.tensorflow_set import is_on_tensorflow, judge_tensorflow
@@ -253,6 +254,9 @@ def _judge(entry: Entry, file: DependencyFile) -> Iterator[Finding]:
     if row is None or (entry.dialect == "conda" and row.action == "replace"):
         return
     if file.is_for_other_devices and row.action != "keep":
+        return
+    if entry.name.startswith("jax") and (found := list(judge_jax(entry, file))):
+        yield from found
         return
     message = _sentence(entry, row)
     if row.action == "keep":

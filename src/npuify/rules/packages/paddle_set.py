@@ -15,9 +15,41 @@ if TYPE_CHECKING:
 
     from npuify.model import Finding
     from npuify.rules.packages.dependency_file import DependencyFile
-    from npuify.source.requirements import Entry
 
 _BUILD = re.compile(r"^==\s*(?P<version>\d+(?:\.\d+)*(?:(?:rc|a|b)\d+)?)(?:\.?post\d+)?(?:\+[\w.]+)?$")
+
+
+_CUDA_INDEX = re.compile(r"paddlepaddle\.org\.cn/packages/(?:stable|nightly)/(cu\d+)\b")
+
+
+def _paddle_without_plugin(node: object, file: object) -> Iterator[Finding]:
+    """A command installs PaddlePaddle for CUDA; the plug-in for NPUs is installed by a call after it.
+
+    Before::
+
+        pip install paddlepaddle-gpu==3.0.0 -i https://www.paddlepaddle.org.cn/packages/stable/cu126/
+
+    After::
+
+        pip install paddlepaddle==3.0.0 -i https://www.paddlepaddle.org.cn/packages/stable/cpu/ && pip install paddle-custom-npu==3.0.0 -i https://www.paddlepaddle.org.cn/packages/stable/npu/
+    """  # noqa: E501 - one command
+    raise NotImplementedError
+
+
+WITHOUT_PLUGIN = list_rule(
+    Rule(
+        "NPU954",
+        "paddle-without-plugin",
+        Safety.REVIEW,
+        Severity.ERROR,
+        Evidence.DOCUMENTED,
+        "PaddlePaddle/PaddleX: docs/other_devices_support/paddlepaddle_install_NPU.en.md at 6cdd597b32",
+        (),
+        (),
+        _paddle_without_plugin,
+        example_file="install.sh",
+    )
+)
 
 
 def _paddle_with_cuda(node: object, file: object) -> Iterator[Finding]:
@@ -58,7 +90,7 @@ PADDLE = list_rule(
 def judge_paddle(file: DependencyFile) -> Iterator[Finding]:
     """What has to change for PaddlePaddle."""
     for entry in file.named("paddlepaddle-gpu"):
-        version = _version(entry)
+        version = paddle_version(entry.specifier or "")
         spots: list[Spot | None] = [Spot(*entry.name_span, "paddlepaddle")] if entry.name_span is not None else [None]
         if version and f"=={version}" != entry.specifier:
             spots.append(file.version(entry, f"=={version}"))
@@ -72,10 +104,19 @@ def judge_paddle(file: DependencyFile) -> Iterator[Finding]:
             f"{STABLE} with CANN 8.0 is the newest documented pair",
         )
 
+    for match in _CUDA_INDEX.finditer(file.document.text):
+        yield file.report(
+            PADDLE,
+            match.span(1),
+            f"{match.group(1)} is Paddle's index of builds for CUDA",
+            spots=[Spot(*match.span(1), "cpu")],
+            subject="paddlepaddle-gpu",
+        )
 
-def _version(entry: Entry) -> str:
-    """The version to require: that of the release, without its build; empty where a range stays."""
-    if not entry.specifier:
+
+def paddle_version(specifier: str) -> str:
+    """The version to require in the place of a build for CUDA: without its build; empty where a range stays."""
+    if not specifier:
         return STABLE
-    match = _BUILD.match(entry.specifier)
+    match = _BUILD.match(specifier)
     return match["version"] if match is not None else ""

@@ -10,8 +10,8 @@ from msgspec import structs
 from npuify.model import Edit, Position, Safety, Severity
 from npuify.rules.packages.dependencies import judge
 from npuify.rules.packages.dependency_file import DependencyFile
+from npuify.rules.packages.plugin_calls import judge_plugins
 from npuify.rules.packages.torch_set import COMPANION, INDEX, TORCH
-from npuify.rules.packages.vllm_set import PLUGIN, second_call
 from npuify.source.pip_command import as_argument, conda_command, pip_commands, pip_words
 from npuify.source.requirements import Document, Spot, pip
 from npuify.source.requirements.conda import conda_entry
@@ -60,45 +60,8 @@ def judge_pip_words(data: bytes, start: int, end: int, file: TextFile) -> None:
         _judge_command(command, data, file, has_pair=has_pair)
 
 
-_PIP = re.compile(
-    rb"(?:(?:sudo[ \t]+)?(?:\S*python[\d.]*[ \t]+-m[ \t]+)?(?:uv[ \t]+)?\S*\bpip[\d.]*)[^;&|\r\n]*?\binstall\b"
-)
-_VLLM = re.compile(rb"(?m)^\s*vllm\b(?:\[[\w,-]*\])?\s*(?P<specifier>[=<>!~][^\s;]*)?")
-
-
-def _judge_plugin(command: PipCommand, data: bytes, file: TextFile) -> None:
-    """Report vLLM without its plug-in for NPUs, which is installed after it."""
-    found = _VLLM.search(command.text)
-    if found is None or b"vllm-ascend" in data or b"vllm_ascend" in data:
-        return
-    row = file.run.vllm.choice((found["specifier"] or b"").decode()).row
-    start = data.rfind(b"\n", 0, command.start) + 1
-    calls = [match for match in _PIP.finditer(data, start, command.start)]
-    end = command.start + len(command.text.rstrip(b" \t\r\n\\"))
-    edit: Replacement | None = None
-    if (
-        calls
-        and row.installable
-        and not command.is_words
-        and b"\n" not in data[command.start : end].replace(b"\\\n", b"")
-    ):
-        edit = (end, end, f" && {calls[-1].group().decode()} vllm-ascend=={row.plugin}")
-    at = command.start + found.start() + len(found.group()) - len(found.group().lstrip())
-    file.report(
-        PLUGIN,
-        (at, command.start + found.end()),
-        f"vLLM {row.vllm[0]} needs its plug-in for NPUs, which is installed after it",
-        edits=[edit],
-        evidence=row.evidence,
-        source=row.source,
-        subject="vllm-ascend",
-        advice=f"after it: {second_call(row)}; source CANN's set_env.sh and NNAL's atb/set_env.sh before",
-    )
-
-
 def _judge_command(command: PipCommand, data: bytes, file: TextFile, *, has_pair: bool) -> None:
-    if b"vllm" in command.text:
-        _judge_plugin(command, data, file)
+    judge_plugins(command, data, file)
     placed = []
     for finding in _judged(command, file):
         if not (has_pair and finding.code == TORCH.code):

@@ -1,0 +1,88 @@
+"""Plug-ins that a command installs after the framework: vLLM's from the package index, Paddle's from its own."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from npuify.knowledge.frameworks.paddle import INDEX, WITH_PLUGIN
+from npuify.rules.packages.paddle_set import WITHOUT_PLUGIN, paddle_version
+from npuify.rules.packages.vllm_set import PLUGIN, second_call
+
+if TYPE_CHECKING:
+    from npuify.rules.text_file import Replacement, TextFile
+    from npuify.source.pip_command import PipCommand
+
+_PIP = re.compile(
+    rb"(?:(?:sudo[ \t]+)?(?:\S*python[\d.]*[ \t]+-m[ \t]+)?(?:uv[ \t]+)?\S*\bpip[\d.]*)[^;&|\r\n]*?\binstall\b"
+)
+_OPTIONS = re.compile(rb"[ \t]--?(?:e|editable|r|requirement|U|upgrade|pre|c|constraint)\b")
+_VLLM = re.compile(rb"(?m)^\s*vllm\b(?:\[[\w,-]*\])?\s*(?P<specifier>[=<>!~][^\s;]*)?")
+_PADDLE = re.compile(rb"(?m)^\s*paddlepaddle-gpu\b\s*(?P<specifier>[=<>!~][^\s;]*)?")
+
+
+def judge_plugins(command: PipCommand, data: bytes, file: TextFile) -> None:
+    """Report a framework that is installed without its plug-in for NPUs.
+
+    Args:
+        command: what ``pip install`` is given.
+        data: the text in which it stands.
+        file: gets the findings.
+    """
+    if b"vllm" in command.text:
+        _judge_vllm(command, data, file)
+    if b"paddlepaddle-gpu" in command.text:
+        _judge_paddle(command, data, file)
+
+
+def _judge_vllm(command: PipCommand, data: bytes, file: TextFile) -> None:
+    found = _VLLM.search(command.text)
+    if found is None or b"vllm-ascend" in data or b"vllm_ascend" in data:
+        return
+    row = file.run.vllm.choice((found["specifier"] or b"").decode()).row
+    edit = _behind(command, data, f"vllm-ascend=={row.plugin}") if row.installable else None
+    file.report(
+        PLUGIN,
+        _place(command, found),
+        f"vLLM {row.vllm[0]} needs its plug-in for NPUs, which is installed after it",
+        edits=[edit],
+        evidence=row.evidence,
+        source=row.source,
+        subject="vllm-ascend",
+        advice=f"after it: {second_call(row)}; source CANN's set_env.sh and NNAL's atb/set_env.sh before",
+    )
+
+
+def _judge_paddle(command: PipCommand, data: bytes, file: TextFile) -> None:
+    found = _PADDLE.search(command.text)
+    if found is None or b"paddle-custom-npu" in data or b"paddle_custom_npu" in data:
+        return
+    version = paddle_version((found["specifier"] or b"").decode())
+    wanted = f"paddle-custom-npu=={version} -i {INDEX}"
+    file.report(
+        WITHOUT_PLUGIN,
+        _place(command, found),
+        "PaddlePaddle needs its plug-in for NPUs, which is installed after it from Paddle's own index",
+        edits=[_behind(command, data, wanted) if version in WITH_PLUGIN else None],
+        subject="paddle-custom-npu",
+        advice=f"after it: pip install {wanted}"
+        if version in WITH_PLUGIN
+        else f"no plug-in is known for this version; those of {', '.join(WITH_PLUGIN)} are: pip install "
+        f"paddle-custom-npu==VERSION -i {INDEX}",
+    )
+
+
+def _place(command: PipCommand, found: re.Match[bytes]) -> tuple[int, int]:
+    start = command.start + found.start() + len(found.group()) - len(found.group().lstrip())
+    return start, command.start + found.end()
+
+
+def _behind(command: PipCommand, data: bytes, wanted: str) -> Replacement | None:
+    """A second call of pip, as the first one is written; None where the command is not a line of a shell."""
+    start = data.rfind(b"\n", 0, command.start) + 1
+    calls = list(_PIP.finditer(data, start, command.start))
+    end = command.start + len(command.text.rstrip(b" \t\r\n\\"))
+    if not calls or command.is_words or b"\n" in data[command.start : end].replace(b"\\\n", b""):
+        return None
+    call = _OPTIONS.sub(b"", calls[-1].group())
+    return (end, end, f" && {call.decode()} {wanted}")
