@@ -19,6 +19,13 @@ class NewStyle(str, Enum):
     PORTABLE = "portable"
 
 
+class NewFramework(str, Enum):
+    """As ``npuify.scaffold.FRAMEWORKS``."""
+
+    PYTORCH = "pytorch"
+    TENSORFLOW = "tensorflow"
+
+
 def training(
     destination: Annotated[
         Path, typer.Option("-o", "--destination", metavar="DIR", help="Write the project to this folder.")
@@ -30,6 +37,9 @@ def training(
         str, typer.Option("--name", metavar="NAME", help="The project's name; default: the folder's.")
     ] = "",
     torch_npu: TorchNpuOption = None,
+    framework: Annotated[
+        NewFramework, typer.Option("--framework", help="pytorch, or tensorflow: a project for TensorFlow 2.6.5.")
+    ] = NewFramework.PYTORCH,
     force: Annotated[bool, typer.Option("--force", help="Replace DIR if it is not empty.")] = False,
 ) -> int:
     """Create a training project that runs unchanged on NPUs, in simulation and on the CPU.
@@ -39,8 +49,11 @@ def training(
     """
     from npuify.scaffold import scaffold_training
 
-    files = scaffold_training(destination, style=style.value, name=name, torch_npu=torch_npu, force=force)
+    files = scaffold_training(
+        destination, style=style.value, name=name, torch_npu=torch_npu, force=force, framework=framework.value
+    )
     for file in files:
         typer.echo(f"  {file}")
-    typer.echo(f"{len(files)} files in {destination}. Read README.md, then: python train.py --config configs/tiny.yaml")
+    start = "--epochs 3" if framework is NewFramework.TENSORFLOW else "--config configs/tiny.yaml"
+    typer.echo(f"{len(files)} files in {destination}. Read README.md, then: python train.py {start}")
     return NOTHING_LEFT

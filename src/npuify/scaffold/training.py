@@ -17,15 +17,34 @@ if TYPE_CHECKING:
 
 TEMPLATES: Final = Path(__file__).resolve().parent / "templates"
 STYLES: Final = ("npu", "portable")
+FRAMEWORKS: Final = ("pytorch", "tensorflow")
 PACKAGE: Final = "training_project"
 """The package's name in the templates, which are a working project under that name."""
 _PROGRAMS: Final = {".sh"}
-_TAKEN: Final = {"torch", "torch_npu", "yaml", "numpy", "npuify", "tests", "train", "configs", "scripts"}
+_TAKEN: Final = {
+    "tensorflow",
+    "npu_device",
+    "torch",
+    "torch_npu",
+    "yaml",
+    "numpy",
+    "npuify",
+    "tests",
+    "train",
+    "configs",
+    "scripts",
+}
 _LONGEST_NAME: Final = 40
 
 
 def scaffold_training(
-    destination: Path, *, style: str = "npu", name: str = "", torch_npu: str | None = None, force: bool = False
+    destination: Path,
+    *,
+    style: str = "npu",
+    name: str = "",
+    torch_npu: str | None = None,
+    force: bool = False,
+    framework: str = "pytorch",
 ) -> tuple[str, ...]:
     """Write a training project.
 
@@ -35,6 +54,7 @@ def scaffold_training(
         name: of the project; None takes the folder's. The package's name follows from it.
         torch_npu: the release whose set of versions is required; None takes the newest stable one.
         force: replace a destination that is not empty.
+        framework: ``pytorch``, or ``tensorflow``, which is 2.6.5, runs on NPUs and the CPU and has one style.
 
     Returns:
         The files written, relative to ``destination``, sorted.
@@ -46,13 +66,19 @@ def scaffold_training(
 
     if style not in STYLES:
         raise NpuifyError(f"there is no style {style!r} for a new project", advice=f"one of {', '.join(STYLES)}")
+    if framework not in FRAMEWORKS:
+        raise NpuifyError(f"there is no new project for {framework!r}", advice=f"one of {', '.join(FRAMEWORKS)}")
+    if framework == "tensorflow" and style != "npu":
+        raise NpuifyError(
+            "a new project for TensorFlow has one style", advice="leave --style out: it runs on NPUs and the CPU"
+        )
     project = name or destination.absolute().name
     package = package_name(project)
     values = _values(project, style, torch_npu)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "project"
         files = []
-        for relative, source in _templates(style):
+        for relative, source in _templates(style) if framework == "pytorch" else _files_below("tensorflow"):
             target = root / relative.replace(PACKAGE, package)
             target.parent.mkdir(parents=True, exist_ok=True)
             text = source.read_text(encoding="utf-8").replace(PACKAGE, package)
@@ -84,14 +110,18 @@ def package_name(project: str) -> str:
 
 def _templates(style: str) -> Iterator[tuple[str, Path]]:
     """The files of a style: path in the project, and template."""
-    common = TEMPLATES / "training"
-    for path in sorted(common.rglob("*")):
-        # An installed npuify may have been byte-compiled.
-        if path.is_file() and "__pycache__" not in path.parts:
-            yield path.relative_to(common).as_posix(), path
+    yield from _files_below("training")
     for path in sorted((TEMPLATES / "styles" / style).iterdir()):
         if path.is_file():
             yield (f"{PACKAGE}/{path.name}" if path.suffix == ".py" else path.name), path
+
+
+def _files_below(name: str) -> Iterator[tuple[str, Path]]:
+    folder = TEMPLATES / name
+    for path in sorted(folder.rglob("*")):
+        # An installed npuify may have been byte-compiled.
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield path.relative_to(folder).as_posix(), path
 
 
 def _values(project: str, style: str, torch_npu: str | None) -> dict[str, str]:

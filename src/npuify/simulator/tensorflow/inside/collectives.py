@@ -51,7 +51,7 @@ def exchange(operation: str, tensors: list[Any], then: Any, *, group: str = WORL
             journal.tell(f"type-{each.name}", f"{operation} of {each.name}, which NPUs do not have")
 
     def run(*values: Any) -> list[Any]:
-        arrays = [np.ascontiguousarray(value) for value in values]
+        arrays = [np.asarray(value) for value in values]  # ascontiguousarray would make a vector of a number
         shapes = [(array.dtype.str, list(array.shape)) for array in arrays]
         what = {"operation": operation, "tensors": shapes, **details}
         body = b"".join(array.tobytes() for array in arrays)
