@@ -53,7 +53,7 @@ class ProjectIndex:
         own_cuda_files: those whose text may define ``cuda`` in a class.
         supports_npu: those that ask whether they run on an NPU: the program is made for several kinds of device.
         supporting: the files of the programs that have one of these.
-        on_tensorflow: the project computes with TensorFlow alone.
+        on_tensorflow: how much of it computes with TensorFlow; see :func:`npuify.project.survey.share_of_tensorflow`.
         tensorflow_marks: which TensorFlow its files are written for.
     """
 
@@ -64,7 +64,7 @@ class ProjectIndex:
         own_cuda_files: list[str],
         supports_npu: list[str] | None = None,
         supporting: frozenset[str] = frozenset(),
-        on_tensorflow: bool = False,
+        on_tensorflow: str = "",
         tensorflow_marks: Marks = Marks(),  # noqa: B008 - it cannot be changed
     ) -> None:
         self.root = root
@@ -92,7 +92,7 @@ class ProjectIndex:
 
     def __reduce__(
         self,
-    ) -> tuple[type[ProjectIndex], tuple[Path, list[str], list[str], list[str], frozenset[str], bool, Marks]]:
+    ) -> tuple[type[ProjectIndex], tuple[Path, list[str], list[str], list[str], frozenset[str], str, Marks]]:
         known = (self.root, self._files, self.own_cuda_files, self.supports_npu, self._supporting)
         return ProjectIndex, (*known, self.on_tensorflow, self.tensorflow_marks)
 

@@ -26,7 +26,7 @@ from npuify.options import check_style
 from npuify.project import common_root, find_files, torch_requirement
 from npuify.project.included import included_requirements
 from npuify.project.programs import Programs
-from npuify.project.survey import KINDS, is_on_tensorflow_alone, survey
+from npuify.project.survey import KINDS, share_of_tensorflow, survey
 from npuify.project.tensorflow import Marks, marks_of, tensorflow_specifier
 from npuify.rules.packages.extensions.replacing import as_replaced, replaced_extensions
 from npuify.rules.style_plan import StylePlan
@@ -324,12 +324,12 @@ def _tensorflow(root: Path, options: Options) -> AdapterChoice:
     return choose_adapter(options.tf_adapter, tensorflow_specifier(root) if options.tf_adapter is None else "")
 
 
-def _tensorflow_of(survey: Survey, traces: Mapping[str, Trace], root: Path) -> tuple[bool, Marks]:
-    """Whether the project computes with TensorFlow alone, and which TensorFlow its files are written for."""
+def _tensorflow_of(survey: Survey, traces: Mapping[str, Trace], root: Path) -> tuple[str, Marks]:
+    """How much of the project computes with TensorFlow, and which TensorFlow its files are written for."""
     if not _on_tensorflow(survey):
-        return False, Marks()
-    files = (root / name for name, trace in traces.items() if any(one == "tensorflow" for one, _ in trace.imports))
-    return is_on_tensorflow_alone(survey), marks_of(files)
+        return "", Marks()
+    files = (name for name, trace in traces.items() if any(one == "tensorflow" for one, _ in trace.imports))
+    return share_of_tensorflow(survey), marks_of(root, files)
 
 
 def _on_tensorflow(survey: Survey) -> bool:

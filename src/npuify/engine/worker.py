@@ -293,7 +293,7 @@ class Worker:
             return Result([], [FileError(relative, error.message, error.line, "it was left as it is")])
         except Exception as error:  # one file's failure must not end the run
             return Result([], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")])
-        codes = self.rules.codes_on_tensorflow if self.run.project.on_tensorflow else self.rules.codes
+        codes = self.rules.codes_on_tensorflow if self.run.project.on_tensorflow == "alone" else self.rules.codes
         selected = [restyle_other(finding, self.run.plan) for finding in found if finding.code in codes]
         silenced = suppressed_codes(text, None)
         kept = [finding for finding in selected if silenced is None or not silenced(finding)]
@@ -328,7 +328,7 @@ class Worker:
                 # Whether and how torch_npu is imported already, only the whole file says.
                 if job.needs_torch_npu or job.run.plan.needs_whole(relative, raw):
                     whole = True
-                alone = job.run.project.on_tensorflow
+                alone = job.run.project.on_tensorflow == "alone"
                 to_parse = None if whole else self.rules.words_to_parse(text.lower, on_tensorflow=alone)
                 source = parse_file(relative, text, job.run, to_parse)
                 rules, words = self.rules.for_file(text.lower, on_tensorflow=alone), self.rules.words

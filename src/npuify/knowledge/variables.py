@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from npuify.knowledge.schema import EnvironmentFact
 
 
+ONE_DEVICE = "ASCEND_DEVICE_ID"
+"""The variable that gives a process of TensorFlow's its device; it takes one number, and no list."""
+
+
 class Translation(NamedTuple):
     """What becomes of one assignment.
 
@@ -58,7 +62,7 @@ def translate(fact: EnvironmentFact, value: str | None) -> Translation:
     """
     npu = fact.npu or ""
     translator = _TRANSLATORS.get(fact.cuda)
-    if npu == "ASCEND_DEVICE_ID":
+    if npu == ONE_DEVICE:
         return _one_device(npu, value)
     if translator is not None and value is not None:
         return translator(npu, value)

@@ -44,10 +44,19 @@ _BESIDE_TENSORFLOW: Final = frozenset(
 """Packages with which a project computes in something else than TensorFlow."""
 
 
-def is_on_tensorflow_alone(survey: Survey) -> bool:
-    """Whether a project computes with TensorFlow and, as far as its imports show, with nothing else."""
-    names = {one.name for one in survey.frameworks}
-    return "tensorflow" in names and names.isdisjoint(_BESIDE_TENSORFLOW)
+def share_of_tensorflow(survey: Survey) -> str:
+    """How much of a project computes with TensorFlow, as far as its imports show.
+
+    Returns:
+        ``alone`` where nothing else does, ``mostly`` where three times as many files import it as the next, else empty.
+    """
+    files = {one.name: one.files for one in survey.frameworks}
+    others = [files[name] for name in _BESIDE_TENSORFLOW if name in files]
+    if "tensorflow" not in files:
+        return ""
+    if not others:
+        return "alone"
+    return "mostly" if files["tensorflow"] >= 3 * max(others) else ""
 
 
 def _is_own(package: str, files: Mapping[str, Trace]) -> bool:

@@ -35,6 +35,8 @@ _ONLY_2: Final = re.compile(
     rb"keras\.preprocessing\.(?:image|text)_dataset_from_directory)"
     rb"|\bDistributedGradientTape\b|\bexperimental_run_v2\b|\bstrategy\.run\("
 )
+_STARTS: Final = re.compile(rb"^(?:if[ (]+__name__|with |for |while |sess|model\.fit|estimator\.)", re.MULTILINE)
+_TESTS: Final = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*$|[^/]*_test\.py$|conftest\.py$)")
 _DISABLES_2: Final = re.compile(rb"\b(?:disable_v2_behavior|disable_eager_execution)\(")
 
 
@@ -47,9 +49,11 @@ class Marks(NamedTuple):
     @property
     def line(self) -> str:
         """The line of TensorFlow that the files are for, ``1`` or ``2``; empty where they are of both kinds or none."""
-        if self.first > 3 * self.second:
+        if self.first == self.second:
+            return ""
+        if self.first >= 2 * self.second:
             return "1"
-        return "2" if self.second > 3 * self.first else ""
+        return "2" if self.second >= 2 * self.first else ""
 
 
 def written_for(data: bytes) -> tuple[bool, bool]:
@@ -62,12 +66,19 @@ def disables_second(data: bytes) -> bool:
     return _DISABLES_2.search(data) is not None
 
 
-def marks_of(files: Iterable[Path]) -> Marks:
-    """What the given Python files are written for; those that cannot be read are passed over."""
+def starts_something(data: bytes) -> bool:
+    """Whether a file is a program by its text: it has a main guard, or does something below its definitions."""
+    return _STARTS.search(data) is not None
+
+
+def marks_of(root: Path, files: Iterable[str]) -> Marks:
+    """What the given Python files are written for; tests, and those that cannot be read, are passed over."""
     first = second = 0
     for file in files:
+        if _TESTS.search(file):
+            continue
         try:
-            one, two = written_for(file.read_bytes())
+            one, two = written_for((root / file).read_bytes())
         except OSError:
             continue
         first += one and not two

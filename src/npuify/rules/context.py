@@ -192,9 +192,15 @@ class PythonFile:
     @cached_property
     def framework(self) -> str:
         """The framework that the file's environment variables are for; see :func:`framework_in`."""
-        from npuify.knowledge.frameworks.variables import TENSORFLOW, framework_in
+        from npuify.knowledge.frameworks.variables import framework_in
 
-        return framework_in(self.source.data) or (TENSORFLOW if self.project.on_tensorflow else "")
+        return framework_in(self.source.data) or self._framework_around()
+
+    def _framework_around(self) -> str:
+        """TensorFlow, where the project computes with it and the file speaks of nothing else."""
+        from npuify.knowledge.frameworks.variables import TENSORFLOW
+
+        return TENSORFLOW if self.project.on_tensorflow and b"torch" not in self.source.data else ""
 
     def remember(self, key: Any, value: Any) -> Any:
         """Keep ``value`` for other rules under ``key``."""

@@ -60,7 +60,8 @@ def test_only_data_that_is_trained_on_loses_its_last_batch(before: str, after: s
         ("2", "tf.config.run_functions_eagerly(False)", None),
         ("2", "tf.config.set_soft_device_placement(False)", "set_soft_device_placement(True)"),
         ("2", "s = tf.distribute.MirroredStrategy(devices=d)", 's = tf.distribute.OneDeviceStrategy("/cpu:0")'),
-        ("2", "s = tf.distribute.experimental.MultiWorkerMirroredStrategy()", 's = tf.distribute.OneDeviceStrategy("/cpu:0")'),
+        ("2", "s = tf.distribute.experimental.MultiWorkerMirroredStrategy()", None),
+        ("2", "s = tf.distribute.TPUStrategy(r)", None),
         ("2", "s = tf.distribute.experimental.ParameterServerStrategy(r)", None),
         ("2", "s = tf.distribute.OneDeviceStrategy('/gpu:0')", None),
         ("1", "s = tf.contrib.distribute.MirroredStrategy(num_gpus=2)", "s = npu_strategy.NPUStrategy()"),
@@ -169,3 +170,41 @@ def test_the_rest_of_a_project_tells_which_tensorflow_a_file_is_for(tmp_path: Pa
     assert {one.file for one in scan.findings if one.edits} == {"main.py"}
     assert {one.code for one in scan.findings if one.file == "shards.py"} == {"NPU903"}
     assert {one.code for one in scan.findings if one.file == "old.py"} == {"NPU901"}
+
+
+def test_the_npu_is_opened_where_the_model_is_in_another_module(tmp_path: Path) -> None:
+    (tmp_path / "runtime").mkdir()
+    (tmp_path / "runtime" / "run.py").write_text(
+        TF + "\n\ndef train(x):\n    with tf.GradientTape() as t:\n        return x\n"
+    )
+    guard = "\n\nif __name__ == '__main__':\n    train(1)\n"
+    main = "import horovod.tensorflow as hvd\nfrom runtime.run import train\n" + guard
+    (tmp_path / "prepare_data.py").write_text(TF + "from runtime.run import train\n" + guard)
+    (tmp_path / "main.py").write_text(main)
+    out = output(main, root=tmp_path, name="main.py", tensorflow="2", unsafe=True)
+    assert out.index("as_default()") < out.index("from runtime.run")
+    text = (tmp_path / "prepare_data.py").read_text()
+    assert output(text, root=tmp_path, name="prepare_data.py", tensorflow="2", unsafe=True) == text
+
+
+def test_a_program_that_exports_needs_no_npu() -> None:
+    text = (
+        TF
+        + "if __name__ == '__main__':\n    m = tf.keras.models.load_model(p)\n    c = tf.lite.TFLiteConverter.from_keras_model(m)\n"
+    )
+    assert output(text, tensorflow="2", unsafe=True) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'e.update(CUDA_VISIBLE_DEVICES=",".join(map(str, ids)))\n',
+        'os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, ids))\n',
+        'n = len(os.environ["CUDA_VISIBLE_DEVICES"].split(","))\n',
+        'n = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")\n',
+    ],
+)
+def test_a_list_of_devices_is_told(text: str) -> None:
+    text = f"import os\n{TF}{text}"
+    assert output(text, unsafe=True) == text
+    assert "NPU701" in [one.code for one in findings(text)] or "e.update" in text

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.flow.device_names import DEVICE_NAME
 from npuify.engine.text_files.embedded_python import is_python, judge_python
+from npuify.knowledge.frameworks.variables import TENSORFLOW
 from npuify.model import Safety, Severity
 from npuify.rules.common.backend_words import BACKEND_WORD
 from npuify.rules.environment.batch_systems import judge_batch_options, judge_comment
@@ -132,6 +133,8 @@ def judge_script(
             known = program if is_command and not pair.option.startswith("-") else program or only
             judge_pair(pair, known, options, file)
             judge_option(pair, file)
+    if not file.framework and programs and all(options.framework(one) == TENSORFLOW for one in programs if one):
+        file.framework = TENSORFLOW if any(programs) else ""
     judge_variables(settings, mentions, file)
     _judge_values(script, [pair for words, _ in lists for pair in pairs(words)], file)
     for first, last in script.comments:

@@ -59,7 +59,7 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
     name = node.arg if isinstance(node, ast.keyword) else node.value
     if not isinstance(name, str):
         return
-    from npuify.knowledge.variables import fact_of, translate
+    from npuify.knowledge.variables import ONE_DEVICE, fact_of, translate
 
     if isinstance(node, ast.Constant) and not _VARIABLE.fullmatch(name):
         yield from _set_in_command(node, name, file)
@@ -98,6 +98,17 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
             return
         if done.value is not None and not by_name:
             edits += _new_value(value, done.value, file)
+        if done.name == ONE_DEVICE and _is_list(node, value, file):
+            yield file.report(
+                node,
+                f"{name} holds a list here, and {done.name} takes one number: a process has one NPU",
+                safety=Safety.MANUAL,
+                subject=name,
+                evidence=fact.evidence,
+                source=fact.source,
+                advice=f"start one process for each card, with its {done.name}",
+            )
+            return
         whole = len(edits) == (1 if done.value is None else 2)
         shown = done.name if done.value is None else f"{done.name}={done.value}"
         yield file.report(
@@ -132,6 +143,16 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
         source=fact.source,
         advice=fact.message,
     )
+
+
+def _is_list(node: ast.AST, value: ast.expr | None, file: PythonFile) -> bool:
+    """Whether code puts several device numbers into a variable, or takes them from it."""
+    if value is not None and "join(" in file.code(value):
+        return True
+    read = next((one for one in file.ancestors(node) if not isinstance(one, ast.Subscript)), None)
+    while isinstance(read, (ast.Call, ast.Subscript, ast.BoolOp)):
+        read = file.parent(read)
+    return isinstance(read, ast.Attribute) and read.attr == "split"
 
 
 def _set_in_command(node: ast.Constant, text: str, file: PythonFile) -> Iterator[Diagnostic]:

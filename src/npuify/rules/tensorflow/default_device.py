@@ -6,7 +6,9 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.analysis.project import module_name
 from npuify.model import Evidence, Safety, Severity
+from npuify.project.import_graph import imports_of
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.names import (
     FRAMEWORKS,
@@ -26,6 +28,14 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 _GRAPHS: Final = re.compile(rb"GradientTape|tf\.function|saved_model\.load\(")
+_TRAINS: Final = re.compile(rb"GradientTape|\.(?:fit|fit_generator|train_on_batch)\(")
+_EXPORTS: Final = re.compile(rb"\bTFLiteConverter\b|\bTrtGraphConverter\w*\b|\btf2onnx\b")
+_PREPARES: Final = re.compile(
+    r"prepar|postproc|ckpt|convert|download|preprocess|export|tfrecord|visuali[sz]|plot|setup|(?:^|/|_)(?:data|dataset|create|build)",
+    re.IGNORECASE,
+)
+"""Names of programs that do something else than train."""
+_MOST: Final = 60
 _CALLS: Final = re.compile(
     rb"\.(?:fit|fit_generator|predict\w*|evaluate|train_on_batch|load_weights|load_model|compile)\("
 )
@@ -121,11 +131,45 @@ def _computes(tree: ast.Module, file: PythonFile) -> bool:
 
     ``fit`` may be anybody's: it counts beside Keras, and where the model may come from a module of the project's own.
     """
-    if _GRAPHS.search(file.source.data):
-        return True
-    if _CALLS.search(file.source.data) is None:
+    data = file.source.data
+    if _EXPORTS.search(data) and not _TRAINS.search(data):
         return False
-    return file.contains(b"keras") or any(_is_own(item, file) for item in tree.body)
+    if _GRAPHS.search(data):
+        return True
+    if _CALLS.search(data) is not None:
+        return file.contains(b"keras") or any(_is_own(item, file) for item in tree.body)
+    return _PREPARES.search(file.source.relative) is None and _imports_a_model(file)
+
+
+def _imports_a_model(file: PythonFile) -> bool:
+    """Whether one of the project's modules that a program imports trains or runs a model."""
+    project = file.project
+    waiting, seen = _imported(file.source.data, file.source.relative, file), {file.source.relative}
+    while waiting and len(seen) < _MOST:
+        relative = waiting.pop()
+        if relative in seen:
+            continue
+        seen.add(relative)
+        project.dependencies.add(relative)
+        try:
+            raw = (project.root / relative).read_bytes()
+        except OSError:
+            continue
+        if _TRAINS.search(raw) and (b"tensorflow" in raw or b"keras" in raw):
+            return True
+        waiting += _imported(raw, relative, file)
+    return False
+
+
+def _imported(raw: bytes, relative: str, file: PythonFile) -> list[str]:
+    found = imports_of(raw)
+    package = module_name(relative).split(".")
+    names = set(found.absolute)
+    for name in found.relative:
+        dots = len(name) - len(name.lstrip("."))
+        names.add(".".join([*package[: len(package) - dots], *filter(None, name.lstrip(".").split("."))]))
+    files = (file.project.file_of(name) or file.project.file_of(name.rpartition(".")[0]) for name in names)
+    return [one for one in files if one is not None]
 
 
 def _imports_tensorflow(item: ast.AST) -> bool:
@@ -137,7 +181,12 @@ def _imports_tensorflow(item: ast.AST) -> bool:
 def _is_own(item: ast.stmt, file: PythonFile) -> bool:
     """Whether a statement imports a module of the project's own, which may hold functions of TensorFlow."""
     if isinstance(item, ast.ImportFrom):
-        return bool(item.level) or file.project.file_of((item.module or "").partition(".")[0]) is not None
+        module = item.module or ""
+        top = module.partition(".")[0]
+        own = file.project.file_of(top) is not None or (
+            top in file.project.packages and file.project.file_of(module) is not None
+        )
+        return bool(item.level) or own
     names = [alias.name.partition(".")[0] for alias in item.names] if isinstance(item, ast.Import) else []
     return any(name in file.project.packages or file.project.file_of(name) is not None for name in names)
 
@@ -146,7 +195,7 @@ def _edit(tree: ast.Module, file: PythonFile) -> Edit | None:
     newline = file.source.text.newline
     lines = ["import npu_device", "", "npu_device.open().as_default()"]
     starts = file.source.text.line_starts
-    if not any(_imports_tensorflow(item) for item in tree.body):
+    if not any(_imports_tensorflow(item) or _is_own(item, file) for item in tree.body):
         return None
     for item in tree.body:
         if not isinstance(item, (ast.Import, ast.ImportFrom)) or item.col_offset:

@@ -79,17 +79,8 @@ def horovod_on_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     if name not in _KNOWN or _is_for_torch(node, file):
         return
     line = line_of(file)
-    if line == "2":
-        return
-    if not line and file.project.tensorflow_marks.second:
-        yield file.report(
-            node,
-            f"{name} is Horovod's, which does not know NPUs; whether this is for TensorFlow 1.15 or 2.6.5 is open",
-            safety=Safety.MANUAL,
-            subject=name,
-            advice="say --tf-adapter 1.15 or --tf-adapter 2.6.5",
-        )
-        return
+    if line == "2" or (not line and file.project.tensorflow_marks.second):
+        return  # the table of uses tells of it
     edits = _edits(name, node, file)
     yield file.report(
         node,

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final, Literal
 
-from npuify.project.tensorflow import disables_second, written_for
+from npuify.project.tensorflow import disables_second, starts_something, written_for
 
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
@@ -54,6 +54,8 @@ def _line(file: PythonFile) -> Line:
     marks = file.project.tensorflow_marks
     aim = file.tensorflow or marks.line
     one, two = written_for(file.source.data)
+    if one and not two and not file.tensorflow and starts_something(file.source.data):
+        return "1"
     if aim == "2":
         # A module for 1 beside others for 2 does not make the program one that runs code for 1.
         is_first = one and not two and (not marks.second or disables_second(file.source.data))

@@ -182,8 +182,7 @@ def strategy_of_tensorflow(node: ast.Call, file: PythonFile) -> Iterator[Diagnos
             "on several cards start one process for each: the optimizer wrapper or all_reduce, broadcast, and shard of "
             "npu_device.distribute"
         )
-        if not servers and not is_contrib:
-            # Both ways to write a module stay as they are; tf.distribute.experimental has no OneDeviceStrategy.
+        if name.endswith(".MirroredStrategy"):
             edits = _as_one_device(node, name, file)
     elif servers:
         advice = "give NPURunConfig(distribute=..., mix_compile_mode=True, iterations_per_loop=1), with TF_CONFIG"
