@@ -115,6 +115,11 @@ def test_a_file_that_is_no_capture(content: str, tmp_path: Path) -> None:
         read_capture(file)
 
 
+def test_a_capture_with_a_path_that_is_not_absolute_is_read() -> None:
+    machine = Capture(files={"relative/file": "x"}, links={"": "/"}).machine()
+    assert machine.read("relative/file") == "x"
+
+
 def test_the_capture_of_this_machine_is_judged_alike(tmp_path: Path) -> None:
     file = tmp_path / "here.json"
     live = check_environment(capture=file, smoke=False)

@@ -191,7 +191,7 @@ class Captured:
         self._folders: dict[str, set[str]] = {path: set(names) for path, names in folders.items()}
         # What lies in a folder is also known from the paths themselves.
         for path in (*files, *nodes, *folders, *links):
-            while path != "/":
+            while path not in ("", "/"):
                 above, name = posixpath.split(path)
                 self._folders.setdefault(above, set()).add(name)
                 path = above

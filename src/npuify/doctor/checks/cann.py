@@ -121,6 +121,16 @@ def cann_loaded_twice(facts: Facts) -> Iterator[Result]:
             mend=Mend(("grep -rn set_env.sh ~/.bashrc ~/.profile ~/.bash_profile /etc/profile.d 2>/dev/null",)),
             evidence=Evidence.ASSUMED,
         )
+    elif loaded.opp_of and loaded.opp_of != active.path:
+        other = next(one for one in facts.cann.installed if one.path == loaded.opp_of)
+        yield result(
+            "cann.loaded-twice",
+            Status.ERROR,
+            f"ASCEND_OPP_PATH is {loaded.opp}, which belongs to CANN {other.version}; loaded is {active.version}",
+            advice="open a new shell and source only one set_env.sh; look for another in ~/.bashrc and /etc/profile.d",
+            mend=Mend((f"source {active.set_env or f'{active.shown}/set_env.sh'}",), place="shell"),
+            evidence=Evidence.ASSUMED,
+        )
     elif loaded.repeated > 1:
         yield result(
             "cann.loaded-twice",

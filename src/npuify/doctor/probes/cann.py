@@ -19,6 +19,10 @@ KERNELS: Final = "opp/built-in/op_impl/ai_core/tbe/kernel"
 """Below an installation: one folder of compiled operators for each kind of chip."""
 
 _RUNNING: Final = re.compile(r"^(\w+)_running_version=\[([^:\]]*):([^\]]*)\]", re.MULTILINE)
+_LIBRARIES: Final = re.compile(
+    r"(?P<home>/(?!.*/(?:driver|nnal)/).+?)/(?:(?:runtime|compiler|toolkit|fwkacllib|\w+-linux)/)?lib64/?$"
+)
+"""The folder of libraries of an installation, which may lie where no installer would put it."""
 _VERSIONED: Final = re.compile(r"^(?:cann-)?\d+\.\d+")
 
 
@@ -50,6 +54,8 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     repeated: int = 0
     """How often the library folder of the home stands there."""
     opp: str = ""
+    opp_of: str = ""
+    """The real folder of the installation that ``ASCEND_OPP_PATH`` belongs to."""
     nnal: str = ""
     """``ATB_HOME_PATH``."""
 
@@ -96,6 +102,9 @@ def _roots(machine: Sight) -> list[str]:
     info = assignments(machine.read("/etc/Ascend/ascend_cann_install.info") or "")
     if info.get("Install_Path"):
         roots.append(info["Install_Path"].rstrip("/"))
+    prefix = machine.environment.get("CONDA_PREFIX", "").rstrip("/")
+    if prefix:
+        roots.append(f"{prefix}/Ascend")
     return list(dict.fromkeys(roots))
 
 
@@ -114,7 +123,14 @@ def _candidates(machine: Sight) -> list[str]:
     home = machine.environment.get("ASCEND_HOME_PATH", "")
     if home:
         folders.append(home.rstrip("/"))
-    return folders
+    opp = machine.environment.get("ASCEND_OPP_PATH", "").rstrip("/")
+    if posixpath.basename(opp) == "opp":
+        folders.append(posixpath.dirname(opp))
+    for entry in machine.environment.get("LD_LIBRARY_PATH", "").split(":"):
+        of_cann = _LIBRARIES.match(entry)
+        if of_cann:
+            folders.append(of_cann["home"])
+    return list(dict.fromkeys(folders))
 
 
 _PARTS: Final = ("runtime", "compiler", "toolkit", "opp", "aarch64-linux", "x86_64-linux")
@@ -192,8 +208,15 @@ def _loaded(machine: Sight, installed: Mapping[str, str]) -> Loaded:
         homes=tuple(homes),
         repeated=repeated,
         opp=environment.get("ASCEND_OPP_PATH", ""),
+        opp_of=_owner(machine, environment.get("ASCEND_OPP_PATH", "").rstrip("/"), installed),
         nnal=environment.get("ATB_HOME_PATH", ""),
     )
+
+
+def _owner(machine: Sight, path: str, installed: Mapping[str, str]) -> str:
+    """The real folder of the installation that a path lies in; empty where there is none."""
+    real = machine.real(path) if path else ""
+    return next((one for folder, one in installed.items() if real.startswith((f"{folder}/", f"{one}/"))), "")
 
 
 def _nnal(machine: Sight) -> list[str]:
