@@ -57,6 +57,7 @@ MODULES = (
     "rules.paddle.settings",
     "rules.vllm.arguments",
     "rules.vllm.options",
+    "rules.vllm.internals",
     "rules.vllm.settings",
     "rules.attention.rewrites",
     "rules.attention.imports",

@@ -237,8 +237,33 @@ def _address(npu: str, value: str) -> Translation:
     return Translation(npu, match.group(1), Safety.REVIEW, "it names the address of the very node it is set on")
 
 
+def _jax(npu: str, value: str) -> Translation:
+    """JAX has no plug-in for Ascend: a list with cuda in it becomes the CPU."""
+    if re.search(r"(?i)\b(?:cuda|gpu|rocm)\b", value):
+        return Translation(npu, "cpu", Safety.REVIEW, "JAX runs on the CPU of an Ascend machine")
+    return Translation(npu)
+
+
+def _exchanged(old: str, new: str) -> Callable[[str, str], Translation]:
+    """One value that an NPU does not take; the others stay."""
+
+    def translator(npu: str, value: str) -> Translation:
+        return Translation(npu, new, Safety.REVIEW) if value.strip() == old else Translation(npu)
+
+    return translator
+
+
+def stays(done: Translation, name: str) -> bool:
+    """Whether a variable is on Ascend what it is here, name and value."""
+    return done.name == name and done.value is None
+
+
 _TRANSLATORS: Mapping[str, Callable[[str, str], Translation]] = {
     "CUDA_VISIBLE_DEVICES": _visible,
+    "JAX_PLATFORMS": _jax,
+    "JAX_PLATFORM_NAME": _jax,
+    "VLLM_TARGET_DEVICE": _exchanged("cuda", "empty"),
+    "VLLM_WORKER_MULTIPROC_METHOD": _exchanged("fork", "spawn"),
     "NVIDIA_VISIBLE_DEVICES": _container,
     "PYTORCH_CUDA_ALLOC_CONF": _allocator,
     "CUDA_LAUNCH_BLOCKING": lambda npu, value: _known(npu, value, ("0", "1", "")),

@@ -71,6 +71,9 @@ PACKAGES: Final = {
 }
 """What functions of packages take, by what their names begin with."""
 
+FOREIGN_VARIABLE: Final = re.compile(r"(?:JAX|XLA|LMCACHE|NIXL|VLLM|KERAS|TF|CT2|UCX|SGLANG|SGL)_\w+")
+"""Variables of the environment that other libraries than torch read, whose devices are words of their own."""
+
 MESSAGE_KEYWORDS: Final = frozenset(
     (
         "help name description title label msg message prefix suffix metavar dest env doc reason tag tags group "

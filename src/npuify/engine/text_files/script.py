@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from npuify.analysis.flow.device_names import DEVICE_NAME
+from npuify.analysis.flow.device_names import DEVICE_NAME, FOREIGN_VARIABLE
 from npuify.engine.text_files.embedded_python import is_python, judge_python
 from npuify.knowledge.frameworks.variables import TENSORFLOW
 from npuify.model import Safety, Severity
@@ -271,7 +271,7 @@ def _judge_values(script: Script, listed: list[Pair], file: TextFile) -> None:
                 places.append((other.variables[0], value))
     sure: dict[tuple[int, int], tuple[str, Word, bool]] = {}
     for name, word in places:
-        if not counterpart(word.value) or name.startswith("HOROVOD_"):
+        if not counterpart(word.value) or name.startswith("HOROVOD_") or FOREIGN_VARIABLE.fullmatch(name):
             # How Horovod is built, which has no form for HCCL.
             continue
         backend = is_backend(word.value)

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.engine import Reach
+from npuify.analysis.flow.device_names import FOREIGN_VARIABLE
 from npuify.analysis.flow.devices import device_table_entry
 from npuify.analysis.values import Kind
 from npuify.model import Safety, Severity
@@ -88,7 +89,7 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
     if isinstance(parent, ast.Compare) and _is_of_torch(parent, file) and opens_refusal(parent, file):
         yield refused_test(node, file, "cuda")
         return
-    if device_table_entry(node, file.model):
+    if device_table_entry(node, file.model) or _is_of_foreign_variable(node, parent):
         return
     uses = file.uses(node)
     if uses.is_no_device and (shape == "exact" or uses.told_here):
@@ -124,6 +125,16 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
             advice='change it to "npu" if it is used as a device',
             needs_torch_npu=_is_used_here(node, file),
         )
+
+
+def _is_of_foreign_variable(node: ast.expr, parent: ast.AST | None) -> bool:
+    """``os.environ["JAX_PLATFORMS"] = "cuda"``: what another library than torch reads."""
+    key: ast.expr | None = None
+    if isinstance(parent, ast.Assign) and parent.value is node and isinstance(parent.targets[0], ast.Subscript):
+        key = parent.targets[0].slice
+    elif isinstance(parent, ast.Call) and len(parent.args) == 2 and parent.args[1] is node:
+        key = parent.args[0]
+    return isinstance(key, ast.Constant) and FOREIGN_VARIABLE.fullmatch(str(key.value)) is not None
 
 
 def _meets_device(node: ast.expr, file: PythonFile) -> bool:

@@ -236,6 +236,8 @@ def is_cuda(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """
     if is_of_paddle(file):
         return  # its tensors have methods of their own
+    if (file.qualname(node) or "").startswith("vllm."):
+        return  # a question to vLLM's platform
     if node.attr != "is_cuda" or not isinstance(node.ctx, ast.Load) or opens_cuda_build(node, file):
         return
     if opens_refusal(node, file):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.analysis.flow.device_names import DEVICE_NAME
+from npuify.analysis.flow.device_names import DEVICE_NAME, FOREIGN_VARIABLE
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.backend_words import BACKEND_WORD
 from npuify.rules.environment.overrides import override_use
@@ -160,6 +160,8 @@ def judge_pair(pair: Pair, program: str, options: ProgramOptions, file: TextFile
     value = pair.value.value
     if pair.option in COUNTING and value == "gpu":
         _counted(pair, file)
+        return
+    if FOREIGN_VARIABLE.fullmatch(pair.option):
         return
     new = counterpart(value)
     if not new:

@@ -33,6 +33,7 @@ _SHELLS = frozenset(
 _SHELL_NAMES = "|".join(sorted(name.rpartition(".")[2] for name in _SHELLS)).encode()
 _WORDS = (
     *("cuda_", "nccl_", "nvidia_", "cublas_", "cudnn_", "_cuda", "nvte_", "torch_allow_tf32"),
+    *("vllm_", "jax_platform", "ucx_"),
     *("tf_force_gpu", "tf_gpu_", "tf_xla_flags", "tf_enable_auto_mixed", "tf_deterministic_ops"),
 )
 
@@ -59,7 +60,7 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
     name = node.arg if isinstance(node, ast.keyword) else node.value
     if not isinstance(name, str):
         return
-    from npuify.knowledge.variables import ONE_DEVICE, fact_of, translate
+    from npuify.knowledge.variables import ONE_DEVICE, fact_of, stays, translate
 
     if isinstance(node, ast.Constant) and not _VARIABLE.fullmatch(name):
         yield from _set_in_command(node, name, file)
@@ -87,10 +88,14 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
         )
         return
     done = translate(fact, literal)
+    if stays(done, name):
+        return
     problem = done.problem if value is not None else ""
     if done.name:
         start = file.source.start(node)
-        if isinstance(node, ast.keyword):
+        if done.name == name:
+            edits = []
+        elif isinstance(node, ast.keyword):
             edits = [file.edit(start, start + len(name), done.name)]
         elif file.code(node).count(name) == 1:
             edits = [file.edit(start, file.source.end(node), file.code(node).replace(name, done.name))]
@@ -109,7 +114,7 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
                 advice=f"start one process for each card, with its {done.name}",
             )
             return
-        whole = len(edits) == (1 if done.value is None else 2)
+        whole = len(edits) == (done.name != name) + (done.value is not None)
         shown = done.name if done.value is None else f"{done.name}={done.value}"
         yield file.report(
             node,
@@ -167,6 +172,8 @@ def _set_in_command(node: ast.Constant, text: str, file: PythonFile) -> Iterator
         return
     given = _VALUE_IN_COMMAND.match(text, set_there.end())
     done = translate(fact, given[0] if given else None)
+    if done.name == fact.cuda:
+        return
     parent = file.parent(node)
     whole = parent if isinstance(parent, ast.JoinedStr) else node
     code = file.code(whole)

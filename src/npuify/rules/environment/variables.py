@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.knowledge.hand_written import environment
-from npuify.knowledge.variables import Translation, fact_of, renamed, translate
+from npuify.knowledge.variables import Translation, fact_of, renamed, stays, translate
 from npuify.model import Safety, Severity
 from npuify.rules.text_file import listed
 
@@ -131,6 +131,8 @@ def _judge(name: str, given: list[Setting], named: list[Mention], becoming: _Bec
     blocked = bool(named) and (not target or odd is not None or any(one.name != target for one in done))
     worst = Safety.REVIEW if any(one.safety is Safety.REVIEW for one in done) else Safety.SAFE
     for setting, one in zip(given, done, strict=True):
+        if stays(one, name):
+            continue
         if not one.name:
             _without(name, setting, one.problem, bool(target), file)
             continue
@@ -158,7 +160,7 @@ def _judge(name: str, given: list[Setting], named: list[Mention], becoming: _Bec
             else _advice(name, setting, one, fact.message, blocked=blocked),
         )
     for mention in named:
-        if not target:
+        if target in ("", name):
             continue
         file.report(
             VARIABLE,
