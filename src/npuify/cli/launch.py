@@ -24,12 +24,15 @@ class Method(str, Enum):
     LAUNCH = "launch"
     TORCH_NPU_RUN = "torch_npu_run"
     TENSORFLOW = "tensorflow"
+    VLLM = "vllm"
 
 
 def launch(
     entry: Annotated[
         str | None,
-        typer.Argument(metavar="ENTRY", help="The training program: a Python file, or with -m a module."),
+        typer.Argument(
+            metavar="ENTRY", help="The program: a Python file; with -m a module, with --method vllm a model."
+        ),
     ] = None,
     arguments: Annotated[
         list[str] | None, typer.Argument(metavar="[-- ARGS]...", help="The program's own arguments.")
@@ -80,6 +83,7 @@ def launch(
 
     Examples: npuify launch train.py --cards 8 -o launch -- --epochs 90;
     npuify launch train.py --cards 8 --nodes 2 --master 10.0.0.1 --method shell -o launch;
+    npuify launch Qwen/Qwen2.5-7B-Instruct --method vllm --cards 4 -o serve -- --max-model-len 8192;
     npuify launch --env -o launch; npuify launch --cluster hosts.yaml -o cluster
 
     Exit code: 0 if the program can be started, 1 if it must be changed first, 2 for wrong usage.
@@ -134,10 +138,11 @@ def _job(
     from npuify.launch.job import job
     from npuify.launch.launch import launch as make
 
+    method = _method(entry, asked)
     made = job(
         entry,
-        method=_method(entry, asked).value,
-        release=release,
+        method=method.value,
+        release=release if method is not Method.VLLM else _of_vllm(release),
         arguments=asked.arguments,
         module=asked.module,
         cards=asked.cards,
@@ -151,6 +156,15 @@ def _job(
     result = make(made, output, vendor_script=asked.vendor_script, interface=asked.interface, force=force, more=more)
     put(as_json(result) if format is ShortFormat.JSON else launch_text(result), exact=format is ShortFormat.JSON)
     return NOTHING_LEFT if result.complete else FINDINGS_REMAIN
+
+
+def _of_vllm(release: Release) -> Release:
+    """The release that vLLM's plug-in decides."""
+    from npuify.knowledge import choose_release, releases
+    from npuify.launch.vllm import vllm_set
+
+    fitting = [one.torch_npu for one in releases() if one.torch == vllm_set().torch]
+    return choose_release(fitting[0], None) if fitting else release
 
 
 def _method(entry: str, asked: _Asked) -> Method:

@@ -44,11 +44,12 @@ def _launch_lines(result: LaunchResult) -> Iterator[str]:
         yield from (f"  {result.output}/{name}" for name in result.files)
         yield "start:" if result.nodes == 1 else "start, one on each machine:"
         yield from (f"  {command}" for command in result.commands)
-        yield "try it without NPUs:"
-        first = result.commands[0]
-        variables, _, command = first.rpartition("bash ")
-        simulate = "npuify simulate --framework tensorflow" if result.method == "tensorflow" else "npuify simulate"
-        yield f"  {variables}{simulate} bash {command}"
+        if result.method != "vllm":  # which has no form in the simulator
+            yield "try it without NPUs:"
+            first = result.commands[0]
+            variables, _, command = first.rpartition("bash ")
+            simulate = "npuify simulate --framework tensorflow" if result.method == "tensorflow" else "npuify simulate"
+            yield f"  {variables}{simulate} bash {command}"
     yield from _program_lines(result)
 
 

@@ -15,7 +15,7 @@ from npuify.model import NpuifyError, Release
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-METHODS: Final = ("torchrun", "shell", "spawn", "launch", "torch_npu_run", "tensorflow")
+METHODS: Final = ("torchrun", "shell", "spawn", "launch", "torch_npu_run", "tensorflow", "vllm")
 LARGEST: Final = 64
 """Cards of one machine."""
 
@@ -24,7 +24,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """One program on many cards. Paths are absolute."""
 
     entry: str
-    """A file, relative to ``folder`` where it lies below it, or a module."""
+    """A file, relative to ``folder`` where it lies below it, or a module; of vLLM's services the model."""
     folder: str
     """Where the program runs."""
     method: str
@@ -43,6 +43,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def file(self) -> Path | None:
         """The program's file; None where a module's cannot be told."""
+        if self.method == "vllm":
+            return None
         if not self.module:
             return Path(self.folder, self.entry)
         base = Path(self.folder, *self.entry.split("."))
@@ -98,7 +100,7 @@ def job(
     if not where.is_dir():
         raise NpuifyError("no such folder to run in", file=str(folder))
     return Job(
-        entry=entry if module else _entry(Path(entry), where),
+        entry=entry if module or method == "vllm" else _entry(Path(entry), where),
         folder=str(where),
         method=method,
         release=release,

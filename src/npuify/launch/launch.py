@@ -12,6 +12,7 @@ from npuify.launch.changes import Change, changes, patch
 from npuify.launch.program import Program
 from npuify.launch.scripts import RUN, scripts
 from npuify.launch.tensorflow import tensorflow_changes
+from npuify.launch.vllm import vllm_changes
 from npuify.launch.write import write
 from npuify.model import Evidence, Release  # noqa: TC001 - the types of fields
 
@@ -88,7 +89,9 @@ def launch(
     entry = job.file
     program = Program(entry, Path(job.folder)) if entry is not None else None
     found: list[Change] = []
-    if program is None:
+    if job.method == "vllm":
+        program, found = Program.unknown(), list(vllm_changes(job))
+    elif program is None:
         found.append(Change("check", f"the module {job.entry} was not found in {job.folder}, and was not checked"))
         program = Program.unknown()
     elif job.method == "tensorflow" and entry is not None:

@@ -12,6 +12,7 @@ from packaging.version import Version
 from npuify.knowledge.launching import launchers
 from npuify.launch.changes import passes_argument, spawns_itself
 from npuify.launch.template import filled, plain
+from npuify.launch.vllm import UNIT, set_in_words, unit, vllm_set
 from npuify.scripts.environment import environment_script
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def scripts(
             job.release, nodes=job.nodes, interface=interface, tensorflow=job.method == "tensorflow"
         ),
     }
+    if job.method == "vllm":
+        made[UNIT] = unit(job, output / RUN)
     if job.method == "spawn" and spawns_itself(program) is None:
         made["spawn_ranks.py"] = plain("spawn_ranks.py")
     if vendor_script:
@@ -64,6 +67,14 @@ def _run(job: Job, program: Program, output: Path) -> str:
             usage=_usage(job, RUN),
             module_flag=_module_flag(job),
             spawns_at=f"{own.file}, line {own.line}",
+        )
+    if job.method == "vllm":
+        return filled(
+            "run_vllm.sh",
+            settings=_settings(job, output, RUN),
+            entry=job.entry,
+            usage=_usage(job, RUN),
+            set=set_in_words(vllm_set()),
         )
     if job.method == "tensorflow":
         return _shell(

@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     "inside-of-vllm",
     Safety.REVIEW,
     words=(
-        *("current_platform", "vllm.platforms", "vllm._", "vllm_flash_attn", "device_communicators", "vllm.v1.worker"),
+        *(
+            "current_platform",
+            "vllm.platforms",
+            "vllm._",
+            "_custom_ops",
+            "vllm_flash_attn",
+            "device_communicators",
+            "vllm.v1.worker",
+        ),
         *("vllm.worker", "vllm.v1.attention", "vllm.attention", "vllm.executor"),
     ),
     also_in_file=("vllm",),

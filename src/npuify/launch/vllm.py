@@ -1,0 +1,60 @@
+"""A service of vLLM on one or several machines: the script that starts it, and a unit of systemd."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npuify.knowledge.frameworks.vllm import choose_set
+from npuify.launch.changes import Change
+from npuify.launch.template import filled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from npuify.knowledge.frameworks.vllm import VllmSet
+    from npuify.launch.job import Job
+
+UNIT = "vllm.service"
+
+
+def vllm_set(version: str = "") -> VllmSet:
+    """The releases that a service is written for: those of a vLLM, or the newest with a final plug-in.
+
+    Raises:
+        NpuifyError: no plug-in is known for that vLLM.
+    """
+    return choose_set(version, None).row
+
+
+def set_in_words(row: VllmSet) -> str:
+    """A set in one line."""
+    return (
+        f"vllm {row.vllm[0]}, vllm-ascend {row.plugin}, torch {row.torch}, torch-npu {row.torch_npu}, "
+        f"CANN {row.cann} with NNAL, Python {row.python}"
+    )
+
+
+def unit(job: Job, script: Path) -> str:
+    """The unit of systemd that runs a script."""
+    several = "# The number of this machine, from 0.\nEnvironment=NODE_RANK=0\n" if job.nodes > 1 else ""
+    return filled("vllm.service", entry=job.entry, script=script.as_posix(), node_rank=several)
+
+
+def vllm_changes(job: Job) -> Iterator[Change]:
+    """What a service lacks, as far as its arguments show."""
+    from npuify.knowledge.frameworks.vllm import engine_argument
+
+    arguments = job.arguments
+    for at, argument in enumerate(arguments):
+        name, _, value = argument.partition("=")
+        if not name.startswith("--"):
+            continue
+        after = arguments[at + 1] if at + 1 < len(arguments) and not arguments[at + 1].startswith("--") else None
+        row = engine_argument(name[2:].replace("-", "_"), value or after)
+        if row is not None and (row.action == "remove" or row.severity == "error"):
+            yield Change("must", f"{name}: {row.message}" + (f"; {row.advice}" if row.advice else ""))
+    if job.nodes > 1:
+        yield Change(
+            "check", "all machines need the same releases, and a model in the same place or fetched by each of them"
+        )
