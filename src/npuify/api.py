@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Explanation, NpuifyError, RuleInfo
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
     if found is None:
         similar = similar_names(what)
         raise NpuifyError(
-            f"nothing is known under {what!r}" + (f"; did you mean {' or '.join(similar)}?" if similar else ""),
+            phrase("nothing is known under {what!r}", what=what)
+            + (phrase("; did you mean {similar}?", similar=" or ".join(similar)) if similar else ""),
             advice="give a rule's code (NPU301), a name with its module (torch.cuda.Event), a variable, a package, the "
             "code of an error (EI0006), or a part of its message",
         )

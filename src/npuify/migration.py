@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from npuify.engine.alone import ENGINE
+from npuify.language import commas, phrase, speaking
 from npuify.model import NpuifyError
 from npuify.report import report_files
 from npuify.rewrite.plan import plan
@@ -48,8 +49,23 @@ def migrate(
     Raises:
         NpuifyError: wrong use, or the output cannot be written; nothing is left half-written.
     """
+    with speaking(options.language):
+        return _migrate(source, destination, options, mode, (progress, preparing), force=force)
+
+
+def _migrate(
+    source: Path,
+    destination: Path | None,
+    options: Options,
+    mode: str,
+    tell: tuple[Progress | None, Progress | None],
+    *,
+    force: bool,
+) -> MigrationResult:
     if mode not in MODES:
-        raise NpuifyError(f"the mode {mode!r} does not exist", advice=f"one of {', '.join(MODES)}")
+        raise NpuifyError(
+            phrase("the mode {mode!r} does not exist", mode=mode), advice=phrase("one of {MODES}", MODES=commas(MODES))
+        )
     if mode == "copy":
         if destination is None:
             raise NpuifyError(
@@ -57,7 +73,7 @@ def migrate(
             )
         check_destination(source, destination, force=force)
     with ENGINE:
-        result, contents = plan(source, options, progress, preparing)
+        result, contents = plan(source, options, *tell)
     return written(source, destination, result, contents, mode=mode, force=force)
 
 

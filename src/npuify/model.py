@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from npuify.language import ENGLISH, phrase
+
 
 class Severity(str, Enum):
     """What happens on an NPU when the finding is ignored."""
@@ -270,6 +272,8 @@ class ScanResult(msgspec.Struct, frozen=True):
     """Which findings and errors are left out on purpose, in a sentence; empty where these are all."""
     tensorflow: str = ""
     """The TensorFlow adapter aimed at, and why, for people; empty where the project has no TensorFlow."""
+    language: str = ENGLISH
+    """That of all text for people, a name in :data:`npuify.language.LANGUAGES`."""
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -334,9 +338,9 @@ class NpuifyError(Exception):
     """A wrong use or bad input. The message is for a person: what is wrong, where, and what to do."""
 
     def __init__(self, message: str, *, advice: str = "", file: str = "", line: int = 0) -> None:
-        super().__init__(message)
-        self.message = message
-        self.advice = advice
+        self.message = phrase(message)
+        self.advice = phrase(advice)
+        super().__init__(self.message)
         self.file = file
         self.line = line
 

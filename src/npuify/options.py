@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from npuify.language import commas, phrase
 from npuify.model import NpuifyError
 
 STYLES = ("npu", "portable", "auto")
@@ -16,7 +17,9 @@ def check_style(style: str) -> str:
         NpuifyError: it is none of ``STYLES``.
     """
     if style not in STYLES:
-        raise NpuifyError(f"there is no style {style!r}", advice=f"one of {', '.join(STYLES)}")
+        raise NpuifyError(
+            phrase("there is no style {style!r}", style=style), advice=phrase("one of {STYLES}", STYLES=commas(STYLES))
+        )
     return style
 
 
@@ -29,6 +32,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         soc: the chip aimed at, as :func:`npuify.knowledge.product` takes it; None aims at all of them.
         tf_adapter: the TensorFlow whose adapter is aimed at, 1.15 or 2.6.5; None: what the project asks for.
         style: how the migrated code reads: ``npu``, ``portable`` (CUDA, NPU and CPU) or ``auto`` (``transfer_to_npu``).
+        language: of findings and all other text for people, ``en`` or ``zh``; empty: that which the process speaks.
         place_on_npu: give programs that name no device one, and place model, data and loss on it.
         device_default: ``npu`` makes this the default of the options by which a program that supports an NPU chooses
             its device; empty leaves them.
@@ -53,6 +57,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     soc: str | None = None
     tf_adapter: str | None = None
     style: str = "npu"
+    language: str = ""
     place_on_npu: bool = False
     device_default: str = ""
     select: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.library.lookup import kind_of_base
 from npuify.analysis.values import NONE, NOTHING, UNKNOWN, Kind, Value, Values, made, one, union
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from npuify.analysis.engine import Engine
@@ -46,7 +47,7 @@ def values_of_annotation(annotation: ast.expr, file: FileModel, model: Engine) -
     said = _said(annotation, file, model)
     if not said or UNKNOWN in said:
         return NOTHING
-    return said.through(file.place(annotation), f"annotated as {file.code(annotation)}")
+    return said.through(file.place(annotation), phrase("annotated as {annotation}", annotation=file.code(annotation)))
 
 
 def _said(node: ast.expr, file: FileModel, model: Engine) -> Values:
@@ -121,6 +122,8 @@ def _of_type(value: Value, file: FileModel, model: Engine) -> Values:
         return (
             one(Value(kind, name))
             if kind not in (None, Kind.INSTANCE)
-            else made(Value(Kind.LIBRARY_OBJECT, name), file.place(file.source.tree), f"an object of {name}")
+            else made(
+                Value(Kind.LIBRARY_OBJECT, name), file.place(file.source.tree), phrase("an object of {name}", name=name)
+            )
         )
     return NOTHING

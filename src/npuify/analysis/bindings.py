@@ -12,6 +12,7 @@ from npuify.analysis.library.lookup import named
 from npuify.analysis.operators import combined
 from npuify.analysis.targets import bound_by
 from npuify.analysis.values import NONE, NOTHING, UNKNOWN, Kind, Value, made, one, union, unknown
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from npuify.analysis.engine import Engine
@@ -65,11 +66,11 @@ def _of_binding(
         return of_bound(bound, file, model).through(file.place(_shown(bound.node)), f"{name} is {_said(bound, file)}")
     if binding.kind == "import":
         place = file.place(node)
-        return imported(binding.target, file, model).through(place, f"imported as {name}")
+        return imported(binding.target, file, model).through(place, phrase("imported as {name}", name=name))
     if binding.kind == "parameter" and isinstance(node, ast.arg):
         return model.parameter(node, binding.value, scope, file)
     if not hasattr(node, "lineno"):
-        return unknown(file.place(node), f"{name} could not be parsed")
+        return unknown(file.place(node), phrase("{name} could not be parsed", name=name))
     return defined(node, file)
 
 
@@ -112,8 +113,8 @@ def _not_followed(bound: Bound, file: FileModel) -> Values:
     if isinstance(node, ast.arg):
         parent = file.parent(node)
         many = "tuple" if isinstance(parent, ast.arguments) and parent.vararg is node else "dict"
-        return made(Value(Kind.CONTAINER, many, place), place, f"the remaining arguments, {node.arg}")
-    return unknown(place, f"bound by {type(node).__name__}, which is not followed")
+        return made(Value(Kind.CONTAINER, many, place), place, phrase("the remaining arguments, {arg}", arg=node.arg))
+    return unknown(place, phrase("bound by {name}, which is not followed", name=type(node).__name__))
 
 
 def _shown(node: ast.AST) -> ast.AST:
@@ -126,10 +127,14 @@ def _shown(node: ast.AST) -> ast.AST:
 def _said(bound: Bound, file: FileModel) -> str:
     text = file.code(bound.source) if bound.source is not None else "bound here"
     if bound.how == "element":
-        return f"an element of {text}" if not bound.path else f"part of an element of {text}"
+        return (
+            phrase("an element of {text}", text=text)
+            if not bound.path
+            else phrase("part of an element of {text}", text=text)
+        )
     if bound.how == "entered":
-        return f"what `with {text}` gives"
-    return f"part of {text}" if bound.path else text
+        return phrase("what `with {text}` gives", text=text)
+    return phrase("part of {text}", text=text) if bound.path else text
 
 
 # --- names of other files ---
@@ -152,7 +157,7 @@ def imported(target: str, file: FileModel, model: Engine) -> Values:
     if other is not None:
         return members(last, other, model)
     if relative is not None:
-        return unknown(file.place(file.source.tree), f"{relative} cannot be parsed")
+        return unknown(file.place(file.source.tree), phrase("{relative} cannot be parsed", relative=relative))
     return one(Value(Kind.MODULE, target)) if model.is_package(target) else named(target)
 
 
@@ -196,7 +201,7 @@ def of_module(module: Value, name: str, file: FileModel, model: Engine) -> Value
     if other is not None:
         stored = model.stored_in(other, name)
         return stored or members(name, other, model)
-    return unknown(file.place(file.source.tree), f"nothing in the project is called {below}")
+    return unknown(file.place(file.source.tree), phrase("nothing in the project is called {below}", below=below))
 
 
 def _from_elsewhere(name: str, scope: Scope, file: FileModel, model: Engine) -> Values:
@@ -214,8 +219,8 @@ def _from_elsewhere(name: str, scope: Scope, file: FileModel, model: Engine) -> 
     if module.star_imports:
         if name == "torch":
             return named("torch")  # bound nowhere here, so it comes with one of the star imports
-        return unknown(file.place(module.node), f"{name} may come with `import *`")
-    return unknown(file.place(module.node), f"{name} is bound nowhere in this file")
+        return unknown(file.place(module.node), phrase("{name} may come with `import *`", name=name))
+    return unknown(file.place(module.node), phrase("{name} is bound nowhere in this file", name=name))
 
 
 def _through_star(star: str, name: str, file: FileModel, model: Engine) -> Values:

@@ -26,6 +26,7 @@ from npuify.analysis.values import (
     union,
     unknown,
 )
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from npuify.analysis.engine import Engine
@@ -46,7 +47,7 @@ def values_of_call(node: ast.Call, file: FileModel, model: Engine) -> Values:
     def given(callee: Value) -> Values | Value:
         if callee.kind in (Kind.UNKNOWN, Kind.BATCH):
             if isinstance(node.func, ast.Attribute) and word in TENSORS_ALONE and _is_open(node.func, file, model):
-                return made(Value(Kind.TENSOR), place, f"only tensors have .{word}()")
+                return made(Value(Kind.TENSOR), place, phrase("only tensors have .{word}()", word=word))
             if isinstance(node.func, ast.Name) and word in GENERIC_PASSING:
                 return one(Value(Kind.CONTAINER, word, place))
             return UNKNOWN
@@ -56,7 +57,7 @@ def values_of_call(node: ast.Call, file: FileModel, model: Engine) -> Values:
             return constructed(callee, node, file, model) if callee.definition is not None else _by_name(callee)
         values = called(callee, file, model, node)
         if UNKNOWN in values and not values.why(UNKNOWN):
-            why = f"what {file.code(node.func)}() gives is not known"
+            why = phrase("what {func}() gives is not known", func=file.code(node.func))
             return values.without(UNKNOWN) | made_of(callees.only_this(callee), UNKNOWN, place, why)
         return values
 
@@ -85,7 +86,9 @@ def called(callee: Value, file: FileModel, model: Engine, node: ast.Call | None 
         values = returned(home[1], home[0], model)
         if node is not None:
             values = _one_for_each_call(values, home[1], home[0], node, file, model)
-            values = values.through(file.place(node), f"returned by {callee.name.rpartition('.')[2]}()")
+            values = values.through(
+                file.place(node), phrase("returned by {rpartition}()", rpartition=callee.name.rpartition(".")[2])
+            )
         return values
     if callee.kind in OBJECTS and callee.definition is not None:
         names = ("forward", "__call__") if callee.kind in MODELS else ("__call__",)
@@ -116,15 +119,15 @@ def _returned(function: Function, file: FileModel, model: Engine) -> Values:
     nodes = list(inside(function))
     if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes):
         sort = "entered" if not _CONTEXT_MANAGERS.isdisjoint(decorators(function)) else "generator"
-        return made(Value(Kind.CONTAINER, sort, place), place, f"yielded by {function.name}()")
+        return made(Value(Kind.CONTAINER, sort, place), place, phrase("yielded by {name}()", name=function.name))
     returns = [node for node in nodes if isinstance(node, ast.Return)]
     if not returns:
         if isinstance(function.body[-1], ast.Raise):
-            return unknown(place, f"{function.name}() is defined elsewhere; here it only raises")
+            return unknown(place, phrase("{name}() is defined elsewhere; here it only raises", name=function.name))
         values = one(NONE)
     else:
         values = union(
-            model.values(node.value, file).through(file.place(node), f"returned by {function.name}()")
+            model.values(node.value, file).through(file.place(node), phrase("returned by {name}()", name=function.name))
             if node.value is not None
             else one(NONE)
             for node in returns
@@ -187,10 +190,10 @@ def _of_library(callee: Value, source: Values, node: ast.Call, file: FileModel, 
         result = Gives.LIKE_FIRST
     place = file.place(node)
     if result is None or result is Kind.UNKNOWN:
-        return made_of(source, UNKNOWN, place, f"what {name}() gives is not known")
+        return made_of(source, UNKNOWN, place, phrase("what {name}() gives is not known", name=name))
     if isinstance(result, Kind):
         value = Value(result) if result in _PLAIN else Value(result, name, place)
-        return made_of(source, value, place, f"made by {name}()")
+        return made_of(source, value, place, phrase("made by {name}()", name=name))
     return _derived(result, callee, node, file, model)
 
 
@@ -198,7 +201,7 @@ def _derived(result: Gives, callee: Value, node: ast.Call, file: FileModel, mode
     name, place = callee.name, file.place(node)
     first = model.values(node.args[0], file) if node.args else NOTHING
     if result in (Gives.FIRST, Gives.RETURNED):
-        return first.through(place, f"handed on by {name}()") if first else UNKNOWN
+        return first.through(place, phrase("handed on by {name}()", name=name)) if first else UNKNOWN
     if result is Gives.COPY:
         return first.each(lambda value: value._replace(place=place) if value.place else value)
     if result is Gives.WRAPPED:
@@ -216,7 +219,7 @@ def _derived(result: Gives, callee: Value, node: ast.Call, file: FileModel, mode
         rest = model.values(node.args[1], file) if len(node.args) > 1 else NOTHING
         known = key if isinstance(key, (int, str)) and callee.of.name in ("dict", "OrderedDict") else None
         return model.items(one(callee.of), known, file) | rest
-    return made(Value(Kind.CONTAINER, _last(name), place), place, f"made by {_last(name)}()")
+    return made(Value(Kind.CONTAINER, _last(name), place), place, phrase("made by {last}()", last=_last(name)))
 
 
 def _last(name: str) -> str:

@@ -11,6 +11,7 @@ from npuify.analysis.files import DEFINITIONS
 from npuify.analysis.library.lookup import attribute_of, kind_of_base, named
 from npuify.analysis.stores import stored_on
 from npuify.analysis.values import NOTHING, OBJECTS, STRINGS, UNKNOWN, Kind, Value, made, one, union, unknown
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +85,9 @@ def _of_class(value: Value, name: str, file: FileModel, model: Engine) -> Values
         return own
     if model.is_open(home[0], ("attribute", value, name)):
         return NOTHING  # ``self.x = self.x.cpu()``: what sets it is not found yet
-    return unknown(home[0].place(home[1]), f"nothing is known to set .{name} of {home[1].name}")
+    return unknown(
+        home[0].place(home[1]), phrase("nothing is known to set .{name} of {name2}", name=name, name2=home[1].name)
+    )
 
 
 def _member(value: Value, name: str, home: Class, model: Engine) -> Values:
@@ -203,7 +206,7 @@ def constructed(callee: Value, node: ast.expr, file: FileModel, model: Engine) -
     place = file.place(node)
     if found.kind not in (Kind.INSTANCE, Kind.HEIR):
         found = found._replace(place=place)
-    return made(found, place, f"made by {callee.name.rpartition('.')[2]}(…)")
+    return made(found, place, phrase("made by {rpartition}(…)", rpartition=callee.name.rpartition(".")[2]))
 
 
 def derived(file: FileModel, node: ast.ClassDef, model: Engine) -> Values:

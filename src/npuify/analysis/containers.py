@@ -11,6 +11,7 @@ from npuify.analysis.library.lookup import named
 from npuify.analysis.library.table import LAYERS
 from npuify.analysis.targets import bound_to
 from npuify.analysis.values import NOTHING, OBJECTS, STRINGS, UNKNOWN, Kind, Value, made, one, union, unknown
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -120,7 +121,7 @@ def _content(value: Value, node: ast.AST, key: Key, file: FileModel, model: Engi
         return one(UNKNOWN)
     values = union(found)
     if not values and key is not None and isinstance(node, (ast.List, ast.Dict)):
-        return unknown(file.place(node), f"nothing is known to be put here under {key!r}")
+        return unknown(file.place(node), phrase("nothing is known to be put here under {key!r}", key=key))
     return values
 
 
@@ -165,7 +166,9 @@ def _of_call(value: Value, node: ast.Call, key: Key, file: FileModel, model: Eng
     receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
     if name in _SEVERAL:
         place = file.place(node)
-        yield made(Value(Kind.CONTAINER, f"{name} item", place), place, f"what {name} gives each time")
+        yield made(
+            Value(Kind.CONTAINER, f"{name} item", place), place, phrase("what {name} gives each time", name=name)
+        )
     elif name == "enumerate item":
         yield from _parts([one(Value(Kind.NUMBER)), *(_through(item, file, model) for item in args[:1])], key)
     elif name == "zip item":

@@ -11,6 +11,7 @@ from npuify.analysis.containers import key_of
 from npuify.analysis.library.lookup import text
 from npuify.analysis.operators import combined
 from npuify.analysis.values import NONE, NOTHING, UNKNOWN, Kind, Value, made, one, union, unknown
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,7 @@ def evaluate(node: ast.expr, file: FileModel, model: Engine) -> Values:
     """What an expression may stand for."""
     form = _FORMS.get(type(node))
     if form is None:
-        return unknown(file.place(node), f"{type(node).__name__} is not followed")
+        return unknown(file.place(node), phrase("{name} is not followed", name=type(node).__name__))
     return form(node, file, model)
 
 
@@ -73,7 +74,9 @@ def _name(node: ast.Name, file: FileModel, model: Engine) -> Values:
 def _attribute(node: ast.Attribute, file: FileModel, model: Engine) -> Values:
     values = model.attribute(model.values(node.value, file), node.attr, file)
     if UNKNOWN in values and not values.why(UNKNOWN):
-        return values.without(UNKNOWN) | unknown(file.place(node), f"whose .{node.attr} this is, is not known")
+        return values.without(UNKNOWN) | unknown(
+            file.place(node), phrase("whose .{attr} this is, is not known", attr=node.attr)
+        )
     return values
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from npuify.analysis.files import DEFINITIONS
 from npuify.analysis.flow.uses import uses_of
 from npuify.analysis.values import STRINGS, UNKNOWN, Kind, describe
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,7 +66,11 @@ def explain_place(model: ProgramModel, relative: str, line: int, column: int | N
 def explain_text(model: ProgramModel, relative: str, line: int, column: int | None = None) -> str:
     """:func:`explain_place` as text."""
     rows = explain_place(model, relative, line, column)
-    return render(rows) if rows else f"{relative}:{line}: there is no expression here\n"
+    return (
+        render(rows)
+        if rows
+        else phrase("{relative}:{line}: there is no expression here\n", relative=relative, line=line)
+    )
 
 
 def render(rows: Iterable[Row]) -> str:

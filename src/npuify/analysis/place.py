@@ -8,6 +8,7 @@ from pathlib import Path
 from npuify.analysis.explain import Row, explain_place
 from npuify.analysis.model import ProgramModel, Reach
 from npuify.analysis.project import ProjectIndex, module_name
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.project import find_files
 from npuify.source.python import PythonSource
@@ -47,7 +48,7 @@ def explain_file(file: Path, line: int, column: int | None = None, project: Path
     path = file.resolve()
     root = project.resolve() if project is not None else _project_of(path)
     if not path.is_relative_to(root):
-        raise NpuifyError(f"the file is not in the project {project}", file=str(file))
+        raise NpuifyError(phrase("the file is not in the project {project}", project=project), file=str(file))
     relative = path.relative_to(root).as_posix()
     _check_syntax(path, relative, file)
     found = {one.relative for one in find_files([root], kinds={"python"}, errors=[])}
@@ -66,8 +67,10 @@ def _check_syntax(path: Path, relative: str, file: Path) -> None:
     try:
         PythonSource(relative, module_name(relative), path.read_bytes())
     except OSError as error:
-        raise NpuifyError(f"cannot be read: {error.strerror or error}", file=str(file)) from None
+        raise NpuifyError(phrase("cannot be read: {value}", value=error.strerror or error), file=str(file)) from None
     except UnreadableText as error:
         raise NpuifyError(error.message, file=str(file), line=error.line) from None
     except SyntaxError as error:
-        raise NpuifyError(f"cannot be parsed: {error.msg}", file=str(file), line=error.lineno or 0) from None
+        raise NpuifyError(
+            phrase("cannot be parsed: {msg}", msg=error.msg), file=str(file), line=error.lineno or 0
+        ) from None

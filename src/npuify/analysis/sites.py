@@ -13,6 +13,7 @@ from npuify.analysis.files import DEFINITIONS
 from npuify.analysis.flow.flows import callees, flow_of
 from npuify.analysis.library.table import HANDED_OVER
 from npuify.analysis.values import NOTHING, UNKNOWN, Kind, Value, made, one, union, unknown
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +62,7 @@ def _own_object(arg: ast.arg, function: Function, file: FileModel, model: Engine
     owner = Value(Kind.CLASS, name, place, place)
     if "classmethod" in words or function.name in ("__new__", "__init_subclass__", "__class_getitem__"):
         return made(owner, place, f"class {holder.name}") | derived(file, holder, model)
-    values = made(instance(owner, file, model), place, f"an object of class {holder.name}")
+    values = made(instance(owner, file, model), place, phrase("an object of class {name}", name=holder.name))
     heirs = derived(file, holder, model).where(lambda value: not _overrides(value, function.name, file, model))
     return values | heirs.each(lambda value: instance(value, file, model))
 
@@ -81,7 +82,7 @@ def _passed(arg: ast.arg, default: ast.expr | None, function: Function, file: Fi
     name = getattr(function, "name", "lambda")
     taken = model.values(default, file) if default is not None else NOTHING
     if model.reach is not Reach.PROGRAM:
-        return unknown(file.place(arg), f"parameter {arg.arg} of {name}()") | taken
+        return unknown(file.place(arg), phrase("parameter {arg} of {name}()", arg=arg.arg, name=name)) | taken
     sites = callers(function, file, model)
     found = []
     for site in sites:
@@ -89,7 +90,9 @@ def _passed(arg: ast.arg, default: ast.expr | None, function: Function, file: Fi
             found.append(_given_at(site, arg, function, taken, file, model))
     if UNKNOWN in sites or not found:
         why = "whose calls are not all known" if found else "which nothing is known to call"
-        found.append(unknown(file.place(arg), f"parameter {arg.arg} of {name}(), {why}"))
+        found.append(
+            unknown(file.place(arg), phrase("parameter {arg} of {name}(), {why}", arg=arg.arg, name=name, why=why))
+        )
         found.append(taken)
     return union(found)
 
@@ -104,11 +107,14 @@ def _given_at(site: Value, arg: ast.arg, function: Function, default: Values, fi
     given = argument_for(arg.arg, function, args, keywords, filled)
     where = f"{other.relative}:{call.lineno}"
     if isinstance(given, ast.expr):
-        text = f"parameter {arg.arg} of {name}(), called at {where}"
+        text = phrase("parameter {arg} of {name}(), called at {where}", arg=arg.arg, name=name, where=where)
         return model.values(given, other).through(file.place(arg), text)
     if given is Missing.NOT_PASSED and not site.name.startswith("handed"):
-        return default or unknown(file.place(arg), f"{where} passes nothing for {arg.arg}")
-    return unknown(file.place(arg), f"what {where} passes for {arg.arg} is not written there") | default
+        return default or unknown(file.place(arg), phrase("{where} passes nothing for {arg}", where=where, arg=arg.arg))
+    return (
+        unknown(file.place(arg), phrase("what {where} passes for {arg} is not written there", where=where, arg=arg.arg))
+        | default
+    )
 
 
 def arguments_at(site: Value, call: ast.Call) -> tuple[Sequence[ast.expr], Sequence[ast.keyword], int]:
@@ -272,7 +278,7 @@ def _handed_over(node: ast.expr, call: ast.Call, file: FileModel, model: Engine)
             rest = made(Value(Kind.CALL_SITE, "partial", place), place, "some arguments are given here")
             return rest | unknown(place, "the other arguments are given elsewhere")
         if _last_part(callee.name) not in _HARMLESS:
-            return unknown(place, f"{file.code(call.func)}() gets the function, and may call it")
+            return unknown(place, phrase("{func}() gets the function, and may call it", func=file.code(call.func)))
     return NOTHING
 
 

@@ -9,6 +9,7 @@ from npuify.analysis.engine import Reach
 from npuify.analysis.operators import combined
 from npuify.analysis.targets import bound_to
 from npuify.analysis.values import NOTHING, OBJECTS, Kind, Value, union
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -83,11 +84,15 @@ def _stored(is_it: Callable[[Value], bool], name: str, holder: Place | None, fil
 def _values_of(target: ast.AST, bound: Bound | None, name: str, file: FileModel, model: Engine) -> Values:
     if bound is None:
         assert isinstance(target, ast.expr)
-        return model.values(target, file).through(file.place(target), f".{name} is set to {file.code(target)}")
+        return model.values(target, file).through(
+            file.place(target), phrase(".{name} is set to {target}", name=name, target=file.code(target))
+        )
     if bound.how == "added" and bound.source is not None:
         return model.values(bound.source, file)
     said = file.code(bound.source) if bound.source is not None else "what is bound here"
-    return model.bound(bound, file).through(file.place(target), f".{name} is assigned {said}")
+    return model.bound(bound, file).through(
+        file.place(target), phrase(".{name} is assigned {said}", name=name, said=said)
+    )
 
 
 def _assigned(name: str, file: FileModel) -> Iterator[tuple[ast.AST, ast.expr]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.language import phrase
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -307,9 +309,13 @@ def describe(value: Value) -> str:
     if value.kind in STRINGS:
         return f"{value.kind.value} {value.name!r}" if value.name else value.kind.value
     if value.kind is Kind.PARAMETERS and value.of is not None:
-        return f"parameters of {describe(value.of)}"
+        return phrase("parameters of {describe}", describe=describe(value.of))
     if value.kind is Kind.FUNCTION and value.of is not None:
         return f"method {value.name}"
     if value.kind in (Kind.INSTANCE, Kind.HEIR) and value.name:
-        return f"{value.kind.value} {value.name}" if value.kind is Kind.HEIR else f"instance of {value.name}"
+        return (
+            f"{value.kind.value} {value.name}"
+            if value.kind is Kind.HEIR
+            else phrase("instance of {name}", name=value.name)
+        )
     return f"{value.kind.value} {value.name}".strip()

@@ -8,10 +8,20 @@ def main() -> None:
     import sys
 
     try:
+        from npuify.cli.language import language_on, run_in_language
         from npuify.cli.program import program
+        from npuify.language import speak, usual
 
-        program(sys.argv[1] if len(sys.argv) > 1 else "")(prog_name="npuify")
+        speak(language_on(sys.argv[1:]) or usual())
+        run_in_language(program(_command_on(sys.argv[1:])))
     except KeyboardInterrupt:
         # No command runs yet: the modules are still being read.
         print("npuify: interrupted", file=sys.stderr)
         raise SystemExit(130) from None
+
+
+def _command_on(arguments: list[str]) -> str:
+    """The command or group that the command line names; ``--language`` may stand before it."""
+    if arguments[:1] == ["--language"]:
+        return next(iter(arguments[2:]), "")
+    return next((one for one in arguments if not one.startswith("--language=")), "")

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, ParamSpec
 
 import typer
 
+from npuify.language import phrase
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -80,7 +82,13 @@ def _code(command: Callable[P, int], *args: P.args, **kwargs: P.kwargs) -> int:
             _say(traceback.format_exc().rstrip("\n"))
         else:
             text = " ".join(str(error).split())
-            _say(f"npuify: this is a bug in npuify: {type(error).__name__}{f': {text}' if text else ''}")
+            _say(
+                phrase(
+                    "npuify: this is a bug in npuify: {name}{value}",
+                    name=type(error).__name__,
+                    value=f": {text}" if text else "",
+                )
+            )
             _say(
                 "  Run it again with NPUIFY_TRACEBACK=1 in the environment to see the traceback, and please report it."
             )

@@ -10,6 +10,7 @@ import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
 from npuify.cli.options import ShortFormat, ShortFormatOption, SocOption, TorchNpuOption
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from npuify.model import Release
@@ -226,5 +227,7 @@ def _environment(
     elif output is None:
         put(script)
     else:
-        put(f"written: {output}/env.sh\nload it in a shell: source {output}/env.sh\n", exact=False)
+        put(
+            phrase("written: {output}/env.sh\nload it in a shell: source {output}/env.sh\n", output=output), exact=False
+        )
     return NOTHING_LEFT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from npuify.cli.guard import NOTHING_LEFT
+from npuify.language import phrase
 
 
 def lsp() -> int:
@@ -17,7 +18,8 @@ def lsp() -> int:
         import pygls
     except ModuleNotFoundError as error:
         raise NpuifyError(
-            f"the language server needs {error.name}, which is not installed", advice="pip install 'npuify[lsp]'"
+            phrase("the language server needs {name}, which is not installed", name=error.name),
+            advice="pip install 'npuify[lsp]'",
         ) from None
     del lsprotocol, pygls
     from npuify.lsp.server import start

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from npuify.cli.guard import NOTHING_LEFT
+from npuify.language import phrase
 
 
 def mcp(
@@ -38,7 +39,8 @@ def mcp(
         import mcp as package
     except ImportError as error:
         raise NpuifyError(
-            f"the server needs the package mcp 2 or newer: {error}", advice="pip install 'npuify[mcp]'"
+            phrase("the server needs the package mcp 2 or newer: {error}", error=error),
+            advice="pip install 'npuify[mcp]'",
         ) from None
     del package, MCPServer
     from npuify.mcp.server import serve

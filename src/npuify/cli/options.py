@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from npuify.language import phrase
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -222,6 +224,7 @@ def settings(
     Raises:
         NpuifyError: the style does not exist, or the project's settings are wrong.
     """
+    from npuify.cli.language import speak_as_configured
     from npuify.model import NpuifyError
     from npuify.options import Options, check_style
     from npuify.project.config import load_config
@@ -229,9 +232,11 @@ def settings(
 
     if device_default not in ("", "npu"):
         raise NpuifyError(
-            f"{device_default} is no default device that npuify writes", advice="say --device-default npu"
+            phrase("{device_default} is no default device that npuify writes", device_default=device_default),
+            advice="say --device-default npu",
         )
     config = load_config(common_root(list(paths)))
+    speak_as_configured(config.language)
     defaults = Options()
     return Options(
         torch_npu=torch_npu or config.torch_npu,
@@ -285,8 +290,10 @@ def chosen_mode(modes: dict[str, bool], *, what: str, flags: str, example: str) 
 
     chosen = [mode for mode, wanted in modes.items() if wanted]
     if len(chosen) != 1:
-        wrong = f"specify where to write the {what}" if not chosen else "these options exclude each other"
-        raise NpuifyError(f"{wrong}: one of {flags}", advice=example)
+        wrong = (
+            phrase("specify where to write the {what}", what=what) if not chosen else "these options exclude each other"
+        )
+        raise NpuifyError(phrase("{wrong}: one of {flags}", wrong=wrong, flags=flags), advice=example)
     return chosen[0]
 
 
@@ -302,6 +309,6 @@ def size_in_bytes(text: str) -> int:
 
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?B)?\s*", text, re.IGNORECASE)
     if match is None or float(match[1]) <= 0:
-        raise NpuifyError(f"not a memory size: {text}", advice="write it like 64GiB or 512MiB")
+        raise NpuifyError(phrase("not a memory size: {text}", text=text), advice="write it like 64GiB or 512MiB")
     power = " KMGT".index(match[2].upper() or " ")
     return int(float(match[1]) * 1024**power)

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from npuify.language import phrase
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -139,7 +141,7 @@ def _unwritable(error: OSError) -> NpuifyError:
     from npuify.model import NpuifyError
 
     _close_stdout()
-    return NpuifyError(f"cannot be written: {error.strerror or error}", file="standard output")
+    return NpuifyError(phrase("cannot be written: {value}", value=error.strerror or error), file="standard output")
 
 
 def _close_stdout() -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from npuify.cli.guard import guarded
+from npuify.cli.language import Command, Group
 
 _PASSES_ON = {"allow_interspersed_args": False, "ignore_unknown_options": True, "allow_extra_args": True}
 """How a command is read that starts a program: what it does not know is the program's."""
@@ -82,6 +83,7 @@ def program(wanted: str = "") -> typer.Typer:
     # Without markup typer does not load rich, which would cost more than all the rest of --help.
     app = typer.Typer(
         name="npuify",
+        cls=Group,
         help="Migrate a CUDA project to Huawei's Ascend NPU: scan it, migrate it, and see what is left to do.",
         no_args_is_help=True,
         rich_markup_mode=None,
@@ -92,11 +94,11 @@ def program(wanted: str = "") -> typer.Typer:
     groups = {"": app}
     for one in chosen:
         if one.group not in groups:
-            group = typer.Typer(help=_GROUPS[one.group], no_args_is_help=True, rich_markup_mode=None)
+            group = typer.Typer(cls=Group, help=_GROUPS[one.group], no_args_is_help=True, rich_markup_mode=None)
             app.add_typer(group, name=one.group)
             groups[one.group] = group
         module, _, name = one.function.partition(":")
         function = getattr(import_module(f"npuify.cli.{module}"), name)
         context = _PASSES_ON if one.passes_on else None
-        groups[one.group].command(one.name, context_settings=context)(guarded(function))
+        groups[one.group].command(one.name, cls=Command, context_settings=context)(guarded(function))
     return app

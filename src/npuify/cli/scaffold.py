@@ -10,6 +10,7 @@ import typer
 
 from npuify.cli.guard import NOTHING_LEFT
 from npuify.cli.options import TorchNpuOption  # noqa: TC001 - typer reads the annotations
+from npuify.language import phrase
 
 
 class NewStyle(str, Enum):
@@ -55,5 +56,12 @@ def training(
     for file in files:
         typer.echo(f"  {file}")
     start = "--epochs 3" if framework is NewFramework.TENSORFLOW else "--config configs/tiny.yaml"
-    typer.echo(f"{len(files)} files in {destination}. Read README.md, then: python train.py {start}")
+    typer.echo(
+        phrase(
+            "{number} files in {destination}. Read README.md, then: python train.py {start}",
+            number=len(files),
+            destination=destination,
+            start=start,
+        )
+    )
     return NOTHING_LEFT

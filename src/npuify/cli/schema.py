@@ -8,6 +8,7 @@ import typer
 
 from npuify.cli.guard import NOTHING_LEFT
 from npuify.cli.options import OutputOption  # noqa: TC001 - typer reads the annotations
+from npuify.language import phrase
 
 SCHEMAS = {
     "scan": "npuify.report:json_schema",
@@ -36,7 +37,7 @@ def schema(
     from npuify.model import NpuifyError
 
     if of not in SCHEMAS:
-        raise NpuifyError(f"there is no schema of {of!r}", advice="one of " + ", ".join(SCHEMAS))
+        raise NpuifyError(phrase("there is no schema of {of!r}", of=of), advice="one of " + ", ".join(SCHEMAS))
     module, _, function = SCHEMAS[of].partition(":")
     put(getattr(importlib.import_module(module), function)(), output)
     return NOTHING_LEFT

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from npuify.cli.guard import NOTHING_LEFT
+from npuify.language import phrase
 
 
 def studio(
@@ -33,13 +34,17 @@ def studio(
         import uvicorn
     except ModuleNotFoundError as error:
         raise NpuifyError(
-            f"the page needs {error.name}, which is not installed", advice="pip install 'npuify[studio]'"
+            phrase("the page needs {name}, which is not installed", name=error.name),
+            advice="pip install 'npuify[studio]'",
         ) from None
     del starlette, uvicorn
     from npuify.studio.serve import serve
 
     def say(address: str) -> None:
-        print(f"npuify studio: {address}\nKeep this address to yourself; Ctrl-C ends it.", flush=True)
+        print(
+            phrase("npuify studio: {address}\nKeep this address to yourself; Ctrl-C ends it.", address=address),
+            flush=True,
+        )
 
     serve(project.absolute() if project else None, port, browser=not no_browser, say=say)
     return NOTHING_LEFT

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from npuify.knowledge.failures import causes
+from npuify.language import commas, phrase
 from npuify.model import Evidence
 from npuify.version import __version__
 
@@ -272,20 +273,34 @@ def _notes(
     others = [one.name() for one in ranks if one.name() and one.name() != rank.name()]
     if event.cause == "missing-file" and others and not any(_misses_file(one) for one in ranks if one is not rank):
         notes.append(
-            f"Only {_called(rank.name())} misses it: look at the node that it ran on; the others found theirs."
+            phrase(
+                "Only {called} misses it: look at the node that it ran on; the others found theirs.",
+                called=_called(rank.name()),
+            )
         )
     if event.role == "consequence":
         missing = [one for one in waited if one not in given]
         if silent:
             notes.append(
-                f"Rank {', '.join(silent)} was waited for and shows no error: it hangs or was killed. Look there."
+                phrase(
+                    "Rank {silent} was waited for and shows no error: it hangs or was killed. Look there.",
+                    silent=commas(silent),
+                )
             )
         elif missing and given:
-            notes.append(f"Rank {', '.join(missing)} was waited for, but its log is not included: look there.")
+            notes.append(
+                phrase(
+                    "Rank {missing} was waited for, but its log is not included: look there.", missing=commas(missing)
+                )
+            )
         elif not given or len(given) == 1:
             notes.append("This is one rank's view; the cause is usually on another rank. Pass the logs of all ranks.")
         if collector.first_failed:
-            notes.append(f"The launcher reports that rank {collector.first_failed} failed first.")
+            notes.append(
+                phrase(
+                    "The launcher reports that rank {first_failed} failed first.", first_failed=collector.first_failed
+                )
+            )
     return tuple(notes)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.knowledge.explain import explain_name
 from npuify.knowledge.removed import removed_name, removed_names
+from npuify.language import commas, phrase
 
 from .signatures import Match
 
@@ -55,8 +56,13 @@ def kernel_told(text: str) -> str:
     served = dict.fromkeys(row.note for row in known.releases)
     newest = known.releases[0]
     if len(served) == 1:
-        return f"{found['operator']} in every torch_npu read: {newest.note}."
-    return f"{found['operator']} in torch_npu {newest.torch_npu}: {newest.note}; other releases differ."
+        return phrase("{found} in every torch_npu read: {note}.", found=found["operator"], note=newest.note)
+    return phrase(
+        "{found} in torch_npu {torch_npu}: {note}; other releases differ.",
+        found=found["operator"],
+        torch_npu=newest.torch_npu,
+        note=newest.note,
+    )
 
 
 def _spellings(found: re.Match[str]) -> Iterator[str]:
@@ -78,20 +84,34 @@ def _npu_name(name: str) -> Match | None:
     if not having:
         return None
     lacking = [row.torch_npu for row in known.releases if not row.name]
-    why = f"{name} is in torch_npu {having[-1]} to {having[0]}" if len(having) > 1 else f"Only torch_npu {having[0]}"
+    why = (
+        phrase("{name} is in torch_npu {having} to {having2}", name=name, having=having[-1], having2=having[0])
+        if len(having) > 1
+        else phrase("Only torch_npu {having}", having=having[0])
+    )
     if len(having) == 1:
         why += f" has {name}"
-    why += f", and not in {', '.join(lacking[:4])}." if lacking else ", which are all that were read."
+    why += (
+        phrase(", and not in {lacking}.", lacking=commas(lacking[:4])) if lacking else ", which are all that were read."
+    )
     return _match(
         name, why, "Install one of these with its torch and CANN, or a release of the library made for yours."
     )
 
 
 def _removed(name: str, removed: Removed) -> Match:
-    why = f"{removed.name} is gone from torch {removed.first}" + (f"; {removed.last} has it." if removed.last else ".")
+    why = phrase("{name} is gone from torch {first}", name=removed.name, first=removed.first) + (
+        phrase("; {last} has it.", last=removed.last) if removed.last else "."
+    )
     row = (removed_names().get(name) or removed).replacement or removed.replacement
     becomes = (row.becomes or row.module or row.value) if row is not None else ""
-    fix = f"Use {becomes} in its place." if becomes else f"{row.advice[0].upper()}{row.advice[1:]}." if row else ""
+    fix = (
+        phrase("Use {becomes} in its place.", becomes=becomes)
+        if becomes
+        else f"{row.advice[0].upper()}{row.advice[1:]}."
+        if row
+        else ""
+    )
     return _match(name, why, fix or "Use a release of the library made for this torch.")
 
 

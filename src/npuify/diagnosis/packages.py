@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.knowledge.dependencies import dependencies
 from npuify.knowledge.hand_written import packages
+from npuify.language import phrase
 from npuify.model import Evidence, Severity
 
 from .signatures import Match
@@ -147,7 +148,7 @@ def _for_gpus(row: _Known) -> bool:
 
 def _extension(name: str) -> Match:
     """A compiled part that is CUDA's by its name, of a package that no table has."""
-    why = f"{name} is a part compiled for CUDA."
+    why = phrase("{name} is a part compiled for CUDA.", name=name)
     return Match(
         name="cuda-extension-by-name",
         meaning=why,

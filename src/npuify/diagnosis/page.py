@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.html.escape import escaped
 from npuify.html.sheet import sheet
+from npuify.language import phrase
 
 from .model import Confidence
 from .text import LATE, SURE, size_of
@@ -36,7 +37,7 @@ def render_html(diagnosis: Diagnosis) -> str:
         worst=_CLASS[d.confidence],
         heading=d.title,
         body="\n".join(_parts(d)),
-        foot=f"Known from: {d.source} ({d.evidence.value})" if d.source else "",
+        foot=phrase("Known from: {source} ({value})", source=d.source, value=d.evidence.value) if d.source else "",
     )
 
 

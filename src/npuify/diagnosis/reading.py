@@ -11,6 +11,7 @@ from io import RawIOBase
 from pathlib import Path, PurePath
 from typing import Final
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 PIECE: Final = 1 << 20
@@ -63,7 +64,7 @@ def pieces(path: Path) -> Iterator[bytes]:
                 while piece := file.read(PIECE):
                     yield piece
     except (EOFError, zlib.error) as error:
-        raise NpuifyError(f"the gz file is damaged: {error}", file=str(path)) from error
+        raise NpuifyError(phrase("the gz file is damaged: {error}", error=error), file=str(path)) from error
     except OSError as error:
         raise NpuifyError(error.strerror or str(error), file=str(path)) from error
 

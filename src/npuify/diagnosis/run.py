@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 from .collect import Collector
@@ -57,7 +58,9 @@ def diagnose(
         except NpuifyError as error:
             if "damaged" not in error.message:
                 raise
-            notes.append(f"{error.file}: {error.message}; everything before that was read")
+            notes.append(
+                phrase("{file}: {message}; everything before that was read", file=error.file, message=error.message)
+            )
     collector.end_file()
     found = judge(collector)
     if notes:

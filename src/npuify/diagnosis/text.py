@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.report import printable, schema_text
 
 from .model import Confidence
@@ -30,7 +31,12 @@ _RANKS_SHOWN: Final = 12
 
 def size_of(diagnosis: Diagnosis) -> str:
     """How much was read."""
-    return f"{diagnosis.lines} lines in {diagnosis.files} {'file' if diagnosis.files == 1 else 'files'}"
+    return phrase(
+        "{lines} lines in {files} {value}",
+        lines=diagnosis.lines,
+        files=diagnosis.files,
+        value="file" if diagnosis.files == 1 else "files",
+    )
 
 
 def render_json(diagnosis: Diagnosis) -> str:
@@ -50,7 +56,11 @@ def render_brief(diagnosis: Diagnosis) -> str:
     first = diagnosis.first
     where = f" (rank {first.rank})" if first is not None and first.rank else ""
     at = f", line {first.place.line}" if first is not None else ""
-    return printable(f"so far{at}: {diagnosis.title}{where} [{diagnosis.cause}]\n")
+    return printable(
+        phrase(
+            "so far{at}: {title}{where} [{cause}]\n", at=at, title=diagnosis.title, where=where, cause=diagnosis.cause
+        )
+    )
 
 
 def render_text(diagnosis: Diagnosis) -> str:
@@ -61,7 +71,7 @@ def render_text(diagnosis: Diagnosis) -> str:
 def _lines(d: Diagnosis) -> Iterator[str]:
     size = size_of(d)
     if d.confidence is Confidence.NOTHING:
-        yield f"No failure found ({size})."
+        yield phrase("No failure found ({size}).", size=size)
         if d.noise:
             noise = (f"{one.place.file}:{one.place.line}: {one.place.text[:160]} ({one.why})" for one in d.noise)
             yield from _section("Taken for harmless", noise)
@@ -96,7 +106,7 @@ def _lines(d: Diagnosis) -> Iterator[str]:
         yield from _section("For further diagnosis, collect", (f"- {item}" for item in d.collect))
     yield ""
     if d.source:
-        yield f"Known from: {d.source} ({d.evidence.value})"
+        yield phrase("Known from: {source} ({value})", source=d.source, value=d.evidence.value)
     yield f"Read: {size}"
 
 
@@ -124,7 +134,7 @@ def _ranks(d: Diagnosis) -> Iterator[str]:
         said = f": {first.name}, {first.meaning}" + (f", {first.time}" if first.time else "") if first else ""
         yield f"{story.rank or '-'}: {story.said}{said}"
     if len(d.ranks) > _RANKS_SHOWN:
-        yield f"and {len(d.ranks) - _RANKS_SHOWN} more"
+        yield phrase("and {value} more", value=len(d.ranks) - _RANKS_SHOWN)
 
 
 def _event(event: Event) -> Iterator[str]:

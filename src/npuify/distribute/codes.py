@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from npuify.language import phrase
 from npuify.model import Evidence, Explanation, Severity
 
 
@@ -306,7 +307,7 @@ def explain_code(what: str) -> Explanation | None:
     for code, known in CODES.items():
         if what.upper() == code or what == known.name:
             text = (
-                f"severity {known.severity.value} where it is left to do",
+                phrase("severity {value} where it is left to do", value=known.severity.value),
                 known.summary,
                 *known.explanation.splitlines(),
             )

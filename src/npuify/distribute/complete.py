@@ -14,6 +14,7 @@ from npuify.analysis.values import Kind
 from npuify.distribute.changes.data import set_epoch_of, share_out_one
 from npuify.distribute.changes.rank_zero import only_once
 from npuify.distribute.edits import Unprovable
+from npuify.language import phrase
 from npuify.model import Severity
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def _read_local_rank(node: ast.Call, unit: Unit, draft: Draft) -> None:
             imports = [one for one in unit.source.tree.body if isinstance(one, (ast.Import, ast.ImportFrom))]
             plain = [one for one in imports if getattr(one, "module", "") != "__future__"]
             if not plain:
-                raise Unprovable(node, f"import os, and use default={text}")
+                raise Unprovable(node, phrase("import os, and use default={text}", text=text))
             edits.append(editor.before(plain[0], "import os"))
         draft.done("NPU350", unit, node, message, edits, helper=False)
     except Unprovable as problem:

@@ -29,6 +29,7 @@ from npuify.distribute.reading.program import Program
 from npuify.distribute.refusals import HELPER, refuse, refuse_at_sight
 from npuify.distribute.tensorflow import convert_tensorflow, is_tensorflow
 from npuify.engine.alone import ENGINE
+from npuify.language import commas, phrase
 from npuify.model import Change, Finding, NpuifyError, Position
 
 if TYPE_CHECKING:
@@ -107,9 +108,13 @@ def distribute(
     from npuify.rewrite.tree import check_destination, skipped_entries, write_tree
 
     if mode not in MODES:
-        raise NpuifyError(f"the mode {mode!r} does not exist", advice=f"one of {', '.join(MODES)}")
+        raise NpuifyError(
+            phrase("the mode {mode!r} does not exist", mode=mode), advice=phrase("one of {MODES}", MODES=commas(MODES))
+        )
     if conversion.scale_lr not in SCALINGS:
-        raise NpuifyError(f"--scale-lr {conversion.scale_lr} does not exist", advice="linear or sqrt")
+        raise NpuifyError(
+            phrase("--scale-lr {scale_lr} does not exist", scale_lr=conversion.scale_lr), advice="linear or sqrt"
+        )
     if conversion.scale_lr and conversion.keep_global_batch:
         raise NpuifyError(
             "--scale-lr and --global-batch keep exclude each other",
@@ -153,7 +158,7 @@ def plan(
     from npuify.rewrite.plan import plan as migration
 
     if options.style != "npu":
-        raise NpuifyError(f"a conversion is written in the style npu, not {options.style}")
+        raise NpuifyError(phrase("a conversion is written in the style npu, not {style}", style=options.style))
     result, contents = migration(source, options, progress)
     root = Path(result.scan.root)
     entry = _entry(conversion.entry, root)
@@ -217,7 +222,7 @@ def _convert(program: Program, loops: Loops, conversion: ConversionOptions, draf
     models = Models(program, loops, conversion.model)
     if conversion.model and not models.uses:
         raise NpuifyError(
-            f"no model named {conversion.model} is called in training",
+            phrase("no model named {model} is called in training", model=conversion.model),
             advice="use the model's name in the training loop, or omit --model",
         )
     set_up(program.entry, draft, by_hand=any(one.trains and one.data is None for one in loops.passes))
@@ -281,7 +286,7 @@ def _check(relative: str, text: bytes) -> None:
         ast.parse(text)
     except SyntaxError as error:
         raise NpuifyError(
-            f"the converted file would not parse: {error.msg}",
+            phrase("the converted file would not parse: {msg}", msg=error.msg),
             advice="nothing was written; please report this as a bug in npuify",
             file=relative,
             line=error.lineno or 0,

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from npuify.distribute.codes import CODES, EVIDENCE, PYTORCH
+from npuify.language import phrase
 from npuify.model import Edit, Finding, Position, Safety, Severity
 from npuify.rewrite.edits import apply_edits
 
@@ -120,7 +121,7 @@ class Editor:
         stop = self.source.end(call) - 1
         rest = self.source.segment(end, stop)
         if isinstance(last, ast.GeneratorExp) and len(given) == 1:
-            raise Unprovable(call, f"add the argument {text}")
+            raise Unprovable(call, phrase("add the argument {text}", text=text))
         # Parentheses around the last argument, a comma and comments may follow it.
         closing = 0
         for place, letter in enumerate(rest):
@@ -131,7 +132,7 @@ class Editor:
             elif letter == ",":
                 return self.insert(end + len(rest[: place + 1].encode()), f" {text},")
             elif not letter.isspace() and letter != "\\":
-                raise Unprovable(call, f"add the argument {text}")
+                raise Unprovable(call, phrase("add the argument {text}", text=text))
         return self.insert(end + len(rest[:closing].encode()), f", {text}")
 
     def indent(self, statement: ast.stmt) -> str:

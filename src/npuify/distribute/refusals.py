@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import commas, phrase
 from npuify.model import Severity
 
 if TYPE_CHECKING:
@@ -118,8 +119,11 @@ def _refuse_class(node: ast.ClassDef, unit: Unit, draft: Draft) -> None:
                 "NPU391",
                 unit,
                 call,
-                f"{node.name} exchanges tensors between processes in its own forward or backward: also averaging "
-                "gradients would count some of them several times",
+                phrase(
+                    "{name} exchanges tensors between processes in its own forward or backward: also "
+                    "averaging gradients would count some of them several times",
+                    name=node.name,
+                ),
                 "decide which gradients are already averaged, and exclude their parameters from "
                 "DistributedDataParallel",
             )
@@ -132,17 +136,19 @@ def _refuse_call(node: ast.Call, unit: Unit, draft: Draft) -> None:
     if name.startswith(("pytorch_lightning.", "lightning.")) and ".Trainer." in f"{name}.":
         name = "pytorch_lightning.Trainer"  # however it is reached, and Trainer.from_argparse_args
     if name in _GROUPS:
-        message = f"the program is already distributed: it calls {last}()"
-        advice = f"{_MIGRATE}; `npuify distribute --complete` adds what it lacks"
+        message = phrase("the program is already distributed: it calls {last}()", last=last)
+        advice = phrase("{MIGRATE}; `npuify distribute --complete` adds what it lacks", MIGRATE=_MIGRATE)
         draft.left("NPU392", unit, node, message, advice)
     elif name.startswith("torch.distributed.") and last not in _ASKING:
-        draft.left("NPU392", unit, node, f"the program is already distributed: it calls {name}()", _MIGRATE)
+        draft.left(
+            "NPU392", unit, node, phrase("the program is already distributed: it calls {name}()", name=name), _MIGRATE
+        )
     elif name in _PROCESSES or (name.endswith(".Process") and "multiprocessing" in name):
         draft.left(
             "NPU393",
             unit,
             node,
-            f"the program starts processes itself, with {last}",
+            phrase("the program starts processes itself, with {last}", last=last),
             "let torchrun start the processes: call the training function once, and convert again (--complete adds "
             "what a program that joins a process group lacks)",
         )
@@ -159,7 +165,7 @@ _MIGRATE: Final = "migrate it with `npuify migrate`, and start it with `npuify l
 
 def _refuse_trainer(name: str, node: ast.AST, unit: Unit, draft: Draft) -> None:
     if name:
-        message = f"{name} itself runs on many cards, and is not rewritten"
+        message = phrase("{name} itself runs on many cards, and is not rewritten", name=name)
         draft.left("NPU380", unit, node, message, _TRAINERS[name], Severity.WARNING)
 
 
@@ -219,7 +225,7 @@ def _refuse_several_cards(program: Program, draft: Draft) -> None:
             "NPU394",
             unit,
             node,
-            f"one process uses several cards ({', '.join(sorted(seen))})",
+            phrase("one process uses several cards ({seen})", seen=commas(sorted(seen))),
             "put the whole model on one card, or use pipeline parallelism",
         )
 

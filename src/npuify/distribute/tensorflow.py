@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from npuify.distribute.reading.tensorflow import calls, chain_of, is_built, is_source, is_wrapped, values
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +76,7 @@ def _refused(program: Program, draft: Draft) -> bool:
                     "NPU392",
                     unit,
                     node,
-                    f"{name} is for several cards already",
+                    phrase("{name} is for several cards already", name=name),
                     "start it with npuify launch, which says what it lacks; take strategies of TensorFlow out",
                 )
                 return True
@@ -134,7 +135,7 @@ class _Line:
                 entry,
                 entry.source.tree,
                 "no optimizer was found, so that nothing averages gradients",
-                f"wrap the optimizer that trains with {self.wrapper}()",
+                phrase("wrap the optimizer that trains with {wrapper}()", wrapper=self.wrapper),
             )
         if not self.sends:
             self.draft.left(
@@ -158,7 +159,9 @@ class _Line:
                     unit,
                     call,
                     "whether this data is trained on is not known, and it was not shared out",
-                    f"if it is, put .shard({self.rank}) right behind it; data to evaluate on stays whole",
+                    phrase(
+                        "if it is, put .shard({rank}) right behind it; data to evaluate on stays whole", rank=self.rank
+                    ),
                 )
         for call in trains:
             self._share(unit, call)
@@ -171,8 +174,11 @@ class _Line:
                     "NPU387",
                     unit,
                     one,
-                    f"the data goes through .{one.func.attr}(), and was not shared out",
-                    f"put .shard({self.rank}) where the training data has its final extent, before it is shuffled",
+                    phrase("the data goes through .{attr}(), and was not shared out", attr=one.func.attr),
+                    phrase(
+                        "put .shard({rank}) where the training data has its final extent, before it is shuffled",
+                        rank=self.rank,
+                    ),
                 )
                 return
         editor = self.draft.editor(unit)
@@ -205,7 +211,10 @@ class _Line:
                     unit,
                     call,
                     "fit() is given arrays, which every card would train on as a whole",
-                    f"make a tf.data.Dataset of them, .shard({self.rank}) and .batch(..., drop_remainder=True)",
+                    phrase(
+                        "make a tf.data.Dataset of them, .shard({rank}) and .batch(..., drop_remainder=True)",
+                        rank=self.rank,
+                    ),
                 )
         return list(dict.fromkeys(found))
 
@@ -248,8 +257,8 @@ class _Second(_Line):
                     "NPU386",
                     unit,
                     call,
-                    f"whether {model.id} has its variables before fit() is not known",
-                    f"build it, then {_SEND.format(model.id)}",
+                    phrase("whether {id} has its variables before fit() is not known", id=model.id),
+                    phrase("build it, then {format}", format=_SEND.format(model.id)),
                 )
                 self.sends += 1
                 continue

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 from .machine import Answer, Captured, Node, Sight
@@ -69,7 +70,7 @@ def read_capture(path: Path) -> Capture:
         return msgspec.json.decode(data, type=Capture, strict=False)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise NpuifyError(
-            f"is not a capture of a machine: {error}",
+            phrase("is not a capture of a machine: {error}", error=error),
             file=str(path),
             advice="create one on the machine itself with: npuify doctor --capture FILE",
         ) from error

@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, NpuifyError
 from npuify.report.doctor import ORDER, CardLine, Check, Machine, Report, Result, Status, worst_of
 from npuify.version import __version__
@@ -115,7 +116,7 @@ def judge(facts: Facts) -> tuple[tuple[Result, ...], tuple[Check, ...]]:
                 Result(
                     check=one.name,
                     status=Status.SKIPPED,
-                    message=f"this check itself failed: {type(error).__name__}: {error}",
+                    message=phrase("this check itself failed: {name}: {error}", name=type(error).__name__, error=error),
                     evidence=Evidence.ASSUMED,
                 ),
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.report.doctor import ORDER, Status
 
@@ -29,7 +30,9 @@ def fix_script(report: Report, mirror: str = "") -> str:
         NpuifyError: the mirror is no address of a package index.
     """
     if mirror and not re.fullmatch(r"https?://[\w.~%:/@+-]+", mirror):
-        raise NpuifyError(f"{mirror!r} is not the URL of a package index", advice="it must begin with https://")
+        raise NpuifyError(
+            phrase("{mirror!r} is not the URL of a package index", mirror=mirror), advice="it must begin with https://"
+        )
     lines = [
         "#!/bin/sh",
         f"# What npuify {report.tool} suggests for {_one_line(report.source)}. Read it first; none of it was run.",
@@ -71,7 +74,7 @@ def _with_mirror(command: str, mirror: str) -> str:
         return command
     named = _CPU_INDEX.search(command)
     extra = named[0].replace("--index-url", "--extra-index-url") if named else ""
-    return f"{_CPU_INDEX.sub('', command)} --index-url {mirror}{extra}"
+    return phrase("{sub} --index-url {mirror}{extra}", sub=_CPU_INDEX.sub("", command), mirror=mirror, extra=extra)
 
 
 def _one_line(text: str) -> str:

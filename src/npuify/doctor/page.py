@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from npuify.html.escape import escaped
 from npuify.html.sheet import sheet
+from npuify.language import phrase
 from npuify.report.doctor import Status
 
 from .text import cards_in_short, verdict
@@ -63,6 +64,10 @@ def _result(result: Result) -> str:
         where = {"host": "On the host", "shell": "In the shell"}.get(result.mend.place, "On this machine")
         root = ", as root" if result.mend.root else ""
         parts.append(f'<p class="dim">{where}{root}:</p><pre>{escaped(chr(10).join(result.mend.commands))}</pre>')
-    known = f" · known from: {escaped(result.source)} ({result.evidence.value})" if result.source else ""
+    known = (
+        phrase(" · known from: {source} ({value})", source=escaped(result.source), value=result.evidence.value)
+        if result.source
+        else ""
+    )
     parts.append(f'<p class="dim">{escaped(result.check)}{known}</p></article>')
     return "".join(parts)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from npuify.language import commas, phrase
 from npuify.model import Evidence, NpuifyError, Severity
 from npuify.report.doctor import Mend, Result, Status
 
@@ -55,7 +56,12 @@ def _requirements(facts: Facts, project: Path) -> list[Result]:
         Result(
             check="project.requirements",
             status=Status.WARNING,
-            message=f"{place} requires torch{wanted.specifier}, but torch {torch} is installed",
+            message=phrase(
+                "{place} requires torch{specifier}, but torch {torch} is installed",
+                place=place,
+                specifier=wanted.specifier,
+                torch=torch,
+            ),
             advice="migrate the project for the installed release; that also updates the pin",
             mend=Mend((f"npuify migrate {_quoted(str(project))} -o <folder> --torch-npu {torch}",)),
             evidence=Evidence.DOCUMENTED,
@@ -84,12 +90,17 @@ def _bfloat16(facts: Facts, project: Path) -> list[Result]:
                 break
     if not places:
         return []
-    more = f" and {len(places) - 3} more files" if len(places) > 3 else ""
+    more = phrase(" and {value} more files", value=len(places) - 3) if len(places) > 3 else ""
     return [
         Result(
             check="project.bfloat16",
             status=Status.ERROR,
-            message=f"the project uses bfloat16, which {chip.product} lacks: {', '.join(places[:3])}{more}",
+            message=phrase(
+                "the project uses bfloat16, which {product} lacks: {places}{more}",
+                product=chip.product,
+                places=commas(places[:3]),
+                more=more,
+            ),
             advice="use float16 with a gradient scaler, or float32",
             evidence=chip.evidence,
             source=chip.source,
@@ -118,10 +129,17 @@ def _findings(facts: Facts, project: Path) -> list[Result]:
         Result(
             check="project.findings",
             status=Status.ERROR,
-            message=f"the project still has {len(errors)} places that will not run on an NPU: {shown}; "
-            f"the first is {first.file}:{first.start.line}: {first.message}",
+            message=phrase(
+                "the project still has {number} places that will not run on an NPU: {shown}; the first "
+                "is {file}:{line}: {message}",
+                number=len(errors),
+                shown=shown,
+                file=first.file,
+                line=first.start.line,
+                message=first.message,
+            ),
             advice="run npuify migrate first",
-            mend=Mend((f"npuify scan {_quoted(str(project))}",)),
+            mend=Mend((phrase("npuify scan {quoted}", quoted=_quoted(str(project))),)),
             evidence=first.evidence,
             source=first.source,
         )

@@ -9,6 +9,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from npuify.knowledge.frameworks.vllm import VllmSet, choose_set, vllm_sets
+from npuify.language import phrase
 from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status
 
@@ -77,7 +78,12 @@ def _versions(facts: Facts, row: VllmSet, required: str) -> Iterator[Result]:
     yield Result(
         check=CHECK,
         status=Status.ERROR,
-        message=f"the project requires {asked}; the set vllm {row.vllm[0]} with vllm-ascend {row.plugin} wants "
+        message=phrase(
+            "the project requires {asked}; the set vllm {vllm} with vllm-ascend {plugin} wants ",
+            asked=asked,
+            vllm=row.vllm[0],
+            plugin=row.plugin,
+        )
         + ", ".join(f"{name} {wanted} ({found or 'not installed'})" for name, wanted, found in wrong),
         advice="install vllm and then the plug-in, in two calls: the plug-in decides torch and torch_npu"
         + ("" if row.installable else "; this plug-in is not on the package index: install it from source"),

@@ -10,6 +10,7 @@ from packaging.version import InvalidVersion, Version
 
 from npuify.knowledge.machines import cann_ranges
 from npuify.knowledge.release.versions import releases
+from npuify.language import phrase
 from npuify.model import Evidence
 
 from .probes.versions import key, same
@@ -44,7 +45,12 @@ def judge_set(facts: Facts) -> SetProblem | None:
     made_for = _torch_of(torch_npu)
     if made_for and _release(torch) != _release(made_for):
         return SetProblem(
-            message=f"torch_npu {torch_npu} is built for torch {made_for}, but torch {torch} is installed",
+            message=phrase(
+                "torch_npu {torch_npu} is built for torch {made_for}, but torch {torch} is installed",
+                torch_npu=torch_npu,
+                made_for=made_for,
+                torch=torch,
+            ),
             certain=True,
             evidence=Evidence.PACKAGE,
             source="Requires-Dist of the torch_npu wheels",
@@ -55,8 +61,13 @@ def judge_set(facts: Facts) -> SetProblem | None:
     python = facts.python.minor
     if python and python not in row.pythons:
         return SetProblem(
-            message=f"torch_npu {torch_npu} is built for Python {row.pythons[0]} to {row.pythons[-1]}, not for "
-            f"{python}",
+            message=phrase(
+                "torch_npu {torch_npu} is built for Python {pythons} to {pythons2}, not for {python}",
+                torch_npu=torch_npu,
+                pythons=row.pythons[0],
+                pythons2=row.pythons[-1],
+                python=python,
+            ),
             certain=True,
             evidence=row.evidence,
             source=row.source,
@@ -65,10 +76,24 @@ def judge_set(facts: Facts) -> SetProblem | None:
     if not cann or not row.cann or _cann_fits(cann, row.cann):
         return None
     other = [one for one in facts.cann.installed if _cann_fits(one.version, row.cann)]
-    hint = f"; CANN {other[0].version} is installed too, in {other[0].shown}: source its set_env.sh" if other else ""
+    hint = (
+        phrase(
+            "; CANN {version} is installed too, in {shown}: source its set_env.sh",
+            version=other[0].version,
+            shown=other[0].shown,
+        )
+        if other
+        else ""
+    )
     older = key(cann) < key(row.cann)
     return SetProblem(
-        message=f"torch_npu {torch_npu} needs CANN {row.cann}, but CANN {cann} is loaded{hint}",
+        message=phrase(
+            "torch_npu {torch_npu} needs CANN {cann}, but CANN {cann2} is loaded{hint}",
+            torch_npu=torch_npu,
+            cann=row.cann,
+            cann2=cann,
+            hint=hint,
+        ),
         # An older CANN lacks functions that the package calls; a newer one usually works.
         certain=older,
         evidence=row.evidence,
@@ -124,8 +149,13 @@ def install_commands(row: ReleaseInfo, facts: Facts) -> tuple[str, ...]:
             operators = f"Ascend-cann-{chip}-ops" if newer else f"Ascend-cann-kernels-{chip}"
             commands += (
                 f"# get CANN {row.cann} from the vendor: the toolkit, and the operator package for {chip}; then",
-                f"bash Ascend-cann-toolkit_{row.cann}_linux-{system}.run --install",
-                f"bash {operators}_{row.cann}_linux-{system}.run --install",
+                phrase("bash Ascend-cann-toolkit_{cann}_linux-{system}.run --install", cann=row.cann, system=system),
+                phrase(
+                    "bash {operators}_{cann}_linux-{system}.run --install",
+                    operators=operators,
+                    cann=row.cann,
+                    system=system,
+                ),
             )
     if facts.python.minor and facts.python.minor not in row.pythons:
         commands.append(f"# make an environment with Python {row.pythons[-1]}, and go on in it")

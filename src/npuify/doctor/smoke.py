@@ -13,6 +13,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from npuify.language import phrase
 from npuify.model import Evidence
 from npuify.report.doctor import Result, Status
 
@@ -114,25 +115,31 @@ def run_smoke(facts: Facts, python: str | None = None, limit: float = LIMIT) -> 
     failed = ""
     for program in PROGRAMS:
         if failed:
-            results.append(_result(program, Status.SKIPPED, f"not tried, since {failed} failed"))
+            results.append(_result(program, Status.SKIPPED, phrase("not tried, since {failed} failed", failed=failed)))
             continue
         if program.cards > len(facts.smi.cards):
-            results.append(_result(program, Status.SKIPPED, f"needs {program.cards} cards"))
+            results.append(_result(program, Status.SKIPPED, phrase("needs {cards} cards", cards=program.cards)))
             continue
         started = time.monotonic()
         code, output = run_limited([python or sys.executable, "-c", program.code], limit)
         seconds = time.monotonic() - started
         if code == 0:
-            results.append(_result(program, Status.OK, f"worked, in {seconds:.1f} s"))
+            results.append(_result(program, Status.OK, phrase("worked, in {seconds:.1f} s", seconds=seconds)))
             continue
         failed = program.name
-        last = next((line for line in reversed(output.splitlines()) if line.strip()), f"it exited with {code}")
-        why = f"took longer than {limit:.0f} s and was stopped" if code == TIMED_OUT else last.strip()[:300]
+        last = next(
+            (line for line in reversed(output.splitlines()) if line.strip()), phrase("it exited with {code}", code=code)
+        )
+        why = (
+            phrase("took longer than {limit:.0f} s and was stopped", limit=limit)
+            if code == TIMED_OUT
+            else last.strip()[:300]
+        )
         results.append(
             _result(
                 program,
                 Status.ERROR,
-                f"could not {program.what}: {why}",
+                phrase("could not {what}: {why}", what=program.what, why=why),
                 advice="save its output and run: npuify diagnose FILE",
             )
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.report import printable, schema_text
 from npuify.report.doctor import ORDER, Status
 
@@ -53,7 +54,7 @@ def render_text(report: Report) -> str:
         lines += ["", *_result(result)]
     counts = Counter(check.status for check in report.checks)
     told = ", ".join(f"{counts[status]} {status.value}" for status in sorted(counts, key=ORDER.__getitem__))
-    lines += ["", f"{len(report.checks)} checks: {told}. Nothing was changed."]
+    lines += ["", phrase("{number} checks: {told}. Nothing was changed.", number=len(report.checks), told=told)]
     if report.worst is Status.ERROR or report.worst is Status.WARNING:
         lines.append("The commands as one script: npuify doctor --fix-script FILE")
     return printable("\n".join(lines) + "\n")
@@ -115,4 +116,4 @@ def _result(result: Result) -> Iterator[str]:
             yield f"          ({note})"
     if result.source and result.status is not Status.INFO:
         known = _EVIDENCE.get(result.evidence.value, "")
-        yield f"        known from: {result.source}" + (f" ({known})" if known else "")
+        yield phrase("        known from: {source}", source=result.source) + (f" ({known})" if known else "")

@@ -6,6 +6,7 @@ import re
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from npuify.language import phrase
 from npuify.model import Safety
 from npuify.project.kinds import kind_of_path
 from npuify.rewrite.edits import EditError, apply_findings
@@ -62,7 +63,7 @@ def fixes(session: Session, seen: Seen, findings: Sequence[Finding]) -> Iterator
                 yield Fix(f"{finding.code}: {_shown(finding)}{note}", made, safe, finding)
         silenced = _silenced(session, seen, finding)
         if silenced is not None:
-            yield Fix(f"{finding.code}: ignore on this line", silenced, finding=finding)
+            yield Fix(phrase("{code}: ignore on this line", code=finding.code), silenced, finding=finding)
 
 
 def fix_all(session: Session, seen: Seen) -> Fix | None:
@@ -73,7 +74,11 @@ def fix_all(session: Session, seen: Seen) -> Fix | None:
     if done.raw is None:
         return None
     kind = "safe edits" if not session.options.unsafe else "edits"
-    return Fix(f"npuify: make all {kind} ({len(done.changes)})", _difference(seen.text, Text(done.raw).string), True)
+    return Fix(
+        phrase("npuify: make all {kind} ({number})", kind=kind, number=len(done.changes)),
+        _difference(seen.text, Text(done.raw).string),
+        True,
+    )
 
 
 def _mended(session: Session, seen: Seen, finding: Finding) -> Sequence[Replacement] | None:
@@ -108,7 +113,7 @@ def _silenced(session: Session, seen: Seen, finding: Finding) -> Sequence[Replac
     if _IGNORE.search(body):
         body_with = _IGNORE.sub(rf"\g<1>\g<2>, {finding.code}\g<3>", body, count=1)
     else:
-        body_with = f"{body}  # npuify: ignore[{finding.code}]"
+        body_with = phrase("{body}  # npuify: ignore[{code}]", body=body, code=finding.code)
     lines[number] = body_with + line[len(body) :]
     text = "".join(lines)
     # A line may end in a backslash, or inside of a string: it is tried.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.report.evidence import KNOWN
 from npuify.report.summary import counted, remaining
@@ -44,8 +45,8 @@ def lens(seen: Seen) -> str:
     if not left:
         return ""
     edits = sum(bool(one.edits) for one in left)
-    told = f", {edits} with an edit" if edits else ""
-    return f"npuify: {counted(len(left), 'place')} left{told}"
+    told = phrase(", {edits} with an edit", edits=edits) if edits else ""
+    return phrase("npuify: {places} left{told}", places=counted(len(left), "place"), told=told)
 
 
 def _of_finding(session: Session, finding: Finding) -> str:
@@ -54,7 +55,7 @@ def _of_finding(session: Session, finding: Finding) -> str:
     known = f"Known: {finding.evidence.value}, {KNOWN[finding.evidence]}."
     said.append(known + (f" Source: {_escaped(finding.source)}." if finding.source else ""))
     said += _explained(session, finding.subject)
-    said.append(f"Target: torch_npu {session.worker.torch_npu}")
+    said.append(phrase("Target: torch_npu {torch_npu}", torch_npu=session.worker.torch_npu))
     return "\n\n".join(said)
 
 
@@ -69,7 +70,13 @@ def _explained(session: Session, name: str) -> Iterator[str]:
     except NpuifyError:
         return
     rows = "; ".join(
-        f"torch_npu {row.torch_npu}: {row.name or 'not there'} {row.note}".strip() for row in found.releases
+        phrase(
+            "torch_npu {torch_npu}: {value} {note}",
+            torch_npu=row.torch_npu,
+            value=row.name or "not there",
+            note=row.note,
+        ).strip()
+        for row in found.releases
     )
     text = " ".join(filter(None, (*found.text, rows)))
     if text:

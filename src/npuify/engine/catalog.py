@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.rules.opt_ins import OptIns
 from npuify.rules.registry import registered
@@ -162,5 +163,7 @@ def checked_selection(options: Options) -> Selection:
     selection = Selection(options.select, options.ignore, opt_ins)
     unknown = unknown_words(selection)
     if unknown:
-        raise NpuifyError(f"no rule is called {unknown[0]!r}", advice="`npuify rules` lists them all")
+        raise NpuifyError(
+            phrase("no rule is called {unknown!r}", unknown=unknown[0]), advice="`npuify rules` lists them all"
+        )
     return selection

@@ -10,6 +10,7 @@ from npuify.engine.analysers import analysers_for
 from npuify.engine.cache import CachedFile
 from npuify.engine.ledger import vocabulary
 from npuify.engine.ruleset import RuleSet, rules_to_run
+from npuify.language import phrase
 from npuify.model import FileError
 from npuify.project.import_graph import imports_of
 from npuify.project.traces import Trace, trace
@@ -71,7 +72,9 @@ class Prefilter:
             with open(file.location, "rb") as stream:  # noqa: PTH123 - the scan's inner loop
                 raw = stream.read()
         except OSError as error:
-            return Prefiltered(error=FileError(file.relative, f"cannot be read: {error.strerror or error}"))
+            return Prefiltered(
+                error=FileError(file.relative, phrase("cannot be read: {value}", value=error.strerror or error))
+            )
         if file.kind == "python" and b"\0" in raw[:1024]:
             return Prefiltered(error=_not_python(file.relative, raw))
         lower = raw.lower()
@@ -110,6 +113,6 @@ def _not_python(relative: str, raw: bytes) -> FileError:
     """What to say of a Python file that holds zero bytes, which Python itself refuses."""
     for mark, encoding in _WIDE:
         if raw.startswith(mark):
-            message = f"is {encoding} text, which Python cannot run; it was not looked at"
+            message = phrase("is {encoding} text, which Python cannot run; it was not looked at", encoding=encoding)
             return FileError(relative, message, advice="save it as UTF-8")
     return FileError(relative, "is not text; it was not looked at")

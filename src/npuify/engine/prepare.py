@@ -21,6 +21,7 @@ from npuify.engine.ruleset import RuleSet, rules_to_run
 from npuify.engine.vllm_target import required_vllm
 from npuify.engine.worker import Candidate, Worker
 from npuify.knowledge.frameworks.vllm import VllmAim
+from npuify.language import phrase, spoken
 from npuify.model import FileError, NpuifyError, Release, ScanResult, Survey
 from npuify.options import check_style
 from npuify.project import common_root, find_files, torch_requirement
@@ -165,6 +166,7 @@ class PreparedScan(NamedTuple):
             programs=tuple(programs),
             style=self.plan.style,
             tensorflow=self.tensorflow.title if _on_tensorflow(self.survey) else "",
+            language=spoken(),
         )
 
 
@@ -237,7 +239,7 @@ def prepare(
     found = _find(paths, options)
     target = _target(root, found.everything, options)
     aim = f"{target.release.torch_npu} {target.soc} {' '.join(target.vllm)} {target.tensorflow.line}"
-    style = f"{options.style} {options.place_on_npu} {options.device_default}"
+    style = f"{options.style} {options.place_on_npu} {options.device_default} {spoken()}"
     cache = ScanCache(root, asked, aim, enabled=options.cache, style=style)
     to_prefilter = _not_cached(found, cache)
     processes = processes or Processes(1)
@@ -304,7 +306,12 @@ def _target(root: Path, files: Sequence[ProjectFile], options: Options) -> _Targ
         # The plug-in decides which torch and torch_npu there are.
         row = vllm.choice().row
         release = knowledge.choose_release(None, f"=={row.torch}")
-        reason = f"vllm-ascend {row.plugin}, for vLLM {row.vllm[0]}, requires torch {row.torch}"
+        reason = phrase(
+            "vllm-ascend {plugin}, for vLLM {vllm}, requires torch {torch}",
+            plugin=row.plugin,
+            vllm=row.vllm[0],
+            torch=row.torch,
+        )
         release = msgspec.structs.replace(release, reason=reason)
     else:
         requirement = torch_requirement(root) if options.torch_npu is None else None

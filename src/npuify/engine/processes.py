@@ -10,6 +10,7 @@ import threading
 import warnings
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from npuify.language import speak, spoken
 from npuify.model import FileError
 from npuify.source.parser_warnings import without_warnings
 
@@ -116,7 +117,7 @@ class Processes:
 
         self._count = count
         context = multiprocessing.get_context("spawn")
-        self._executor = ProcessPoolExecutor(count, mp_context=context, initializer=_begin)
+        self._executor = ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(spoken(),))
         return self._executor
 
     def _close(self, *, wait: bool) -> None:
@@ -205,8 +206,10 @@ _task: tuple[int, Callable[[Any], Any]] | None = None
 """The task at hand, with its number."""
 
 
-def _begin() -> None:
+def _begin(language: str) -> None:
     import gc
+
+    speak(language)
 
     # The parent decides what Ctrl-C means; a process that dies of it would print a traceback of its own.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from npuify.engine.reach import Reaches
+from npuify.language import phrase
 from npuify.model import Program, Start
 from npuify.rules.common.device_options import device_options, may_choose_device, without
 from npuify.rules.impact import Impact, impact_of
@@ -67,7 +68,7 @@ def programs_of(
             files = set(reach.files)
             for file, place in reach.optional.items():
                 if file in told and fails(file):
-                    aside[file] = f"the optional import at {place}"
+                    aside[file] = phrase("the optional import at {place}", place=place)
                 else:
                     files.add(file)
             found.append(

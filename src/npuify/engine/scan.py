@@ -18,6 +18,7 @@ from npuify.engine.ledger.reasons import DATA_FILE
 from npuify.engine.prepare import prepare
 from npuify.engine.processes import Processes
 from npuify.engine.worker import FILES_PER_PROCESS
+from npuify.language import speaking
 from npuify.model import LedgerEntry, NpuifyError, State
 from npuify.rules.packages.extensions.survey import RULE as NATIVE
 from npuify.rules.packages.extensions.survey import findings_of
@@ -63,6 +64,11 @@ def scan(
     Raises:
         NpuifyError: a path is not there, or an option names what does not exist.
     """
+    with speaking(options.language):
+        return _scan(paths, options, progress, preparing)
+
+
+def _scan(paths: Sequence[Path], options: Options, progress: Progress | None, preparing: Progress | None) -> ScanResult:
     # Nothing here makes cycles; the collector would only walk the growing list of findings.
     with ENGINE, _without_collector():
         with Processes(options.jobs) as processes:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.model import Evidence, Finding, Position, Safety, Severity
 from npuify.project.traced import TracedPlace
 from npuify.rules.registry import Rule, list_rule
@@ -88,7 +89,7 @@ def left_over(trace: Trace, changes: Iterable[Change], findings: Iterable[Findin
     for file, arguments in trace.started:
         yield msgspec.structs.replace(
             _finding(file, _START),
-            message=f"the program was started with {arguments}",
+            message=phrase("the program was started with {arguments}", arguments=arguments),
             advice="start the migrated program with npu instead of cuda, and hccl instead of nccl",
         )
 
@@ -104,7 +105,13 @@ def _finding(file: str, place: TracedPlace) -> Finding:
         file=file,
         start=Position(place.line, column),
         end=Position(place.end_line, column),
-        message=f"under npuify run, {place.call}{place.arguments}{became} ({place.status}); no rule changes this line",
+        message=phrase(
+            "under npuify run, {call}{arguments}{became} ({status}); no rule changes this line",
+            call=place.call,
+            arguments=place.arguments,
+            became=became,
+            status=place.status,
+        ),
         evidence=RULE.evidence,
         source=RULE.source,
         subject=place.call,

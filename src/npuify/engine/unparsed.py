@@ -6,6 +6,7 @@ import codecs
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, FileError, Finding, Position, Safety, Severity
 from npuify.rules.registry import Rule, list_rule
 from npuify.source.suppressions import suppressed_codes
@@ -26,7 +27,7 @@ _FIRST_LINE_OF_MAGIC = re.compile(rb"^\s*[%!]")
 def search_tokens(relative: str, raw: bytes, error: SyntaxError) -> tuple[list[Finding], list[FileError]]:
     """What can be said of a file that does not parse: the error with its line, and each place that names CUDA."""
     line = error.lineno or 0
-    reason = f"the running Python cannot parse it: {error.msg}"
+    reason = phrase("the running Python cannot parse it: {msg}", msg=error.msg)
     advice = _advice(raw)
     failed = FileError(relative, reason, line, advice)
     try:

@@ -19,6 +19,7 @@ from npuify.engine.unparsed import RULE as UNPARSED
 from npuify.engine.unparsed import search_template, search_tokens, search_undecoded, text_to_search
 from npuify.engine.visitor import Findings, analyse
 from npuify.knowledge.frameworks.vllm import VllmAim
+from npuify.language import phrase
 from npuify.model import FileError, State
 from npuify.project.kinds import kind_of_path
 from npuify.rules.job import Job
@@ -132,7 +133,9 @@ class Worker:
                 now = os.fstat(stream.fileno())
                 raw = stream.read()
         except OSError as error:
-            return Result([], [FileError(candidate.relative, f"cannot be read: {error.strerror or error}")])
+            return Result(
+                [], [FileError(candidate.relative, phrase("cannot be read: {value}", value=error.strerror or error))]
+            )
         if not candidate.concerns:
             return self._mentioned(candidate, raw)
         unchanged = candidate.stamp == (now.st_mtime_ns, now.st_size) and len(raw) == now.st_size
@@ -292,7 +295,15 @@ class Worker:
                 return Result(words if self.selection.has(UNPARSED) else [], failed)
             return Result([], [FileError(relative, error.message, error.line, "it was left as it is")])
         except Exception as error:  # one file's failure must not end the run
-            return Result([], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")])
+            return Result(
+                [],
+                [
+                    FileError(
+                        relative,
+                        phrase("npuify failed on this file: {name}: {error}", name=type(error).__name__, error=error),
+                    )
+                ],
+            )
         codes = self.rules.codes_on_tensorflow if self.run.project.on_tensorflow == "alone" else self.rules.codes
         selected = [restyle_other(finding, self.run.plan) for finding in found if finding.code in codes]
         silenced = suppressed_codes(text, None)
@@ -311,7 +322,12 @@ class Worker:
             tokens, failed = search_tokens(relative, raw, error)
             return (tokens if self.selection.has(UNPARSED) else []), failed
         except Exception as error:  # one file's failure must not end the run
-            return found, [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")]
+            return found, [
+                FileError(
+                    relative,
+                    phrase("npuify failed on this file: {name}: {error}", name=type(error).__name__, error=error),
+                )
+            ]
         more = [finding for finding in more if finding.code in self.rules.codes]
         if not more:
             return found, []
@@ -344,7 +360,15 @@ class Worker:
             nested = FileError(relative, "is nested too deeply to be looked at", advice="it was left as it is")
             return _Found([], [nested])
         except Exception as error:  # one file's failure must not end the run
-            return _Found([], [FileError(relative, f"npuify failed on this file: {type(error).__name__}: {error}")])
+            return _Found(
+                [],
+                [
+                    FileError(
+                        relative,
+                        phrase("npuify failed on this file: {name}: {error}", name=type(error).__name__, error=error),
+                    )
+                ],
+            )
 
 
 def _place(finding: Finding) -> tuple[Position, Position, str]:

@@ -11,6 +11,7 @@ import msgspec
 
 from npuify.handover.results import HARDWARE, NOT_RUN
 from npuify.knowledge.hand_written import read_rows
+from npuify.language import phrase
 from npuify.model import Release, Severity
 from npuify.report.doctor import Status as DoctorStatus
 from npuify.report.summary import counted
@@ -133,9 +134,9 @@ def _code(point: Point, record: Record) -> _Verdict:
         kind = f"{counted(len(left), 'place')} left ({_codes(Counter(one.code for one in left))})"
         return _Verdict("open", f"{told}{kind}, first {places}", _report(record))
     if changes:
-        return _Verdict("done", f"{told}nothing left{_notes(findings)}", _report(record))
+        return _Verdict("done", phrase("{told}nothing left{notes}", told=told, notes=_notes(findings)), _report(record))
     if findings:
-        return _Verdict("done", f"nothing that blocks it{_notes(findings)}")
+        return _Verdict("done", phrase("nothing that blocks it{notes}", notes=_notes(findings)))
     return _Verdict("nothing to do", "the scan finds nothing")
 
 
@@ -144,7 +145,7 @@ def _codes(codes: Counter[str]) -> str:
 
 
 def _notes(findings: list[Finding]) -> str:
-    return f"; {counted(len(findings), 'note')} to read" if findings else ""
+    return phrase("; {notes} to read", notes=counted(len(findings), "note")) if findings else ""
 
 
 def _report(record: Record) -> str:
@@ -162,28 +163,39 @@ def _doctor(point: Point, record: Record) -> _Verdict:
         return _Verdict("done", f"{counted(len(report.checks), 'check')} of {machine}", record.doctor_file, where)
     failed = report.worst is DoctorStatus.ERROR
     first = f"{wrong[0].check}: {wrong[0].message}"
-    more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+    more = phrase(", and {value} more", value=len(wrong) - 1) if len(wrong) > 1 else ""
     return _Verdict("failed" if failed else "open", f"{machine}: {first}{more}", record.doctor_file, where)
 
 
 def _versions(point: Point, record: Record) -> _Verdict:
     release = record.scan.release
-    asked = f"torch_npu {release.torch_npu}, torch {release.torch}, CANN {release.cann or 'unknown'} ({release.reason})"
+    asked = phrase(
+        "torch_npu {torch_npu}, torch {torch}, CANN {value} ({reason})",
+        torch_npu=release.torch_npu,
+        torch=release.torch,
+        value=release.cann or "unknown",
+        reason=release.reason,
+    )
     wrong = [one for one in record.scan.findings if one.code == "NPU601" and one.severity is not Severity.INFO]
     if wrong:
         place = f"{wrong[0].file}:{wrong[0].start.line}"
         return _Verdict("open", f"target {asked}; {place}: {wrong[0].message}")
     if record.doctor is None:
-        return _Verdict("not done", f"target {asked}; not checked whether a machine has this set")
+        return _Verdict("not done", phrase("target {asked}; not checked whether a machine has this set", asked=asked))
     machine = record.doctor.machine
-    has = f"torch_npu {machine.torch_npu or 'none'}, torch {machine.torch or 'none'}, CANN {machine.cann or 'none'}"
+    has = phrase(
+        "torch_npu {value}, torch {value2}, CANN {value3}",
+        value=machine.torch_npu or "none",
+        value2=machine.torch or "none",
+        value3=machine.cann or "none",
+    )
     mixed = [one for one in record.doctor.results if one.check == "versions.set" and one.status is not DoctorStatus.OK]
     if mixed or not machine.torch_npu:
         reason = mixed[0].message if mixed else "torch_npu is not installed"
-        return _Verdict("open", f"the machine has {has}: {reason}", record.doctor_file)
+        return _Verdict("open", phrase("the machine has {has}: {reason}", has=has, reason=reason), record.doctor_file)
     same = machine.torch_npu.partition("+")[0] == release.torch_npu
-    note = "" if same else f"; the code was written for {release.torch_npu}"
-    return _Verdict("done", f"the machine has {has}{note}", record.doctor_file)
+    note = "" if same else phrase("; the code was written for {torch_npu}", torch_npu=release.torch_npu)
+    return _Verdict("done", phrase("the machine has {has}{note}", has=has, note=note), record.doctor_file)
 
 
 def _edits(point: Point, record: Record) -> _Verdict:
@@ -195,7 +207,11 @@ def _edits(point: Point, record: Record) -> _Verdict:
     files = len(record.migration.changed_files)
     return _Verdict(
         "not done",
-        f"{counted(changes, 'edit')} in {counted(files, 'file')}; npuify cannot know whether they were reviewed",
+        phrase(
+            "{edits} in {files}; npuify cannot know whether they were reviewed",
+            edits=counted(changes, "edit"),
+            files=counted(files, "file"),
+        ),
         _report(record),
     )
 
@@ -206,7 +222,13 @@ def _files(point: Point, record: Record) -> _Verdict:
         return _Verdict("done", f"{counted(record.scan.files_seen, 'file')} checked")
     first = errors[0]
     return _Verdict(
-        "open", f"{counted(len(errors), 'file')} could not be processed, first {first.file}: {first.message}"
+        "open",
+        phrase(
+            "{files} could not be processed, first {file}: {message}",
+            files=counted(len(errors), "file"),
+            file=first.file,
+            message=first.message,
+        ),
     )
 
 
@@ -227,7 +249,7 @@ def _seen(point: Point, record: Record) -> _Verdict:
     if not results:
         skipped = [one for one in record.results if one.subject in point.subjects]
         why = f": {skipped[0].text}" if skipped else ""
-        return _Verdict("not done", f"no result was found{why}", skipped[0].file if skipped else "")
+        return _Verdict("not done", phrase("no result was found{why}", why=why), skipped[0].file if skipped else "")
     # A failure anywhere counts; among successes the card's says most.
     order = {"failed": 0, "unclear": 1, "passed": 2}
     results.sort(key=lambda one: (order.get(one.outcome, 1), one.where != HARDWARE))

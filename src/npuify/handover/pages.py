@@ -9,6 +9,7 @@ import msgspec
 
 from npuify.html.escape import escaped
 from npuify.html.frame import framed
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.report import printable
 from npuify.report.schemas import schema_of
@@ -48,7 +49,7 @@ def render(made: Checklist, format: str = "text") -> str:
         return printable(markdown(made))
     if format == "html":
         return printable(_html(made))
-    raise NpuifyError(f"there is no format {format!r}", advice="formats: " + ", ".join(FORMATS))
+    raise NpuifyError(phrase("there is no format {format!r}", format=format), advice="formats: " + ", ".join(FORMATS))
 
 
 def schema() -> str:
@@ -73,15 +74,22 @@ def basis(point: Judged) -> str:
 
 def _text(made: Checklist) -> str:
     release = made.release
-    lines = [f"Migration of {made.project}: {in_short(made)}."]
-    lines.append(f"Target: torch_npu {release.torch_npu} (torch {release.torch}, CANN {release.cann or 'unknown'}).")
+    lines = [phrase("Migration of {project}: {in_short}.", project=made.project, in_short=in_short(made))]
+    lines.append(
+        phrase(
+            "Target: torch_npu {torch_npu} (torch {torch}, CANN {value}).",
+            torch_npu=release.torch_npu,
+            torch=release.torch,
+            value=release.cann or "unknown",
+        )
+    )
     for group, points in groupby(made.points, key=lambda point: point.group):
         lines += ["", GROUPS[group]]
         for point in points:
             lines.append(f"  {_MARKS[point.state]}  {point.title}")
             lines.append(f"                 {basis(point)}")
             if point.how:
-                lines.append(f"                 to do: {point.how}")
+                lines.append(phrase("                 to do: {how}", how=point.how))
     return "\n".join([*lines, ""])
 
 
@@ -89,14 +97,22 @@ def markdown(made: Checklist) -> str:
     """Boxes to tick: what is done is ticked."""
     release = made.release
     lines = [f"# Migration of {_plain(made.project)}", "", f"{in_short(made).capitalize()}.", ""]
-    lines += [f"Target: torch_npu {release.torch_npu}, torch {release.torch}, CANN {release.cann or 'unknown'}.", ""]
+    lines += [
+        phrase(
+            "Target: torch_npu {torch_npu}, torch {torch}, CANN {value}.",
+            torch_npu=release.torch_npu,
+            torch=release.torch,
+            value=release.cann or "unknown",
+        ),
+        "",
+    ]
     for group, points in groupby(made.points, key=lambda point: point.group):
         lines += [f"## {GROUPS[group]}", ""]
         for point in points:
             box = "x" if point.state in ("done", "nothing to do") else " "
             lines.append(f"- [{box}] **{point.title}**: {point.state}. {_plain(basis(point))}")
             if point.how:
-                lines.append(f"  To do: {_plain(point.how)}")
+                lines.append(phrase("  To do: {plain}", plain=_plain(point.how)))
         lines.append("")
     lines.append("What was not done is marked as such; nothing here was seen on hardware unless it says so.")
     return "\n".join([*lines, ""])
@@ -120,9 +136,14 @@ def _html(made: Checklist) -> str:
         rows = "".join(_row(point) for point in points)
         body.append(f"<h2>{escaped(GROUPS[group])}</h2>\n<table>{rows}</table>")
     release = made.release
-    aimed = f"torch_npu {release.torch_npu}, torch {release.torch}, CANN {release.cann or 'unknown'}"
+    aimed = phrase(
+        "torch_npu {torch_npu}, torch {torch}, CANN {value}",
+        torch_npu=release.torch_npu,
+        torch=release.torch,
+        value=release.cann or "unknown",
+    )
     return framed(
-        f"npuify: migration of {made.project}",
+        phrase("npuify: migration of {project}", project=made.project),
         _STYLE,
         f"""<p class="dim">npuify checklist {escaped(made.tool)} · target: {escaped(aimed)}</p>
 <h1>Migration of {escaped(made.project)}</h1>

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.handover.marks import cell, code, line_of, prose
 from npuify.handover.pages import basis
 from npuify.handover.rows import MOST_POINTS, row, title
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +100,9 @@ def apply(guide: Guide, say: Texts) -> Iterator[str]:
         yield say("apply-by-npuify")
         yield ""
         yield "```bash"
-        yield f'${{NPUIFY:-npuify}} migrate "$SOURCE" -o "$PROJECT" {_options(guide)} || [ $? -eq 1 ]'
+        yield phrase(
+            '${{NPUIFY:-npuify}} migrate "$SOURCE" -o "$PROJECT" {options} || [ $? -eq 1 ]', options=_options(guide)
+        )
         yield 'cd "$PROJECT"'
         yield "```"
         yield from _itself(guide, say)
@@ -111,7 +114,7 @@ def apply(guide: Guide, say: Texts) -> Iterator[str]:
     yield 'if [ -d "$SOURCE" ]; then cp -R "$SOURCE" "$PROJECT"; else git clone "$SOURCE" "$PROJECT"; fi'
     yield 'cd "$PROJECT"'
     if guide.origin.commit:
-        yield f'if [ ! -d "$SOURCE" ]; then git checkout --quiet {guide.origin.commit}; fi'
+        yield phrase('if [ ! -d "$SOURCE" ]; then git checkout --quiet {commit}; fi', commit=guide.origin.commit)
     if guide.patch.data:
         yield 'patch -p1 --forward --dry-run < "$SKILL_DIR/references/changes.patch"'
         yield 'patch -p1 --forward < "$SKILL_DIR/references/changes.patch"'
@@ -120,7 +123,7 @@ def apply(guide: Guide, say: Texts) -> Iterator[str]:
     yield say("apply-otherwise")
     yield ""
     yield "```text"
-    yield f'npuify migrate "$SOURCE" -o "$PROJECT" {_options(guide)}'
+    yield phrase('npuify migrate "$SOURCE" -o "$PROJECT" {options}', options=_options(guide))
     yield "```"
     if guide.patch.left_out:
         yield ""
@@ -143,7 +146,7 @@ def _itself(guide: Guide, say: Texts) -> Iterator[str]:
     yield ""
     place = "$PROJECT/src:$PROJECT" if (guide.record.root / "src").is_dir() else "$PROJECT"
     yield "```bash"
-    yield f'if [ -n "$RUN" ]; then export PYTHONPATH="{place}${{PYTHONPATH:+:$PYTHONPATH}}"; fi'
+    yield phrase('if [ -n "$RUN" ]; then export PYTHONPATH="{place}${{PYTHONPATH:+:$PYTHONPATH}}"; fi', place=place)
     yield "```"
 
 
@@ -151,7 +154,12 @@ def _options(guide: Guide) -> str:
     """The options of ``npuify migrate`` that give the same edits."""
     scan = guide.record.scan
     style = f" --style {scan.style}" if scan.style != "npu" else ""
-    return f"--torch-npu {scan.release.torch_npu}{style}{' --unsafe' if guide.unsafe else ''}"
+    return phrase(
+        "--torch-npu {torch_npu}{style}{value}",
+        torch_npu=scan.release.torch_npu,
+        style=style,
+        value=" --unsafe" if guide.unsafe else "",
+    )
 
 
 def start(guide: Guide, say: Texts) -> Iterator[str]:
@@ -189,7 +197,7 @@ def start(guide: Guide, say: Texts) -> Iterator[str]:
     yield ""
     entry = _program(guide)
     yield "```text"
-    yield f"npuify launch {entry} --cards 8 --method torchrun -o launch"
+    yield phrase("npuify launch {entry} --cards 8 --method torchrun -o launch", entry=entry)
     yield "```"
 
 
@@ -246,13 +254,20 @@ def _acceptance(guide: Guide) -> str:
     # What really was run says more than what can be put together.
     asked = next((one.asked for one in guide.record.results if one.asked), ())
     if asked:
-        return f'npuify verify steps "$SOURCE" --migrated "$PROJECT" {shlex.join(asked)} {_KEPT}'
+        return phrase(
+            'npuify verify steps "$SOURCE" --migrated "$PROJECT" {asked} {KEPT}', asked=shlex.join(asked), KEPT=_KEPT
+        )
     given = [one.command for one in guide.starts if one.kind == "given"]
     trains = next((at for at, one in enumerate(given) if "train" in one), len(given) - 1)
     entry = _on_each_device(given[trains]) if given else f"{_program(guide)} ARGUMENTS"
     first = f"--prepare {shlex.quote(_on_each_device(given[trains - 1]))} " if trains > 0 else ""
     quoted = f'"{entry}"' if not re.search(r'["$`\\]', entry) else shlex.quote(entry)
-    return f'npuify verify steps "$SOURCE" --migrated "$PROJECT" {first}--entry {quoted} {_KEPT}'
+    return phrase(
+        'npuify verify steps "$SOURCE" --migrated "$PROJECT" {first}--entry {quoted} {KEPT}',
+        first=first,
+        quoted=quoted,
+        KEPT=_KEPT,
+    )
 
 
 def _on_each_device(command: str) -> str:

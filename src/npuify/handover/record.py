@@ -12,6 +12,7 @@ import msgspec
 
 from npuify.engine.scan import scan as scan_paths
 from npuify.handover.results import VerificationResult, read_results
+from npuify.language import phrase
 from npuify.migration import migrate
 from npuify.model import MigrationResult, NpuifyError, ScanResult
 from npuify.options import Options  # noqa: TC001 - a field of a msgspec type
@@ -133,7 +134,7 @@ def _migration(path: Path) -> Migration | None:
         found = msgspec.json.decode(path.read_bytes(), type=Scan | Migration)
     except (OSError, msgspec.MsgspecError) as error:
         raise NpuifyError(
-            f"is not a migration report of this npuify: {error}",
+            phrase("is not a migration report of this npuify: {error}", error=error),
             advice="migrate again, or move it out of the way",
             file=str(path),
         ) from error
@@ -148,8 +149,8 @@ def _doctor(project: Path, named: Path | None) -> tuple[DoctorReport | None, str
         return msgspec.json.decode(path.read_bytes(), type=DoctorReport), path.name
     except (OSError, msgspec.MsgspecError) as error:
         raise NpuifyError(
-            f"is not a doctor report: {error}",
-            advice=f"npuify doctor --format json --output {path.name}",
+            phrase("is not a doctor report: {error}", error=error),
+            advice=phrase("npuify doctor --format json --output {name}", name=path.name),
             file=str(path),
         ) from error
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def _profile(data: dict[str, Any], file: str) -> VerificationResult:
         subject="profile",
         outcome="passed" if device == "NPU" else "unclear",
         where=HARDWARE if device == "NPU" else "",
-        text=str(said[0]) if isinstance(said, list) and said else f"a profile of {device}",
+        text=str(said[0]) if isinstance(said, list) and said else phrase("a profile of {device}", device=device),
         file=file,
     )
 

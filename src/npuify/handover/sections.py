@@ -15,6 +15,7 @@ from npuify.handover.pages import basis
 from npuify.handover.procedure import apply, begin, environment, install, start, verify
 from npuify.handover.rows import MOST_POINTS, row, title
 from npuify.knowledge.release.versions import release_info
+from npuify.language import phrase
 from npuify.model import Severity
 from npuify.report.doctor import Status as DoctorStatus
 
@@ -180,11 +181,11 @@ def _problems(guide: Guide, say: Texts) -> Iterator[str]:
 def _more(guide: Guide, say: Texts) -> Iterator[str]:
     yield f"## {say('more-title')}"
     yield ""
-    yield f"- [references/checklist.md](references/checklist.md): {say('more-checklist')}"
-    yield f"- [references/changes.md](references/changes.md): {say('more-changes')}"
+    yield phrase("- [references/checklist.md](references/checklist.md): {say}", say=say("more-checklist"))
+    yield phrase("- [references/changes.md](references/changes.md): {say}", say=say("more-changes"))
     if guide.patch is not None:
-        yield f"- [references/changes.patch](references/changes.patch): {say('more-patch')}"
-    yield f"- [references/open-points.md](references/open-points.md): {say('more-open')}"
-    yield f"- [references/requirements.txt](references/requirements.txt): {say('more-requirements')}"
+        yield phrase("- [references/changes.patch](references/changes.patch): {say}", say=say("more-patch"))
+    yield phrase("- [references/open-points.md](references/open-points.md): {say}", say=say("more-open"))
+    yield phrase("- [references/requirements.txt](references/requirements.txt): {say}", say=say("more-requirements"))
     yield "- [scripts/install.sh](scripts/install.sh), [scripts/environment.sh](scripts/environment.sh), "
-    yield f"  [scripts/check_npu.py](scripts/check_npu.py): {say('more-scripts')}"
+    yield phrase("  [scripts/check_npu.py](scripts/check_npu.py): {say}", say=say("more-scripts"))

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from npuify.knowledge.hand_written import read_rows
+from npuify.language import commas, phrase
 from npuify.model import NpuifyError
 
 LANGUAGES: Final = ("en", "zh")
@@ -32,7 +33,10 @@ class Texts:
             NpuifyError: there is no such language.
         """
         if language not in LANGUAGES:
-            raise NpuifyError(f"there is no language {language!r}", advice=f"one of {', '.join(LANGUAGES)}")
+            raise NpuifyError(
+                phrase("there is no language {language!r}", language=language),
+                advice=phrase("one of {LANGUAGES}", LANGUAGES=commas(LANGUAGES)),
+            )
         self.language = language
 
     def __call__(self, key: str, **values: object) -> str:

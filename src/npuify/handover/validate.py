@@ -15,6 +15,7 @@ import msgspec
 import yaml
 
 from npuify.handover.blocks import Block, blocks
+from npuify.language import commas, phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def validate(path: Path) -> tuple[Fault, ...]:
     main = folder / "SKILL.md" if path.is_dir() else path
     if not main.is_file():
         near = [one.name for one in folder.glob("*") if one.name.lower() == "skill.md"] if folder.is_dir() else []
-        hint = f"it is called {near[0]} there" if near else "a skill is a folder with a SKILL.md"
+        hint = phrase("it is called {near} there", near=near[0]) if near else "a skill is a folder with a SKILL.md"
         raise NpuifyError("there is no SKILL.md", advice=hint, file=str(path))
     try:
         text = main.read_text(encoding="utf-8")
@@ -93,7 +94,10 @@ def _front_matter(matter: str, file: str, folder: str) -> Iterator[Fault]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         yield Fault(
-            "error", file, mark.line + 2 if mark else 2, f"the front matter is not YAML: {error}".split("\n")[0]
+            "error",
+            file,
+            mark.line + 2 if mark else 2,
+            phrase("the front matter is not YAML: {error}", error=error).split("\n")[0],
         )
         return
     if not isinstance(values, dict):
@@ -101,7 +105,12 @@ def _front_matter(matter: str, file: str, folder: str) -> Iterator[Fault]:
         return
     for key in values:
         if key not in _FIELDS:
-            yield Fault("error", file, 2, f"{key!r} is not a field of a skill; fields: {', '.join(sorted(_FIELDS))}")
+            yield Fault(
+                "error",
+                file,
+                2,
+                phrase("{key!r} is not a field of a skill; fields: {FIELDS}", key=key, FIELDS=commas(sorted(_FIELDS))),
+            )
     yield from (Fault("error", file, 2, message) for message in _name(values.get("name"), folder))
     yield from _length(values, "description", LONGEST_DESCRIPTION, file, required=True)
     if isinstance(values.get("description"), str) and re.search(r"<[^>]*>", values["description"]):
@@ -109,7 +118,7 @@ def _front_matter(matter: str, file: str, folder: str) -> Iterator[Fault]:
     yield from _length(values, "compatibility", LONGEST_COMPATIBILITY, file, required=False)
     for key in ("license", "allowed-tools"):
         if key in values and not isinstance(values[key], str):
-            yield Fault("error", file, 2, f"{key} is not a string")
+            yield Fault("error", file, 2, phrase("{key} is not a string", key=key))
     metadata = values.get("metadata", {})
     if not isinstance(metadata, dict) or not all(isinstance(one, str) for pair in metadata.items() for one in pair):
         yield Fault("error", file, 2, "metadata is not a mapping of names to strings; quote numbers")
@@ -120,23 +129,32 @@ def _name(name: Any, folder: str) -> Iterator[str]:
         yield "name is missing, or not a string"
         return
     if len(name) > LONGEST_NAME:
-        yield f"name has {len(name)} characters, more than {LONGEST_NAME}"
+        yield phrase(
+            "name has {number} characters, more than {LONGEST_NAME}", number=len(name), LONGEST_NAME=LONGEST_NAME
+        )
     if not _NAME.fullmatch(name):
-        yield f"name {name!r} may only contain lowercase letters, digits and single hyphens between them"
+        yield phrase(
+            "name {name!r} may only contain lowercase letters, digits and single hyphens between them", name=name
+        )
     if name != folder:
-        yield f"name {name!r} is not that of its folder, {folder!r}"
+        yield phrase("name {name!r} is not that of its folder, {folder!r}", name=name, folder=folder)
 
 
 def _length(values: dict[str, Any], key: str, longest: int, file: str, *, required: bool) -> Iterator[Fault]:
     if key not in values:
         if required:
-            yield Fault("error", file, 2, f"{key} is missing")
+            yield Fault("error", file, 2, phrase("{key} is missing", key=key))
         return
     value = values[key]
     if not isinstance(value, str) or not value.strip():
-        yield Fault("error", file, 2, f"{key} is empty, or not a string")
+        yield Fault("error", file, 2, phrase("{key} is empty, or not a string", key=key))
     elif len(value) > longest:
-        yield Fault("error", file, 2, f"{key} has {len(value)} characters, more than {longest}")
+        yield Fault(
+            "error",
+            file,
+            2,
+            phrase("{key} has {number} characters, more than {longest}", key=key, number=len(value), longest=longest),
+        )
 
 
 def _body(body: str, file: str, first_line: int) -> Iterator[Fault]:
@@ -144,12 +162,26 @@ def _body(body: str, file: str, first_line: int) -> Iterator[Fault]:
         yield Fault("error", file, first_line, "there are no instructions after the front matter")
     lines = body.count("\n") + 1
     if lines > MOST_LINES:
-        yield Fault("warning", file, first_line, f"{lines} lines, more than {MOST_LINES}: move parts to references/")
+        yield Fault(
+            "warning",
+            file,
+            first_line,
+            phrase(
+                "{lines} lines, more than {MOST_LINES}: move parts to references/", lines=lines, MOST_LINES=MOST_LINES
+            ),
+        )
     wide = sum(character >= "\u2e80" for character in body)
     tokens = wide + (len(body) - wide) // 4
     if tokens > MOST_TOKENS:
         yield Fault(
-            "warning", file, first_line, f"about {tokens} tokens, more than {MOST_TOKENS}: move parts to references/"
+            "warning",
+            file,
+            first_line,
+            phrase(
+                "about {tokens} tokens, more than {MOST_TOKENS}: move parts to references/",
+                tokens=tokens,
+                MOST_TOKENS=MOST_TOKENS,
+            ),
         )
     for number, line in enumerate(body.split("\n"), start=first_line):
         if _OWN_MACHINE.search(line):
@@ -168,11 +200,13 @@ def _links(body: str, file: str, first_line: int, folder: Path) -> Iterator[Faul
             if not address or re.match(r"[a-z][a-z0-9+.-]*:", address):
                 continue
             if address.startswith("/") or ".." in address.split("/"):
-                yield Fault("error", file, number, f"{address} leaves the skill's folder")
+                yield Fault("error", file, number, phrase("{address} leaves the skill's folder", address=address))
             elif not (folder / address).exists():
-                yield Fault("error", file, number, f"{address} does not exist")
+                yield Fault("error", file, number, phrase("{address} does not exist", address=address))
             elif address.count("/") > 1:
-                yield Fault("warning", file, number, f"{address} is nested deeper than one folder")
+                yield Fault(
+                    "warning", file, number, phrase("{address} is nested deeper than one folder", address=address)
+                )
 
 
 def _steps(found: list[Block], file: str) -> Iterator[Fault]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.handover.skill import skill_files
 from npuify.handover.validate import LONGEST_NAME
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def write_skill(
 
     if name and (not re.fullmatch(r"[a-z0-9]+(?:-[a-z0-9]+)*", name) or len(name) > LONGEST_NAME):
         raise NpuifyError(
-            f"{name!r} is not a valid skill name",
+            phrase("{name!r} is not a valid skill name", name=name),
             advice="lowercase letters, digits and single hyphens, up to 64 characters",
         )
     as_file = destination.suffix.lower() == ".md"
@@ -71,6 +72,8 @@ def write_skill(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NpuifyError(f"cannot be created: {error.strerror or error}", file=str(folder)) from None
+        raise NpuifyError(
+            phrase("cannot be created: {value}", value=error.strerror or error), file=str(folder)
+        ) from None
     replace_files(folder, files)
     return Written(folder, tuple(sorted(files)))

@@ -7,6 +7,7 @@ import hashlib
 from typing import Final
 
 from npuify.html.escape import escaped
+from npuify.language import phrase
 
 _BASE: Final = """
 :root{color-scheme:light dark;--line:#d0d7de;--dim:#57606a;--bad:#b42318;--warn:#9a6700;--good:#1a7f37;--note:#0969da;
@@ -44,8 +45,12 @@ def framed(title: str, style: str, body: str, *, script: str = "") -> str:
         script: the page's JavaScript, which runs behind the body; empty for a page without any.
     """
     style = style if script else _BASE + style + _PLAIN
-    scripts = f"script-src '{_digest(script)}'; " if script else ""
-    policy = f"default-src 'none'; style-src '{_digest(style)}'; {scripts}base-uri 'none'; form-action 'none'"
+    scripts = phrase("script-src '{digest}'; ", digest=_digest(script)) if script else ""
+    policy = phrase(
+        "default-src 'none'; style-src '{digest}'; {scripts}base-uri 'none'; form-action 'none'",
+        digest=_digest(style),
+        scripts=scripts,
+    )
     running = f"\n<script>{script}</script>" if script else ""
     return f"""<!DOCTYPE html>
 <html lang="en">

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
+
 if TYPE_CHECKING:
     from npuify.knowledge.release.describe import ReleaseSummary, describe_release, list_tables
     from npuify.knowledge.release.table import ReleaseTable, load
@@ -84,7 +86,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(phrase("module {name!r} has no attribute {name2!r}", name=__name__, name2=name))
     from importlib import import_module
 
     value = getattr(import_module(f"{__name__}.{home}"), name)

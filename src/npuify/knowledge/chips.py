@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.model import Evidence, NpuifyError
 
 from .hand_written import DATA, read_rows
@@ -50,7 +51,7 @@ def product(asked: str) -> Product:
     word = asked.strip().lower().removeprefix("ascend").lstrip(" -_")
     if word == "910b":
         raise NpuifyError(
-            f"{asked} may be two chips",
+            phrase("{asked} may be two chips", asked=asked),
             advice="npu-smi calls a first-generation chip 910B, too: give 910B1 to 910B4 or A2, or else 910ProB",
         )
     for row in products().values():
@@ -61,6 +62,6 @@ def product(asked: str) -> Product:
             if word == name or (name.endswith("*") and word.startswith(name[:-1])):
                 return row
     raise NpuifyError(
-        f"no Ascend chip is called {asked!r}",
+        phrase("no Ascend chip is called {asked!r}", asked=asked),
         advice="known: " + ", ".join(products()) + "; chips such as 910A, 310P3, 910B3, 910_9391; or a SoC's number",
     )

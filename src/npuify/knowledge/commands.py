@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from npuify.knowledge.hand_written import DATA, read_rows
+from npuify.language import phrase
 from npuify.model import Evidence, NpuifyError
 
 if TYPE_CHECKING:
@@ -31,6 +32,6 @@ def commands() -> Mapping[str, CommandFact]:
     found: dict[str, CommandFact] = {}
     for row in read_rows(path, "command", CommandFact):
         if row.name in found:
-            raise NpuifyError(f"two rows for {row.name}", file=str(path))
+            raise NpuifyError(phrase("two rows for {name}", name=row.name), file=str(path))
         found[row.name] = row
     return found

@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from npuify.knowledge.release.versions import within
+from npuify.language import phrase
 from npuify.model import Evidence, NpuifyError, Safety, Severity
 
 from .hand_written import DATA, read_rows
@@ -51,12 +52,14 @@ def _rows() -> tuple[dict[str, Dependency], list[tuple[re.Pattern[str], Dependen
     patterns: list[tuple[re.Pattern[str], Dependency]] = []
     for row in read_rows(path, "package", Dependency):
         if (row.action == "replace") != bool(row.replacement):
-            raise NpuifyError(f"{row.name}: a replacement belongs to the action replace", file=str(path))
+            raise NpuifyError(
+                phrase("{name}: a replacement belongs to the action replace", name=row.name), file=str(path)
+            )
         for name in (row.name, *row.also):
             if name.endswith("*"):
                 patterns.append((re.compile(re.escape(name[:-1]) + ".*"), row))
             elif name in exact:
-                raise NpuifyError(f"two rows for {name}", file=str(path))
+                raise NpuifyError(phrase("two rows for {name}", name=name), file=str(path))
             else:
                 exact[name] = row
     return exact, patterns

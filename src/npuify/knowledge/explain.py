@@ -13,6 +13,7 @@ from npuify.knowledge.release.table import load
 from npuify.knowledge.release.versions import choose_release, releases
 from npuify.knowledge.removed import removed_name, removed_names
 from npuify.knowledge.tensorflow.explain import explain_tensorflow
+from npuify.language import commas, phrase
 from npuify.model import Evidence, Explanation, ReleaseRow
 
 
@@ -51,7 +52,7 @@ def _variable(what: str) -> Explanation | None:
     if fact.values:
         text.append(f"Values: {fact.values}")
     if fact.products:
-        text.append(f"Holds for: {fact.products}")
+        text.append(phrase("Holds for: {products}", products=fact.products))
     return Explanation(what, "environment variable", tuple(text), (), fact.source, fact.evidence)
 
 
@@ -109,9 +110,14 @@ def _function(name: str, versions: list[str]) -> Explanation | None:
         if lack is None:
             note = "NPU kernels, as far as is known"
         elif lack.always:
-            note = f"runs on the CPU, with copies to the host and back: no kernel for aten::{lack.operator}"
+            note = phrase(
+                "runs on the CPU, with copies to the host and back: no kernel for aten::{operator}",
+                operator=lack.operator,
+            )
         else:
-            note = f"some forms of the call run on the CPU: no kernel for aten::{lack.operator}"
+            note = phrase(
+                "some forms of the call run on the CPU: no kernel for aten::{operator}", operator=lack.operator
+            )
         rows.append(ReleaseRow(version, name, note))
         sources.append(Evidence.LIVE if load(version).live is not None else Evidence.PACKAGE)
     evidence = Evidence.LIVE if set(sources) == {Evidence.LIVE} else Evidence.PACKAGE
@@ -126,12 +132,17 @@ def _removed(name: str, versions: list[str]) -> Explanation | None:
         return None
     exact = removed_names().get(name, found)
     rows = [
-        ReleaseRow(version, name, f"not there: torch {load(version).torch} lacks {found.name}")
+        ReleaseRow(
+            version, name, phrase("not there: torch {torch} lacks {name}", torch=load(version).torch, name=found.name)
+        )
         if found.is_gone_from(load(version).torch)
-        else ReleaseRow(version, name, f"torch {load(version).torch} has it")
+        else ReleaseRow(version, name, phrase("torch {torch} has it", torch=load(version).torch))
         for version in versions
     ]
-    text = [f"{found.name} is gone from torch {found.first}" + (f"; {found.last} has it" if found.last else "")]
+    text = [
+        phrase("{name} is gone from torch {first}", name=found.name, first=found.first)
+        + (phrase("; {last} has it", last=found.last) if found.last else "")
+    ]
     row = exact.replacement or found.replacement
     if row is not None:
         becomes = row.becomes or row.module or row.value
@@ -150,14 +161,16 @@ def _python_name(name: str, versions: list[str]) -> Explanation | None:
             known = True
             note: str = counterpart.status
             if counterpart.missing_parameters:
-                note += f"; does not take {', '.join(counterpart.missing_parameters)}"
+                note += phrase(
+                    "; does not take {missing_parameters}", missing_parameters=commas(counterpart.missing_parameters)
+                )
             rows.append(ReleaseRow(version, counterpart.npu or "", note))
             if counterpart.meaning is not None:
                 meanings.setdefault((counterpart.meaning.message, counterpart.meaning.advice), []).append(version)
             if not source:
                 source, evidence = counterpart.source, counterpart.evidence
             elif evidence is Evidence.LIVE and counterpart.evidence is not evidence:
-                rows[-1] = ReleaseRow(version, counterpart.npu or "", f"{note}; by its files")
+                rows[-1] = ReleaseRow(version, counterpart.npu or "", phrase("{note}; by its files", note=note))
         elif table.has(name):
             known = is_npu = True
             signature = table.signature(name)
@@ -183,7 +196,7 @@ def _meaning_lines(meanings: dict[tuple[str, str], list[str]]) -> tuple[str, ...
     differ = len({message for message, _ in meanings}) > 1
     for (message, advice), versions in meanings.items():
         span = versions[0] if len(versions) == 1 else f"{versions[-1]} to {versions[0]}"
-        lines[f"torch_npu {span}: {message}" if differ else message] = None
+        lines[phrase("torch_npu {span}: {message}", span=span, message=message) if differ else message] = None
         if advice:
             lines[advice] = None
     return tuple(lines)

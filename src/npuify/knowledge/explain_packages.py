@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from npuify.knowledge.dependencies import dependencies
 from npuify.knowledge.hand_written import packages
+from npuify.language import phrase
 from npuify.model import Explanation
 
 _STATUS = {
@@ -34,19 +35,21 @@ def explain_package(what: str) -> Explanation | None:
     lines: dict[str, None] = {}
     if fact is not None:
         lines[
-            f"{fact.package[0]} {_STATUS[fact.status]}" + (f", from version {fact.since}." if fact.since else ".")
+            f"{fact.package[0]} {_STATUS[fact.status]}"
+            + (phrase(", from version {since}.", since=fact.since) if fact.since else ".")
         ] = None
         lines.update(dict.fromkeys((fact.message, fact.advice)))
     if row is not None:
         if fact is None:
-            lines[f"{row.name} {_STATUS[row.status]}" + (f", from version {row.minimum}." if row.minimum else ".")] = (
-                None
-            )
+            lines[
+                f"{row.name} {_STATUS[row.status]}"
+                + (phrase(", from version {minimum}.", minimum=row.minimum) if row.minimum else ".")
+            ] = None
         lines.update(dict.fromkeys((row.message, row.advice)))
         if row.replacement:
-            lines[f"In requirements: {row.replacement}"] = None
+            lines[phrase("In requirements: {replacement}", replacement=row.replacement)] = None
         if row.below:
-            lines[f"Below version {row.below}."] = None
+            lines[phrase("Below version {below}.", below=row.below)] = None
     lines.pop("", None)
     known = fact if fact is not None else row
     assert known is not None
@@ -54,7 +57,7 @@ def explain_package(what: str) -> Explanation | None:
 
 
 def _standing(name: str, status: str, since: str) -> str:
-    return f"{name} {_STATUS[status]}" + (f", from version {since}." if since else ".")
+    return f"{name} {_STATUS[status]}" + (phrase(", from version {since}.", since=since) if since else ".")
 
 
 def package_names() -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.model import Evidence, Explanation, NpuifyError
 
 from .hand_written import DATA, read_rows
@@ -113,7 +114,7 @@ def text_facts() -> tuple[TextFact, ...]:
 
 def _known(cause: str, file: str, *, optional: bool) -> None:
     if cause not in causes() and not (optional and not cause):
-        raise NpuifyError(f"there is no cause {cause!r}", file=str(DATA / file))
+        raise NpuifyError(phrase("there is no cause {cause!r}", cause=cause), file=str(DATA / file))
 
 
 @cache
@@ -167,15 +168,29 @@ def explain_failure(what: str) -> Explanation | None:
             if fact.cause:
                 lines += _told(causes()[fact.cause])
         evidence = fact.evidence if fact is not None else Evidence.PACKAGE
-        source = fact.source if fact is not None else f"headers in {headers.wheel}"
+        source = fact.source if fact is not None else phrase("headers in {wheel}", wheel=headers.wheel)
         return Explanation(code, "error code", tuple(lines), (), source, evidence)
     for number, (name, words) in headers.hccl.items():
         if name == code:
-            lines = [f'{name}: {words}; "error code is {number}" after "HCCL function error".']
-            return Explanation(code, "error code", tuple(lines), (), f"headers in {headers.wheel}", Evidence.PACKAGE)
+            lines = [
+                phrase(
+                    '{name}: {words}; "error code is {number}" after "HCCL function error".',
+                    name=name,
+                    words=words,
+                    number=number,
+                )
+            ]
+            return Explanation(
+                code,
+                "error code",
+                tuple(lines),
+                (),
+                phrase("headers in {wheel}", wheel=headers.wheel),
+                Evidence.PACKAGE,
+            )
     text = next((row for row in text_facts() if row.name == what), None)
     if text is not None:
-        lines = [f"In logs: {text.example}", *_text_told(text)]
+        lines = [phrase("In logs: {example}", example=text.example), *_text_told(text)]
         return Explanation(what, "failure", tuple(lines), (), text.source, text.evidence)
     if what in causes():
         return Explanation(
@@ -194,7 +209,7 @@ def explain_message(what: str) -> Explanation | None:
     if not said or len({row.cause for row in said}) > _MANY:
         return None
     best = max(said, key=lambda row: row.weight)
-    lines = [f"In logs: {best.example}", *_text_told(best)]
+    lines = [phrase("In logs: {example}", example=best.example), *_text_told(best)]
     return Explanation(what, "message", tuple(lines), (), best.source, best.evidence)
 
 
@@ -206,7 +221,7 @@ _MANY = 3
 
 def _grammar(code: str, fact: CodeFact) -> str:
     if fact.grammar == "torch_npu":
-        return f"torch_npu, module {MODULES.get(code[3:5], code[3:5])}"
+        return phrase("torch_npu, module {get}", get=MODULES.get(code[3:5], code[3:5]))
     if fact.grammar == "cann":
         return f"CANN, {_FAMILIES.get(code[:2], 'compiler and card')}"
     return {"acl": "ACL", "aclnn": "an operator's interface (aclnn)", "hccl": "HCCL"}[fact.grammar]
@@ -214,13 +229,13 @@ def _grammar(code: str, fact: CodeFact) -> str:
 
 def _text_told(text: TextFact) -> list[str]:
     if text.role == "noise":
-        return [f"It says nothing about a failure: {text.why}."]
+        return [phrase("It says nothing about a failure: {why}.", why=text.why)]
     cause = causes()[text.cause]
     return _told(msgspec.structs.replace(cause, why=text.why or cause.why, fix=text.fix or cause.fix))
 
 
 def _told(cause: Cause) -> list[str]:
-    lines = [f"Cause: {cause.title}. {cause.why}", f"What to do: {cause.fix}"]
+    lines = [f"Cause: {cause.title}. {cause.why}", phrase("What to do: {fix}", fix=cause.fix)]
     lines += [f"  {command}" for command in cause.commands]
     if cause.late:
         lines.append("The Python stack beside it is late: run again with ASCEND_LAUNCH_BLOCKING=1 for the true one.")

@@ -8,6 +8,7 @@ import msgspec
 from packaging.version import Version
 
 from npuify.knowledge.hand_written import DATA
+from npuify.language import commas, phrase
 
 
 class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,10 +52,18 @@ def proof_of(code: str) -> tuple[str, ...]:
         answers = {answer for form in styles for answer in form.real.values()}
         if not answers:
             continue
-        where = f"the real torch_npu {file.torch_npu}, imported without CANN"
+        where = phrase("the real torch_npu {torch_npu}, imported without CANN", torch_npu=file.torch_npu)
         if all(answer.startswith("done") for answer in answers):
-            lines.append(f"Run on {where}: it takes every statement of this example, in each style.")
+            lines.append(
+                phrase("Run on {where}: it takes every statement of this example, in each style.", where=where)
+            )
         elif all(answer.startswith(("done", "stand-in")) for answer in answers):
             missing = sorted({name for form in styles for name in form.libraries})
-            lines.append(f"Run on {where}; what it asks of {', '.join(missing)} was not, since those were not there.")
+            lines.append(
+                phrase(
+                    "Run on {where}; what it asks of {missing} was not, since those were not there.",
+                    where=where,
+                    missing=commas(missing),
+                )
+            )
     return tuple(lines)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 import tomli
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 from .schema import ArgumentFact, EnvironmentFact, Meaning, PackageFact, ReleaseInfo
@@ -34,15 +35,18 @@ def read_rows(path: Path, table: str, row_type: type[Row]) -> list[Row]:
         text = path.read_text(encoding="utf-8")
         content: dict[str, Any] = tomli.loads(text)
     except (OSError, UnicodeDecodeError) as error:
-        raise NpuifyError(f"cannot read the table: {error}", file=str(path)) from error
+        raise NpuifyError(phrase("cannot read the table: {error}", error=error), file=str(path)) from error
     except tomli.TOMLDecodeError as error:
         match = re.search(r"line (\d+)", str(error))
         raise NpuifyError(
-            f"not valid TOML: {error}", file=str(path), line=int(match.group(1)) if match else 0
+            phrase("not valid TOML: {error}", error=error), file=str(path), line=int(match.group(1)) if match else 0
         ) from error
     unknown = sorted(set(content) - {table})
     if unknown or not isinstance(content.get(table), list):
-        raise NpuifyError(f"expected only [[{table}]] rows, found {', '.join(unknown) or 'none'}", file=str(path))
+        raise NpuifyError(
+            phrase("expected only [[{table}]] rows, found {value}", table=table, value=", ".join(unknown) or "none"),
+            file=str(path),
+        )
     lines = _row_lines(text, table)
     rows = []
     for index, raw in enumerate(content[table]):
@@ -50,9 +54,17 @@ def read_rows(path: Path, table: str, row_type: type[Row]) -> list[Row]:
         try:
             row = msgspec.convert(raw, row_type, strict=True)
         except msgspec.ValidationError as error:
-            raise NpuifyError(f"row {index + 1} of [[{table}]]: {error}", file=str(path), line=line) from error
+            raise NpuifyError(
+                phrase("row {value} of [[{table}]]: {error}", value=index + 1, table=table, error=error),
+                file=str(path),
+                line=line,
+            ) from error
         if not getattr(row, "source", "-").strip():
-            raise NpuifyError(f"row {index + 1} of [[{table}]]: a fact without a source", file=str(path), line=line)
+            raise NpuifyError(
+                phrase("row {value} of [[{table}]]: a fact without a source", value=index + 1, table=table),
+                file=str(path),
+                line=line,
+            )
         rows.append(row)
     return rows
 
@@ -79,7 +91,7 @@ def environment() -> Mapping[str, EnvironmentFact]:
     for row in read_rows(path, "variable", EnvironmentFact):
         for name in (row.cuda, *row.also):
             if name in found:
-                raise NpuifyError(f"two rows for {name}", file=str(path))
+                raise NpuifyError(phrase("two rows for {name}", name=name), file=str(path))
             found[name] = msgspec.structs.replace(row, cuda=name, also=())
     return found
 
@@ -92,7 +104,7 @@ def packages() -> Mapping[str, PackageFact]:
     for row in read_rows(path, "package", PackageFact):
         for name in (*row.imports, *row.names):
             if name in found:
-                raise NpuifyError(f"two rows for {name}", file=str(path))
+                raise NpuifyError(phrase("two rows for {name}", name=name), file=str(path))
             found[name] = row
     return found
 
@@ -104,7 +116,9 @@ def arguments() -> tuple[ArgumentFact, ...]:
     rows = read_rows(path, "argument", ArgumentFact)
     for row in rows:
         if bool(row.keyword) == bool(row.method):
-            raise NpuifyError(f"a row of {row.package} needs either a keyword or a method", file=str(path))
+            raise NpuifyError(
+                phrase("a row of {package} needs either a keyword or a method", package=row.package), file=str(path)
+            )
     return tuple(rows)
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.model import Evidence, NpuifyError
 
 from .hand_written import DATA, read_rows
@@ -43,7 +44,9 @@ def _kernels() -> list[tuple[re.Pattern[str], KernelFact]]:
         try:
             rows.append((re.compile(row.pattern), row))
         except re.error as error:
-            raise NpuifyError(f"{row.what}: the pattern cannot be read: {error}", file=str(path)) from None
+            raise NpuifyError(
+                phrase("{what}: the pattern cannot be read: {error}", what=row.what, error=error), file=str(path)
+            ) from None
     return rows
 
 

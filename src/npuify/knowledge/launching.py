@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from packaging.version import InvalidVersion, Version
 
+from npuify.language import phrase
 from npuify.model import Evidence, NpuifyError
 
 from .hand_written import DATA, read_rows
@@ -133,7 +134,7 @@ def cluster_product(name: str) -> ClusterProduct:
         return cluster_products()[family]
     except KeyError:
         raise NpuifyError(
-            f"nothing is known of how to lay out the network of {name}",
+            phrase("nothing is known of how to lay out the network of {name}", name=name),
             advice=f"known: {', '.join(cluster_products())}",
         ) from None
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.model import Evidence, Explanation
 
 from .hand_written import DATA
@@ -122,11 +123,11 @@ def explain_replacement(what: str) -> Explanation | None:
         lines += [
             f"{family.family}: {family.what} ({names}).",
             "--replace-kernels puts PyTorch in the place of extensions with them.",
-            f"Only where the code is that of a copy which was read: {seen}.",
+            phrase("Only where the code is that of a copy which was read: {seen}.", seen=seen),
             f"Limits: {family.limits}.",
             f"Cost: {family.cost}.",
             *(f"{row.name}: {row.differs}." for row in family.operators if row.differs),
-            f"Compared with: {family.reference}.",
+            phrase("Compared with: {reference}.", reference=family.reference),
         ]
     if not lines:
         return None

@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.model import Evidence, NpuifyError
 
 from .hand_written import DATA, read_rows
@@ -59,4 +60,7 @@ def limit(dtype: str, scope: Scope, measure: Measure) -> float:
     for row in rows_for(dtype, scope):
         if row.measure == measure and row.level == "fail":
             return row.limit
-    raise NpuifyError(f"no tolerance of {measure} for {dtype} in scope {scope}", file=str(DATA / "tolerances.toml"))
+    raise NpuifyError(
+        phrase("no tolerance of {measure} for {dtype} in scope {scope}", measure=measure, dtype=dtype, scope=scope),
+        file=str(DATA / "tolerances.toml"),
+    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.model import Evidence, NpuifyError
 
 from .hand_written import DATA, read_rows
@@ -66,17 +67,21 @@ def condition(text: str) -> Condition:
     """
     match = _CONDITION.fullmatch(text)
     if match is None:
-        raise NpuifyError(f"{text!r} is no condition", advice="write: measure comparison value, with blanks between")
+        raise NpuifyError(
+            phrase("{text!r} is no condition", text=text), advice="write: measure comparison value, with blanks between"
+        )
     value: float | str
     if match[3].startswith("'"):
         value = match[3].strip("'")
         if match[2] not in ("==", "!="):
-            raise NpuifyError(f"{text!r} orders words")
+            raise NpuifyError(phrase("{text!r} orders words", text=text))
     else:
         try:
             value = float(match[3])
         except ValueError:
-            raise NpuifyError(f"{text!r}: {match[3]} is no number, and a word stands in quotes") from None
+            raise NpuifyError(
+                phrase("{text!r}: {match} is no number, and a word stands in quotes", text=text, match=match[3])
+            ) from None
     return Condition(match[1], match[2], value)
 
 
@@ -92,7 +97,7 @@ def tuning_rules() -> tuple[TuningRule, ...]:
     seen: set[str] = set()
     for row in rows:
         if row.id in seen or not row.when:
-            raise NpuifyError(f"{row.id} is there twice, or has no condition", file=str(path))
+            raise NpuifyError(phrase("{id} is there twice, or has no condition", id=row.id), file=str(path))
         seen.add(row.id)
         for text in (*row.when, *row.unless):
             condition(text)

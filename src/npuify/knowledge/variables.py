@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.knowledge.frameworks.variables import variables_of
 from npuify.knowledge.hand_written import environment
+from npuify.language import commas, phrase
 from npuify.model import Safety
 
 if TYPE_CHECKING:
@@ -78,7 +79,12 @@ def _visible(npu: str, value: str) -> Translation:
         return Translation(npu, None if value == "" else "")
     numbers = re.split(r"\s*,\s*", text)
     if not all(re.fullmatch(r"\d+", number) for number in numbers):
-        return Translation("", problem=f"the value {value!r} has another form there: plain numbers are understood only")
+        return Translation(
+            "",
+            problem=phrase(
+                "the value {value!r} has another form there: plain numbers are understood only", value=value
+            ),
+        )
     ordered = [str(number) for number in sorted({int(number) for number in numbers})]
     if ordered == numbers:
         return Translation(npu, None if value == text and ", " not in value else ",".join(numbers))
@@ -97,19 +103,25 @@ def _one_device(npu: str, value: str | None) -> Translation:
     if value.strip() in ("", "-1"):
         problem = "it hides all GPUs, so that the program runs on the CPU; no value of ASCEND_DEVICE_ID does that"
     elif "," in value:
-        problem = f"{value!r} names several devices, and a process has one NPU: start one process for each"
+        problem = phrase(
+            "{value!r} names several devices, and a process has one NPU: start one process for each", value=value
+        )
     else:
-        problem = f"the value {value!r} is no number"
+        problem = phrase("the value {value!r} is no number", value=value)
     return Translation("", problem=problem)
 
 
 def _container(npu: str, value: str) -> Translation:
     """Numbers, lists and ranges; ``all`` has no counterpart."""
     if value in ("all", "void", "none", ""):
-        return Translation("", problem=f"the value {value!r} has no counterpart: name the devices, for example 0-7")
+        return Translation(
+            "", problem=phrase("the value {value!r} has no counterpart: name the devices, for example 0-7", value=value)
+        )
     if re.fullmatch(r"\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*", value):
         return Translation(npu)
-    return Translation("", problem=f"the value {value!r} has another form there: numbers and ranges such as 0-3,5")
+    return Translation(
+        "", problem=phrase("the value {value!r} has another form there: numbers and ranges such as 0-3,5", value=value)
+    )
 
 
 _ALLOCATOR_KEYS = (
@@ -131,21 +143,25 @@ def _allocator(npu: str, value: str) -> Translation:
     if not dropped:
         return Translation(npu)
     if not kept:
-        return Translation("", problem=f"{', '.join(dropped)} is not known there: leave the variable out")
-    return Translation(npu, ",".join(kept), Safety.REVIEW, f"{', '.join(dropped)} is not known there")
+        return Translation(
+            "", problem=phrase("{dropped} is not known there: leave the variable out", dropped=commas(dropped))
+        )
+    return Translation(
+        npu, ",".join(kept), Safety.REVIEW, phrase("{dropped} is not known there", dropped=commas(dropped))
+    )
 
 
 def _flag(npu: str, value: str) -> Translation:
     """0 stays 0, the stricter levels of NCCL become 1."""
     if value in ("2", "3"):
-        return Translation(npu, "1", Safety.REVIEW, f"the level {value} of NCCL is 1 there")
+        return Translation(npu, "1", Safety.REVIEW, phrase("the level {value} of NCCL is 1 there", value=value))
     return _known(npu, value, ("0", "1"))
 
 
 def _known(npu: str, value: str, values: tuple[str, ...]) -> Translation:
     if value in values:
         return Translation(npu)
-    return Translation("", problem=f"the value {value!r} has no counterpart")
+    return Translation("", problem=phrase("the value {value!r} has no counterpart", value=value))
 
 
 def _within(low: int, high: int, step: int = 1) -> Callable[[str, str], Translation]:
@@ -153,14 +169,21 @@ def _within(low: int, high: int, step: int = 1) -> Callable[[str, str], Translat
 
     def translator(npu: str, value: str) -> Translation:
         if not value.strip().isdigit():
-            return Translation("", problem=f"the value {value!r} is no number from {low} to {high}")
+            return Translation(
+                "",
+                problem=phrase(
+                    "the value {value!r} is no number from {low} to {high}", value=value, low=low, high=high
+                ),
+            )
         number = int(value)
         if number % step:
-            return Translation("", problem=f"{value} is no multiple of {step}")
+            return Translation("", problem=phrase("{value} is no multiple of {step}", value=value, step=step))
         inside = min(max(number, low), high)
         if inside == number:
             return Translation(npu)
-        return Translation(npu, str(inside), Safety.REVIEW, f"values go from {low} to {high} there")
+        return Translation(
+            npu, str(inside), Safety.REVIEW, phrase("values go from {low} to {high} there", low=low, high=high)
+        )
 
     return translator
 
@@ -168,13 +191,17 @@ def _within(low: int, high: int, step: int = 1) -> Callable[[str, str], Translat
 def _buffer(npu: str, value: str) -> Translation:
     """Bytes become megabytes, rounded up."""
     if not value.strip().isdigit() or int(value) == 0:
-        return Translation("", problem=f"the value {value!r} is no number of bytes")
+        return Translation("", problem=phrase("the value {value!r} is no number of bytes", value=value))
     megabytes = math.ceil(int(value) / 2**20)
     return Translation(
         npu,
         str(megabytes),
         Safety.REVIEW,
-        f"{value} bytes are {megabytes} MB; NCCL's is for a channel and HCCL's (200 unless set) for a communicator",
+        phrase(
+            "{value} bytes are {megabytes} MB; NCCL's is for a channel and HCCL's (200 unless set) for a communicator",
+            value=value,
+            megabytes=megabytes,
+        ),
     )
 
 
@@ -186,7 +213,9 @@ def _debug(npu: str, value: str) -> Translation:
         return Translation("ASCEND_GLOBAL_LOG_LEVEL", "2", Safety.REVIEW, "it is the level of all of CANN's logs")
     if level == "TRACE":
         return Translation("HCCL_DEBUG_CONFIG", "ALG,TASK,RESOURCE", Safety.REVIEW, "HCCL writes to log files")
-    return Translation("", problem=f"the level {value!r} has no counterpart: leave the variable out")
+    return Translation(
+        "", problem=phrase("the level {value!r} has no counterpart: leave the variable out", value=value)
+    )
 
 
 _SUBSYSTEMS = {"COLL": ("ALG",), "GRAPH": ("ALG",), "NET": ("RESOURCE", "TASK"), "P2P": ("RESOURCE", "TASK")}
@@ -195,7 +224,9 @@ _SUBSYSTEMS = {"COLL": ("ALG",), "GRAPH": ("ALG",), "NET": ("RESOURCE", "TASK"),
 def _subsystems(npu: str, value: str) -> Translation:
     parts = [part.strip().upper() for part in value.split(",") if part.strip()]
     if not parts or any(part not in _SUBSYSTEMS for part in parts):
-        return Translation("", problem=f"of {value!r} not all has a counterpart: HCCL knows ALG, TASK and RESOURCE")
+        return Translation(
+            "", problem=phrase("of {value!r} not all has a counterpart: HCCL knows ALG, TASK and RESOURCE", value=value)
+        )
     wanted = {module for part in parts for module in _SUBSYSTEMS[part]}
     text = ",".join(module for module in ("ALG", "TASK", "RESOURCE") if module in wanted)
     return Translation(npu, text, Safety.REVIEW, "HCCL's modules are cut in another way")
@@ -205,7 +236,10 @@ def _algorithm(npu: str, value: str) -> Translation:
     if value.strip().lower() == "ring":
         text = "level0:NA;level1:ring"
         return Translation(npu, text, Safety.REVIEW, "setting it switches HCCL's own choice off: better leave it out")
-    return Translation("", problem=f"{value} has no counterpart: leave the variable out, and HCCL chooses by itself")
+    return Translation(
+        "",
+        problem=phrase("{value} has no counterpart: leave the variable out, and HCCL chooses by itself", value=value),
+    )
 
 
 def _cache_mode(npu: str, value: str) -> Translation:
@@ -233,7 +267,7 @@ def _reuse(npu: str, value: str) -> Translation:
 def _address(npu: str, value: str) -> Translation:
     match = re.fullmatch(r"(\d+(?:\.\d+){3}):\d+", value.strip())
     if match is None:
-        return Translation("", problem=f"{value!r} is no address with a port")
+        return Translation("", problem=phrase("{value!r} is no address with a port", value=value))
     return Translation(npu, match.group(1), Safety.REVIEW, "it names the address of the very node it is set on")
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from npuify.language import phrase
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -34,8 +36,8 @@ def _launch_lines(result: LaunchResult) -> Iterator[str]:
         yield "# ==== nothing was written; specify a folder with -o"
     else:
         cards = f"{result.cards} cards" if result.cards is not None else "all cards"
-        where = "" if result.nodes == 1 else f" of each of {result.nodes} machines"
-        way = f"by {result.method} (torch_npu {result.release.torch_npu})"
+        where = "" if result.nodes == 1 else phrase(" of each of {nodes} machines", nodes=result.nodes)
+        way = phrase("by {method} (torch_npu {torch_npu})", method=result.method, torch_npu=result.release.torch_npu)
         if result.method == "tensorflow":
             way = "with the TensorFlow adapter"
         yield f"{result.entry} on {cards}{where}, {way}"
@@ -62,7 +64,10 @@ def _program_lines(result: LaunchResult) -> Iterator[str]:
         patched = " (in program.patch)" if change.edits else ""
         yield f"  {_WORDS[change.level]}: {place}{change.message}{patched}"
     if any(change.edits for change in result.program) and result.output:
-        yield f"  patch -p1 < {shlex.quote(result.output)}/program.patch    # in the folder where the program runs"
+        yield phrase(
+            "  patch -p1 < {quote}/program.patch    # in the folder where the program runs",
+            quote=shlex.quote(result.output),
+        )
 
 
 def cluster_text(result: ClusterResult) -> str:
@@ -77,13 +82,25 @@ def _cluster_lines(result: ClusterResult) -> Iterator[str]:
             yield text
         yield "# ==== nothing was written; specify a folder with -o"
         return
-    yield f"{len(result.machines)} machines of {result.product}, {result.world_size} ranks"
+    yield phrase(
+        "{number} machines of {product}, {world_size} ranks",
+        number=len(result.machines),
+        product=result.product,
+        world_size=result.world_size,
+    )
     yield f"  {result.rules} [{result.evidence.value}]"
     for machine in result.machines:
         first, last = machine.cards[0], machine.cards[-1]
         addresses = f", {first.address} to {last.address}" if first.address else ", addresses preset"
-        yield f"  {machine.name} ({machine.address}): ranks {first.rank} to {last.rank}{addresses}"
+        yield phrase(
+            "  {name} ({address}): ranks {rank} to {rank2}{addresses}",
+            name=machine.name,
+            address=machine.address,
+            rank=first.rank,
+            rank2=last.rank,
+            addresses=addresses,
+        )
     yield from (f"  note: {note}" for note in result.notes)
     yield "written:"
     yield from (f"  {result.output}/{name}" for name in result.files)
-    yield f"next steps: {result.output}/CLUSTER.md"
+    yield phrase("next steps: {output}/CLUSTER.md", output=result.output)

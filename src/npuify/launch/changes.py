@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from npuify.knowledge.launching import launchers
+from npuify.language import phrase
 from npuify.launch.program import keyword, unconditional
 from npuify.model import Edit, NpuifyError
 from npuify.rewrite.edits import apply_edits
@@ -66,7 +67,7 @@ def patch(changes: Iterable[Change], program: Program) -> str:
         old = sources[file].data
         new = apply_edits(old, sorted(edits))
         text += "".join(
-            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+            line if line.endswith("\n") else phrase("{line}\n\\ No newline at end of file\n", line=line)
             for line in difflib.unified_diff(
                 old.decode("utf-8", "surrogateescape").splitlines(keepends=True),
                 new.decode("utf-8", "surrogateescape").splitlines(keepends=True),
@@ -88,8 +89,11 @@ def _own_processes(job: Job, program: Program) -> Iterator[Change]:
         for one in program.spawns:
             yield Change(
                 "check",
-                f"calls mp.spawn conditionally; choose arguments so that it does not, since {job.method} already "
-                "starts the processes",
+                phrase(
+                    "calls mp.spawn conditionally; choose arguments so that it does not, since {method} "
+                    "already starts the processes",
+                    method=job.method,
+                ),
                 one.file,
                 one.line,
             )
@@ -179,7 +183,7 @@ def _default_from_environment(place: Place) -> Iterator[Edit]:
     if default is not None and not re.fullmatch(r"-?\d+|None", old):
         return
     fallback = "0" if old in ("None", "-1") else old
-    value = f'int(os.environ.get("LOCAL_RANK", {fallback}))'
+    value = phrase('int(os.environ.get("LOCAL_RANK", {fallback}))', fallback=fallback)
     if default is not None:
         yield _replacement(source, default.value, value)
     else:
@@ -212,7 +216,8 @@ def _overwritten(program: Program) -> Iterator[Change]:
             edits = (_replacement(source, statement, f'{owner}.setdefault("{name}", {source.code(statement.value)})'),)
         yield Change(
             "must" if edits else "check",
-            f"sets {name} itself, overriding the launcher" + ("" if edits else "; check that it is the same"),
+            phrase("sets {name} itself, overriding the launcher", name=name)
+            + ("" if edits else "; check that it is the same"),
             place.file,
             place.line,
             edits,
@@ -238,8 +243,13 @@ def _positions(job: Job, program: Program) -> Iterator[Change]:
             )
             yield Change(
                 "must",
-                f"{argument}={place.source.code(given.value)} counts only one machine's cards; across {job.nodes} "
-                f"machines it is {variable}",
+                phrase(
+                    "{argument}={value} counts only one machine's cards; across {nodes} machines it is {variable}",
+                    argument=argument,
+                    value=place.source.code(given.value),
+                    nodes=job.nodes,
+                    variable=variable,
+                ),
                 place.file,
                 place.line,
                 edits,
@@ -256,20 +266,26 @@ def _meeting_point(job: Job, program: Program) -> Iterator[Change]:
         if job.method == "torch_npu_run" or (loopback and job.nodes > 1):
             yield Change(
                 "must",
-                f"uses the rendezvous address {text} instead of the launcher's",
+                phrase("uses the rendezvous address {text} instead of the launcher's", text=text),
                 place.file,
                 place.line,
                 (_replacement(place.source, method.value, '"env://"'),),
             )
         else:
             yield Change(
-                "check", f"uses the rendezvous address {text} instead of the launcher's", place.file, place.line
+                "check",
+                phrase("uses the rendezvous address {text} instead of the launcher's", text=text),
+                place.file,
+                place.line,
             )
     if job.method == "torch_npu_run" and job.release.torch_npu not in launchers()["torch_npu_run"].rewrites_env:
         yield Change(
             "note",
-            f"in torch_npu {job.release.torch_npu} only the launchers meet in the faster store; the program's processes"
-            ' do so with init_method=f"parallel://{MASTER_ADDR}:{MASTER_PORT}"',
+            phrase(
+                "in torch_npu {torch_npu} only the launchers meet in the faster store; the program's "
+                'processes do so with init_method=f"parallel://{{MASTER_ADDR}}:{{MASTER_PORT}}"',
+                torch_npu=job.release.torch_npu,
+            ),
         )
 
 

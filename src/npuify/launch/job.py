@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from npuify.knowledge.launching import cluster_products, kernel_settings, launchers
+from npuify.language import commas, phrase
 from npuify.model import NpuifyError, Release
 
 if TYPE_CHECKING:
@@ -83,14 +84,17 @@ def job(
         NpuifyError: something does not fit; it says what and why.
     """
     if method not in METHODS:
-        raise NpuifyError(f"unknown launch method {method!r}", advice=f"one of {', '.join(METHODS)}")
+        raise NpuifyError(
+            phrase("unknown launch method {method!r}", method=method),
+            advice=phrase("one of {METHODS}", METHODS=commas(METHODS)),
+        )
     if release.torch_npu in launchers()[method].without:
         raise NpuifyError(
-            f"torch_npu {release.torch_npu} does not include {method}",
+            phrase("torch_npu {torch_npu} does not include {method}", torch_npu=release.torch_npu, method=method),
             advice="choose another --method, or another release",
         )
     if nodes < 1:
-        raise NpuifyError(f"--nodes {nodes}: at least one machine is needed")
+        raise NpuifyError(phrase("--nodes {nodes}: at least one machine is needed", nodes=nodes))
     if nodes > 1 and not master:
         raise NpuifyError("several machines need --master, the first one's host name or address")
     _check_cards(cards, nodes, soc)
@@ -123,7 +127,7 @@ def _entry(entry: Path, folder: Path) -> str:
 
 def _check_cards(cards: int | None, nodes: int, soc: str) -> None:
     if cards is not None and not 1 <= cards <= LARGEST:
-        raise NpuifyError(f"--cards {cards}: a machine has 1 to {LARGEST} cards")
+        raise NpuifyError(phrase("--cards {cards}: a machine has 1 to {LARGEST} cards", cards=cards, LARGEST=LARGEST))
     if not soc or cards is None:
         return
     from npuify.knowledge import product
@@ -132,22 +136,35 @@ def _check_cards(cards: int | None, nodes: int, soc: str) -> None:
     if layout is None:
         return
     if cards > layout.cards:
-        raise NpuifyError(f"--cards {cards}: a machine with {layout.title} has {layout.cards}")
+        raise NpuifyError(
+            phrase(
+                "--cards {cards}: a machine with {title} has {cards2}",
+                cards=cards,
+                title=layout.title,
+                cards2=layout.cards,
+            )
+        )
     if layout.counts and cards not in layout.counts:
         raise NpuifyError(
-            f"--cards {cards}: on {layout.title} {', '.join(map(str, layout.counts))} cards per machine can take part",
+            phrase(
+                "--cards {cards}: on {title} {map} cards per machine can take part",
+                cards=cards,
+                title=layout.title,
+                map=commas(map(str, layout.counts)),
+            ),
             advice=layout.message if nodes > 1 else "",
         )
 
 
 def _check_port(port: int) -> None:
     if not 1024 <= port <= 65535:
-        raise NpuifyError(f"--port {port}: use one from 1024 to 65535")
+        raise NpuifyError(phrase("--port {port}: use one from 1024 to 65535", port=port))
     reserved = next(row.value for row in kernel_settings() if row.name.endswith("ip_local_reserved_ports"))
     first, last = map(int, reserved.split("-"))
     if first <= port <= last:
         raise NpuifyError(
-            f"--port {port}: HCCL itself listens on {first} to {last}", advice="choose another, such as 29500"
+            phrase("--port {port}: HCCL itself listens on {first} to {last}", port=port, first=first, last=last),
+            advice="choose another, such as 29500",
         )
 
 
@@ -156,9 +173,9 @@ def _check_host(host: str) -> None:
         address = ipaddress.ip_address(host)
     except ValueError:
         if re.fullmatch(r"(?=.{1,253}$)(?!-)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?", host) is None:
-            raise NpuifyError(f"--master {host!r} is neither a host name nor an address") from None
+            raise NpuifyError(phrase("--master {host!r} is neither a host name nor an address", host=host)) from None
         if re.fullmatch(r"[\d.]+", host):
-            raise NpuifyError(f"--master {host} is no address") from None
+            raise NpuifyError(phrase("--master {host} is no address", host=host)) from None
         return
     if address.is_unspecified or address.is_multicast:
-        raise NpuifyError(f"--master {host} is not the address of a machine")
+        raise NpuifyError(phrase("--master {host} is not the address of a machine", host=host))

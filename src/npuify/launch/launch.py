@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from npuify.knowledge.launching import launchers
+from npuify.language import phrase
 from npuify.launch.changes import Change, changes, patch
 from npuify.launch.program import Program
 from npuify.launch.scripts import RUN, scripts
@@ -92,7 +93,16 @@ def launch(
     if job.method == "vllm":
         program, found = Program.unknown(), list(vllm_changes(job))
     elif program is None:
-        found.append(Change("check", f"the module {job.entry} was not found in {job.folder}, and was not checked"))
+        found.append(
+            Change(
+                "check",
+                phrase(
+                    "the module {entry} was not found in {folder}, and was not checked",
+                    entry=job.entry,
+                    folder=job.folder,
+                ),
+            )
+        )
         program = Program.unknown()
     elif job.method == "tensorflow" and entry is not None:
         found = tensorflow_changes(job, entry)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from npuify.knowledge.launching import launchers
+from npuify.language import phrase
 from npuify.launch.changes import passes_argument, spawns_itself
 from npuify.launch.template import filled, plain
 from npuify.launch.vllm import UNIT, set_in_words, unit, vllm_set
@@ -175,9 +176,10 @@ def _visible(job: Job) -> str:
     if all(cards == tuple(range(len(cards))) for cards in job.visible):
         return ""
     lists = " ".join(f'"{",".join(map(str, cards))}"' for cards in job.visible)
-    return (
-        f"\ncards_of=({lists})    # the cards that take part, by machine\n"
-        "export ASCEND_RT_VISIBLE_DEVICES=${ASCEND_RT_VISIBLE_DEVICES:-${cards_of[NODE_RANK]}}"
+    return phrase(
+        "\ncards_of=({lists})    # the cards that take part, by machine\nexport "
+        "ASCEND_RT_VISIBLE_DEVICES=${{ASCEND_RT_VISIBLE_DEVICES:-${{cards_of[NODE_RANK]}}}}",
+        lists=lists,
     )
 
 
@@ -185,7 +187,7 @@ def _usage(job: Job, name: str) -> str:
     if job.nodes == 1:
         return f"#     bash {name}"
     first = f"#     NODE_RANK=0 bash {name}    # on {job.master}"
-    others = "on the other machine" if job.nodes == 2 else f"on the next, up to {job.nodes - 1}"
+    others = "on the other machine" if job.nodes == 2 else phrase("on the next, up to {value}", value=job.nodes - 1)
     return f"{first}\n#     NODE_RANK=1 bash {name}    # {others}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.frameworks.vllm import choose_set
+from npuify.language import phrase
 from npuify.launch.changes import Change
 from npuify.launch.template import filled
 
@@ -29,9 +30,15 @@ def vllm_set(version: str = "") -> VllmSet:
 
 def set_in_words(row: VllmSet) -> str:
     """A set in one line."""
-    return (
-        f"vllm {row.vllm[0]}, vllm-ascend {row.plugin}, torch {row.torch}, torch-npu {row.torch_npu}, "
-        f"CANN {row.cann} with NNAL, Python {row.python}"
+    return phrase(
+        "vllm {vllm}, vllm-ascend {plugin}, torch {torch}, torch-npu {torch_npu}, CANN {cann} with NNAL, Python "
+        "{python}",
+        vllm=row.vllm[0],
+        plugin=row.plugin,
+        torch=row.torch,
+        torch_npu=row.torch_npu,
+        cann=row.cann,
+        python=row.python,
     )
 
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ def write(files: Mapping[str, str], folder: Path, *, force: bool) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NpuifyError(f"cannot be created: {error.strerror or error}", file=str(folder)) from None
+        raise NpuifyError(
+            phrase("cannot be created: {value}", value=error.strerror or error), file=str(folder)
+        ) from None
     replace_files(folder, data)
     for name in files:
         if name.endswith((".sh", ".py")):

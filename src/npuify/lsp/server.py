@@ -15,6 +15,7 @@ import npuify
 from npuify.editor.fixes import fix_all, fixes
 from npuify.editor.hints import hover, lens
 from npuify.editor.session import options_for
+from npuify.language import phrase
 from npuify.lsp import convert
 from npuify.lsp.documents import Document, Documents, opened
 from npuify.model import NpuifyError
@@ -230,7 +231,7 @@ async def _scan(ls: Server, folder: Path) -> None:
         if ls.work_done_progress.tokens[token].cancelled():
             raise _Cancelled
         report = types.WorkDoneProgressReport(
-            message=f"{done} of {total} files", percentage=100 * done // max(total, 1)
+            message=phrase("{done} of {total} files", done=done, total=total), percentage=100 * done // max(total, 1)
         )
         loop.call_soon_threadsafe(ls.work_done_progress.report, token, report)
 

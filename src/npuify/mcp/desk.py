@@ -22,6 +22,7 @@ from mcp_types import CallToolResult, ResourceLink, TextContent
 from pydantic import TypeAdapter, ValidationError
 
 from npuify.editor.session import options_for
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.process.itself import PLAIN, npuify_command
 from npuify.process.watched import Watched
@@ -108,7 +109,7 @@ class Desk:
                 folders = ", ".join(map(str, allowed))
                 raise Refused(
                     NpuifyError(
-                        f"lies outside of the folders that {whose}: {folders}",
+                        phrase("lies outside of the folders that {whose}: {folders}", whose=whose, folders=folders),
                         advice="name a path inside of them",
                         file=path,
                     )
@@ -155,7 +156,9 @@ class Desk:
             # One step in a hundred is enough to be seen.
             if total and (done == total or done % max(total // 100, 1) == 0):
                 share = first + (last - first) * done / total
-                anyio.from_thread.run(ctx.report_progress, share, 100, f"{done} of {total} files")
+                anyio.from_thread.run(
+                    ctx.report_progress, share, 100, phrase("{done} of {total} files", done=done, total=total)
+                )
 
         begins = _READING if prepares else 0
         phases = {"progress": partial(tell, begins, 100)}
@@ -172,7 +175,7 @@ class Desk:
         try:
             program = Watched(npuify_command(arguments), folder, {**os.environ, **PLAIN})
         except OSError as error:
-            raise Refused(NpuifyError(f"cannot be started: {error}")) from error
+            raise Refused(NpuifyError(phrase("cannot be started: {error}", error=error))) from error
         position, lines = 0, 0
         try:
             with anyio.move_on_after(seconds):

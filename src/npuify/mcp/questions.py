@@ -13,6 +13,7 @@ from pydantic import Field
 import npuify
 from npuify import api
 from npuify.analysis.place import place_in
+from npuify.language import phrase
 from npuify.mcp import words
 from npuify.mcp.answers import Checked, Item, Known, Rule, RuleHelp
 from npuify.mcp.desk import Refused, Report, report_texts
@@ -68,7 +69,9 @@ def add_questions(server: MCPServer, desk: Desk) -> None:
         every = await desk.call(api.rules)
         one = next((each for each in every if rule in (each.code, each.name)), None)
         if one is None:
-            raise Refused(NpuifyError(f"there is no rule {rule!r}", advice="the tool rules lists them"))
+            raise Refused(
+                NpuifyError(phrase("there is no rule {rule!r}", rule=rule), advice="the tool rules lists them")
+            )
         found = await desk.call(partial(npuify.explain, one.code))
         return desk.answer(
             RuleHelp,

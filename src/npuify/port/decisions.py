@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.model import Safety
 from npuify.port.model import Choice, Decision, State, Wishes
 from npuify.report.scope import has_nothing_to_move, names_no_device
@@ -88,7 +89,7 @@ def before_migration(scan: ScanResult, verdict: Verdict, asked: Wishes, commands
         return Decision(
             "nothing-to-do",
             "Nothing to migrate was found. Is this the project's folder?",
-            (f"{counted(scan.files_seen, 'file')} looked at in {scan.root}",),
+            (phrase("{files} looked at in {root}", files=counted(scan.files_seen, "file"), root=scan.root),),
             (Choice("Name another folder", ""),),
         )
     if verdict.level is Level.BLOCKED and not asked.go_on:
@@ -118,8 +119,11 @@ def before_migration(scan: ScanResult, verdict: Verdict, asked: Wishes, commands
     if offered and asked.unsafe is None:
         return Decision(
             "review",
-            f"{counted(len(offered), 'edit')} {'is' if len(offered) == 1 else 'are'} right in the usual case only. "
-            "Make them?",
+            phrase(
+                "{edits} {value} right in the usual case only. Make them?",
+                edits=counted(len(offered), "edit"),
+                value="is" if len(offered) == 1 else "are",
+            ),
             _shortened(map(_place, offered)),
             (
                 Choice("Yes, all of them", commands.again(unsafe=True)),
@@ -137,8 +141,11 @@ def by_hand(findings: Iterable[Finding], verdict: Verdict, asked: Wishes, comman
     left = [one for one in findings if status(one, migrated=True) == "manual"]
     return Decision(
         "by-hand",
-        f"{counted(len(left), 'place')} will not run before a person has changed "
-        f"{'it' if len(left) == 1 else 'them'} in the migrated copy.",
+        phrase(
+            "{places} will not run before a person has changed {value} in the migrated copy.",
+            places=counted(len(left), "place"),
+            value="it" if len(left) == 1 else "them",
+        ),
         _shortened(_place(one) + (f" {one.advice}" if one.advice else "") for one in left),
         (
             Choice("Change the places, then go on", commands.resume()),
@@ -155,7 +162,7 @@ def which_program(error: NpuifyError, points: Sequence[EntryPoint], commands: Co
     files = [one.file for one in points if one.file.endswith(".py")]
     return Decision(
         "entry",
-        f"Which program shall be run, with which arguments for a short run? ({error.message})",
+        phrase("Which program shall be run, with which arguments for a short run? ({message})", message=error.message),
         tuple(said[:4]),
         tuple(Choice(f"Run {file}", commands.resume("--entry", file)) for file in files[:_SHOWN])
         or (Choice("Name it", commands.resume("--entry", "train.py --steps 20")),),
@@ -192,7 +199,10 @@ def after_run(
     if package := _NO_PACKAGE.search(failed.message):
         return Decision(
             "package-missing",
-            f"The program needs the package {package[1]}, which the Python that runs it does not have.",
+            phrase(
+                "The program needs the package {package}, which the Python that runs it does not have.",
+                package=package[1],
+            ),
             (failed.message,),
             (
                 Choice("Install it, then go on", commands.resume()),
@@ -206,7 +216,10 @@ def after_run(
             "The program needs a file that is not there: data, weights or settings.",
             (failed.message,),
             (
-                *(Choice(f"Make it with {one}", commands.resume("--prepare", one)) for one in makers[:_MAKERS]),
+                *(
+                    Choice(phrase("Make it with {one}", one=one), commands.resume("--prepare", one))
+                    for one in makers[:_MAKERS]
+                ),
                 *_by_itself(source, entry, commands),
                 Choice("Give the data, or a part of it", commands.resume("--data", f"{_missing(failed.message)}PATH")),
                 Choice("Make it with a program, which is run once for both", commands.resume("--prepare", "PROGRAM")),
@@ -222,7 +235,10 @@ def _by_itself(source: Path, entry: str, commands: Commands) -> Iterator[Choice]
     """Its own input, where the program has an option for that."""
     option = own_input(source, entry.split())
     if option and option not in entry.split():
-        yield Choice(f"Have the program make its input: {option}", commands.resume("--entry", f"{entry} {option}"))
+        yield Choice(
+            phrase("Have the program make its input: {option}", option=option),
+            commands.resume("--entry", f"{entry} {option}"),
+        )
 
 
 def _missing(message: str) -> str:
@@ -245,4 +261,4 @@ def _first(places: Sequence[object]) -> str:
 def _shortened(lines: Iterable[str]) -> tuple[str, ...]:
     every = tuple(lines)
     more = len(every) - _SHOWN
-    return (*every[:_SHOWN], f"… and {more} more") if more > 0 else every
+    return (*every[:_SHOWN], phrase("… and {more} more", more=more)) if more > 0 else every

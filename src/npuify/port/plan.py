@@ -11,6 +11,7 @@ import msgspec
 from npuify.engine.scan import scan
 from npuify.handover import checklist, read_record
 from npuify.handover.record import REPORT_FOLDER
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.report.scope import has_nothing_to_move, names_no_device
 from npuify.report.summary import counted
@@ -90,7 +91,14 @@ def _before(project: Path, found: ScanResult, verdict: Verdict) -> Iterator[Step
     for one in verdict.blockers:
         places = [_PLACE.format(file=place.file, line=place.line) for place in one.places]
         shown, more = _cut(places)
-        yield Step("blocker", f"Decide what becomes of {one.what}: {one.why}", (), shown, more, one.advice)
+        yield Step(
+            "blocker",
+            phrase("Decide what becomes of {what}: {why}", what=one.what, why=one.why),
+            (),
+            shown,
+            more,
+            one.advice,
+        )
     more_options = []
     if names_no_device(found):
         more_options.append("--place-on-npu")
@@ -99,7 +107,11 @@ def _before(project: Path, found: ScanResult, verdict: Verdict) -> Iterator[Step
         yield Step("no-device", what, (), files, more, command=_line("migrate", source, "--diff", *more_options))
     made = [one for one in found.findings if status(one, migrated=False) == "migrated"]
     codes = tuple(code for code, _ in Counter(one.code for one in made).most_common())
-    what = f"Migrate a copy: {counted(len(made), 'place')} {'is' if len(made) == 1 else 'are'} edited by proof."
+    what = phrase(
+        "Migrate a copy: {places} {value} edited by proof.",
+        places=counted(len(made), "place"),
+        value="is" if len(made) == 1 else "are",
+    )
     yield Step("migrate", what, codes, command=_line("migrate", source, "-o", copy, *more_options))
     yield from _left(found, migrated=False)
     points = found.survey.entry_points
@@ -132,9 +144,15 @@ def _left(found: ScanResult, *, migrated: bool) -> Iterator[Step]:
     for (who, only_with, code), group in ordered:
         first, offered = group[0], sum(bool(one.edits) for one in group)
         shown, more = _cut(_in_order(group))
-        only = f" (only with {only_with})" if only_with else ""
+        only = phrase(" (only with {only_with})", only_with=only_with) if only_with else ""
         if offered and who == "review":
-            what = f"Look at {counted(offered, 'edit')} of {first.name}{only}: {first.message}"
+            what = phrase(
+                "Look at {edits} of {name}{only}: {message}",
+                edits=counted(offered, "edit"),
+                name=first.name,
+                only=only,
+                message=first.message,
+            )
             command = "" if migrated else _line("migrate", found.root, "--diff", "--unsafe")
         else:
             what = f"{'Change' if who == 'manual' else 'Look at'} {first.name}{only}: {first.message}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.port import decisions
 from npuify.port.model import Stage, State
@@ -194,7 +195,7 @@ def handover(source: Path, destination: Path, options: Options, entry: str) -> S
     replace_files(folder, {name: text.encode() for name, text in pages.items()})
     files = [str(folder / name) for name in pages]
     done = sum(point.state in ("done", "nothing to do") for point in made.points)
-    told = f"Checklist: {done} of {len(made.points)} items are done or of no concern."
+    told = phrase("Checklist: {done} of {number} items are done or of no concern.", done=done, number=len(made.points))
     words = filled(shlex.split(entry), "npu")
     starts = [shlex.join(["python", *words] if words[0].endswith(".py") else words)] if words else []
     try:
@@ -203,7 +204,7 @@ def handover(source: Path, destination: Path, options: Options, entry: str) -> S
         return Stage(
             "handover",
             State.FAILED,
-            f"{told} The guide could not be written: {error.message}",
+            phrase("{told} The guide could not be written: {message}", told=told, message=error.message),
             advice=error.advice,
             files=tuple(files),
         )

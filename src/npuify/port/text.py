@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import commas, phrase
 from npuify.port.model import State
 from npuify.report import printable
 from npuify.visible import in_one_line
@@ -47,7 +48,7 @@ def _stage(stage: Stage) -> Iterator[str]:
 
 
 def _decision(decision: Decision) -> Iterator[str]:
-    yield f"Your decision: {in_one_line(decision.question)}"
+    yield phrase("Your decision: {question}", question=in_one_line(decision.question))
     yield from (f"  {in_one_line(one)}" for one in decision.places)
     for number, choice in enumerate(decision.choices, 1):
         yield f"{number}. {choice.what}"
@@ -58,7 +59,11 @@ def _decision(decision: Decision) -> Iterator[str]:
 def _end(report: PortReport) -> Iterator[str]:
     missing = [_NAMES[stage.name] for stage in report.stages if stage.state is State.NOT_RUN]
     if missing:
-        yield f"Migrated to {report.destination}; not everything was run: {', '.join(missing)}."
+        yield phrase(
+            "Migrated to {destination}; not everything was run: {missing}.",
+            destination=report.destination,
+            missing=commas(missing),
+        )
     else:
-        yield f"Migrated to {report.destination}, run and compared."
+        yield phrase("Migrated to {destination}, run and compared.", destination=report.destination)
     yield "A simulation says nothing of a real card's results, speed or limits. The checklist says what is left."

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from npuify.language import commas, phrase
 from npuify.model import NpuifyError
 from npuify.port import decisions, running
 from npuify.port.decisions import Commands
@@ -112,7 +113,7 @@ def _check(source: Path, destination: Path, commands: Commands, *, force: bool) 
     if (destination / FOLDER / REPORT).is_file() and not force:
         raise NpuifyError(
             "has been migrated already",
-            advice=f"go on with: {commands.resume()}\n  or migrate anew with --force",
+            advice=phrase("go on with: {resume}\n  or migrate anew with --force", resume=commands.resume()),
             file=str(destination),
         )
     check_destination(source, destination, force=force)
@@ -126,7 +127,7 @@ def _resumed(source: Path, destination: Path, wishes: Wishes) -> Wishes:
     except (OSError, msgspec.MsgspecError) as error:
         raise NpuifyError(
             "there is nothing to go on with here",
-            advice=f"start with: npuify port {source} -o {destination}",
+            advice=phrase("start with: npuify port {source} -o {destination}", source=source, destination=destination),
             file=str(destination),
         ) from error
     nothing = Wishes()
@@ -138,7 +139,7 @@ def _resumed(source: Path, destination: Path, wishes: Wishes) -> Wishes:
     late = [name for name in _OF_THE_MIGRATION if name in now and now[name] != getattr(before.asked, name)]
     if late:
         raise NpuifyError(
-            f"--{late[0].replace('_', '-')} decides how to migrate, and that has been done",
+            phrase("--{late} decides how to migrate, and that has been done", late=late[0].replace("_", "-")),
             advice="migrate anew with --force instead of --resume",
         )
     return msgspec.structs.replace(before.asked, **now)
@@ -164,8 +165,12 @@ def _migrate(way: _Way, *, force: bool) -> _Migrated:
     stage = Stage(
         "migrate",
         State.DONE,
-        f"{counted(len(result.changes), 'edit')} in {counted(len(result.changed_files), 'file')}, "
-        f"{counted(len(result.left), 'finding')} left.",
+        phrase(
+            "{edits} in {files}, {findings} left.",
+            edits=counted(len(result.changes), "edit"),
+            files=counted(len(result.changed_files), "file"),
+            findings=counted(len(result.left), "finding"),
+        ),
         (f"{after.title}. {after.summary}",),
         files=(str(way.destination), str(way.destination / FOLDER / "report.html")),
     )
@@ -188,10 +193,18 @@ def _again(way: _Way) -> _Migrated:
 
 
 def _scanned(found: ScanResult, verdict: Verdict) -> Stage:
-    evidence = [f"Target: torch_npu {found.release.torch_npu}: {found.release.reason}."]
+    evidence = [
+        phrase(
+            "Target: torch_npu {torch_npu}: {reason}.", torch_npu=found.release.torch_npu, reason=found.release.reason
+        )
+    ]
     if found.survey.entry_points:
-        evidence.append(f"Entry points: {', '.join(one.file for one in found.survey.entry_points[:5])}")
-    evidence.append(f"Estimate: {hours(verdict.estimate)} for one person")
+        evidence.append(
+            phrase(
+                "Entry points: {entry_points}", entry_points=commas(one.file for one in found.survey.entry_points[:5])
+            )
+        )
+    evidence.append(phrase("Estimate: {hours} for one person", hours=hours(verdict.estimate)))
     evidence += [f"{error.file}: {error.message}" for error in found.errors[:5]]
     return Stage("scan", State.DONE, f"{verdict.title}. {verdict.summary}", tuple(evidence))
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def command(arguments: Sequence[str], python: str, module: bool = False) -> list
     first, *rest = arguments
     if first.startswith("-") and first != "-":
         raise NpuifyError(
-            f"npuify simulate has no option {first}",
+            phrase("npuify simulate has no option {first}", first=first),
             advice="options come before the program, the program's own after it; see npuify simulate --help",
         )
     if module:
@@ -47,11 +48,11 @@ def command(arguments: Sequence[str], python: str, module: bool = False) -> list
     if Path(first).is_file() and (first.endswith(".py") or not os.access(first, os.X_OK)):
         return [python, first, *rest]
     if first.endswith(".py"):
-        raise NpuifyError(f"no such file: {first}")
+        raise NpuifyError(phrase("no such file: {first}", first=first))
     found = shutil.which(first)
     if found is None:
         raise NpuifyError(
-            f"no such file or command: {first}",
+            phrase("no such file or command: {first}", first=first),
             advice="name a Python file, -m MODULE, torchrun, or a command on the path",
         )
     return [found, *rest]

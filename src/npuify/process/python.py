@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 
@@ -21,7 +22,7 @@ def python_for(asked: str = "") -> str:
     if asked:
         found = shutil.which(asked)
         if found is None:
-            raise NpuifyError(f"no such Python: {asked}")
+            raise NpuifyError(phrase("no such Python: {asked}", asked=asked))
         return found
     if importlib.util.find_spec("torch") is not None:
         return sys.executable
@@ -37,7 +38,7 @@ def answers(python: str, question: str, environ: dict[str, str], count: int) -> 
     done = subprocess.run([python, "-c", question], capture_output=True, text=True, check=False, env=environ)
     lines = done.stdout.splitlines()
     if done.returncode != 0 or len(lines) < count:
-        raise NpuifyError(f"{python} does not run: {done.stderr.strip()[-300:]}")
+        raise NpuifyError(phrase("{python} does not run: {stderr}", python=python, stderr=done.stderr.strip()[-300:]))
     return lines[-count:]
 
 

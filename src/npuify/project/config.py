@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
+from npuify.language import commas, phrase
 from npuify.model import NpuifyError
 from npuify.options import STYLES
 
@@ -25,6 +26,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_u
     tf_adapter: str | None = None
     """The TensorFlow whose adapter to aim at: 1.15 or 2.6.5."""
     style: str | None = None
+    language: Literal["en", "zh"] | None = None
+    """The language of all text for people: en or zh."""
     select: tuple[str, ...] | None = None
     """Codes, or beginnings of codes, to look for; nothing else is."""
     ignore: tuple[str, ...] | None = None
@@ -55,6 +58,7 @@ _EXPECTED = {
     "target-vllm": 'a string, for example "0.18.0"',
     "tf-adapter": 'a string, for example "1.15"',
     "style": 'a string, for example "npu"',
+    "language": '"en" or "zh"',
     "select": 'a list of codes, for example ["NPU1"]',
     "ignore": 'a list of codes, for example ["NPU301"]',
     "exclude": 'a list of patterns, for example ["third_party/"]',
@@ -106,7 +110,7 @@ def _read(file: Path) -> Config | None:
     try:
         raw = file.read_bytes()
     except OSError as error:
-        raise NpuifyError(f"cannot be read: {error.strerror or error}", file=str(file)) from error
+        raise NpuifyError(phrase("cannot be read: {value}", value=error.strerror or error), file=str(file)) from error
     if b"npuify" not in raw:
         return None
     from npuify.project.toml import TOMLDecodeError, parse
@@ -116,7 +120,9 @@ def _read(file: Path) -> Config | None:
         document = parse(text)
     except (UnicodeDecodeError, TOMLDecodeError) as error:
         at = re.search(r"at line (\d+)", str(error))
-        raise NpuifyError(f"is not valid TOML: {error}", file=str(file), line=int(at[1]) if at else 0) from error
+        raise NpuifyError(
+            phrase("is not valid TOML: {error}", error=error), file=str(file), line=int(at[1]) if at else 0
+        ) from error
     tool = document.get("tool")
     if not isinstance(tool, dict) or "npuify" not in tool:
         return None
@@ -149,7 +155,7 @@ def _checked(table: Any, text: str, file: str) -> Config:
     for key, value in table.items():
         if key not in _EXPECTED:
             raise NpuifyError(
-                f"unknown setting {key!r} in [tool.npuify]",
+                phrase("unknown setting {key!r} in [tool.npuify]", key=key),
                 advice=_known_settings(key),
                 file=file,
                 line=_line_of(key, text),
@@ -160,12 +166,14 @@ def _checked(table: Any, text: str, file: str) -> Config:
             config = None
         if config is None or (config.jobs is not None and config.jobs < 0):
             raise NpuifyError(
-                f"[tool.npuify] {key} must be {_EXPECTED[key]}", file=file, line=_line_of(key, text)
+                phrase("[tool.npuify] {key} must be {EXPECTED}", key=key, EXPECTED=_EXPECTED[key]),
+                file=file,
+                line=_line_of(key, text),
             ) from None
         if config.style is not None and config.style not in STYLES:
             raise NpuifyError(
-                f"there is no style {config.style!r}",
-                advice=f"one of {', '.join(STYLES)}",
+                phrase("there is no style {style!r}", style=config.style),
+                advice=phrase("one of {STYLES}", STYLES=commas(STYLES)),
                 file=file,
                 line=_line_of(key, text),
             )
@@ -176,9 +184,9 @@ def _known_settings(key: str) -> str:
     from difflib import get_close_matches
 
     if key in _OPTIONS_ONLY:
-        return f"it holds for one run only: {_OPTIONS_ONLY[key]}"
+        return phrase("it holds for one run only: {OPTIONS_ONLY}", OPTIONS_ONLY=_OPTIONS_ONLY[key])
     near = get_close_matches(key.lower().replace("_", "-"), _EXPECTED, n=1)
-    return f"did you mean {near[0]!r}?" if near else "known settings: " + ", ".join(_EXPECTED)
+    return phrase("did you mean {near!r}?", near=near[0]) if near else "known settings: " + ", ".join(_EXPECTED)
 
 
 def _line_of(key: str, text: str) -> int:

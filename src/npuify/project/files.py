@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.model import FileError, NpuifyError
 from npuify.project.ignores import IgnoreRules
 from npuify.project.kinds import MAY_BE_SCRIPTS, kind_of, kind_of_path, kind_of_shebang
@@ -278,7 +279,7 @@ class _Walk:
 
     def _unreadable(self, relative: str, error: OSError) -> None:
         place = relative.rstrip("/") or "."
-        message = f"cannot be read: {error.strerror or error}"
+        message = phrase("cannot be read: {value}", value=error.strerror or error)
         if self.errors is None:
             raise NpuifyError(message, file=place) from error
         self.errors.append(FileError(place, message, advice="nothing below it was looked at"))

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def changed_lines(root: Path, revision: str) -> ChangedLines:
     commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if commit is None:
         raise NpuifyError(
-            f"git knows no revision {revision!r} here",
+            phrase("git knows no revision {revision!r} here", revision=revision),
             file=str(root),
             advice="in a shallow clone, fetch it first (actions/checkout: fetch-depth: 0; GitLab: GIT_DEPTH: 0)",
         )
@@ -73,7 +74,11 @@ def changed_lines(root: Path, revision: str) -> ChangedLines:
     diff = _git(root, *_DIFF, base, "--")
     untracked = _git(root, "ls-files", "-z", "--others", "--exclude-standard")
     if diff is None or untracked is None:
-        raise NpuifyError("git could not compare the work tree", file=str(root), advice=f"try: git diff {revision}")
+        raise NpuifyError(
+            "git could not compare the work tree",
+            file=str(root),
+            advice=phrase("try: git diff {revision}", revision=revision),
+        )
     new = {os.fsdecode(name): None for name in untracked.split(b"\0") if name}
     return ChangedLines(revision, {**_spans(diff), **new})
 

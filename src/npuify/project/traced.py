@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.model import FileError, NpuifyError
 
 _SHOWN = 200
@@ -88,7 +89,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise NpuifyError(f"the trace cannot be read: {error}", file=str(file)) from error
+        raise NpuifyError(phrase("the trace cannot be read: {error}", error=error), file=str(file)) from error
     rows = []
     for number, line in enumerate(text.splitlines(), start=1):
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase, speaking
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ def render_scan(result: ScanResult, format: str = "text", *, ledger: bool = Fals
     Raises:
         NpuifyError: there is no such format.
     """
-    return _render(result, format, ledger=ledger)
+    with speaking(result.language):
+        return _render(result, format, ledger=ledger)
 
 
 def render_migration(result: MigrationResult, format: str = "text") -> str:
@@ -36,7 +38,8 @@ def render_migration(result: MigrationResult, format: str = "text") -> str:
     Raises:
         NpuifyError: there is no such format.
     """
-    return _render(result, format)
+    with speaking(result.scan.language):
+        return _render(result, format)
 
 
 def report_files(result: MigrationResult) -> dict[str, bytes]:
@@ -69,7 +72,7 @@ def schema_text(kind: type, command: str, title: str, version: int) -> str:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:npuify:{command}:{version}",
         "title": title,
-        "description": f"The output of `npuify {command}` with --format json.",
+        "description": phrase("The output of `npuify {command}` with --format json.", command=command),
         **found,
         "$defs": definitions,
     }
@@ -98,7 +101,9 @@ def _render(result: ScanResult | MigrationResult, format: str, *, ledger: bool =
     elif format == "html":
         from npuify.report.html import render
     else:
-        raise NpuifyError(f"there is no format {format!r}", advice="formats: " + ", ".join(FORMATS))
+        raise NpuifyError(
+            phrase("there is no format {format!r}", format=format), advice="formats: " + ", ".join(FORMATS)
+        )
     return printable(render(result))
 
 

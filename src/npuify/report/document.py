@@ -26,6 +26,9 @@ Line = Annotated[int, Meta(ge=1, description="From 1.")]
 Column = Annotated[int, Meta(ge=1, description="In characters, from 1.")]
 Offset = Annotated[int, Meta(ge=0, description="In bytes of the file's text as UTF-8, without a byte order mark.")]
 File = Annotated[str, Meta(description="Relative to the root, with forward slashes.")]
+Language = Annotated[
+    str, Meta(description="Of all text for people: en or zh. Keys, codes and names are the same in each.")
+]
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -96,6 +99,7 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True, tag_field="command", tag="
     root: str
     release: Release
     style: Annotated[str, Meta(description="How migrated code reads: npu, portable or auto.")]
+    language: Language
     summary: Summary
     verdict: Verdict
     ledger: Ledger
@@ -114,6 +118,7 @@ class Migration(msgspec.Struct, frozen=True, kw_only=True, tag_field="command", 
     ]
     release: Release
     style: Annotated[str, Meta(description="How migrated code reads: npu, portable or auto.")]
+    language: Language
     summary_before: Summary
     """Of the source, before any edit."""
     summary: Summary
@@ -137,6 +142,7 @@ class HeaderLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", ta
     destination: str
     release: Release
     style: str
+    language: Language
 
 
 class FindingLine(JsonFinding, frozen=True, tag_field="type", tag="finding"):
@@ -185,6 +191,7 @@ def document(result: ScanResult | MigrationResult, *, ledger: bool = False) -> S
             root=result.root,
             release=result.release,
             style=result.style,
+            language=result.language,
             summary=summarise(result, result.findings),
             verdict=judge(result),
             ledger=ledger_of(result.ledger, whole=ledger),
@@ -198,6 +205,7 @@ def document(result: ScanResult | MigrationResult, *, ledger: bool = False) -> S
         destination=result.destination,
         release=result.scan.release,
         style=result.scan.style,
+        language=result.scan.language,
         summary_before=summarise(result.scan, result.scan.findings),
         summary=summarise(result.scan, result.left),
         verdict=judge(result),
@@ -235,6 +243,7 @@ def _lines(result: ScanResult | MigrationResult, *, ledger: bool) -> Iterator[ms
         destination="" if isinstance(result, ScanResult) else result.destination,
         release=scan.release,
         style=scan.style,
+        language=scan.language,
     )
     findings: Iterable[Finding]
     if isinstance(result, ScanResult):

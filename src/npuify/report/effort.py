@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.model import Safety, Severity
 from npuify.report.areas import area
 from npuify.report.kernels import NATIVE_OPERATOR
@@ -180,7 +181,13 @@ def estimate(scan: ScanResult, left: Iterable[Finding], done: Iterable[Finding])
     if done:
         parts.append(
             _ranged(
-                "Review the edits", reading, f"{counted(len(done), 'edited place')}, {_READ.first:g} minutes per rule"
+                "Review the edits",
+                reading,
+                phrase(
+                    "{edited_places}, {first:g} minutes per rule",
+                    edited_places=counted(len(done), "edited place"),
+                    first=_READ.first,
+                ),
             )
         )
     others = [finding for finding in left if finding.code != NATIVE_OPERATOR]
@@ -193,11 +200,13 @@ def estimate(scan: ScanResult, left: Iterable[Finding], done: Iterable[Finding])
     if small := [(name, spent) for name, spent in areas if spent < _TOLD_ALONE]:
         together = sum(spent for _, spent in small) / 60
         names = ", ".join(name if not at else name[:1].lower() + name[1:] for at, (name, _) in enumerate(small))
-        parts.append(_ranged("Other areas", together, f"a few minutes each: {names}"))
+        parts.append(_ranged("Other areas", together, phrase("a few minutes each: {names}", names=names)))
     other = foreign(scan)
     if other is not None and not other.has_rules:
         one, many = "file that imports it", "files that import it"
-        parts.append(_counted(f"Port from {other.name}", other.files, _MOST_PORTED, one, many, _PORT_HOURS, 1))
+        parts.append(
+            _counted(phrase("Port from {name}", name=other.name), other.files, _MOST_PORTED, one, many, _PORT_HOURS, 1)
+        )
     parts += _kernels(scan)
     if scan.errors:
         errors = len(scan.errors)
@@ -232,9 +241,16 @@ def _work_on(one: NativeOperator) -> str:
 
 def _counted(name: str, count: int, most: int, one: str, many: str, ends: tuple[float, float], unit: float) -> Part:
     rate = "minutes" if unit < 1 else "hours"
-    basis = f"{count} {one if count == 1 else many}, {ends[0]:g} to {ends[1]:g} {rate} each"
+    basis = phrase(
+        "{count_} {value}, {ends:g} to {ends2:g} {rate} each",
+        count_=count,
+        value=one if count == 1 else many,
+        ends=ends[0],
+        ends2=ends[1],
+        rate=rate,
+    )
     if count > most:
-        basis += f"; at most {most} are counted"
+        basis += phrase("; at most {most} are counted", most=most)
     paid = min(count, most)
     return Part(name, round(paid * ends[0] * unit, 2), round(paid * ends[1] * unit, 2), basis)
 

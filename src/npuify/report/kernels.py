@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from npuify.language import commas, phrase, semicolons
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -45,24 +47,26 @@ def kernel_groups(survey: Survey) -> list[KernelGroup]:
     groups = [_group(module, operators) for module, operators in ordered[:_MOST_GROUPS]]
     rest = [one for _, operators in ordered[_MOST_GROUPS:] for one in operators]
     if rest:
-        groups.append(_group(f"{len(ordered) - _MOST_GROUPS} more extensions", rest))
+        groups.append(_group(phrase("{value} more extensions", value=len(ordered) - _MOST_GROUPS), rest))
     return groups
 
 
 def _group(module: str, operators: Sequence[NativeOperator]) -> KernelGroup:
     count = len(operators)
-    names = ", ".join(one.name for one in operators[:6]) + (f" and {count - 6} more" if count > 6 else "")
+    names = ", ".join(one.name for one in operators[:6]) + (
+        phrase(" and {value} more", value=count - 6) if count > 6 else ""
+    )
     kinds = Counter(one.difficulty for one in operators)
     uses = sorted({use for one in operators for use in one.uses})
     replaced = [one.name for one in operators if one.replacement]
     advice = ""
     if replaced:
         which = "all of them" if len(replaced) == count else ", ".join(replaced[:6])
-        advice = f"--replace-kernels puts proven replacements in the place of {which}. "
+        advice = phrase("--replace-kernels puts proven replacements in the place of {which}. ", which=which)
     others = [one for one in operators if not one.replacement]
     known = list(dict.fromkeys(one.equivalent.partition(":")[0] for one in others if one.equivalent))
     without = [one.name for one in others if not one.equivalent]
-    advice += f"Call instead: {'; '.join(known[:_MOST_EQUIVALENTS])}. " if known else ""
+    advice += phrase("Call instead: {known}. ", known=semicolons(known[:_MOST_EQUIVALENTS])) if known else ""
     if without:
         advice += "No equivalent is known" + (f" of {', '.join(without[:6])}" if known else "") + ". "
     if others and all(one.has_cpu for one in others):
@@ -71,7 +75,7 @@ def _group(module: str, operators: Sequence[NativeOperator]) -> KernelGroup:
         f"{module or 'an extension'}: {count} CUDA operator{'' if count == 1 else 's'} ({names})",
         "Kernels for NVIDIA GPUs do not build for Ascend: "
         + ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
-        + (f"; they use {', '.join(uses)}." if uses else "."),
+        + (phrase("; they use {uses}.", uses=commas(uses)) if uses else "."),
         advice.strip() or _GENERAL,
         tuple(place for one in operators for place in one.calls[:3]),
     )
@@ -81,7 +85,9 @@ def _files(survey: Survey) -> list[KernelGroup]:
     count = len(survey.kernels)
     return [
         KernelGroup(
-            f"{count} CUDA source {'file' if count == 1 else 'files'} of the project",
+            phrase(
+                "{count_} CUDA source {value} of the project", count_=count, value="file" if count == 1 else "files"
+            ),
             "Kernels for NVIDIA GPUs do not build for Ascend.",
             _GENERAL,
             tuple(f"{file}:0" for file in survey.kernels),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from npuify.engine.ledger.reasons import REASONS
+from npuify.language import phrase
 from npuify.model import LedgerEntry, State
 
 if TYPE_CHECKING:
@@ -75,8 +76,10 @@ def in_words(ledger: Ledger) -> str:
     named = [_counted(one) for one in ledger.reasons[:_NAMED]]
     more = sum(one.count for one in ledger.reasons[_NAMED:])
     why = ", ".join([*named, f"{more} more"] if more else named)
-    alone = f"left alone {ledger.cleared}" + (f" ({why})" if why else "")
-    return f"edited {ledger.edited} · reported {ledger.reported} · {alone}"
+    alone = phrase("left alone {cleared}", cleared=ledger.cleared) + (f" ({why})" if why else "")
+    return phrase(
+        "edited {edited} · reported {reported} · {alone}", edited=ledger.edited, reported=ledger.reported, alone=alone
+    )
 
 
 def cleared_by_reason(entries: Iterable[LedgerEntry]) -> list[Group]:

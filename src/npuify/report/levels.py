@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.report.effort import cost
 from npuify.report.packages import WITHOUT_FORM, package
 
@@ -95,6 +96,8 @@ def kinds_by_switch(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
     for switch, group in sorted(groups.items()):
         first = kinds(group)[0]
         rest = len(group) - len(first.places)
-        more = f", and {rest} more {'place' if rest == 1 else 'places'}" if rest > 0 else ""
+        more = (
+            phrase(", and {rest} more {value}", rest=rest, value="place" if rest == 1 else "places") if rest > 0 else ""
+        )
         made.append(Blocker(switch, f"{first.what}{more}", first.advice, places_of(group)))
     return tuple(made)

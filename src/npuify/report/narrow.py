@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.report.summary import counted
 
@@ -85,7 +86,7 @@ def without_baseline(result: ScanResult, baseline: Path) -> ScanResult:
         result,
         [finding for number, finding in enumerate(result.findings) if number not in known],
         [error for error in result.errors if (error.file, error.message) not in old_errors],
-        f"Only findings that {baseline.name} does not have are counted",
+        phrase("Only findings that {name} does not have are counted", name=baseline.name),
     )
 
 
@@ -95,13 +96,18 @@ def on_changed_lines(result: ScanResult, changed: ChangedLines) -> ScanResult:
         result,
         [one for one in result.findings if changed.touch(one.file, one.start.line, one.end.line)],
         [error for error in result.errors if changed.has(error.file)],
-        f"Only findings on lines changed since {changed.since} are counted",
+        phrase("Only findings on lines changed since {since} are counted", since=changed.since),
     )
 
 
 def _narrowed(result: ScanResult, findings: Sequence[Finding], errors: Sequence[FileError], what: str) -> ScanResult:
     others = len(result.findings) - len(findings) + len(result.errors) - len(errors)
-    said = f"{what}; {counted(others, 'other')} {'is' if others == 1 else 'are'} left out."
+    said = phrase(
+        "{what}; {others} {value} left out.",
+        what=what,
+        others=counted(others, "other"),
+        value="is" if others == 1 else "are",
+    )
     return msgspec.structs.replace(
         result,
         findings=tuple(findings),
@@ -119,9 +125,13 @@ def _read(baseline: Path) -> _Report:
     try:
         report = msgspec.json.decode(raw, type=_Report)
     except msgspec.MsgspecError as error:
-        raise NpuifyError(f"is no report of npuify scan: {error}", file=str(baseline), advice=make) from None
+        raise NpuifyError(
+            phrase("is no report of npuify scan: {error}", error=error), file=str(baseline), advice=make
+        ) from None
     if report.command != "scan":
-        raise NpuifyError(f"is a report of npuify {report.command}", file=str(baseline), advice=make)
+        raise NpuifyError(
+            phrase("is a report of npuify {command}", command=report.command), file=str(baseline), advice=make
+        )
     return report
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.model import Safety, Severity, Start
 from npuify.report.kernels import NATIVE_OPERATOR, kernel_groups
 from npuify.report.levels import TITLES, Blocker, Level, Place, kinds, kinds_by_switch
@@ -106,13 +107,21 @@ def _how_to_start(program: Program) -> str:
     """How a program that supports an NPU by itself is started on one, and what its defaults do."""
     own = "It supports an NPU by itself"
     if not program.starts:
-        return f"{own}; no option or variable was found that chooses one."
+        return phrase("{own}; no option or variable was found that chooses one.", own=own)
     said = " and ".join(dict.fromkeys(one.say for one in program.starts))
     left = [one for one in program.starts if one.without]
     if not left:
-        return f"{own}, and chooses it by default ({said})."
+        return phrase("{own}, and chooses it by default ({said}).", own=own, said=said)
     first = left[0]
-    return f"{own}: start it with {said}. Without {first.say}, {first.without} ({first.file}:{first.line})."
+    return phrase(
+        "{own}: start it with {said}. Without {say}, {without} ({file}:{line}).",
+        own=own,
+        said=said,
+        say=first.say,
+        without=first.without,
+        file=first.file,
+        line=first.line,
+    )
 
 
 class _Counts(NamedTuple):
@@ -126,14 +135,20 @@ class _Counts(NamedTuple):
 def _summary(level: Level, counts: _Counts) -> str:
     if level is Level.BLOCKED:
         has = "dependency has" if counts.blockers == 1 else "dependencies have"
-        return f"{counts.blockers} {has} no Ascend version."
+        return phrase("{blockers} {has} no Ascend version.", blockers=counts.blockers, has=has)
     if level is Level.WORK:
         place, them = ("place", "it") if counts.stops == 1 else ("places", "them")
-        return f"{counts.stops} {place} will not run until you change {them}."
+        return phrase(
+            "{stops} {place} will not run until you change {them}.", stops=counts.stops, place=place, them=them
+        )
     if level is Level.REVIEW:
         decide = "place decides" if counts.deciding == 1 else "places decide"
-        more = f"; {counts.errors} will not run without the edit that is offered" if counts.errors else ""
-        return f"{counts.deciding} {decide} whether it runs{more}."
+        more = (
+            phrase("; {errors} will not run without the edit that is offered", errors=counts.errors)
+            if counts.errors
+            else ""
+        )
+        return phrase("{deciding} {decide} whether it runs{more}.", deciding=counts.deciding, decide=decide, more=more)
     return "No known problem stops it. Only a run on the NPU proves it."
 
 

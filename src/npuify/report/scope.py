@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.knowledge.dependencies import dependency
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from npuify.model import ScanResult, Survey
@@ -63,11 +64,13 @@ def foreign(scan: ScanResult) -> Foreign | None:
     if main is None or main.files - (_only_data(main.name, scan) if torch else 0) <= max(torch, default=0):
         return None
     row = dependency(_OTHER[main.name], scan.release.torch_npu)
-    known = row.message if row else f"Nothing is known about {main.name} on Ascend."
+    known = row.message if row else phrase("Nothing is known about {name} on Ascend.", name=main.name)
     has_rules = main.name in _WITH_RULES
     return Foreign(
         main.name,
-        known if has_rules else f"{known} npuify has no rules for programs of {main.name}.",
+        known
+        if has_rules
+        else phrase("{known} npuify has no rules for programs of {name}.", known=known, name=main.name),
         row.advice if row else "",
         main.files,
         main.first,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.model import MigrationResult, Safety, ScanResult, Severity, Survey
 from npuify.report.effort import Estimate, estimate
 from npuify.report.kernels import NATIVE_OPERATOR, kernel_groups
@@ -238,9 +239,11 @@ def _only_with(conditional: Sequence[Blocker]) -> str:
     if not conditional:
         return ""
     names = [one.what for one in conditional]
-    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    shown = ", ".join(names[:3]) + (phrase(" and {value} more", value=len(names) - 3) if len(names) > 3 else "")
     places = sum(len(one.places) for one in conditional)
-    return f" {_count(places, 'more place matters', 'more places matter')} only with {shown}."
+    return phrase(
+        " {count_} only with {shown}.", count_=_count(places, "more place matters", "more places matter"), shown=shown
+    )
 
 
 def _operators(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
@@ -276,22 +279,33 @@ def _summary(level: Level, counts: _Counts) -> str:
             "dependency has no Ascend version, and what needs it",
             "dependencies have no Ascend version, and what needs them",
         )
-        text = f"{_count(blockers, one, many)} cannot run until it is written or replaced"
-        rest = f"; {_count(manual, 'place also needs', 'places also need')} manual work" if manual else ""
+        text = phrase("{count_} cannot run until it is written or replaced", count_=_count(blockers, one, many))
+        rest = (
+            phrase("; {count_} manual work", count_=_count(manual, "place also needs", "places also need"))
+            if manual
+            else ""
+        )
         rest += f"; {aside} in {_BESIDE}" if aside else ""
         return f"{text}{rest}."
     if level is Level.WORK:
-        rest = f", and {review} to review" if review else ""
+        rest = phrase(", and {review} to review", review=review) if review else ""
         them = "it" if manual == 1 else "them"
-        return f"{_count(manual, 'place', 'places')} will not run until you change {them}{rest}."
+        return phrase(
+            "{count_} will not run until you change {them}{rest}.",
+            count_=_count(manual, "place", "places"),
+            them=them,
+            rest=rest,
+        )
     if level is Level.REVIEW:
         parts = [_count(review, "place", "places") + " to review"] if review else []
         if aside:
-            parts.append(_count(aside, "place", "places") + f" to change outside the program ({_BESIDE})")
+            parts.append(
+                _count(aside, "place", "places") + phrase(" to change outside the program ({BESIDE})", BESIDE=_BESIDE)
+            )
         parts += [_count(errors, "file", "files") + " that could not be processed"] if errors else []
         # Of kernels that are called, the blockers tell.
         parts = parts or ["CUDA code that no Python code was found to call"]
-        known = f"{unsafe} of them will not run without the edit offered" if unsafe else ""
+        known = phrase("{unsafe} of them will not run without the edit offered", unsafe=unsafe) if unsafe else ""
         known = "it will not run without the edit offered" if unsafe == review == 1 else known
         known = known or "none is known to stop the program"
         text = f"{' and '.join(parts)}; {known}."
@@ -302,13 +316,19 @@ def _summary(level: Level, counts: _Counts) -> str:
 def _supported_already(left: Iterable[Finding]) -> str:
     for one in left:
         if one.code == _SUPPORTED_ALREADY:
-            return f" The project already checks for an NPU ({one.file}:{one.start.line}): run it unchanged first."
+            return phrase(
+                " The project already checks for an NPU ({file}:{line}): run it unchanged first.",
+                file=one.file,
+                line=one.start.line,
+            )
     return ""
 
 
 def _foreign_summary(other: Foreign) -> str:
     imports = _count(other.files, "file imports", "files import")
-    return f"The project is based on {other.name} ({imports} it). {other.why}"
+    return phrase(
+        "The project is based on {name} ({imports} it). {why}", name=other.name, imports=imports, why=other.why
+    )
 
 
 def _foreign(other: Foreign | None) -> tuple[Blocker, ...]:

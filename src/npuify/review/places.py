@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import platformdirs
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.rewrite.tree import replace_files
 
@@ -46,7 +47,7 @@ def look(path: str, endings: tuple[str, ...] = ()) -> Folder:
     try:
         found = sorted(os.scandir(place), key=lambda one: one.name.lower())
     except OSError as error:
-        raise NpuifyError(f"cannot be opened: {error.strerror or error}", file=str(place)) from None
+        raise NpuifyError(phrase("cannot be opened: {value}", value=error.strerror or error), file=str(place)) from None
     folders = [one.name for one in found if not one.name.startswith(".") and _is_folder(one)]
     files = [one.name for one in found if endings and one.name.endswith(endings)]
     is_project = any(one.name in _TELLING for one in found)

@@ -9,6 +9,7 @@ import msgspec
 
 from npuify.engine.alone import ENGINE
 from npuify.engine.catalog import all_rules
+from npuify.language import commas, phrase
 from npuify.migration import MODES, written
 from npuify.model import NpuifyError
 from npuify.report.formats.vendor import write_vendor_files
@@ -148,7 +149,7 @@ class Review:
             NpuifyError: the project has no edit of that code.
         """
         if not any(item.code == code and item.state != "none" for item in self.items()):
-            raise NpuifyError(f"no edit of {code} is in this project")
+            raise NpuifyError(phrase("no edit of {code} is in this project", code=code))
         self._take(self.decisions.with_rule(code, made))
 
     def write_by_hand(self, file: str, text: str | None) -> None:
@@ -187,14 +188,17 @@ class Review:
                 half-written.
         """
         if mode not in MODES:
-            raise NpuifyError(f"the mode {mode!r} does not exist", advice=f"one of {', '.join(MODES)}")
+            raise NpuifyError(
+                phrase("the mode {mode!r} does not exist", mode=mode),
+                advice=phrase("one of {MODES}", MODES=commas(MODES)),
+            )
         with ENGINE:
             result, contents = self._now()
             changed = self._draft.changed_since()
             if changed:
-                more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+                more = phrase(" and {value} more", value=len(changed) - 1) if len(changed) > 1 else ""
                 raise NpuifyError(
-                    f"has changed{more} since it was read; nothing was written",
+                    phrase("has changed{more} since it was read; nothing was written", more=more),
                     advice="scan again, so that nobody's work is lost",
                     file=changed[0],
                 )
@@ -231,7 +235,7 @@ class Review:
         try:
             return self._draft.original(file)
         except OSError as error:
-            raise NpuifyError(f"cannot be read: {error.strerror or error}", file=file) from None
+            raise NpuifyError(phrase("cannot be read: {value}", value=error.strerror or error), file=file) from None
 
     def _items_of(self, file: str) -> list[Item]:
         if file not in self._items:
@@ -294,7 +298,7 @@ class Review:
         try:
             raw = as_saved(text, original)
         except UnreadableText as error:
-            raise NpuifyError(f"cannot be written by hand: {error}", file=file) from None
+            raise NpuifyError(phrase("cannot be written by hand: {error}", error=error), file=file) from None
         self._draft.write_by_hand(file, raw)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from npuify.language import phrase
 from npuify.rewrite.diff import side_by_side
 from npuify.source.text import Text, UnreadableText
 from npuify.visible import visible
@@ -33,7 +34,7 @@ def rows(before: bytes, after: bytes) -> tuple[list[Row], str]:
     try:
         old, new = (_LINE.findall(Text(raw).string) for raw in (before, after))
     except UnreadableText as error:
-        return [], f"the file cannot be shown: {error}"
+        return [], phrase("the file cannot be shown: {error}", error=error)
     made = []
     for here, there in side_by_side(old, new):
         left, right = old[here - 1] if here else "", new[there - 1] if there else ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
@@ -45,7 +47,9 @@ def unified(old: Sequence[str], new: Sequence[str], before: str, after: str) -> 
         lines: Iterator[str] = difflib.unified_diff(old, new, before, after)
     else:
         lines = _long(old, new, before, after)
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    return "".join(
+        line if line.endswith("\n") else phrase("{line}\n\\ No newline at end of file\n", line=line) for line in lines
+    )
 
 
 def side_by_side(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:

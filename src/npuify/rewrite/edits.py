@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.language import phrase
 from npuify.model import Finding, Safety
 from npuify.rules.packages.extensions.replacing import CODE as REPLACING
 
@@ -51,7 +52,7 @@ def apply_findings(data: bytes, findings: Iterable[Finding]) -> Applied:
     for finding in sorted(findings, key=_extent):
         spans = sorted((edit.start, edit.end) for edit in finding.edits)
         if _overlap_within(spans):
-            raise EditError(f"{finding.code}: edits of one finding overlap")
+            raise EditError(phrase("{code}: edits of one finding overlap", code=finding.code))
         if any(_overlaps(span, taken) for span in spans):
             continue
         accepted.append(finding)
@@ -96,9 +97,15 @@ def apply_edits(data: bytes, edits: Iterable[Edit]) -> bytes:
     position = 0
     for edit in edits:
         if not position <= edit.start <= edit.end <= len(data):
-            raise EditError(f"the span {edit.start}:{edit.end} overlaps another or leaves the text")
+            raise EditError(
+                phrase("the span {start}:{end} overlaps another or leaves the text", start=edit.start, end=edit.end)
+            )
         if data[edit.start : edit.end] != edit.before.encode("utf-8", "surrogatepass"):
-            raise EditError(f"the text at {edit.start}:{edit.end} is not {edit.before!r}")
+            raise EditError(
+                phrase(
+                    "the text at {start}:{end} is not {before!r}", start=edit.start, end=edit.end, before=edit.before
+                )
+            )
         pieces += [data[position : edit.start], edit.after.encode("utf-8", "surrogatepass")]
         position = edit.end
     pieces.append(data[position:])

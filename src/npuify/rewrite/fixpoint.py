@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.engine.ledger.unknown import RULE as UNKNOWN
 from npuify.engine.traced import proven
+from npuify.language import phrase
 from npuify.model import Change, FileError, Finding, LedgerEntry, Position
 from npuify.rewrite.edits import Applied, EditError, OffsetMap, apply_findings, wanted
 from npuify.rewrite.left import still_to_do
@@ -119,7 +120,7 @@ def migrate_file(
         done = _rounds(job, found)
         return done._replace(errors=[*errors, *done.errors], ledger=ledger)
     except (EditError, UnreadableText, _NotSettling) as error:
-        failure = FileError(relative, f"was left as it is: {error}", advice=_DEFECT)
+        failure = FileError(relative, phrase("was left as it is: {error}", error=error), advice=_DEFECT)
         return MigratedFile(relative, None, found, found, [], [*errors, failure], ledger)
 
 
@@ -160,7 +161,7 @@ def _rounds(job: _Job, found: list[Finding]) -> MigratedFile:
         state = _next(applied, state, job, offsets)
         begun = True
     else:
-        raise _NotSettling(f"its edits do not settle after {MAX_ROUNDS} rounds")
+        raise _NotSettling(phrase("its edits do not settle after {MAX_ROUNDS} rounds", MAX_ROUNDS=MAX_ROUNDS))
     changes.sort(key=lambda change: (change.start, change.end, change.code))
     not_understood = {finding.subject for finding in found if finding.code == UNKNOWN.code}
     left = still_to_do(
@@ -199,7 +200,7 @@ def _breaking(applied: Applied, state: _State, job: _Job, offsets: OffsetMap) ->
 
 
 def _left_out(job: _Job, place: Position, code: str) -> FileError:
-    message = f"an edit of {code} was left out: the file would not parse with it"
+    message = phrase("an edit of {code} was left out: the file would not parse with it", code=code)
     return FileError(job.relative, message, place.line, _DEFECT)
 
 

@@ -13,6 +13,7 @@ from npuify.engine.processes import Processes
 from npuify.engine.scan import project_findings
 from npuify.engine.traced import left_over
 from npuify.engine.worker import FILES_PER_PROCESS, Worker
+from npuify.language import phrase
 from npuify.model import Change, FileError, MigrationResult, NpuifyError, Position
 from npuify.project.traced import read_trace
 from npuify.rewrite.diff import file_diff
@@ -247,7 +248,9 @@ def _migrate_one(
     try:
         raw = Path(candidate.location).read_bytes()
     except OSError as error:
-        return _unchanged(FileError(candidate.relative, f"cannot be read: {error.strerror or error}"))
+        return _unchanged(
+            FileError(candidate.relative, phrase("cannot be read: {value}", value=error.strerror or error))
+        )
     places = traced.get(candidate.relative, ())
     done = migrate_file(
         candidate.relative, raw, worker, unsafe=unsafe, kind=candidate.kind, traced=places, decides=decides

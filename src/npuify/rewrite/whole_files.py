@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.helpers import compute_device
+from npuify.language import phrase
 from npuify.model import Change, Position
 from npuify.rules.common.helper_modules import used_helpers
 from npuify.rules.environment.line_ends import NORMALIZED, normalized
@@ -108,7 +109,7 @@ def linux_line_ends(files: Sequence[ProjectFile], contents: Mapping[str, bytes])
                 end=Position(1, 1),
                 before="\\r\\n",
                 after="\\n",
-                message=f"{old.count(_WINDOWS)} lines had Windows line ends",
+                message=phrase("{count_} lines had Windows line ends", count_=old.count(_WINDOWS)),
             )
         )
     return NewContents(changed, changes)

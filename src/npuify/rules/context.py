@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from npuify.analysis.engine import Reach
 from npuify.analysis.files import FUNCTIONS, FileModel
 from npuify.analysis.values import MODELS, Kind
+from npuify.language import phrase
 from npuify.model import Edit, Evidence, Safety, Severity
 from npuify.rules.diagnostic import Diagnostic
 
@@ -245,14 +246,14 @@ class PythonFile:
         """
         return Diagnostic(
             place=node,
-            message=message,
+            message=phrase(message),
             edits=tuple(sorted(edits)),
             safety=safety,
             severity=severity,
             evidence=evidence,
             source=source,
             subject=subject,
-            advice=advice,
+            advice=phrase(advice),
             needs_torch_npu=needs_torch_npu,
             only_with=only_with,
         )

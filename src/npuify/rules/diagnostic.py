@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.language import phrase
+
 if TYPE_CHECKING:
     from npuify.model import Edit, Evidence, Safety, Severity
 
@@ -36,7 +38,9 @@ class Diagnostic(NamedTuple):
     def refused(self, reason: str) -> Diagnostic:
         """The same without edits, and why."""
         return self._replace(
-            message=f"{self.message}; not edited: {reason}" if self.edits else self.message,
+            message=phrase("{message}; not edited: {reason}", message=self.message, reason=reason)
+            if self.edits
+            else self.message,
             edits=(),
             needs_torch_npu=False,
         )

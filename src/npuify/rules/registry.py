@@ -14,6 +14,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from npuify.knowledge.forms import proof_of
+from npuify.language import phrase
 from npuify.model import Evidence, Explanation, RuleInfo, Safety, Severity
 
 if TYPE_CHECKING:
@@ -81,7 +82,11 @@ class Rule(NamedTuple):
     def explanation(self) -> Explanation:
         """What ``npuify explain`` says of the rule."""
         severity = f"severity {self.severity.value}"
-        head = f"no edit, {severity}" if self.safety is Safety.MANUAL else f"{self.safety.value} edits, {severity}"
+        head = (
+            phrase("no edit, {severity}", severity=severity)
+            if self.safety is Safety.MANUAL
+            else f"{self.safety.value} edits, {severity}"
+        )
         proof = proof_of(self.code)
         text = (head, *self.documentation.splitlines(), *(("", *proof) if proof else ()))
         return Explanation(f"{self.code} {self.name}", "rule", text, (), self.source, self.evidence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from npuify.language import commas, phrase
 from npuify.model import NpuifyError
 
 TOPICS: Final = {
@@ -31,7 +32,10 @@ def codes_of_topics(topics: list[str]) -> tuple[str, ...]:
     codes: list[str] = []
     for topic in (part.strip() for item in topics for part in item.split(",")):
         if topic not in TOPICS:
-            raise NpuifyError(f"nothing is known about {topic!r}", advice=f"one of {', '.join(TOPICS)}")
+            raise NpuifyError(
+                phrase("nothing is known about {topic!r}", topic=topic),
+                advice=phrase("one of {TOPICS}", TOPICS=commas(TOPICS)),
+            )
         codes += TOPICS[topic]
     return tuple(dict.fromkeys(codes))
 

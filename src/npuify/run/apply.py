@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 
+from npuify.language import commas, phrase
 from npuify.run import early, record
 from npuify.run.patches import PATCHES, applied
 from npuify.run.settings import PREFIX, Settings
@@ -34,7 +35,12 @@ def apply(settings: Settings) -> None:
         except Exception as error:
             failed[patch.name] = f"{type(error).__name__}: {error}"
             print(
-                f"npuify run: the patch {patch.name} could not be put in place: {failed[patch.name]}", file=sys.stderr
+                phrase(
+                    "npuify run: the patch {name} could not be put in place: {failed}",
+                    name=patch.name,
+                    failed=failed[patch.name],
+                ),
+                file=sys.stderr,
             )
     if record.is_on():
         from npuify.run import watch
@@ -50,8 +56,11 @@ def apply(settings: Settings) -> None:
     else:
         changed = 0
     if settings.log or os.environ.get(f"{PREFIX}_LOG", "") not in ("", "0"):
-        text = f"npuify run: process {os.getpid()}: {', '.join(applied)}"
-        print(f"{text}; {changed} names that were taken earlier" if changed else text, file=sys.stderr)
+        text = phrase("npuify run: process {getpid}: {applied}", getpid=os.getpid(), applied=commas(applied))
+        print(
+            phrase("{text}; {changed} names that were taken earlier", text=text, changed=changed) if changed else text,
+            file=sys.stderr,
+        )
 
 
 def _transfer(*, keep_filters: bool) -> None:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuify.language import commas, phrase
 from npuify.model import NpuifyError
 from npuify.process.command import become, command
 from npuify.process.python import answers, python_for
@@ -35,15 +36,23 @@ def settings_for(device: str, trace: Path | None, disabled: Sequence[str], *, lo
         NpuifyError: no such device or patch, or the trace cannot be written where it is to go.
     """
     if device not in DEVICES:
-        raise NpuifyError(f"there is no device {device!r}", advice=f"one of {', '.join(DEVICES)}")
+        raise NpuifyError(
+            phrase("there is no device {device!r}", device=device),
+            advice=phrase("one of {DEVICES}", DEVICES=commas(DEVICES)),
+        )
     chosen = tuple(name.strip() for text in disabled for name in text.split(",") if name.strip())
     unknown = [name for name in chosen if name not in names()]
     if unknown:
-        raise NpuifyError(f"there is no patch {unknown[0]!r}", advice=f"patches: {', '.join(names())}")
+        raise NpuifyError(
+            phrase("there is no patch {unknown!r}", unknown=unknown[0]), advice=f"patches: {', '.join(names())}"
+        )
     file = ""
     if trace is not None:
         if trace.is_dir() or not trace.absolute().parent.is_dir():
-            raise NpuifyError(f"the trace cannot be written to {trace}", advice="name a file in a folder that exists")
+            raise NpuifyError(
+                phrase("the trace cannot be written to {trace}", trace=trace),
+                advice="name a file in a folder that exists",
+            )
         file = str(trace.absolute())
     return Settings(device=device, trace=file, disabled=chosen, log=log)
 
@@ -61,14 +70,18 @@ def check(python: str, settings: Settings, environ: dict[str, str]) -> tuple[str
     plain = {name: value for name, value in environ.items() if not name.startswith(PREFIX)}
     torch, torch_npu, new_enough = answers(python, _ASKED, plain, 3)
     if not torch:
-        raise NpuifyError(f"{python} has no PyTorch", advice="name the program's own Python with --python")
+        raise NpuifyError(
+            phrase("{python} has no PyTorch", python=python), advice="name the program's own Python with --python"
+        )
     if not torch_npu:
         raise NpuifyError(
-            f"{python} has no torch_npu",
+            phrase("{python} has no torch_npu", python=python),
             advice="npuify doctor says which to install; --device simulated runs the program on a simulated NPU",
         )
     if new_enough != "True":
-        raise NpuifyError(f"{python} is older than Python 3.8, which no torch_npu that npuify knows runs on")
+        raise NpuifyError(
+            phrase("{python} is older than Python 3.8, which no torch_npu that npuify knows runs on", python=python)
+        )
     return torch, torch_npu
 
 
@@ -84,7 +97,7 @@ def run(settings: Settings, arguments: Sequence[str], *, module: bool = False, p
     interpreter = python_for(python)
     what = command(arguments, interpreter, module)
     environ, text = prepare(settings, interpreter)
-    print(f"npuify run: {text}", file=sys.stderr, flush=True)
+    print(phrase("npuify run: {text}", text=text), file=sys.stderr, flush=True)
     if settings.trace:
         Path(settings.trace).unlink(missing_ok=True)
     return become(what, environ)
@@ -103,10 +116,16 @@ def prepare(settings: Settings, python: str) -> tuple[dict[str, str], str]:
 
         environ[f"{SIMULATOR}_TORCH_NPU"] = release
         return environ, (
-            f"CUDA's names mean simulated NPUs (torch_npu {release}, torch {torch}). "
-            "Numbers and speed are those of this machine's CPU, not of an NPU."
+            phrase(
+                "CUDA's names mean simulated NPUs (torch_npu {release}, torch {torch}). Numbers and "
+                "speed are those of this machine's CPU, not of an NPU.",
+                release=release,
+                torch=torch,
+            )
         )
-    return environ, f"CUDA's names mean the NPU (torch_npu {release}, torch {torch})."
+    return environ, phrase(
+        "CUDA's names mean the NPU (torch_npu {release}, torch {torch}).", release=release, torch=torch
+    )
 
 
 def shell_lines(settings: Settings, python: str = "") -> str:

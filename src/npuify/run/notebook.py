@@ -6,6 +6,7 @@ import os
 import sys
 from typing import Any
 
+from npuify.language import phrase
 from npuify.run import advice, start
 from npuify.run.settings import PREFIX, Settings, from_environment
 
@@ -23,7 +24,11 @@ def load(shell: Any) -> None:
     settings: Settings = from_environment()
     if settings.device != "simulated" and importlib.util.find_spec("torch_npu") is None:
         raise ImportError(
-            f"{sys.executable} has no torch_npu; for a simulated NPU: %env {PREFIX}_DEVICE=simulated, and load again"
+            phrase(
+                "{executable} has no torch_npu; for a simulated NPU: %env {PREFIX}_DEVICE=simulated, and load again",
+                executable=sys.executable,
+                PREFIX=PREFIX,
+            )
         )
     if os.environ.get(PREFIX) == "1":
         return

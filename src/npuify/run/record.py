@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from npuify.language import phrase
 from npuify.run.frames import INSIDE, package
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Recorder:
                 part.write_text(text, encoding="utf-8")
                 part.replace(self.file)
         except OSError as error:
-            print(f"npuify run: the trace cannot be written: {error}", file=sys.stderr)
+            print(phrase("npuify run: the trace cannot be written: {error}", error=error), file=sys.stderr)
 
 
 def read(file: Path) -> list[dict[str, Any]]:
@@ -204,7 +205,14 @@ def compared(frame: FrameType, word: str, other: str) -> None:
     place = caller(frame)
     if _recorder is not None and place is not None:
         plain = str.__str__(word)
-        call(place, "compared", f"({plain!r}, {other!r})", f"{plain!r} counts as {other!r}", EXACT, "words")
+        call(
+            place,
+            "compared",
+            f"({plain!r}, {other!r})",
+            phrase("{plain!r} counts as {other!r}", plain=plain, other=other),
+            EXACT,
+            "words",
+        )
 
 
 def variable(cuda: str, value: str, npu: str, changed: str) -> None:

@@ -8,6 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from npuify.language import phrase
 from npuify.run import advice, environment, record
 from npuify.run.settings import PREFIX, Settings, from_environment
 
@@ -92,7 +93,10 @@ def put_in_place(settings: Settings) -> None:
     """
     if importlib.util.find_spec("torch_npu") is None:
         print(
-            f"npuify run: {sys.executable} has no torch_npu, so nothing is changed in this process",
+            phrase(
+                "npuify run: {executable} has no torch_npu, so nothing is changed in this process",
+                executable=sys.executable,
+            ),
             file=sys.stderr,
         )
         return

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from npuify.knowledge.release.versions import choose_release, release_info
+from npuify.language import commas, phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -65,9 +66,15 @@ def scaffold_training(
     from npuify.rewrite.tree import write_tree
 
     if style not in STYLES:
-        raise NpuifyError(f"there is no style {style!r} for a new project", advice=f"one of {', '.join(STYLES)}")
+        raise NpuifyError(
+            phrase("there is no style {style!r} for a new project", style=style),
+            advice=phrase("one of {STYLES}", STYLES=commas(STYLES)),
+        )
     if framework not in FRAMEWORKS:
-        raise NpuifyError(f"there is no new project for {framework!r}", advice=f"one of {', '.join(FRAMEWORKS)}")
+        raise NpuifyError(
+            phrase("there is no new project for {framework!r}", framework=framework),
+            advice=phrase("one of {FRAMEWORKS}", FRAMEWORKS=commas(FRAMEWORKS)),
+        )
     if framework == "tensorflow" and style != "npu":
         raise NpuifyError(
             "a new project for TensorFlow has one style", advice="leave --style out: it runs on NPUs and the CPU"
@@ -101,10 +108,13 @@ def package_name(project: str) -> str:
     made = re.sub(r"[-. ]+", "_", project.strip()).lower()
     if not re.fullmatch(r"[a-z][a-z0-9_]*", made) or keyword.iskeyword(made) or len(made) > _LONGEST_NAME:
         raise NpuifyError(
-            f"{project!r} makes no name of a Python package", advice="choose one with --name, such as my-model"
+            phrase("{project!r} makes no name of a Python package", project=project),
+            advice="choose one with --name, such as my-model",
         )
     if made in _TAKEN or made in sys.stdlib_module_names:
-        raise NpuifyError(f"a package named {made} would hide another one", advice="choose another name with --name")
+        raise NpuifyError(
+            phrase("a package named {made} would hide another one", made=made), advice="choose another name with --name"
+        )
     return made
 
 

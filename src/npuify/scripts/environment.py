@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from packaging.version import InvalidVersion, Version
 
 from npuify.knowledge.launching import environment_settings
+from npuify.language import phrase
 from npuify.scripts.template import filled
 
 if TYPE_CHECKING:
@@ -59,7 +60,9 @@ def environment_script(release: Release, *, nodes: int = 1, interface: str = "",
         _template(),
         made_for="the TensorFlow adapter"
         if tensorflow
-        else f"torch_npu {release.torch_npu} (CANN {release.cann or 'version unknown'})",
+        else phrase(
+            "torch_npu {torch_npu} (CANN {value})", torch_npu=release.torch_npu, value=release.cann or "version unknown"
+        ),
         places=" ".join(_NEW if _is_new(release.cann) else _OLD),
         variables=text.strip(),
     )

@@ -7,6 +7,8 @@ import re
 from bisect import bisect_right
 from itertools import accumulate
 
+from npuify.language import phrase
+
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
@@ -36,9 +38,9 @@ def declared_encoding(raw: bytes) -> str:
             try:
                 codec = codecs.lookup(name)
             except LookupError:
-                raise UnreadableText(f"unknown source encoding {name!r}", number) from None
+                raise UnreadableText(phrase("unknown source encoding {name!r}", name=name), number) from None
             if not codec._is_text_encoding:
-                raise UnreadableText(f"{name!r} is not an encoding of text", number)
+                raise UnreadableText(phrase("{name!r} is not an encoding of text", name=name), number)
             return codec.name
         if not _BLANK.match(line):
             break
@@ -71,13 +73,17 @@ class Text:
             self._string = body.decode(self.encoding)
         except UnicodeError as error:
             line = len(_LINE_END.findall(body, 0, error.start)) + 1 if isinstance(error, UnicodeDecodeError) else 0
-            raise UnreadableText(f"not valid {self.encoding} text", line) from None
+            raise UnreadableText(phrase("not valid {encoding} text", encoding=self.encoding), line) from None
         if self.encoding in ("utf-8", "ascii"):
             self.data = body
         else:
             self.data = self._string.encode("utf-8", "surrogatepass")
             if self._string.encode(self.encoding) != body:
-                raise UnreadableText(f"{self.encoding} text that does not survive being decoded and encoded again")
+                raise UnreadableText(
+                    phrase(
+                        "{encoding} text that does not survive being decoded and encoded again", encoding=self.encoding
+                    )
+                )
 
     @property
     def string(self) -> str:
@@ -140,5 +146,7 @@ class Text:
             try:
                 body = data.decode("utf-8", "surrogatepass").encode(self.encoding)
             except UnicodeEncodeError as error:
-                raise UnreadableText(f"the new text has a character that {self.encoding} lacks") from error
+                raise UnreadableText(
+                    phrase("the new text has a character that {encoding} lacks", encoding=self.encoding)
+                ) from error
         return codecs.BOM_UTF8 + body if self.has_bom else body

@@ -15,6 +15,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.studio.guard import Guard, Keys
 from npuify.studio.jobs import told_error
@@ -75,12 +76,15 @@ async def _asked(request: Request) -> Asked:
     async for piece in request.stream():
         body += piece
         if len(body) > _LARGEST:
-            raise NpuifyError(f"more than {_LARGEST // 1_000_000} MB at once", advice="name the file on this machine")
+            raise NpuifyError(
+                phrase("more than {value} MB at once", value=_LARGEST // 1000000),
+                advice="name the file on this machine",
+            )
     try:
         # Names of files may hold bytes that are no text: msgspec would refuse them.
         return msgspec.convert(json.loads(body or b"{}"), Asked)
     except (ValueError, RecursionError) as error:
-        raise NpuifyError(f"the question cannot be read: {error}") from None
+        raise NpuifyError(phrase("the question cannot be read: {error}", error=error)) from None
 
 
 def _json(value: Any, status: int = 200) -> Response:

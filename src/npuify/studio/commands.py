@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from npuify.language import commas, phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -154,12 +155,12 @@ def arguments(tool: Tool, values: Mapping[str, Any]) -> list[str]:
         value = values.get(field.name, "")
         if not value:
             if field.needed:
-                raise NpuifyError(f"{field.name} is missing")
+                raise NpuifyError(phrase("{name} is missing", name=field.name))
             continue
         if field.choices and value not in field.choices:
-            raise NpuifyError(f"{field.name} is none of {', '.join(field.choices)}")
+            raise NpuifyError(phrase("{name} is none of {choices}", name=field.name, choices=commas(field.choices)))
         if field.kind == "number" and not str(value).isdecimal():
-            raise NpuifyError(f"{field.name} is no number")
+            raise NpuifyError(phrase("{name} is no number", name=field.name))
         if field.kind == "cwd":
             continue
         if field.kind == "flag":
@@ -168,7 +169,7 @@ def arguments(tool: Tool, values: Mapping[str, Any]) -> list[str]:
             try:
                 program = shlex.split(str(value))
             except ValueError as error:
-                raise NpuifyError(f"the command cannot be read: {error}") from None
+                raise NpuifyError(phrase("the command cannot be read: {error}", error=error)) from None
         else:
             for one in value if isinstance(value, list) else [value]:
                 # One word, so that no value is taken for an option.
@@ -187,5 +188,5 @@ def tool_of(name: str) -> Tool:
     """
     found = next((one for one in TOOLS if one.name == name), None)
     if found is None:
-        raise NpuifyError(f"there is no page {name!r}")
+        raise NpuifyError(phrase("there is no page {name!r}", name=name))
     return found

@@ -7,6 +7,7 @@ import traceback
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -63,7 +64,10 @@ class Job(Generic[T]):
             self._state = "failed"
         except Exception as error:
             traceback.print_exc()
-            self._error = {"error": f"this is a bug in npuify: {type(error).__name__}: {error}", "advice": ""}
+            self._error = {
+                "error": phrase("this is a bug in npuify: {name}: {error}", name=type(error).__name__, error=error),
+                "advice": "",
+            }
             self._state = "failed"
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from npuify import api, knowledge
 from npuify.editor.session import options_for
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.options import STYLES, Options, check_style
 from npuify.report import FORMATS, render_migration
@@ -84,7 +85,7 @@ def _open(state: State, asked: Asked) -> dict[str, Any]:
         # Only what was said differs from the project's own settings.
         options = msgspec.convert({**msgspec.to_builtins(own), **asked.options}, Options)
     except msgspec.ValidationError as error:
-        raise NpuifyError(f"the options cannot be read: {error}") from None
+        raise NpuifyError(phrase("the options cannot be read: {error}", error=error)) from None
     if "vendor_reports" not in asked.options:
         # What a project says must not have files written.
         options = msgspec.structs.replace(options, vendor_reports=None)

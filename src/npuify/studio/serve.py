@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.studio.app import app_for
 from npuify.studio.guard import Keys
@@ -61,5 +62,7 @@ def _listening(port: int) -> socket.socket:
         made.listen(128)
     except (OSError, OverflowError) as error:
         made.close()
-        raise NpuifyError(f"port {port} cannot be used: {error}", advice="choose another with --port") from None
+        raise NpuifyError(
+            phrase("port {port} cannot be used: {error}", port=port, error=error), advice="choose another with --port"
+        ) from None
     return made

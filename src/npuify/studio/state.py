@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.process.itself import PLAIN, npuify_command
 from npuify.process.watched import Watched
@@ -84,7 +85,7 @@ class State:
             for name in [name for name, one in self._opened.items() if one.job.told()["state"] in _ENDED]:
                 del self._opened[name]
             if len(self._opened) >= _MOST:
-                raise NpuifyError(f"{_MOST} projects are open", advice="close one of them")
+                raise NpuifyError(phrase("{MOST} projects are open", MOST=_MOST), advice="close one of them")
             name = secrets.token_hex(8)
             self._opened[name] = Opened(place, options)
         remember(place)
@@ -128,11 +129,11 @@ class State:
         with self._lock:
             running = [one for one in self._running.values() if one.after(0)[2] is None]
             if len(running) >= _MOST:
-                raise NpuifyError(f"{_MOST} commands are running", advice="stop one of them")
+                raise NpuifyError(phrase("{MOST} commands are running", MOST=_MOST), advice="stop one of them")
             try:
                 watched = Watched(command, folder, {**os.environ, **PLAIN})
             except OSError as error:
-                raise NpuifyError(f"cannot be started: {error}") from None
+                raise NpuifyError(phrase("cannot be started: {error}", error=error)) from None
             name = secrets.token_hex(8)
             self._running[name] = watched
             for key in [key for key, one in self._running.items() if one.after(0)[2] is not None][:-_REMEMBERED]:

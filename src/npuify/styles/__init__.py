@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Safety, Severity
 from npuify.rules.style_plan import StylePlan
 
@@ -47,7 +48,7 @@ def restyle_other(finding: Finding, plan: StylePlan) -> Finding:
     if finding.code in SAME:
         return finding
     why = REFUSED.get(finding.code, "machines with CUDA need it unchanged; keep a separate file for NPUs")
-    message = f"{finding.message}; not edited: {why}"
+    message = phrase("{message}; not edited: {why}", message=finding.message, why=why)
     return msgspec.structs.replace(
         finding, message=message, edits=(), safety=Safety.MANUAL, needs_torch_npu=False, severity=_milder(finding)
     )

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Safety
 from npuify.rules.common.helper_branches import asks_for_npu, never_on_npu
 from npuify.rules.common.import_guards import has_fallback, is_asked_for
@@ -76,10 +77,12 @@ def cuda_only_import_unguarded(node: ast.Module, file: PythonFile) -> Iterator[D
                 edits = []
             yield file.report(
                 first,
-                f"{_package(first)} is only used on CUDA, and cannot be imported on Ascend",
+                phrase("{package} is only used on CUDA, and cannot be imported on Ascend", package=_package(first)),
                 edits=edits,
                 subject=_package(first),
-                advice="" if edits else f"import {plan.helper} first, and this below `{test}`",
+                advice=""
+                if edits
+                else phrase("import {helper} first, and this below `{test}`", helper=plan.helper, test=test),
             )
 
 

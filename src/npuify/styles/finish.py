@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.flow.devices import device_table_entry
+from npuify.language import phrase
 from npuify.model import Edit, Finding, Position, Safety, Severity
 from npuify.rules.common.default_options import only_with
 from npuify.rules.common.device_options import is_device_default
@@ -84,7 +85,9 @@ def _finding(diagnostic: Diagnostic, rule: Rule, file: PythonFile) -> Finding:
 
 def _left_to_the_project(diagnostic: Diagnostic) -> Diagnostic:
     return diagnostic._replace(
-        message=f"{diagnostic.message}; left unchanged, since the code around it already handles the NPU",
+        message=phrase(
+            "{message}; left unchanged, since the code around it already handles the NPU", message=diagnostic.message
+        ),
         edits=(),
         severity=Severity.INFO,
         advice="check that the project's own NPU support is complete here",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Safety, Severity
 from npuify.rules.common.statements import _is_docstring, put_import
 from npuify.rules.registry import rule
@@ -60,7 +61,9 @@ def device_helper_not_imported(node: ast.Module, file: PythonFile) -> Iterator[D
     first = min([first, *(item.lineno for item in node.body if cuda_only_names(item, file))])
     edit = put_import(plan.module_import(file.source.relative), node, first, file)
     yield file.report(
-        (edit.start, edit.start), f"the device comes from the project's module {plan.helper}", edits=[edit]
+        (edit.start, edit.start),
+        phrase("the device comes from the project's module {helper}", helper=plan.helper),
+        edits=[edit],
     )
 
 

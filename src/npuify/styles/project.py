@@ -11,6 +11,7 @@ import msgspec
 
 from npuify.analysis.project import is_test
 from npuify.helpers.compute_device import NAMES, is_helper
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.options import check_style
 from npuify.project.import_paths import ImportPaths
@@ -166,7 +167,9 @@ def _helper_name(code: Mapping[str, bytes], written: Mapping[str, bytes]) -> str
         name = NAMES[number] if number < len(NAMES) else f"{NAMES[0]}_{number}"
         if not any(name.encode() in raw for raw in code.values()) and not any(name in file for file in code):
             return name
-    raise NpuifyError("all names for the helper module are taken", advice=f"rename the project's {NAMES[0]}.py")
+    raise NpuifyError(
+        "all names for the helper module are taken", advice=phrase("rename the project's {NAMES}.py", NAMES=NAMES[0])
+    )
 
 
 def _started_by_path(survey: Survey) -> frozenset[str]:

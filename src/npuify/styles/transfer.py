@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Safety, Severity
 from npuify.rules.registry import rule
 
@@ -67,7 +68,7 @@ def path_with_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         edits.append(file.edit(start, start, f"{parameter}="))
     yield file.report(
         path,
-        f"transfer_to_npu would replace cuda with npu in the path that {name} gets by position",
+        phrase("transfer_to_npu would replace cuda with npu in the path that {name} gets by position", name=name),
         edits=edits if len(node.args) <= len(parameters) and not _parenthesised(path, file) else (),
         subject=name,
         advice="pass the path by keyword, or pass an open file",
@@ -113,7 +114,7 @@ def triton_detection(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         return
     yield file.report(
         node,
-        f"transfer_to_npu makes {name}() return False",
+        phrase("transfer_to_npu makes {name}() return False", name=name),
         subject=name,
         advice="use importlib.util.find_spec('triton') to detect triton-ascend",
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from npuify.knowledge import load
+from npuify.language import phrase
 from npuify.model import Evidence, NpuifyError
 from npuify.process.python import python_for
 from npuify.simulator import launch as simulated
@@ -59,13 +60,13 @@ def trace(
     world = 0
     if script.startswith("-") and not module:
         raise NpuifyError(
-            f"npuify trace has no option {script}",
+            phrase("npuify trace has no option {script}", script=script),
             advice="options come before the program, the program's own after it; see npuify trace --help",
         )
     if not module and Path(script).name in ("torchrun", "torch_npu_run"):
         script, arguments, module, world = unlaunched(arguments)
     if not module and not Path(script).is_file():
-        raise NpuifyError(f"no such file: {script}")
+        raise NpuifyError(phrase("no such file: {script}", script=script))
     interpreter = python_for(python)
     settings = Settings(torch_npu=torch_npu, policy="off", soc=soc or Settings.soc)
     environ = simulated.environment(settings, dict(os.environ))
@@ -102,7 +103,10 @@ def trace(
         )
         if not result.is_file():
             raise NpuifyError(
-                f"the traced program ended with code {done.returncode} before the trace could be written",
+                phrase(
+                    "the traced program ended with code {returncode} before the trace could be written",
+                    returncode=done.returncode,
+                ),
                 advice="Run it with `npuify simulate` to see how it behaves with real computing.",
                 file=script,
             )
@@ -161,9 +165,9 @@ def judged(script: str, torch_npu: str, seen: dict[str, Any], soc: str = Setting
         if not bfloat16 and "bfloat16" in types and verdict.support is Support.KERNEL:
             verdict = Verdict(
                 Support.TYPE,
-                f"bfloat16 on {soc}, of which torch.npu.is_bf16_supported() says False",
+                phrase("bfloat16 on {soc}, of which torch.npu.is_bf16_supported() says False", soc=soc),
                 Evidence.PACKAGE,
-                f"torch_npu {torch_npu}",
+                phrase("torch_npu {torch_npu}", torch_npu=torch_npu),
             )
         calls.append(
             Call(

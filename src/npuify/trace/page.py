@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.html.escape import escaped, shortened
 from npuify.html.frame import framed
+from npuify.language import phrase
 from npuify.trace.result import Support
 from npuify.trace.summary import ORDER, TITLES, counts, operators
 from npuify.trace.text import heading, remarks
@@ -40,7 +41,7 @@ def page(result: TraceResult) -> str:
         )
     notes = "".join(f"<li>{escaped(text)}</li>" for text in remarks(result))
     return framed(
-        f"npuify trace: {shortened(result.script, 80)}",
+        phrase("npuify trace: {shortened}", shortened=shortened(result.script, 80)),
         style,
         f"""<h1>Operators of {escaped(shortened(result.script, 120))}</h1>
 <p class="dim">{escaped(heading(result))}</p>

@@ -10,6 +10,7 @@ from torch._subclasses import fake_tensor
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from npuify.language import phrase
 from npuify.trace.places import NOWHERE
 from npuify.trace.values import Log, TooCostly, mapped, reason_of, run_real, tensors_of, written
 
@@ -194,7 +195,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
 
     def _compute(self, func: Any, args: Any, kwargs: dict[str, Any], place: Place, error: BaseException) -> Any:
         """Run an operator that needs numbers on real ones, and go on with fake tensors of its results."""
-        what = f"{func._schema.name.replace('::', '.')}: its result depends on numbers"
+        what = phrase("{name}: its result depends on numbers", name=func._schema.name.replace("::", "."))
         device = next((t.device for t in tensors_of((args, kwargs)) if t.device.type != "cpu"), torch.device("cpu"))
         reason = ""
 

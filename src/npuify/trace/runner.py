@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from npuify.language import phrase
+
 
 def main(request_path: str) -> int:
     """Trace what the request asks for.
@@ -135,7 +137,12 @@ def _ended(ended: SystemExit) -> dict[str, Any] | None:
     """The failure, if it is one, of a program that ends itself."""
     if ended.code in (None, 0):
         return None
-    return {"kind": "SystemExit", "message": f"the program ended with {ended.code!r}", "file": "", "line": 0}
+    return {
+        "kind": "SystemExit",
+        "message": phrase("the program ended with {code!r}", code=ended.code),
+        "file": "",
+        "line": 0,
+    }
 
 
 def _failure(failed: BaseException, places: Any) -> dict[str, Any]:

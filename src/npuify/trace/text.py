@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.trace.result import Support
 from npuify.trace.summary import ORDER, TITLES, counts, operators
 
@@ -21,10 +22,17 @@ def heading(result: TraceResult) -> str:
     """What was traced, in one line."""
     done = f"{result.steps} step{'s' if result.steps != 1 else ''}" if result.steps else "no step"
     if result.failure is not None:
-        done = f"until it failed ({done} of an optimizer)"
+        done = phrase("until it failed ({done} of an optimizer)", done=done)
     elif not result.stopped:
-        done = f"to its end ({done} of an optimizer)"
-    return f"{result.script}: {done}, held against torch_npu {result.torch_npu} on {result.soc} (torch {result.torch})"
+        done = phrase("to its end ({done} of an optimizer)", done=done)
+    return phrase(
+        "{script}: {done}, held against torch_npu {torch_npu} on {soc} (torch {torch})",
+        script=result.script,
+        done=done,
+        torch_npu=result.torch_npu,
+        soc=result.soc,
+        torch=result.torch,
+    )
 
 
 def remarks(result: TraceResult) -> tuple[str, ...]:
@@ -35,19 +43,35 @@ def remarks(result: TraceResult) -> tuple[str, ...]:
     if result.device == "cpu" and result.calls:
         rows.append("The program names no NPU: its operators on the CPU are held against the NPU's list.")
     if result.host_calls:
-        rows.append(f"{result.host_calls} operators on tensors of the CPU (data, initial values) are not listed.")
+        rows.append(
+            phrase(
+                "{host_calls} operators on tensors of the CPU (data, initial values) are not listed.",
+                host_calls=result.host_calls,
+            )
+        )
     rows += result.notes
     assumed = [read for read in result.reads if not read.computed]
     computed = sum(read.count for read in result.reads if read.computed)
     if computed:
         rows.append(
-            f"{computed} time{'s' if computed != 1 else ''} the program needed a tensor's numbers: "
-            "the part that leads to them was computed on the CPU."
+            phrase(
+                "{computed} time{value} the program needed a tensor's numbers: the part that leads to "
+                "them was computed on the CPU.",
+                computed=computed,
+                value="s" if computed != 1 else "",
+            )
         )
     for read in assumed:
         rows.append(
-            f"{read.file}:{read.line}: {read.what}: assumed {read.value}, since {read.reason}. "
-            "Where the program takes another way for other numbers, the trace does not show it."
+            phrase(
+                "{file}:{line}: {what}: assumed {value}, since {reason}. Where the program takes "
+                "another way for other numbers, the trace does not show it.",
+                file=read.file,
+                line=read.line,
+                what=read.what,
+                value=read.value,
+                reason=read.reason,
+            )
         )
     return tuple(rows)
 
@@ -59,7 +83,13 @@ def lines(result: TraceResult) -> Iterator[str]:
     for support, count in counts(result).items():
         if count or support is Support.KERNEL:
             kinds = len({call.name for call in result.of(support)})
-            calls = f"{count:>8} call{'s' if count != 1 else ''} of {kinds} operator{'s' if kinds != 1 else ''}"
+            calls = phrase(
+                "{count_:>8} call{value} of {kinds} operator{value2}",
+                count_=count,
+                value="s" if count != 1 else "",
+                kinds=kinds,
+                value2="s" if kinds != 1 else "",
+            )
             yield f"{calls} {TITLES[support]}"
     rows = operators(result)
     for support in ORDER[:3]:
@@ -77,18 +107,28 @@ def lines(result: TraceResult) -> Iterator[str]:
             for row in own:
                 first = row.calls[0]
                 yield f"{row.times:>8}  {row.name}  {first.file}:{first.line}" + (
-                    f" and {row.places - 1} more lines" if row.places > 1 else ""
+                    phrase(" and {value} more lines", value=row.places - 1) if row.places > 1 else ""
                 )
             yield ""
     yield from remarks(result)
     yield (
-        f"Traced in {result.seconds:.1f} s ({result.import_seconds:.1f} s before it to import torch), "
-        f"{result.peak_memory / 2**20:.0f} MiB of memory at most."
+        phrase(
+            "Traced in {seconds:.1f} s ({import_seconds:.1f} s before it to import torch), "
+            "{value:.0f} MiB of memory at most.",
+            seconds=result.seconds,
+            import_seconds=result.import_seconds,
+            value=result.peak_memory / 2**20,
+        )
     )
     if result.failure is not None:
         place = f"{result.failure.file}:{result.failure.line}: " if result.failure.file else ""
         yield ""
-        yield f"The program failed: {place}{result.failure.kind}: {result.failure.message}"
+        yield phrase(
+            "The program failed: {place}{kind}: {message}",
+            place=place,
+            kind=result.failure.kind,
+            message=result.failure.message,
+        )
 
 
 def _operator(row: Operator) -> Iterator[str]:
@@ -96,4 +136,4 @@ def _operator(row: Operator) -> Iterator[str]:
     for call in row.calls[:_LINES]:
         yield f"          {call.file}:{call.line} ({call.phase}) {', '.join(call.inputs)}"
     if len(row.calls) > _LINES:
-        yield f"          and {len(row.calls) - _LINES} more"
+        yield phrase("          and {value} more", value=len(row.calls) - _LINES)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
+from npuify.language import phrase
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -22,7 +24,11 @@ def reason_of(error: BaseException) -> str:
     """Why a value could not be computed, in one short line."""
     text = " ".join(str(error).split())
     text = text if len(text) <= 120 else f"{text[:119]}…"
-    return text if isinstance(error, TooCostly) else f"computing it raised {type(error).__name__}: {text}"
+    return (
+        text
+        if isinstance(error, TooCostly)
+        else phrase("computing it raised {name}: {text}", name=type(error).__name__, text=text)
+    )
 
 
 class TooCostly(Exception):
@@ -154,7 +160,7 @@ class Log:
         if ref is None:
             raise TooCostly("it was not made under the trace")
         if self.spent > self.seconds:
-            raise TooCostly(f"computing values has taken {self.seconds:g} s already")
+            raise TooCostly(phrase("computing values has taken {seconds:g} s already", seconds=self.seconds))
         started = time.perf_counter()
         try:
             return self._computed(tensor, ref)
@@ -172,7 +178,7 @@ class Log:
                 needed |= entry.reads
                 size += entry.size
                 if size > self.limit:
-                    raise TooCostly(f"it would take more than {self.limit >> 20} MiB")
+                    raise TooCostly(phrase("it would take more than {value} MiB", value=self.limit >> 20))
         return self._run(reversed(chosen), ref)
 
     def _run(self, chosen: Iterable[Entry], wanted: Ref) -> torch.Tensor:

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.language import commas, phrase
 from npuify.model import Evidence
 
 from .result import Support
@@ -51,28 +52,33 @@ def judge(release: ReleaseTable, name: str, overload: str, types: Iterable[str],
     namespace, _, plain = name.partition("::")
     if namespace == "npu":
         if plain in release.custom_operators:
-            return Verdict(Support.KERNEL, "", Evidence.PACKAGE, f"torch_npu {release.torch_npu}")
+            return Verdict(
+                Support.KERNEL, "", Evidence.PACKAGE, phrase("torch_npu {torch_npu}", torch_npu=release.torch_npu)
+            )
         return Verdict(
             Support.UNSUPPORTED,
-            f"torch_npu {release.torch_npu} has no operator {plain}",
+            phrase("torch_npu {torch_npu} has no operator {plain}", torch_npu=release.torch_npu, plain=plain),
             Evidence.PACKAGE,
-            f"torch_npu {release.torch_npu}",
+            phrase("torch_npu {torch_npu}", torch_npu=release.torch_npu),
         )
     if namespace in ("c10d", "_c10d_functional", "c10d_functional"):
         return Verdict(Support.KERNEL, "a collective, done by HCCL", Evidence.DOCUMENTED, "torch_npu's backend hccl")
     if namespace != "aten":
         return Verdict(
             Support.FALLBACK,
-            f"{name} is not one of PyTorch's own operators; without an NPU kernel of its package it runs on the CPU",
+            phrase(
+                "{name} is not one of PyTorch's own operators; without an NPU kernel of its package it runs on the CPU",
+                name=name,
+            ),
             Evidence.ASSUMED,
             "",
         )
     if plain in _ON_THE_NPU:
         return Verdict(
             Support.KERNEL,
-            f"the CPU's form of {_ON_THE_NPU[plain]}",
+            phrase("the CPU's form of {ON_THE_NPU}", ON_THE_NPU=_ON_THE_NPU[plain]),
             Evidence.PACKAGE,
-            f"torch_npu {release.torch_npu}",
+            phrase("torch_npu {torch_npu}", torch_npu=release.torch_npu),
         )
     how, evidence, source = _served(release, plain, overload, composite)
     if how is Support.KERNEL:
@@ -99,8 +105,8 @@ def _served(release: ReleaseTable, plain: str, overload: str, composite: bool) -
     """What serves an ATen operator, how that is known, and from where."""
     asked = getattr(release, "operator_support", {}).get(plain, {}).get(overload)
     if asked in _ANSWERS:
-        return _ANSWERS[asked], Evidence.LIVE, f"torch_npu {release.torch_npu}, imported"
-    source = f"torch_npu {release.torch_npu}, npu_native_functions.yaml"
+        return _ANSWERS[asked], Evidence.LIVE, phrase("torch_npu {torch_npu}, imported", torch_npu=release.torch_npu)
+    source = phrase("torch_npu {torch_npu}, npu_native_functions.yaml", torch_npu=release.torch_npu)
     if _has_kernel(release, plain, overload):
         return Support.KERNEL, Evidence.PACKAGE, source
     if composite or f"aten::{plain}" in _VIEWS:
@@ -139,7 +145,12 @@ def _types(plain: str, given: tuple[str, ...]) -> Verdict | None:
         return None
     return Verdict(
         Support.TYPE,
-        f"the documentation of {api} does not name {', '.join(foreign)}; it names {', '.join(sorted(types))}",
+        phrase(
+            "the documentation of {api} does not name {foreign}; it names {types}",
+            api=api,
+            foreign=commas(foreign),
+            types=commas(sorted(types)),
+        ),
         Evidence.DOCUMENTED,
         "Ascend/pytorch docs/zh/api/native_api",
     )

@@ -13,6 +13,7 @@ from npuify.analysis.flow.devices import denotes_device, is_surely_device, lists
 from npuify.analysis.flow.flows import callees, option_names, reads
 from npuify.analysis.flow.owners import owner_of_table
 from npuify.analysis.values import VAGUE, Kind
+from npuify.language import commas, phrase
 
 if TYPE_CHECKING:
     from npuify.analysis.engine import Engine
@@ -40,7 +41,7 @@ def use_of_argument(node: ast.expr, call: ast.Call, file: FileModel, model: Engi
             return Use.KEY, f".{word}()", False
         key = call.args[0]
         named = isinstance(key, ast.Constant) and isinstance(key.value, str) and names_device(key.value)
-        return (Use.DEVICE, f"given for {file.code(key)}", False) if named else None
+        return (Use.DEVICE, phrase("given for {key}", key=file.code(key)), False) if named else None
     for value in values:
         seen = use_in_library(value.name, value.of is not None, word) if value.kind is not Kind.UNKNOWN else None
         if seen is not None:
@@ -55,7 +56,7 @@ def use_of_argument(node: ast.expr, call: ast.Call, file: FileModel, model: Engi
         if word == "Choice":
             return None
         if word in ("add_argument", "option") or ("DEFINE" in word and node is call.args[0]):
-            return Use.KEY, f"the name of an option of {word}()", False
+            return Use.KEY, phrase("the name of an option of {word}()", word=word), False
         return _of_option(call, file)
     if word in ("str", "list", "tuple", "set", "sorted", "frozenset", "dict", "next", "cast", "format"):
         return None
@@ -69,7 +70,7 @@ def use_of_argument(node: ast.expr, call: ast.Call, file: FileModel, model: Engi
         return Use.KEY, f"{word}()", False
     if device_names.DEVICE_FUNCTION.search(word):
         return Use.DEVICE, f"{word}()", False
-    return Use.UNKNOWN, f"given to {file.code(call.func)}()", True
+    return Use.UNKNOWN, phrase("given to {func}()", func=file.code(call.func)), True
 
 
 def _of_attribute_by_name(node: ast.expr, call: ast.Call, file: FileModel) -> Seen | None:
@@ -80,7 +81,7 @@ def _of_attribute_by_name(node: ast.expr, call: ast.Call, file: FileModel) -> Se
     place = call.args.index(node) - 1 if node in call.args else 0
     name = call.args[place] if place > 0 else None
     if isinstance(name, ast.Constant) and names_device(str(name.value)):
-        return Use.DEVICE, f"given for {file.code(name)}", False
+        return Use.DEVICE, phrase("given for {name}", name=file.code(name)), False
     if called_name(call) == "setattr":
         return Use.UNKNOWN, "the value of an attribute", True
     return None
@@ -125,7 +126,7 @@ def use_of_keyword(keyword: ast.keyword, call: ast.Call, file: FileModel, model:
     if names_device(name):
         framework = owner_of_table(call, file, model) if word == "dict" else None
         if framework is not None:
-            return Use.OTHER, f"given to {framework.name}", True
+            return Use.OTHER, phrase("given to {name}", name=framework.name), True
         use = Use.CALLED if calls_own(call, file, model) else Use.DEVICE
         return use, f"{name}= of {file.code(call.func)}()", is_torch
     if any(value.kind in (Kind.FUNCTION, Kind.CLASS) and value.definition is not None for value in values):
@@ -151,11 +152,11 @@ def _of_option(call: ast.Call, file: FileModel) -> Seen:
     """What an option is whose default or choice a string is."""
     for name in option_names(call, file):
         if names_device(name):
-            return Use.DEVICE, f"the option {name}", False
+            return Use.DEVICE, phrase("the option {name}", name=name), False
     for keyword in call.keywords:
         if keyword.arg == "choices" and isinstance(keyword.value, (ast.List, ast.Tuple, ast.Set)):
             if lists_devices(keyword.value.elts):
-                return Use.DEVICE, f"an option with the choices {file.code(keyword.value)}", True
+                return Use.DEVICE, phrase("an option with the choices {value}", value=file.code(keyword.value)), True
     return Use.OPTION, f"{called_name(call)}()", True
 
 
@@ -163,7 +164,7 @@ def _as_parameter(node: ast.expr, call: ast.Call, file: FileModel, model: Engine
     for function, _, taken in callees(call, file, model):
         arg = parameter_for(node, call, function, taken)
         if arg is not None and names_device(arg.arg):
-            return Use.CALLED, f"given as {arg.arg}", False
+            return Use.CALLED, phrase("given as {arg}", arg=arg.arg), False
     return _unread(node, call, file, model)
 
 
@@ -175,7 +176,11 @@ def _unread(node: ast.expr, call: ast.Call, file: FileModel, model: Engine) -> S
         if arg is None or reads(arg, function, home) or is_for_heirs(function):
             return None
         names.add(f"{arg.arg} of {getattr(function, 'name', 'lambda')}()")
-    return (Use.OTHER, f"given as {', '.join(sorted(names))}, which does not read it", True) if names else None
+    return (
+        (Use.OTHER, phrase("given as {names}, which does not read it", names=commas(sorted(names))), True)
+        if names
+        else None
+    )
 
 
 def is_for_heirs(function: Function) -> bool:

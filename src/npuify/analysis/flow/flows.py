@@ -14,6 +14,7 @@ from npuify.analysis.flow.device_names import LOOKING, OPTIONS, REGISTRIES
 from npuify.analysis.library.lookup import result_of
 from npuify.analysis.library.table import LAYERS, MEMBERS, Gives
 from npuify.analysis.values import MODELS, OBJECTS, Kind, Step, one
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -137,7 +138,9 @@ def next_of(here: Occurrence, model: Engine) -> Iterator[Occurrence]:
         if isinstance(function, FUNCTIONS):
             for arg, default in defaults_of(function):
                 if default is node:
-                    yield from uses_of_parameter(arg, function, here, file, f"default of {arg.arg}", model)
+                    yield from uses_of_parameter(
+                        arg, function, here, file, phrase("default of {arg}", arg=arg.arg), model
+                    )
 
 
 def _in_turn(target: ast.expr, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
@@ -196,7 +199,9 @@ def _as_argument(call: ast.Call, here: Occurrence, model: Engine) -> Iterator[Oc
         arg = parameter_for(here.node, call, function, taken)
         if arg is not None:
             name = getattr(function, "name", "lambda")
-            yield from uses_of_parameter(arg, function, here, home, f"given to {name}() as {arg.arg}", model)
+            yield from uses_of_parameter(
+                arg, function, here, home, phrase("given to {name}() as {arg}", name=name, arg=arg.arg), model
+            )
 
 
 def _through_library(call: ast.Call, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
@@ -271,7 +276,7 @@ def _read_as_option(call: ast.Call, here: Occurrence) -> Iterator[Occurrence]:
     for name in option_names(call, file):
         if len(name) < 2 or REGISTRIES.search(name):
             continue
-        step = _further(here, file.place(call), f"the option {name}")
+        step = _further(here, file.place(call), phrase("the option {name}", name=name))
         for node in file.references(name):
             if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
                 yield here._replace(node=node, step=step, depth=0, sure=False)
@@ -281,7 +286,7 @@ def _returned(node: ast.Return | ast.Yield, here: Occurrence, model: Engine) -> 
     function = here.file.frame(node)
     if not isinstance(function, DEFINITIONS):
         return
-    step = _further(here, here.file.place(node), f"returned by {function.name}()")
+    step = _further(here, here.file.place(node), phrase("returned by {name}()", name=function.name))
     for site in model.callers(function, here.file).of_kind(Kind.CALL_SITE):
         home = model.node(site.place, here.file)
         if home is not None and isinstance(home[1], ast.Call) and site.name in ("plain", "bound"):
@@ -321,7 +326,7 @@ def _readers_of_container(node: ast.expr, here: Occurrence, model: Engine) -> It
 
 def _readers_of_name(target: ast.Name, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
     file, name = here.file, target.id
-    step = _further(here, file.place(target), f"assigned to {name}")
+    step = _further(here, file.place(target), phrase("assigned to {name}", name=name))
     scope = file.scope(target)
     found = scope.lookup(name)
     owner = found[0] if found is not None else scope.module
@@ -370,7 +375,7 @@ def _readers_of_attribute(target: ast.Attribute, here: Occurrence, model: Engine
     file, name = here.file, target.attr
     if here.by_name and REGISTRIES.search(name):
         return
-    step = _further(here, file.place(target), f"assigned to .{name}")
+    step = _further(here, file.place(target), phrase("assigned to .{name}", name=name))
     owners = owners_of(target.value, file, model)
     files = {file.relative: file, **{other.relative: other for other in model.files_with(f".{name}")}}
     for other in files.values():

@@ -37,6 +37,7 @@ from npuify.analysis.flow.flows import (
     owners_of,
 )
 from npuify.analysis.flow.owners import owner_of, owner_of_table
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from npuify.analysis.engine import Engine
@@ -155,7 +156,7 @@ def _use_at(here: Occurrence, model: Engine) -> Seen | None:
     parent = file.parent(node)
     framework = owner_of(node, file) if not here.depth else None
     if framework is not None:
-        return Use.OTHER, f"given to {framework.name}", True
+        return Use.OTHER, phrase("given to {name}", name=framework.name), True
     if isinstance(parent, ast.keyword):
         call = file.parent(parent)
         return use_of_keyword(parent, call, file, model) if isinstance(call, ast.Call) else None
@@ -166,7 +167,7 @@ def _use_at(here: Occurrence, model: Engine) -> Seen | None:
     if isinstance(parent, ast.Subscript) and node is parent.slice:
         if any(value.name.endswith(".Literal") for value in model.values(parent.value, file)):
             return None
-        return Use.KEY, f"a key of {file.code(parent.value)}", True
+        return Use.KEY, phrase("a key of {value}", value=file.code(parent.value)), True
     if isinstance(parent, ast.Dict):
         return _of_entry(node, parent, file, model)
     if isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
@@ -181,7 +182,7 @@ def _use_at(here: Occurrence, model: Engine) -> Seen | None:
         return Use.OTHER, "a context whose value nothing takes", True
     if isinstance(parent, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
         if isinstance(parent, ast.AnnAssign) and allows_devices(parent.annotation):
-            return Use.DEVICE, f"annotated as {file.code(parent.annotation)}", True
+            return Use.DEVICE, phrase("annotated as {annotation}", annotation=file.code(parent.annotation)), True
         return _by_target(parent.targets if isinstance(parent, ast.Assign) else [parent.target])
     if isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)) and node is parent.iter:
         return _by_target([parent.target])
@@ -190,14 +191,22 @@ def _use_at(here: Occurrence, model: Engine) -> Seen | None:
     if isinstance(parent, ast.MatchValue):
         match = next((up for up in file.ancestors(parent) if isinstance(up, ast.Match)), None)
         if match is not None and denotes_device(match.subject, file, model):
-            return Use.COMPARED, f"a case of {file.code(match.subject)}", is_surely_device(match.subject, file, model)
+            return (
+                Use.COMPARED,
+                phrase("a case of {subject}", subject=file.code(match.subject)),
+                is_surely_device(match.subject, file, model),
+            )
         return Use.UNKNOWN, "a case", True
     if isinstance(parent, ast.Attribute):
         return None if here.depth else _of_attribute(parent, file)
     if isinstance(parent, (ast.Return, ast.Lambda)):
         function = next((up for up in file.ancestors(node) if isinstance(up, DEFINITIONS)), None)
         name = getattr(function, "name", "")
-        return (Use.DEVICE, f"returned by {name}()", False) if device_names.DEVICE_FUNCTION.search(name) else None
+        return (
+            (Use.DEVICE, phrase("returned by {name}()", name=name), False)
+            if device_names.DEVICE_FUNCTION.search(name)
+            else None
+        )
     return None
 
 
@@ -212,12 +221,12 @@ def _listed(node: ast.expr, display: ast.List | ast.Tuple | ast.Set, file: FileM
     if isinstance(parent, ast.Dict) and display in parent.keys:
         return Use.KEY, "a part of a key", True
     if lists_devices(display.elts):
-        return Use.DEVICE, f"listed in {file.code(display)}", True
+        return Use.DEVICE, phrase("listed in {display}", display=file.code(display)), True
     for item in display.elts:
         function = item.func if isinstance(item, ast.Call) else item
         if isinstance(function, ast.Attribute):
             if any(value.name.startswith("torch.cuda.") for value in model.values(function, file)):
-                return Use.DEVICE, f"listed beside {file.code(item)}", False
+                return Use.DEVICE, phrase("listed beside {item}", item=file.code(item)), False
     return None
 
 
@@ -226,9 +235,9 @@ def _as_default(node: ast.expr, arguments: ast.arguments, file: FileModel) -> Se
     for arg, default in defaults_of(function) if isinstance(function, FUNCTIONS) else ():
         if default is node:
             if allows_devices(arg.annotation):
-                return Use.DEVICE, f"default of {arg.arg}, which is one of several devices", True
+                return Use.DEVICE, phrase("default of {arg}, which is one of several devices", arg=arg.arg), True
             if names_device(arg.arg):
-                return Use.CALLED, f"default of {arg.arg}", False
+                return Use.CALLED, phrase("default of {arg}", arg=arg.arg), False
     return None
 
 
@@ -238,7 +247,7 @@ def _by_target(targets: list[ast.expr]) -> Seen | None:
         if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
             name = str(target.slice.value)
         if names_device(name):
-            return Use.CALLED, f"assigned to {name}", False
+            return Use.CALLED, phrase("assigned to {name}", name=name), False
     return None
 
 
@@ -248,17 +257,21 @@ def _of_attribute(attribute: ast.Attribute, file: FileModel) -> Seen | None:
         return Use.MESSAGE, "joins strings", True
     if isinstance(call, ast.Call) and call.func is attribute and attribute.attr in CHANGING_TEXT:
         return None
-    return Use.UNKNOWN, f".{attribute.attr} of it", True
+    return Use.UNKNOWN, phrase(".{attr} of it", attr=attribute.attr), True
 
 
 def _of_comparison(node: ast.expr, compare: ast.Compare, file: FileModel, model: Engine) -> Seen:
     others = [side for side in (compare.left, *compare.comparators) if side is not node]
     for side in others:
         if denotes_device(side, file, model):
-            return Use.COMPARED, f"compared with {file.code(side)}", is_surely_device(side, file, model)
+            return (
+                Use.COMPARED,
+                phrase("compared with {side}", side=file.code(side)),
+                is_surely_device(side, file, model),
+            )
         if isinstance(side, (ast.Tuple, ast.List, ast.Set)) and lists_devices(side.elts):
-            return Use.COMPARED, f"compared with {file.code(side)}", True
-    return Use.UNKNOWN, f"compared in {file.code(compare)}", True
+            return Use.COMPARED, phrase("compared with {side}", side=file.code(side)), True
+    return Use.UNKNOWN, phrase("compared in {compare}", compare=file.code(compare)), True
 
 
 def _of_entry(node: ast.expr, table: ast.Dict, file: FileModel, model: Engine) -> Seen | None:
@@ -270,8 +283,8 @@ def _of_entry(node: ast.expr, table: ast.Dict, file: FileModel, model: Engine) -
     if isinstance(key, ast.Constant) and isinstance(key.value, str) and names_device(key.value):
         framework = owner_of_table(table, file, model)
         if framework is not None:
-            return Use.OTHER, f"given to {framework.name}", True
-        return Use.DEVICE, f"the entry {key.value!r}", False
+            return Use.OTHER, phrase("given to {name}", name=framework.name), True
+        return Use.DEVICE, phrase("the entry {value!r}", value=key.value), False
     return None
 
 

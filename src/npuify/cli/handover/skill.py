@@ -11,6 +11,7 @@ import typer
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
 from npuify.cli.handover.record import DoctorOption, ResultsOption, SourceOption, record
 from npuify.cli.options import JobsOption, StyleOption, TorchNpuOption, UnsafeOption  # noqa: TC001 - typer reads them
+from npuify.language import commas, phrase
 
 
 class Language(str, Enum):
@@ -80,7 +81,7 @@ def skill(
         jobs=jobs,
     )
     written = write_skill(known, destination, name=name, language=language.value, commands=commands or (), force=force)
-    typer.echo(f"Written to {written.folder}: {', '.join(written.files)}")
+    typer.echo(phrase("Written to {folder}: {files}", folder=written.folder, files=commas(written.files)))
     if not commands:
         typer.echo("No step starts the project: specify one with --command, as you use it on the migrated project.")
     return _validate(written.folder / "SKILL.md")

@@ -10,6 +10,7 @@ import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
 from npuify.cli.options import ModuleOption, ProgramArgument, PythonOption, size_in_bytes
+from npuify.language import phrase
 
 
 class Level(str, Enum):
@@ -99,8 +100,16 @@ def capture(
     )
     many = f"{done.ranks} processes, " if done.ranks > 1 else ""
     typer.echo(
-        f"npuify: captured {many}{done.steps} steps, {done.values / 2**20:.1f} MiB of values, into {done.folder} "
-        f"({done.seconds:.1f} s, {done.spent:.1f} s of them for the capture)",
+        phrase(
+            "npuify: captured {many}{steps} steps, {value:.1f} MiB of values, into {folder} "
+            "({seconds:.1f} s, {spent:.1f} s of them for the capture)",
+            many=many,
+            steps=done.steps,
+            value=done.values / 2**20,
+            folder=done.folder,
+            seconds=done.seconds,
+            spent=done.spent,
+        ),
         err=True,
     )
     for note in done.notes:

@@ -9,6 +9,7 @@ import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
 from npuify.cli.options import OutputOption, PageFormat, PageFormatOption
+from npuify.language import phrase
 
 
 def compare(
@@ -39,7 +40,7 @@ def compare(
 
     for name in allow or ():
         if name not in ALLOWABLE:
-            raise NpuifyError(f"{name!r} cannot be allowed", advice="one of " + ", ".join(ALLOWABLE))
+            raise NpuifyError(phrase("{name!r} cannot be allowed", name=name), advice="one of " + ", ".join(ALLOWABLE))
     result = run(a, b, allow=allow or ())
     put(render(result, format.value), output, exact=format is not PageFormat.TEXT)
     return NOTHING_LEFT if result.agrees else FINDINGS_REMAIN

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.analysis.values import Kind
 from npuify.distribute.edits import Unprovable
 from npuify.distribute.reading.loops import inside
+from npuify.language import commas, phrase
 
 if TYPE_CHECKING:
     from npuify.distribute.edits import Draft
@@ -30,8 +31,9 @@ def gather_once(program: Program, loops: Loops, models: Models, draft: Draft) ->
             edits = _edits(one, test, models, draft)
             draft.done("NPU359", one.unit, test, message, edits)
         except Unprovable as problem:
-            advice = (
-                f"{problem.message}: run forward and backward under `with npu_distributed.no_sync(model, until=…):`"
+            advice = phrase(
+                "{message}: run forward and backward under `with npu_distributed.no_sync(model, until=…):`",
+                message=problem.message,
             )
             draft.left("NPU359", one.unit, test, "gradients are reduced in every step, which only costs time", advice)
 
@@ -77,7 +79,9 @@ def _edits(one: Pass, test: ast.expr, models: Models, draft: Draft) -> list[Edit
     }
     used = {item.id for item in ast.walk(test) if isinstance(item, ast.Name)}
     if used & bound:
-        raise Unprovable(test, f"{', '.join(sorted(used & bound))} changes before the optimizer's step")
+        raise Unprovable(
+            test, phrase("{value} changes before the optimizer's step", value=commas(sorted(used & bound)))
+        )
     calls = [call for call, where in models.uses if where is unit and inside(call, loop)]
     first = [place for place, item in enumerate(loop.body) if any(inside(call, item) for call in calls)]
     last = [

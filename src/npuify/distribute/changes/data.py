@@ -9,6 +9,7 @@ from npuify.analysis.arguments import argument_for
 from npuify.analysis.values import Kind
 from npuify.distribute.edits import Unprovable
 from npuify.distribute.reading.loops import inside
+from npuify.language import phrase
 from npuify.model import Severity
 
 if TYPE_CHECKING:
@@ -119,9 +120,9 @@ def share_out_one(
     explicit = _explicit_sampler(call, dataset, program, unit, draft, keep)
     if explicit is not None:
         edits, order = explicit
-        message = f"each process trains on its own part of the samples; {order}"
+        message = phrase("each process trains on its own part of the samples; {order}", order=order)
     elif loader.name not in _OF_PYTORCH:
-        message = f"{loader.name}() makes this loader, whose order of samples is not known"
+        message = phrase("{name}() makes this loader, whose order of samples is not known", name=loader.name)
         draft.left("NPU353", unit, call, message, "let it give each process its own part of the samples")
         return
     else:
@@ -144,9 +145,19 @@ def _stream(call: ast.Call, dataset: ast.expr, program: Program, unit: Unit, dra
             where = found[1]
             code = where.source.code
             text = f"for {code(loops[0].target)} in itertools.islice({code(loops[0].iter)}, {part}:"
-            draft.left("NPU353", where, loops[0], message, f"every world_size()-th sample only: {text}{tail}")
+            draft.left(
+                "NPU353",
+                where,
+                loops[0],
+                message,
+                phrase("every world_size()-th sample only: {text}{tail}", text=text, tail=tail),
+            )
             return
-    advice = f"in its __iter__ yield only every world_size()-th sample: itertools.islice(samples, {part}{tail}"
+    advice = phrase(
+        "in its __iter__ yield only every world_size()-th sample: itertools.islice(samples, {part}{tail}",
+        part=part,
+        tail=tail,
+    )
     draft.left("NPU353", unit, call, message, advice)
 
 
@@ -154,10 +165,10 @@ def global_batch(call: ast.Call, unit: Unit, draft: Draft, keep: bool, data_para
     given = _argument(call, 1, "batch_size")
     size = unit.source.code(given) if given is not None else "the loader's batch size"
     if keep:
-        message = f"{size} is the total batch of all cards: each takes {size} divided by their number"
+        message = phrase("{size} is the total batch of all cards: each takes {size} divided by their number", size=size)
         advice = "the learning rate is unchanged"
     else:
-        message = f"{size} is the batch per card: N cards process {size} × N samples per step"
+        message = phrase("{size} is the batch per card: N cards process {size} × N samples per step", size=size)
         advice = (
             "a learning rate tuned for one card no longer fits: multiply it by N (SGD, with a warm-up) or by the "
             "square root of N (Adam), see --scale-lr; or keep the batch with --global-batch keep"
@@ -194,7 +205,7 @@ def _explicit_sampler(
     code, editor = unit.source.code, draft.editor(unit)
     said = code(shuffle) if shuffle is not None else "False"
     text = f"sampler=npu_distributed.sampler({code(dataset)}, shuffle={said}"
-    text += f", drop_last={code(drop)})" if drop is not None else ")"
+    text += phrase(", drop_last={drop})", drop=code(drop)) if drop is not None else ")"
     if "shuffle" in names:
         edits = [editor.replace(names["shuffle"], text)]
     elif shuffle is not None:
@@ -208,7 +219,9 @@ def _explicit_sampler(
             return None
     if keep and size is not None:
         edits += editor.around(size, "npu_distributed.per_card(")
-    return edits, f"shuffle={said}" + (f", drop_last={code(drop)}" if drop is not None else "") + " as before"
+    return edits, f"shuffle={said}" + (
+        phrase(", drop_last={drop}", drop=code(drop)) if drop is not None else ""
+    ) + " as before"
 
 
 def _is_plain(node: ast.expr) -> bool:
@@ -227,14 +240,18 @@ def set_epoch_of(one: Pass, program: Program, loops: Loops, draft: Draft) -> Non
         try:
             _set_epoch(data, one, program, loops, draft)
         except Unprovable as problem:
-            advice = f"{problem.message}; call npu_distributed.set_epoch(loader, epoch) before each epoch"
+            advice = phrase(
+                "{message}; call npu_distributed.set_epoch(loader, epoch) before each epoch", message=problem.message
+            )
             draft.left("NPU354", one.unit, one.node, "the loader's epoch is not set", advice)
 
 
 def _set_epoch(data: Data, one: Pass, program: Program, loops: Loops, draft: Draft) -> None:
     unit, editor = one.unit, draft.editor(one.unit)
     code = data.unit.source.code(data.node)
-    message = f"the samples{f' of {code}' if data in one.others else ''} come in a different order in each epoch"
+    message = phrase(
+        "the samples{value} come in a different order in each epoch", value=f" of {code}" if data in one.others else ""
+    )
     around = _epoch_loop(one, loops)
     text = f"npu_distributed.set_epoch({code})"
     if one.iterator is not None:

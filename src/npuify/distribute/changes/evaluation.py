@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.distribute.edits import Unprovable
 from npuify.distribute.losses.steadiness import unsteady_condition
 from npuify.distribute.reading.loops import LOOPS, inside
+from npuify.language import phrase
 from npuify.model import Severity
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ def share_evaluation(program: Program, loops: Loops, gradients: Gradients, draft
                 raise NotShared("its batches do not come straight from one loader")
             condition = unsteady_condition(one.node, unit, loops)
             if condition is not None:
-                raise NotShared(f"not every process may get here, since {condition} may differ")
+                raise NotShared(
+                    phrase("not every process may get here, since {condition} may differ", condition=condition)
+                )
             if training & {loader.place for loader in one.loaders}:
                 raise NotShared("its loader is the training loader")
             if any(loader.definition is not None for loader in one.loaders):
@@ -59,11 +62,15 @@ def share_evaluation(program: Program, loops: Loops, gradients: Gradients, draft
             lines += [f"{name} = npu_distributed.gathered({name})" for name in lists]
             edits.append(editor.after(one.node, *lines))
             what = ", ".join([*sums, *lists])
-            message = f"each process evaluates its own batches, every batch once; {what} cover all processes"
+            message = phrase(
+                "each process evaluates its own batches, every batch once; {what} cover all processes", what=what
+            )
             draft.done("NPU355", unit, one.node, message, edits)
             draft.meet(unit, one.node)
         except (NotShared, Unprovable) as problem:
-            message = f"every process evaluates everything, and gets the same results: {problem}"
+            message = phrase(
+                "every process evaluates everything, and gets the same results: {problem}", problem=problem
+            )
             advice = "no action needed; it takes as long as on one card"
             draft.left("NPU355", unit, one.node, message, advice, Severity.INFO)
 
@@ -101,7 +108,10 @@ def _results(loop: ast.For, one: Pass, program: Program, loops: Loops) -> tuple[
             target = statement.target.value if isinstance(statement.target, ast.Subscript) else statement.target
             if not isinstance(target, ast.Name) or not isinstance(statement.op, ast.Add):
                 raise NotShared(
-                    f"{unit.source.code(statement.target)} is not accumulated in a way that can be analyzed"
+                    phrase(
+                        "{target} is not accumulated in a way that can be analyzed",
+                        target=unit.source.code(statement.target),
+                    )
                 )
             if target.id not in own:
                 sums[target.id] = None
@@ -111,7 +121,7 @@ def _results(loop: ast.For, one: Pass, program: Program, loops: Loops) -> tuple[
             name = _appended(statement, loop, own, unit.source.code(statement.value.func))
             if name is not None:
                 if name in lists:
-                    raise NotShared(f"{name} gets more than one item per batch")
+                    raise NotShared(phrase("{name} gets more than one item per batch", name=name))
                 lists[name] = None
         elif isinstance(statement, (ast.For, ast.AnnAssign)):
             own |= {node.id for node in ast.walk(statement.target) if isinstance(node, ast.Name)}
@@ -131,7 +141,7 @@ def _check_gradients(one: Pass, gradients: Gradients, names: set[str]) -> None:
     """What is put together from all processes has no gradients any more."""
     for node in ast.walk(one.node):
         if isinstance(node, ast.Name) and node.id in names and gradients.reach(node, one.unit):
-            raise NotShared(f"{node.id} is what backward() is called of")
+            raise NotShared(phrase("{id} is what backward() is called of", id=node.id))
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -145,7 +155,7 @@ def _assigned(statement: ast.Assign, own: set[str], sums: dict[str, None], text:
     for target in statement.targets:
         for element in getattr(target, "elts", [target]):
             if not isinstance(element, ast.Name):
-                raise NotShared(f"{text} is set for each batch")
+                raise NotShared(phrase("{text} is set for each batch", text=text))
             value = statement.value
             added = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add)
             if added and isinstance(value.left, ast.Name) and value.left.id == element.id and element.id not in own:  # type: ignore[attr-defined]
@@ -163,11 +173,11 @@ def _appended(statement: ast.Expr, loop: ast.For, own: set[str], text: str) -> s
     if word not in _TALKING or (isinstance(base, ast.Name) and base.id in own and word == "append"):
         if isinstance(base, ast.Name) and base.id in own:
             return None
-        raise NotShared(f"what {text}() keeps cannot be combined again")
+        raise NotShared(phrase("what {text}() keeps cannot be combined again", text=text))
     if word != "append":
         return None
     if not isinstance(base, ast.Name) or statement not in loop.body:
-        raise NotShared(f"{text}() is not called once per batch")
+        raise NotShared(phrase("{text}() is not called once per batch", text=text))
     return base.id
 
 
@@ -190,7 +200,7 @@ def _check_beginning(name: str, loop: ast.For, one: Pass, *, is_list: bool, part
     ]
     before = [item for item in stores if item.lineno < loop.lineno and not inside(item, loop)]
     if len(before) != 1 or not isinstance(before[0], (ast.Assign, ast.AnnAssign)):
-        raise NotShared(f"{name} is not reset right before the loop")
+        raise NotShared(phrase("{name} is not reset right before the loop", name=name))
     value = _value_of(name, before[0])
     if is_list:
         good = isinstance(value, ast.List) and not value.elts
@@ -201,11 +211,13 @@ def _check_beginning(name: str, loop: ast.For, one: Pass, *, is_list: bool, part
     else:
         good = isinstance(value, ast.Constant) and value.value == 0 and not parts
     if not good:
-        raise NotShared(f"{name} does not start as {'an empty list' if is_list else 'zero'}")
+        raise NotShared(
+            phrase("{name} does not start as {value}", name=name, value="an empty list" if is_list else "zero")
+        )
     for up in unit.ancestors(loop):
         if isinstance(up, LOOPS):
             if not inside(before[0], up):
-                raise NotShared(f"{name} carries over from one run of the loop to the next")
+                raise NotShared(phrase("{name} carries over from one run of the loop to the next", name=name))
             break
         if up is one.frame:
             break
@@ -229,15 +241,15 @@ def _check_reads(name: str, loop: ast.For) -> None:
         if isinstance(statement, (ast.If, ast.For, ast.With)):
             tests = [getattr(statement, "test", None), getattr(statement, "iter", None)]
             if any(test is not None and _reads(test, name) for test in tests):
-                raise NotShared(f"{name} affects control flow inside the loop")
+                raise NotShared(phrase("{name} affects control flow inside the loop", name=name))
             continue
         if isinstance(statement, ast.AugAssign):
             if _reads(statement.value, name):
-                raise NotShared(f"{name} is used inside the loop")
+                raise NotShared(phrase("{name} is used inside the loop", name=name))
         elif isinstance(statement, ast.Assign):
             adds = any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
             if not adds and _reads(statement.value, name):
-                raise NotShared(f"{name} is used inside the loop")
+                raise NotShared(phrase("{name} is used inside the loop", name=name))
 
 
 def _reads(node: ast.AST, name: str) -> bool:
@@ -260,7 +272,7 @@ def _check_index(loop: ast.For, one: Pass) -> None:
         return
     number = loop.target.elts[0]
     if isinstance(number, ast.Name) and any(_reads(statement, number.id) for statement in loop.body):
-        raise NotShared(f"the batch number, {number.id}, would differ")
+        raise NotShared(phrase("the batch number, {id}, would differ", id=number.id))
 
 
 def _check_carried(loop: ast.For, names: set[str], one: Pass) -> None:
@@ -271,7 +283,7 @@ def _check_carried(loop: ast.For, names: set[str], one: Pass) -> None:
         places = [node for node in ast.walk(loop) if isinstance(node, ast.Name) and node.id == name]
         statements = [(one.unit.statement(node).lineno, isinstance(node.ctx, ast.Store)) for node in places]
         if min(statements)[1] is False:
-            raise NotShared(f"{name} carries over from one batch to the next")
+            raise NotShared(phrase("{name} carries over from one batch to the next", name=name))
     for node in ast.walk(one.frame):
         if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load) and node.lineno > end:
             first = min(
@@ -286,4 +298,4 @@ def _check_carried(loop: ast.For, names: set[str], one: Pass) -> None:
                 default=node.lineno + 1,
             )
             if first >= node.lineno:
-                raise NotShared(f"{node.id} from the last batch is used after the loop")
+                raise NotShared(phrase("{id} from the last batch is used after the loop", id=node.id))

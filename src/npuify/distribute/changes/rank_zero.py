@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.analysis.values import Kind
 from npuify.distribute.edits import Unprovable
 from npuify.distribute.reading.loops import inside
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -47,8 +48,14 @@ def only_once(
                 try:
                     _once(node, unit, program, draft, waits=waits)
                 except Unprovable as problem:
-                    message = f"{unit.source.code(node.func)} is run by every process"
-                    draft.left("NPU356", unit, node, message, f"run it under {_IS_MAIN} ({problem.message})")
+                    message = phrase("{func} is run by every process", func=unit.source.code(node.func))
+                    draft.left(
+                        "NPU356",
+                        unit,
+                        node,
+                        message,
+                        phrase("run it under {IS_MAIN} ({message})", IS_MAIN=_IS_MAIN, message=problem.message),
+                    )
 
 
 def _once(node: ast.Call, unit: Unit, program: Program, draft: Draft, *, waits: bool) -> None:
@@ -232,7 +239,9 @@ def _first_alone(node: ast.Call, unit: Unit, draft: Draft) -> None:
         draft.done("NPU357", unit, node, message, edits)
         editor.guarded.append(statement)
     except Unprovable as problem:
-        text = f"run the download under `with npu_distributed.main_first():` ({problem.message})"
+        text = phrase(
+            "run the download under `with npu_distributed.main_first():` ({message})", message=problem.message
+        )
         draft.left("NPU357", unit, node, "every process downloads", text)
 
 

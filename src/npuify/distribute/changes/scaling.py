@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.analysis.values import Kind
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from npuify.distribute.edits import Draft
@@ -36,9 +37,15 @@ def scale_learning_rate(program: Program, draft: Draft, rule: str) -> None:
                     unit,
                     node,
                     "the learning rate is not specified here, so it is not scaled",
-                    f'specify it: {word}=npu_distributed.scaled_lr(…, "{rule}")',
+                    phrase('specify it: {word}=npu_distributed.scaled_lr(…, "{rule}")', word=word, rule=rule),
                 )
                 continue
             edits = draft.editor(unit).around(given, "npu_distributed.scaled_lr(", f', "{rule}")')
             how = "the number of cards" if rule == "linear" else "the square root of the number of cards"
-            draft.done("NPU361", unit, node, f"{word} is multiplied by {how}, as the global batch grows", edits)
+            draft.done(
+                "NPU361",
+                unit,
+                node,
+                phrase("{word} is multiplied by {how}, as the global batch grows", word=word, how=how),
+                edits,
+            )

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from npuify.distribute.edits import Unprovable
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from npuify.distribute.edits import Draft
@@ -35,7 +36,7 @@ def set_up(entry: Unit, draft: Draft, *, by_hand: bool) -> None:
         elif guard is not None:
             edit = editor.first_in(guard.body, text)
         else:
-            raise Unprovable(entry.source.tree, f"call {text} at the start of the program")
+            raise Unprovable(entry.source.tree, phrase("call {text} at the start of the program", text=text))
         draft.done("NPU350", entry, work or guard or entry.source.tree, message, [edit])
     except Unprovable as problem:
         draft.left("NPU350", entry, problem.node, "the process does not join the group", problem.message)
@@ -104,7 +105,7 @@ def free_devices(program: Program, draft: Draft) -> None:
                 quote = unit.source.code(node)
                 word = node.value.partition(":")[0]
                 if quote[:1] in "\"'" and quote[1:-1] == node.value:
-                    message = f"{node.value} is one card; {word} is the process's card"
+                    message = phrase("{value} is one card; {word} is the process's card", value=node.value, word=word)
                     draft.done("NPU362", unit, node, message, [editor.replace(node, f"{quote[0]}{word}{quote[0]}")])
             elif isinstance(node, ast.Call):
                 _free_call(node, unit, draft)

@@ -9,6 +9,7 @@ from npuify.analysis.arguments import argument_for
 from npuify.analysis.values import Kind
 from npuify.distribute.edits import Unprovable
 from npuify.distribute.reading.loops import inside
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,18 +69,18 @@ class _Search:
     def _sites_of_name(self, node: ast.Name, unit: Unit, use: ast.AST, hops: int) -> Iterator[Site]:
         found = unit.source.scope_of(node).lookup(node.id)
         if found is None:
-            raise Unprovable(node, f"{node.id} is not bound in this file")
+            raise Unprovable(node, phrase("{id} is not bound in this file", id=node.id))
         scope, bindings = found
         owner = scope.node
         kinds = {binding.kind for binding in bindings}
         if "import" in kinds:
-            raise Unprovable(node, f"{node.id} is created in another module")
+            raise Unprovable(node, phrase("{id} is created in another module", id=node.id))
         turns = [_loop_that_binds(binding.node, unit) for binding in bindings]
         if all(turn is not None for turn in turns):
             around = [turn for turn in turns if turn is not None and inside(use, turn)] or turns[:1]
             held = _list_of_loop(node.id, around[-1]) if around[-1] is not None else None
             if held is None or self._is_list(held, unit):
-                raise Unprovable(node, f"{node.id} comes from a list that cannot be analyzed")
+                raise Unprovable(node, phrase("{id} comes from a list that cannot be analyzed", id=node.id))
             for site in self.sites(held, unit, use, hops - 1):
                 yield site._replace(many=True)
             return
@@ -89,7 +90,7 @@ class _Search:
                 return
             calls = self.program.callers(owner)
             if not calls:
-                raise Unprovable(node, f"nothing in the program calls {owner.name}()")
+                raise Unprovable(node, phrase("nothing in the program calls {name}()", name=owner.name))
             for call, where in calls:
                 taken = int(unit.holder(owner) is not None)
                 given = argument_for(node.id, owner, call.args, call.keywords, taken)
@@ -143,7 +144,7 @@ class _Search:
                         return Site(unit, base.id if many else text, current, False, many)
                 if up is frame:
                     break
-        raise Unprovable(node, f"{text} is not bound before the statement that trains")
+        raise Unprovable(node, phrase("{text} is not bound before the statement that trains", text=text))
 
     def _beginnings(self, use: ast.AST, unit: Unit, frame: ast.AST) -> Iterator[ast.stmt]:
         """The statements of ``frame`` that lead to a use of one of its names."""
@@ -179,7 +180,7 @@ class _Search:
         known = [site for site in found if site is not None]
         if not known:
             names = ", ".join(sorted(holder.name for holder in holders))
-            raise Unprovable(node, f"no method of {names} sets {node.attr}")
+            raise Unprovable(node, phrase("no method of {names} sets {attr}", names=names, attr=node.attr))
         yield from known
 
     def _site_in_class(self, holder: ast.ClassDef, unit: Unit, attribute: str) -> Site | None:

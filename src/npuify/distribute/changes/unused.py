@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.analysis.values import Kind
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from npuify.analysis.values import Value
@@ -45,7 +46,7 @@ def unused_parameters(model: Value, program: Program) -> Reason | None:
     if not calls_itself:
         for name, node in layers.items():
             if name not in used and not _is_shared(name, definition):
-                return Reason(unit, node, f"forward does not use self.{name}")
+                return Reason(unit, node, phrase("forward does not use self.{name}", name=name))
     for branch in ast.walk(forward):
         if not isinstance(branch, (ast.If, ast.IfExp)) or _is_fixed(branch.test, initial):
             continue
@@ -59,7 +60,11 @@ def unused_parameters(model: Value, program: Program) -> Reason | None:
             only = (sides[0] ^ sides[1]) - outside
             if only:
                 names = ", ".join(f"self.{name}" for name in sorted(only))
-                return Reason(where, branch, f"forward uses {names} only if {where.source.code(branch.test)}")
+                return Reason(
+                    where,
+                    branch,
+                    phrase("forward uses {names} only if {test}", names=names, test=where.source.code(branch.test)),
+                )
     return None
 
 

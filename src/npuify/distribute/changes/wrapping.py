@@ -9,6 +9,7 @@ from npuify.analysis.values import MODELS, Kind
 from npuify.distribute.changes.sites import sites_of
 from npuify.distribute.changes.unused import unused_parameters
 from npuify.distribute.edits import Unprovable
+from npuify.language import phrase
 from npuify.model import Edit, Severity
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def _left(unit: Unit, node: ast.AST, reason: str, draft: Draft) -> None:
         "NPU351",
         unit,
         node,
-        f"the model is not wrapped, so each process trains its own: {reason}",
+        phrase("the model is not wrapped, so each process trains its own: {reason}", reason=reason),
         "after it is moved to its device and its checkpoint is loaded, before the first step: "
         "model = npu_distributed.wrap(model)",
     )
@@ -58,12 +59,18 @@ def _wrap(site: Site, options: str, draft: Draft) -> None:
     else:
         text = f"{name} = npu_distributed.wrap({name}{more})"
     editor = draft.editor(site.unit)
-    message = f"gradients of {name} are averaged over the processes"
+    message = phrase("gradients of {name} are averaged over the processes", name=name)
     try:
         edit = editor.after(site.statement, text) if site.below else editor.before(site.statement, text)
         draft.done("NPU351", site.unit, site.statement, message, [edit], subject=name)
     except Unprovable as problem:
-        draft.left("NPU351", site.unit, problem.node, f"{name} is not wrapped: {problem.message}", text)
+        draft.left(
+            "NPU351",
+            site.unit,
+            problem.node,
+            phrase("{name} is not wrapped: {message}", name=name, message=problem.message),
+            text,
+        )
 
 
 def _unused(models: Models, program: Program, draft: Draft) -> bool:
@@ -76,7 +83,7 @@ def _unused(models: Models, program: Program, draft: Draft) -> bool:
                 "NPU352",
                 reason.unit,
                 reason.node,
-                f"find_unused_parameters=True: {reason.text}",
+                phrase("find_unused_parameters=True: {text}", text=reason.text),
                 "without it the next step would fail; with it each step takes slightly longer",
                 Severity.INFO,
             )
@@ -109,7 +116,9 @@ def _through_wrapper(program: Program, loops: Loops, models: Models, draft: Draf
             base = source.code(node.func.value)
             head = f'npu_distributed.call({base}, "{node.func.attr}"{more}'
             edit = Edit(start, opening, source.segment(start, opening), head)
-            message = f"{node.func.attr}() computes without forward(), but its gradients must also be averaged"
+            message = phrase(
+                "{attr}() computes without forward(), but its gradients must also be averaged", attr=node.func.attr
+            )
             draft.done("NPU366", unit, node, message, [edit])
 
 

@@ -10,6 +10,7 @@ from npuify.distribute.edits import Unprovable
 from npuify.distribute.losses.known import Losses, is_number
 from npuify.distribute.losses.steadiness import unsteady_condition
 from npuify.distribute.reading.loops import LOOPS, inside
+from npuify.language import commas, phrase
 
 if TYPE_CHECKING:
     from npuify.distribute.edits import Draft
@@ -63,7 +64,11 @@ def _reduce_one(node: ast.Call, tensor: ast.expr, unit: Unit, program: Program, 
             "NPU358",
             unit,
             node,
-            f"{unit.source.code(node)} covers one process, and is only computed where {reason}",
+            phrase(
+                "{node} covers one process, and is only computed where {reason}",
+                node=unit.source.code(node),
+                reason=reason,
+            ),
             "where every process gets here, use npu_distributed.mean(value); it must not be called by only some of "
             "them",
         )
@@ -72,7 +77,7 @@ def _reduce_one(node: ast.Call, tensor: ast.expr, unit: Unit, program: Program, 
     code = unit.source.code(tensor)
     text = f"npu_distributed.mean({code})" if word == "mean" else f"npu_distributed.total({unit.source.code(node)})"
     draft.meet(unit, node)
-    message = f"the {'mean' if word == 'mean' else 'sum'} over all processes"
+    message = phrase("the {value} over all processes", value="mean" if word == "mean" else "sum")
     draft.done("NPU358", unit, node, message, [draft.editor(unit).replace(node, text)])
 
 
@@ -131,7 +136,7 @@ def _reduce_at_once(name: str, one: Pass, loops: Loops, draft: Draft) -> bool:
     for node in added:
         draft.meet(unit, node)
         edits = draft.editor(unit).around(node.value, "npu_distributed.total(")
-        draft.done("NPU358", unit, node, f"{name} covers all processes", edits)
+        draft.done("NPU358", unit, node, phrase("{name} covers all processes", name=name), edits)
     return True
 
 
@@ -173,9 +178,11 @@ def _reduce_counts(one: Pass, losses: Losses, gradients: Gradients, loops: Loops
     try:
         edit = draft.editor(unit).after(loop, text)
         draft.meet(unit, loop)
-        draft.done("NPU358", unit, loop, f"{', '.join(names)} cover all processes", [edit])
+        draft.done("NPU358", unit, loop, phrase("{names} cover all processes", names=commas(names)), [edit])
     except Unprovable as problem:
-        draft.left("NPU358", unit, loop, f"{', '.join(names)} cover one process", f"{problem.message}: {text}")
+        draft.left(
+            "NPU358", unit, loop, phrase("{names} cover one process", names=commas(names)), f"{problem.message}: {text}"
+        )
 
 
 def _count_all_samples(one: Pass, draft: Draft) -> None:

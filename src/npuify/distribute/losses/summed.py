@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.values import Kind
 from npuify.distribute.losses.known import terms_of
+from npuify.language import phrase
 from npuify.model import Severity
 
 if TYPE_CHECKING:
@@ -29,16 +30,20 @@ def add_up(program: Program, loops: Loops, draft: Draft, *, keep_global_batch: b
             continue
         code = unit.source.code(value)
         if keep_global_batch:
-            text = f"{code} * npu_distributed.world_size()"
+            text = phrase("{code} * npu_distributed.world_size()", code=code)
             edit = draft.editor(unit).replace(value, text if scaled else f"({text})")
-            message = f"{code} is a sum over the batch, but gradients are averaged over the processes"
+            message = phrase("{code} is a sum over the batch, but gradients are averaged over the processes", code=code)
             draft.done("NPU368", unit, call, message, [edit])
         else:
             draft.left(
                 "NPU368",
                 unit,
                 call,
-                f"{code} is a sum over the batch; its gradients, averaged over N cards, are those of one card's batch",
+                phrase(
+                    "{code} is a sum over the batch; its gradients, averaged over N cards, are those of "
+                    "one card's batch",
+                    code=code,
+                ),
                 "this keeps the learning rate valid; multiply the loss by npu_distributed.world_size() to get the sum "
                 "over all cards",
                 Severity.INFO,

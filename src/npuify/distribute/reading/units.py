@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.files import DEFINITIONS, FileModel
 from npuify.analysis.project import ProjectIndex, module_name
+from npuify.language import phrase
 from npuify.source.python import PythonSource
 from npuify.source.text import UnreadableText
 
@@ -33,7 +34,7 @@ class Unit(FileModel):
 
     def statement(self, node: ast.AST) -> ast.stmt:
         found = super().statement(node)
-        assert found is not None, f"{type(node).__name__} stands in no statement"
+        assert found is not None, phrase("{name} stands in no statement", name=type(node).__name__)
         return found
 
     def block(self, statement: ast.stmt) -> tuple[list[ast.stmt], int]:

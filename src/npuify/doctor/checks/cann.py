@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.doctor.probes.versions import same
 from npuify.knowledge.machines import cann_packages
+from npuify.language import commas, phrase
 from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status
 
@@ -51,7 +52,11 @@ def cann_environment(facts: Facts) -> Iterator[Result]:
         yield result(
             "cann.environment",
             Status.ERROR,
-            f"CANN {best.version} is installed in {best.shown}, but not loaded: ASCEND_HOME_PATH is not set",
+            phrase(
+                "CANN {version} is installed in {shown}, but not loaded: ASCEND_HOME_PATH is not set",
+                version=best.version,
+                shown=best.shown,
+            ),
             advice="source its script in the shell that starts the program, and add that to ~/.bashrc or the image",
             mend=Mend((f"source {script}",), place="shell"),
             source=_LAYOUT,
@@ -61,7 +66,13 @@ def cann_environment(facts: Facts) -> Iterator[Result]:
         yield result(
             "cann.environment",
             Status.ERROR,
-            f"ASCEND_HOME_PATH is {loaded.home}, {what}; CANN {best.version} is in {best.shown}",
+            phrase(
+                "ASCEND_HOME_PATH is {home}, {what}; CANN {version} is in {shown}",
+                home=loaded.home,
+                what=what,
+                version=best.version,
+                shown=best.shown,
+            ),
             advice="open a new shell and source the script of that installation",
             mend=Mend((f"source {script}",), place="shell"),
             source=_LAYOUT,
@@ -70,7 +81,7 @@ def cann_environment(facts: Facts) -> Iterator[Result]:
         yield result(
             "cann.environment",
             Status.ERROR,
-            f"ASCEND_HOME_PATH is {loaded.home}, but LD_LIBRARY_PATH contains none of its libraries",
+            phrase("ASCEND_HOME_PATH is {home}, but LD_LIBRARY_PATH contains none of its libraries", home=loaded.home),
             advice="LD_LIBRARY_PATH was replaced after CANN was loaded; source the script again, last",
             mend=Mend((f"source {facts.cann.active.set_env or script}",), place="shell"),
             source=_LAYOUT,
@@ -96,8 +107,17 @@ def cann_architecture(facts: Facts) -> Iterator[Result]:
         yield result(
             "cann.architecture",
             Status.ERROR,
-            f"CANN {active.version} in {active.shown} is made for {active.architecture}, but this machine is {host}",
-            advice=f"install the toolkit and operators for {host}; the name of a package ends in linux-{host}.run",
+            phrase(
+                "CANN {version} in {shown} is made for {architecture}, but this machine is {host}",
+                version=active.version,
+                shown=active.shown,
+                architecture=active.architecture,
+                host=host,
+            ),
+            advice=phrase(
+                "install the toolkit and operators for {host}; the name of a package ends in linux-{host}.run",
+                host=host,
+            ),
             mend=Mend((f"# ./Ascend-cann-toolkit_{active.version}_linux-{host}.run --install",), root=True),
             source="arch= in ascend_toolkit_install.info",
             evidence=Evidence.PACKAGE,
@@ -115,7 +135,7 @@ def cann_loaded_twice(facts: Facts) -> Iterator[Result]:
         yield result(
             "cann.loaded-twice",
             Status.ERROR,
-            f"libraries of two CANN installations are in LD_LIBRARY_PATH: {active.version} and "
+            phrase("libraries of two CANN installations are in LD_LIBRARY_PATH: {version} and ", version=active.version)
             + ", ".join(one.version for one in others),
             advice="open a new shell and source only one set_env.sh; look for another in ~/.bashrc and /etc/profile.d",
             mend=Mend(("grep -rn set_env.sh ~/.bashrc ~/.profile ~/.bash_profile /etc/profile.d 2>/dev/null",)),
@@ -126,7 +146,12 @@ def cann_loaded_twice(facts: Facts) -> Iterator[Result]:
         yield result(
             "cann.loaded-twice",
             Status.ERROR,
-            f"ASCEND_OPP_PATH is {loaded.opp}, which belongs to CANN {other.version}; loaded is {active.version}",
+            phrase(
+                "ASCEND_OPP_PATH is {opp}, which belongs to CANN {version}; loaded is {version2}",
+                opp=loaded.opp,
+                version=other.version,
+                version2=active.version,
+            ),
             advice="open a new shell and source only one set_env.sh; look for another in ~/.bashrc and /etc/profile.d",
             mend=Mend((f"source {active.set_env or f'{active.shown}/set_env.sh'}",), place="shell"),
             evidence=Evidence.ASSUMED,
@@ -135,7 +160,10 @@ def cann_loaded_twice(facts: Facts) -> Iterator[Result]:
         yield result(
             "cann.loaded-twice",
             Status.WARNING,
-            f"set_env.sh was sourced {loaded.repeated} times: LD_LIBRARY_PATH lists its folders as many times",
+            phrase(
+                "set_env.sh was sourced {repeated} times: LD_LIBRARY_PATH lists its folders as many times",
+                repeated=loaded.repeated,
+            ),
             advice="harmless, but every start searches them all; source it only once",
             mend=Mend(("grep -rn set_env.sh ~/.bashrc ~/.profile ~/.bash_profile /etc/profile.d 2>/dev/null",)),
             evidence=Evidence.ASSUMED,
@@ -149,7 +177,10 @@ def cann_several(facts: Facts) -> Iterator[Result]:
         shown = ", ".join(f"{one.version} ({one.path})" for one in facts.cann.installed)
         used = facts.cann.active.version if facts.cann.active is not None else "none"
         yield result(
-            "cann.several", Status.INFO, f"several are installed: {shown}; loaded: {used}", evidence=Evidence.ASSUMED
+            "cann.several",
+            Status.INFO,
+            phrase("several are installed: {shown}; loaded: {used}", shown=shown, used=used),
+            evidence=Evidence.ASSUMED,
         )
 
 
@@ -167,7 +198,7 @@ def cann_kernels(facts: Facts) -> Iterator[Result]:
             yield result(
                 "cann.kernels",
                 Status.ERROR,
-                f"CANN in {active.shown} has no opp folder, and so no operators",
+                phrase("CANN in {shown} has no opp folder, and so no operators", shown=active.shown),
                 advice="install the full toolkit, not only the runtime",
                 source=_LAYOUT,
             )
@@ -183,8 +214,18 @@ def cann_kernels(facts: Facts) -> Iterator[Result]:
     yield result(
         "cann.kernels",
         Status.ERROR,
-        f"CANN {active.version} has no compiled operators for {chip.product} ({chip.kernels}); there: {there}",
-        advice=f"install the operator package for {chip.package} from exactly CANN {active.version}",
+        phrase(
+            "CANN {version} has no compiled operators for {product} ({kernels}); there: {there}",
+            version=active.version,
+            product=chip.product,
+            kernels=chip.kernels,
+            there=there,
+        ),
+        advice=phrase(
+            "install the operator package for {package} from exactly CANN {version}",
+            package=chip.package,
+            version=active.version,
+        ),
         mend=Mend((f"# ./{package} --install",), root=True),
         evidence=Evidence.REPORTED,
         source="hiyouga/LlamaFactory#3779, #5189: Op Cast does not has any binary",
@@ -213,7 +254,11 @@ def cann_parts(facts: Facts) -> Iterator[Result]:
         yield result(
             "cann.parts",
             Status.ERROR,
-            f"the operator package is from CANN {kernels}, the toolkit from {active.version}",
+            phrase(
+                "the operator package is from CANN {kernels}, the toolkit from {version}",
+                kernels=kernels,
+                version=active.version,
+            ),
             advice="install the same version of both",
             source="version.cfg of the installation",
             evidence=Evidence.PACKAGE,
@@ -236,7 +281,7 @@ def python_packages(facts: Facts) -> Iterator[Result]:
         yield result(
             "cann.python-packages",
             Status.ERROR,
-            f"the program's Python lacks packages that CANN imports: {', '.join(names)}",
+            phrase("the program's Python lacks packages that CANN imports: {names}", names=commas(names)),
             advice="install them into the same environment as torch",
             mend=Mend(("pip install " + " ".join(f"'{pin}'" if "<" in pin else pin for pin in pins),)),
             evidence=missing[0].evidence,
@@ -253,10 +298,20 @@ def nnal_environment(facts: Facts) -> Iterator[Result]:
         yield result(
             "nnal.environment",
             Status.ERROR,
-            f"torch is built with the C++11 ABI {facts.python.torch_abi}, but nnal is loaded from {loaded}",
+            phrase(
+                "torch is built with the C++11 ABI {torch_abi}, but nnal is loaded from {loaded}",
+                torch_abi=facts.python.torch_abi,
+                loaded=loaded,
+            ),
             advice="source its script again after activating the environment with torch, or specify the ABI",
             mend=Mend(
-                (f"source /usr/local/Ascend/nnal/atb/set_env.sh --cxx_abi={facts.python.torch_abi}",), place="shell"
+                (
+                    phrase(
+                        "source /usr/local/Ascend/nnal/atb/set_env.sh --cxx_abi={torch_abi}",
+                        torch_abi=facts.python.torch_abi,
+                    ),
+                ),
+                place="shell",
             ),
             evidence=Evidence.REPORTED,
             source="vllm-project/vllm-ascend#117",
@@ -265,7 +320,10 @@ def nnal_environment(facts: Facts) -> Iterator[Result]:
         yield result(
             "nnal.environment",
             Status.INFO,
-            f"nnal is installed in {facts.cann.nnal[0]}, but not loaded; only vLLM and ATB operators need it",
-            mend=Mend((f"source {facts.cann.nnal[0]}/set_env.sh",), place="shell"),
+            phrase(
+                "nnal is installed in {nnal}, but not loaded; only vLLM and ATB operators need it",
+                nnal=facts.cann.nnal[0],
+            ),
+            mend=Mend((phrase("source {nnal}/set_env.sh", nnal=facts.cann.nnal[0]),), place="shell"),
             source="vllm-ascend installation.md",
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.doctor.probes.host import CONTROL_DEVICES
 from npuify.doctor.probes.versions import between, family, same
 from npuify.knowledge.machines import driver_pairs
+from npuify.language import commas, phrase
 from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status
 
@@ -40,7 +41,11 @@ def cards_seen(facts: Facts) -> Iterator[Result]:
             yield result(
                 "cards.seen",
                 Status.WARNING,
-                f"npu-smi shows {len(smi.cards)} chips, but {host.pci_cards} are on the PCI bus",
+                phrase(
+                    "npu-smi shows {number} chips, but {pci_cards} are on the PCI bus",
+                    number=len(smi.cards),
+                    pci_cards=host.pci_cards,
+                ),
                 advice="look for failed cards in the kernel log: dmesg | grep -i davinci",
                 evidence=Evidence.ASSUMED,
                 source="vendor 19e5 on the PCI bus",
@@ -64,7 +69,7 @@ def cards_seen(facts: Facts) -> Iterator[Result]:
         yield result(
             "cards.seen",
             Status.ERROR,
-            f"npu-smi shows no cards{said}",
+            phrase("npu-smi shows no cards{said}", said=said),
             advice="check whether the driver is loaded: lsmod | grep drv; restart the machine after an installation",
             mend=Mend(("npu-smi info", "lsmod | grep drv_"), root=True),
         )
@@ -77,11 +82,15 @@ def cards_seen(facts: Facts) -> Iterator[Result]:
             mend=Mend(("ls /usr/local/sbin/npu-smi /usr/local/bin/npu-smi",)),
         )
     else:
-        on_bus = f", although {host.pci_cards} are on the PCI bus" if host.pci_cards > 0 else ""
+        on_bus = (
+            phrase(", although {pci_cards} are on the PCI bus", pci_cards=host.pci_cards) if host.pci_cards > 0 else ""
+        )
         yield result(
             "cards.seen",
             Status.ERROR,
-            f"no Ascend card is visible here{on_bus}: there is no npu-smi and no /dev/davinci* file",
+            phrase(
+                "no Ascend card is visible here{on_bus}: there is no npu-smi and no /dev/davinci* file", on_bus=on_bus
+            ),
             advice="install the card's driver and firmware, then restart the machine",
         )
 
@@ -93,13 +102,21 @@ def cards_health(facts: Facts) -> Iterator[Result]:
         health = card.health.upper()
         if health == "OK":
             continue
-        command = f"npu-smi info -t health -i {card.npu} -c {card.chip}"
+        command = phrase("npu-smi info -t health -i {npu} -c {chip}", npu=card.npu, chip=card.chip)
         yield result(
             "cards.health",
             Status.WARNING if health == "WARNING" else Status.ERROR,
-            f"NPU {card.npu} chip {card.chip} ({card.name}) says {card.health!r}",
+            phrase(
+                "NPU {npu} chip {chip} ({name}) says {health!r}",
+                npu=card.npu,
+                chip=card.chip,
+                name=card.name,
+                health=card.health,
+            ),
             advice="query the error code; a card with faulty memory must be taken out of service",
-            mend=Mend((command, f"npu-smi info -t ecc -i {card.npu} -c {card.chip}"), root=True),
+            mend=Mend(
+                (command, phrase("npu-smi info -t ecc -i {npu} -c {chip}", npu=card.npu, chip=card.chip)), root=True
+            ),
         )
 
 
@@ -110,13 +127,13 @@ def cards_processes(facts: Facts) -> Iterator[Result]:
     for process in facts.smi.processes:
         by_card.setdefault(process.npu, []).append(f"{process.name} ({process.pid}, {process.memory_mib} MB)")
     for npu, names in by_card.items():
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        shown = ", ".join(names[:3]) + (phrase(" and {value} more", value=len(names) - 3) if len(names) > 3 else "")
         yield result(
             "cards.processes",
             Status.WARNING,
-            f"other processes use NPU {npu}: {shown}",
+            phrase("other processes use NPU {npu}: {shown}", npu=npu, shown=shown),
             advice="use other cards with ASCEND_RT_VISIBLE_DEVICES, or end leftover processes",
-            mend=Mend((f"npu-smi info -t proc-mem -i {npu}",)),
+            mend=Mend((phrase("npu-smi info -t proc-mem -i {npu}", npu=npu),)),
         )
 
 
@@ -139,9 +156,15 @@ def cards_memory(facts: Facts) -> Iterator[Result]:
             yield result(
                 "cards.memory",
                 Status.WARNING,
-                f"NPU {card.npu} chip {card.chip} is full: {used} of {total} MiB are in use by the processes named",
+                phrase(
+                    "NPU {npu} chip {chip} is full: {used} of {total} MiB are in use by the processes named",
+                    npu=card.npu,
+                    chip=card.chip,
+                    used=used,
+                    total=total,
+                ),
                 advice="end them or wait, or use other cards with ASCEND_RT_VISIBLE_DEVICES",
-                mend=Mend((f"npu-smi info -t proc-mem -i {card.npu} -c {card.chip}",)),
+                mend=Mend((phrase("npu-smi info -t proc-mem -i {npu} -c {chip}", npu=card.npu, chip=card.chip),)),
                 evidence=Evidence.ASSUMED,
                 source="nine tenths is our threshold",
             )
@@ -150,9 +173,17 @@ def cards_memory(facts: Facts) -> Iterator[Result]:
         yield result(
             "cards.memory",
             Status.WARNING,
-            f"NPU {card.npu} chip {card.chip}: {used} of {total} MiB are in use, but by no process visible here",
+            phrase(
+                "NPU {npu} chip {chip}: {used} of {total} MiB are in use, but by no process visible here",
+                npu=card.npu,
+                chip=card.chip,
+                used=used,
+                total=total,
+            ),
             advice="a process outside this container, or a killed one that has not exited, holds them",
-            mend=Mend((f"npu-smi info -t proc-mem -i {card.npu} -c {card.chip}",), place="host"),
+            mend=Mend(
+                (phrase("npu-smi info -t proc-mem -i {npu} -c {chip}", npu=card.npu, chip=card.chip),), place="host"
+            ),
             evidence=Evidence.ASSUMED,
             source="a fifth is our threshold; idle cards in public logs use up to a tenth",
         )
@@ -174,7 +205,7 @@ def cards_same(facts: Facts) -> Iterator[Result]:
         yield result(
             "cards.same",
             Status.INFO,
-            f"npuify does not know the chip {next(iter(names))!r}; chip-dependent checks are skipped",
+            phrase("npuify does not know the chip {next!r}; chip-dependent checks are skipped", next=next(iter(names))),
             evidence=Evidence.ASSUMED,
         )
 
@@ -235,9 +266,17 @@ def device_permission(facts: Facts) -> Iterator[Result]:
         yield result(
             "devices.permission",
             Status.ERROR,
-            f"the user has no access to {len(closed)} device files: /dev/{name} is {node.mode & 0o777:04o} "
-            f"{node.owner}:{node.group}",
-            advice=f"add the user to the group {group}, or install the driver with --install-for-all",
+            phrase(
+                "the user has no access to {number} device files: /dev/{name} is {value:04o} {owner}:{group}",
+                number=len(closed),
+                name=name,
+                value=node.mode & 511,
+                owner=node.owner,
+                group=node.group,
+            ),
+            advice=phrase(
+                "add the user to the group {group}, or install the driver with --install-for-all", group=group
+            ),
             mend=Mend((f'usermod -a -G {group} "$SUDO_USER"',), root=True),
             evidence=Evidence.DOCUMENTED,
             source="ACL error 207006; the vendor's installation guide",
@@ -258,7 +297,10 @@ def driver_version(facts: Facts) -> Iterator[Result]:
             yield result(
                 "driver.version",
                 Status.WARNING,
-                f"{driver.root}/driver/version.info is missing; the driver version is only known from npu-smi",
+                phrase(
+                    "{root}/driver/version.info is missing; the driver version is only known from npu-smi",
+                    root=driver.root,
+                ),
                 evidence=Evidence.ASSUMED,
             )
         return
@@ -266,7 +308,7 @@ def driver_version(facts: Facts) -> Iterator[Result]:
         yield result(
             "driver.version",
             Status.ERROR,
-            f"version.info says driver {driver.version}, but {told} is running",
+            phrase("version.info says driver {version}, but {told} is running", version=driver.version, told=told),
             advice="restart the machine, so that it runs the installed driver",
             mend=Mend(("reboot",), root=True, place="host" if facts.host.container else "machine"),
             evidence=Evidence.ASSUMED,
@@ -287,7 +329,13 @@ def driver_firmware(facts: Facts) -> Iterator[Result]:
         yield result(
             "driver.firmware",
             Status.ERROR,
-            f"driver {driver.version} needs firmware {lowest} to {highest}, but {driver.firmware} is installed",
+            phrase(
+                "driver {version} needs firmware {lowest} to {highest}, but {firmware} is installed",
+                version=driver.version,
+                lowest=lowest,
+                highest=highest,
+                firmware=driver.firmware,
+            ),
             advice="install driver and firmware from the same release; when upgrading, the firmware first, then the "
             "driver, then restart the machine",
             mend=Mend(
@@ -328,7 +376,12 @@ def driver_cann(facts: Facts) -> Iterator[Result]:
         yield result(
             "driver.cann",
             Status.ERROR if all(_older(driver, listed) for listed in pair.drivers) else Status.WARNING,
-            f"CANN {cann.version} needs driver {', '.join(pair.drivers)}, but {driver} is installed",
+            phrase(
+                "CANN {version} needs driver {drivers}, but {driver} is installed",
+                version=cann.version,
+                drivers=commas(pair.drivers),
+                driver=driver,
+            ),
             advice="install a driver and firmware from that list, or a CANN that matches this driver",
             mend=Mend(
                 (f"# install driver and firmware {pair.drivers[-1]} on the host, then restart it",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from npuify.doctor.probes.host import CONTROL_DEVICES
+from npuify.language import phrase
 from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status
 
@@ -31,7 +32,7 @@ def container_runtime(facts: Facts) -> Iterator[Result]:
         yield result(
             "container.runtime",
             Status.ERROR,
-            f"ASCEND_VISIBLE_DEVICES={asked} requests cards, but the container has none",
+            phrase("ASCEND_VISIBLE_DEVICES={asked} requests cards, but the container has none", asked=asked),
             advice="the Ascend Docker Runtime reads this variable; start with --runtime=ascend, or specify the devices",
             mend=Mend(("# docker run --runtime=ascend -e ASCEND_VISIBLE_DEVICES=" + asked + " …",), place="host"),
             source="the vendor's Ascend Docker Runtime guide",
@@ -58,7 +59,7 @@ def container_mounts(facts: Facts) -> Iterator[Result]:
         for name in CONTROL_DEVICES:
             if name not in facts.host.devices:
                 missing.append(f"/dev/{name}")
-                options.append(f"--device /dev/{name}")
+                options.append(phrase("--device /dev/{name}", name=name))
     if not facts.driver.libraries:
         path = f"{facts.driver.root}/driver"
         missing.append(f"{path}/lib64")
@@ -92,7 +93,11 @@ def shared_memory(facts: Facts) -> Iterator[Result]:
             continue
         small = disk.total <= 64
         if small or disk.free < 64:
-            what = f"/dev/shm has only {disk.total} MiB" if small else f"/dev/shm is full: {disk.free} MiB are free"
+            what = (
+                phrase("/dev/shm has only {total} MiB", total=disk.total)
+                if small
+                else phrase("/dev/shm is full: {free} MiB are free", free=disk.free)
+            )
             yield result(
                 "host.shared-memory",
                 Status.ERROR,
@@ -111,7 +116,7 @@ def shared_memory(facts: Facts) -> Iterator[Result]:
             yield result(
                 "host.shared-memory",
                 Status.WARNING,
-                f"/dev/shm has only {disk.total} MiB, which is little for DataLoader workers",
+                phrase("/dev/shm has only {total} MiB, which is little for DataLoader workers", total=disk.total),
                 advice="give it several gigabytes",
                 evidence=Evidence.ASSUMED,
             )

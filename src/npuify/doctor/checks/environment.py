@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status
 
@@ -28,8 +29,8 @@ def visible_devices(facts: Facts) -> Iterator[Result]:
             yield result(
                 "environment.visible-devices",
                 Status.WARNING,
-                f"CUDA_VISIBLE_DEVICES={cuda} has no effect on an NPU, so the program sees all cards",
-                advice=f"set {VISIBLE} instead",
+                phrase("CUDA_VISIBLE_DEVICES={cuda} has no effect on an NPU, so the program sees all cards", cuda=cuda),
+                advice=phrase("set {VISIBLE} instead", VISIBLE=VISIBLE),
                 mend=Mend((f"export {VISIBLE}={cuda}",), place="shell"),
                 source="torch_npu reads ASCEND_RT_VISIBLE_DEVICES",
             )
@@ -53,13 +54,15 @@ def _problem(value: str, cards: int) -> str:
     parts = value.split(",")
     for part in parts:
         if not re.fullmatch(r"\d+", part):
-            return f"{part!r} is not a card number"
+            return phrase("{part!r} is not a card number", part=part)
     numbers = [int(part) for part in parts]
     if len(set(numbers)) < len(numbers):
         twice = next(number for number in numbers if numbers.count(number) > 1)
-        return f"card {twice} is listed twice"
+        return phrase("card {twice} is listed twice", twice=twice)
     if numbers != sorted(numbers):
         return "the numbers do not ascend, so no card is visible"
     if cards and max(numbers) >= cards:
-        return f"there is no card {max(numbers)}: they are numbered 0 to {cards - 1}"
+        return phrase(
+            "there is no card {numbers}: they are numbered 0 to {value}", numbers=max(numbers), value=cards - 1
+        )
     return ""

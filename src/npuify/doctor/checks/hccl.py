@@ -6,6 +6,7 @@ import ipaddress
 from typing import TYPE_CHECKING, Final
 
 from npuify.doctor.probes.hccl import CARD_PORT, HOST_PORTS
+from npuify.language import commas, phrase
 from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status
 
@@ -41,7 +42,12 @@ def addresses(facts: Facts) -> Iterator[Result]:
             yield result(
                 "hccl.addresses",
                 Status.ERROR,
-                f"cards {seen[port.address]} and {port.card} have the same address {port.address}",
+                phrase(
+                    "cards {seen} and {card} have the same address {address}",
+                    seen=seen[port.address],
+                    card=port.card,
+                    address=port.address,
+                ),
                 advice="give each card in the cluster its own address",
                 mend=Mend(
                     (f"# hccn_tool -i {port.card} -ip -s address <free address> netmask {port.netmask or '<mask>'}",),
@@ -67,7 +73,7 @@ def addresses(facts: Facts) -> Iterator[Result]:
         yield result(
             "hccl.addresses",
             Status.ERROR,
-            f"cards {_list(missing)} have no network address; {why}",
+            phrase("cards {list} have no network address; {why}", list=_list(missing), why=why),
             advice="set one for each card; on the first generation, cards 0 and 4, 1 and 5 and so on share a subnet",
             mend=Mend(
                 tuple(f"# hccn_tool -i {card} -ip -s address <address> netmask <mask>" for card in missing),
@@ -118,9 +124,11 @@ def links(facts: Facts) -> Iterator[Result]:
         yield result(
             "hccl.links",
             Status.ERROR,
-            f"the network link of cards {_list(down)} is down, although they have addresses",
+            phrase("the network link of cards {list} is down, although they have addresses", list=_list(down)),
             advice="check cable, optical module and switch; programs on this machine alone may run without it",
-            mend=Mend(tuple(f"hccn_tool -i {card} -link_stat -g" for card in down), root=True, place="host"),
+            mend=Mend(
+                tuple(phrase("hccn_tool -i {card} -link_stat -g", card=card) for card in down), root=True, place="host"
+            ),
             source=_SOURCE,
         )
 
@@ -142,9 +150,11 @@ def tls(facts: Facts) -> Iterator[Result]:
         yield result(
             "hccl.tls",
             Status.ERROR,
-            f"TLS is on for cards {_list(on)} and off for cards {_list(off)}",
+            phrase("TLS is on for cards {list} and off for cards {list2}", list=_list(on), list2=_list(off)),
             advice="it must be the same on every card of every machine",
-            mend=Mend(tuple(f"hccn_tool -i {card} -tls -s enable 0" for card in on), root=True, place="host"),
+            mend=Mend(
+                tuple(phrase("hccn_tool -i {card} -tls -s enable 0", card=card) for card in on), root=True, place="host"
+            ),
             source="hicann/hccl cluster_info_verify_fail.md: EI0016",
         )
 
@@ -163,7 +173,7 @@ def rank_table(facts: Facts) -> Iterator[Result]:
     problem = table.problem
     own = {port.address for port in facts.hccl.ports if port.address}
     if not problem and own and table.addresses and any(table.addresses) and not own & set(table.addresses):
-        problem = f"none of its addresses belongs to this machine's cards ({', '.join(sorted(own)[:2])} …)"
+        problem = phrase("none of its addresses belongs to this machine's cards ({own} …)", own=commas(sorted(own)[:2]))
     if problem:
         yield result(
             "hccl.rank-table",
@@ -183,7 +193,7 @@ def ports(facts: Facts) -> Iterator[Result]:
         yield result(
             "hccl.ports",
             Status.WARNING,
-            f"HCCL ports are in use: {_list(busy)}",
+            phrase("HCCL ports are in use: {list}", list=_list(busy)),
             advice="by another job on this machine, or a leftover one; end it, or choose other ports",
             mend=Mend(("export HCCL_IF_BASE_PORT=61000",), place="shell"),
             source="hicann/hccl HCCL_IF_BASE_PORT.md: 60000 to 60031; EJ0003, EI0019",
@@ -192,9 +202,21 @@ def ports(facts: Facts) -> Iterator[Result]:
         yield result(
             "hccl.ports",
             Status.INFO,
-            f"ports {HOST_PORTS.start} to {HOST_PORTS.stop - 1} and {CARD_PORT} are not reserved",
+            phrase(
+                "ports {start} to {value} and {CARD_PORT} are not reserved",
+                start=HOST_PORTS.start,
+                value=HOST_PORTS.stop - 1,
+                CARD_PORT=CARD_PORT,
+            ),
             mend=Mend(
-                (f"sysctl -w net.ipv4.ip_local_reserved_ports={HOST_PORTS.start}-{HOST_PORTS.stop - 1},{CARD_PORT}",),
+                (
+                    phrase(
+                        "sysctl -w net.ipv4.ip_local_reserved_ports={start}-{value},{CARD_PORT}",
+                        start=HOST_PORTS.start,
+                        value=HOST_PORTS.stop - 1,
+                        CARD_PORT=CARD_PORT,
+                    ),
+                ),
                 root=True,
             ),
             source="hicann/hccl HCCL_IF_BASE_PORT.md",
@@ -216,7 +238,11 @@ def host_network(facts: Facts) -> Iterator[Result]:
             yield result(
                 "hccl.network",
                 Status.ERROR,
-                f"HCCL_SOCKET_IFNAME={wanted}, but the interfaces here are {', '.join(facts.host.interfaces)}",
+                phrase(
+                    "HCCL_SOCKET_IFNAME={wanted}, but the interfaces here are {interfaces}",
+                    wanted=wanted,
+                    interfaces=commas(facts.host.interfaces),
+                ),
                 advice="choose one of them, the one through which the machines reach each other",
                 mend=Mend(("unset HCCL_SOCKET_IFNAME",), place="shell"),
                 source="hicann/hccl env_config_error_EI0001.md",
@@ -225,8 +251,14 @@ def host_network(facts: Facts) -> Iterator[Result]:
         yield result(
             "hccl.network",
             Status.WARNING,
-            f"the firewall {facts.hccl.firewall} is running; it must let the other machines in",
-            advice=f"open ports {HOST_PORTS.start} to {HOST_PORTS.stop - 1} and the MASTER_PORT between the machines",
+            phrase(
+                "the firewall {firewall} is running; it must let the other machines in", firewall=facts.hccl.firewall
+            ),
+            advice=phrase(
+                "open ports {start} to {value} and the MASTER_PORT between the machines",
+                start=HOST_PORTS.start,
+                value=HOST_PORTS.stop - 1,
+            ),
             evidence=Evidence.REPORTED,
             source="EI0006 and EI0015 in public threads",
         )
@@ -234,7 +266,11 @@ def host_network(facts: Facts) -> Iterator[Result]:
         yield result(
             "hccl.network",
             Status.WARNING,
-            f"/etc/hosts maps the host's own name {facts.host.name} to {facts.host.addresses_of_name[0]}",
+            phrase(
+                "/etc/hosts maps the host's own name {name} to {addresses_of_name}",
+                name=facts.host.name,
+                addresses_of_name=facts.host.addresses_of_name[0],
+            ),
             advice="other machines cannot reach it there; set HCCL_IF_IP and GLOO_SOCKET_IFNAME, or correct /etc/hosts",
             evidence=Evidence.ASSUMED,
         )
@@ -259,7 +295,13 @@ def variables(facts: Facts) -> Iterator[Result]:
         yield result(
             "hccl.variables",
             Status.ERROR,
-            f"{name}={value!r} is not a number from {lowest} to {highest}",
+            phrase(
+                "{name}={value!r} is not a number from {lowest} to {highest}",
+                name=name,
+                value=value,
+                lowest=lowest,
+                highest=highest,
+            ),
             mend=Mend((f"unset {name}",), place="shell"),
             source=f"hicann/hccl {name}.md",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status
 
@@ -29,7 +30,11 @@ def disk_space(facts: Facts) -> Iterator[Result]:
         yield result(
             "host.disk",
             Status.ERROR if disk.free < _LEAST_MIB else Status.WARNING,
-            f"only {disk.free} MiB are free where {'the home folder' if disk.path == 'home' else disk.path} lies",
+            phrase(
+                "only {free} MiB are free where {value} lies",
+                free=disk.free,
+                value="the home folder" if disk.path == "home" else disk.path,
+            ),
             advice="CANN compiles operators in the temporary folder and logs to ~/ascend/log; delete old logs",
             mend=Mend(('du -sh ~/ascend/log "${TMPDIR:-/tmp}" 2>/dev/null',)),
             evidence=Evidence.ASSUMED,

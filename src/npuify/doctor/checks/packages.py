@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from npuify.doctor.probes.versions import key
 from npuify.doctor.sets import base_version, install_commands, judge_set, nearest_set, set_is_known, torch_for_cpu
 from npuify.knowledge.dependencies import dependency
+from npuify.language import phrase
 from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status
 
@@ -33,7 +34,11 @@ def python_found(facts: Facts) -> Iterator[Result]:
         yield result(
             "python.found",
             Status.ERROR,
-            f"{facts.python.executable} cannot list its packages: {facts.python.problem}",
+            phrase(
+                "{executable} cannot list its packages: {problem}",
+                executable=facts.python.executable,
+                problem=facts.python.problem,
+            ),
             advice="specify the interpreter that the program runs with: --python",
             evidence=Evidence.ASSUMED,
         )
@@ -49,8 +54,18 @@ def torch_installed(facts: Facts) -> Iterator[Result]:
         yield result(
             "python.torch",
             Status.ERROR,
-            f"not installed in {facts.python.executable}: {' and '.join(missing)}",
-            advice=f"torch {chosen.torch} with torch_npu {chosen.torch_npu} matches this machine" if chosen else "",
+            phrase(
+                "not installed in {executable}: {missing}",
+                executable=facts.python.executable,
+                missing=" and ".join(missing),
+            ),
+            advice=phrase(
+                "torch {torch} with torch_npu {torch_npu} matches this machine",
+                torch=chosen.torch,
+                torch_npu=chosen.torch_npu,
+            )
+            if chosen
+            else "",
             mend=Mend(install_commands(chosen, facts)) if chosen else None,
             evidence=chosen.evidence if chosen else Evidence.DOCUMENTED,
             source=chosen.source if chosen else "",
@@ -71,9 +86,12 @@ def version_set(facts: Facts) -> Iterator[Result]:
     chosen = nearest_set(facts)
     fits = ""
     if chosen is not None:
-        fits = (
-            f"the closest working combination: torch {chosen.torch}, torch_npu {chosen.torch_npu}, CANN "
-            f"{chosen.cann}, Python {' or '.join(chosen.pythons)}"
+        fits = phrase(
+            "the closest working combination: torch {torch}, torch_npu {torch_npu}, CANN {cann}, Python {pythons}",
+            torch=chosen.torch,
+            torch_npu=chosen.torch_npu,
+            cann=chosen.cann,
+            pythons=" or ".join(chosen.pythons),
         )
     yield result(
         "versions.set",
@@ -106,7 +124,12 @@ def torch_build(facts: Facts) -> Iterator[Result]:
     yield result(
         "python.torch-build",
         Status.ERROR if x86 else Status.WARNING,
-        f"torch {version} is a build for {built_for}; torch_npu on {facts.host.architecture or 'this machine'} is made "
+        phrase(
+            "torch {version} is a build for {built_for}; torch_npu on {value} is made ",
+            version=version,
+            built_for=built_for,
+            value=facts.host.architecture or "this machine",
+        )
         + (f"for torch=={base}+cpu" if x86 else "for the build without CUDA"),
         advice="replace it with the CPU build",
         mend=Mend(
@@ -131,16 +154,20 @@ def numpy_version(facts: Facts) -> Iterator[Result]:
     torch = base_version(facts.python.packages.get("torch", ""))
     cann = facts.cann.active.version if facts.cann.active is not None else ""
     if torch and key(torch) < key("2.3.0"):
-        what, evidence, source = f"torch {torch} was built for numpy 1", Evidence.DOCUMENTED, "torch 2.3 release notes"
+        what, evidence, source = (
+            phrase("torch {torch} was built for numpy 1", torch=torch),
+            Evidence.DOCUMENTED,
+            "torch 2.3 release notes",
+        )
     elif cann and key(cann) < key("8.3.RC1"):
-        what, evidence = f"CANN {cann}'s operator compiler fails with it", Evidence.REPORTED
+        what, evidence = phrase("CANN {cann}'s operator compiler fails with it", cann=cann), Evidence.REPORTED
         source = "vllm-project/vllm-ascend#2210: numpy below 2 with CANN 8.2"
     else:
         return
     yield result(
         "python.numpy",
         Status.ERROR,
-        f"numpy {version} is installed, but {what}",
+        phrase("numpy {version} is installed, but {what}", version=version, what=what),
         mend=Mend(("pip install 'numpy<2'",)),
         evidence=evidence,
         source=source,
@@ -156,8 +183,12 @@ def cuda_packages(facts: Facts) -> Iterator[Result]:
         yield result(
             "python.cuda-packages",
             Status.ERROR,
-            f"triton {packages['triton']} and triton-ascend {packages['triton-ascend']} are both installed, and both "
-            "provide the module triton",
+            phrase(
+                "triton {packages} and triton-ascend {packages2} are both installed, and both provide "
+                "the module triton",
+                packages=packages["triton"],
+                packages2=packages["triton-ascend"],
+            ),
             advice="remove both, and reinstall triton-ascend",
             mend=Mend(
                 (
@@ -176,11 +207,11 @@ def cuda_packages(facts: Facts) -> Iterator[Result]:
         if row is not None and row.action == "drop":
             left.append(name)
     if left:
-        shown = ", ".join(left[:6]) + (f" and {len(left) - 6} more" if len(left) > 6 else "")
+        shown = ", ".join(left[:6]) + (phrase(" and {value} more", value=len(left) - 6) if len(left) > 6 else "")
         yield result(
             "python.cuda-packages",
             Status.WARNING,
-            f"CUDA packages are installed that nothing here can use: {shown}",
+            phrase("CUDA packages are installed that nothing here can use: {shown}", shown=shown),
             advice="remove them, unless a program in this environment imports them on purpose",
             mend=Mend(("pip uninstall -y " + " ".join(left),)),
             evidence=Evidence.DOCUMENTED,

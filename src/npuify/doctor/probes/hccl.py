@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from npuify.language import phrase
+
 from .driver import DEFAULT
 
 if TYPE_CHECKING:
@@ -101,7 +103,7 @@ def read(machine: Sight, cards: Sequence[int]) -> Hccl:
 
 
 def _ask(machine: Sight, card: int, what: str) -> str:
-    name = f"hccn_tool -i {card} -{what} -g"
+    name = phrase("hccn_tool -i {card} -{what} -g", card=card, what=what)
     for program in ("hccn_tool", f"{DEFAULT}/driver/tools/hccn_tool"):
         answer = machine.run(name, [program, "-i", str(card), f"-{what}", "-g"])
         if not answer.missing:
@@ -123,11 +125,11 @@ def _rank_table(machine: Sight) -> RankTable | None:
     try:
         table: Any = json.loads(text)
     except ValueError as error:
-        return RankTable(path=path, problem=f"it is not JSON: {error}")
+        return RankTable(path=path, problem=phrase("it is not JSON: {error}", error=error))
     if not isinstance(table, dict):
         return RankTable(path=path, problem="it contains no table")
     if table.get("status") != "completed":
-        return RankTable(path=path, problem=f"its status is {table.get('status')!r}, not 'completed'")
+        return RankTable(path=path, problem=phrase("its status is {get!r}, not 'completed'", get=table.get("status")))
     servers = table.get("server_list") or []
     if table.get("version") == "2.0":
         return RankTable(path=path, servers=1)
@@ -136,7 +138,9 @@ def _rank_table(machine: Sight) -> RankTable | None:
     devices = [one for server in servers if isinstance(server, dict) for one in server.get("device") or []]
     ranks = [str(one.get("rank_id")) for one in devices if isinstance(one, dict)]
     if sorted(ranks) != sorted(str(number) for number in range(len(ranks))) or not ranks:
-        return RankTable(path=path, problem=f"its ranks are not 0 to {max(0, len(ranks) - 1)}, each once")
+        return RankTable(
+            path=path, problem=phrase("its ranks are not 0 to {value}, each once", value=max(0, len(ranks) - 1))
+        )
     return RankTable(
         path=path,
         addresses=tuple(str(one.get("device_ip", "")) for one in devices),
@@ -158,7 +162,9 @@ def _busy(listening: str) -> tuple[int, ...]:
 
 def _firewall(machine: Sight) -> str:
     for service in ("firewalld", "ufw"):
-        answer = machine.run(f"systemctl is-active {service}", ["systemctl", "is-active", service])
+        answer = machine.run(
+            phrase("systemctl is-active {service}", service=service), ["systemctl", "is-active", service]
+        )
         if answer.stdout.strip() == "active":
             return service
     return ""

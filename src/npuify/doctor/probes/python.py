@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from npuify.language import phrase
+
 if TYPE_CHECKING:
     from npuify.doctor.machine import Sight
 
@@ -68,7 +70,13 @@ def read(machine: Sight, executable: str | None = None, *, live: bool = True) ->
         told = {}
     if not told:
         lines = answer.stderr.strip().splitlines()
-        why = "no such program" if answer.missing else lines[-1] if lines else f"it exited with {answer.code}"
+        why = (
+            "no such program"
+            if answer.missing
+            else lines[-1]
+            if lines
+            else phrase("it exited with {code}", code=answer.code)
+        )
         return Python(executable=program, version="", machine="", packages={}, problem=why)
     packages = {str(name): str(version) for name, version in told.get("packages", {}).items()}
     place = told.get("places", {}).get("torch", "")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.engine.ledger.answer import Cleared
 from npuify.knowledge.hand_written import environment
+from npuify.language import phrase
 from npuify.source.python.outline import Outline
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class Lexical:
         if line.startswith((b"import ", b"from ")):
             return None
         if data[place.start - 1 : place.start] == b".":
-            return Cleared("unknown-to-torch", f"an attribute {name}")
+            return Cleared("unknown-to-torch", phrase("an attribute {name}", name=name))
         return Cleared("own-name", name)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.engine.ledger.answer import Cleared, Unknown
 from npuify.knowledge.hand_written import environment
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +106,7 @@ def _clear(kind: str, text: Text, place: Occurrence, is_reported: bool) -> Clear
 def _in_script(data: bytes, place: Occurrence, token: bytes, before: bytes) -> Cleared | Unknown:
     word = data[place.start : place.end]
     if data[place.end : place.end + 1] == b"=" or before.endswith((b"$", b"${")):
-        return Cleared("own-name", f"the variable {word.decode('utf-8', 'replace')}")
+        return Cleared("own-name", phrase("the variable {decode}", decode=word.decode("utf-8", "replace")))
     if _DEVICE.fullmatch(token):
         return Unknown()
     if token.endswith((b".py", b".sh", b".yaml", b".yml", b".json")):

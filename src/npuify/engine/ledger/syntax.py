@@ -16,6 +16,7 @@ from npuify.engine.ledger.answer import Cleared
 from npuify.engine.ledger.identifiers import cuda_packages
 from npuify.engine.ledger.lexical import cleared_text
 from npuify.knowledge.dependencies import dependency
+from npuify.language import phrase
 from npuify.rules.common.import_guards import has_fallback, is_asked_for
 from npuify.source.parser_warnings import without_warnings
 
@@ -85,9 +86,9 @@ class Syntax:
         if isinstance(node, (ast.Import, ast.ImportFrom, ast.alias)):
             return self._imported(word, node)
         if isinstance(node, ast.arg):
-            return Cleared("own-name", f"the parameter {word}")
+            return Cleared("own-name", phrase("the parameter {word}", word=word))
         if isinstance(node, _DEFINITIONS):
-            return Cleared("own-name", f"defined here as {node.name}")
+            return Cleared("own-name", phrase("defined here as {name}", name=node.name))
         if isinstance(node, (ast.Global, ast.Nonlocal, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
             return Cleared("own-name", word)
         return None
@@ -136,7 +137,7 @@ class Syntax:
         if uses.reaches_device:
             return None
         if value in cuda_packages() and not self._is_imported(whole):
-            return Cleared("key", f"the name of the package {value}, which is not imported here")
+            return Cleared("key", phrase("the name of the package {value}, which is not imported here", value=value))
         known = cleared_text(value.encode("utf-8", "surrogatepass"), self._api)
         if known is None and not _DEVICE.fullmatch(value.strip()) and " " in value and not _is_code(value):
             return Cleared("text")
@@ -188,7 +189,9 @@ class Syntax:
         if isinstance(node, ast.Name):
             qualified = file.qualname(node)
             if qualified is None or not self._is_foreign(qualified):
-                return Cleared("own-name", f"bound in this file as {word}" if qualified is None else qualified)
+                return Cleared(
+                    "own-name", phrase("bound in this file as {word}", word=word) if qualified is None else qualified
+                )
             return self._foreign(qualified)
         qualified = file.qualname(node)
         if qualified is not None and qualified.startswith("torch."):
@@ -203,12 +206,12 @@ class Syntax:
         if word not in self._api:
             if qualified is not None and self._is_foreign(qualified):
                 return self._foreign(qualified)
-            return Cleared("unknown-to-torch", f"an attribute {word}")
+            return Cleared("unknown-to-torch", phrase("an attribute {word}", word=word))
         parent = file.parent(node)
         is_called = isinstance(parent, ast.Call) and parent.func is node
         if not is_called and not isinstance(parent, ast.Attribute) and word in ("cuda", "nccl", "apex", "triton"):
             if qualified is None or not self._is_foreign(qualified):
-                return Cleared("own-value", f"{file.code(node)} is read, not called")
+                return Cleared("own-value", phrase("{node} is read, not called", node=file.code(node)))
         if qualified is not None and self._is_foreign(qualified):
             return self._foreign(qualified)
         return None
@@ -230,7 +233,7 @@ class Syntax:
         file = self._file
         call = file.parent(node)
         if not isinstance(call, ast.Call):
-            return Cleared("own-name", f"the argument {word} of a class statement")
+            return Cleared("own-name", phrase("the argument {word} of a class statement", word=word))
         qualified = file.qualname(call.func)
         if qualified is not None and self._is_foreign(qualified):
             return self._foreign(qualified)
@@ -239,7 +242,7 @@ class Syntax:
             return self._foreign(next(value.name for value in values if value.kind is Kind.LIBRARY_NAME))
         if word in self._api and not values.is_known:
             return None
-        return Cleared("own-name", f"an argument of {file.code(call.func)[:60]}()")
+        return Cleared("own-name", phrase("an argument of {func}()", func=file.code(call.func)[:60]))
 
     # --- imports and packages ---
 
@@ -248,7 +251,7 @@ class Syntax:
         statement = file.parent(node) if isinstance(node, ast.alias) else node
         if isinstance(statement, ast.ImportFrom):
             if statement.level:
-                return Cleared("own-module", f"a relative import of {statement.module or '.'}")
+                return Cleared("own-module", phrase("a relative import of {value}", value=statement.module or "."))
             module = statement.module or ""
         elif isinstance(node, ast.alias):
             module = node.name
@@ -257,13 +260,13 @@ class Syntax:
         if file.project.holds(module):
             return Cleared("own-module", module)
         if isinstance(node, ast.alias) and node.asname and word == node.asname != node.name:
-            return Cleared("own-name", f"the name that {node.name} gets")
+            return Cleared("own-name", phrase("the name that {name} gets", name=node.name))
         if has_fallback(node, file) or is_asked_for(node, module, file):
             return Cleared("guarded", module.partition(".")[0])
         if module.partition(".")[0] == "torch":
             name = f"{module}.{word}" if isinstance(statement, ast.ImportFrom) else module
             if module.startswith(("torch.backends", "torch.utils.cpp_extension")) or name == "torch.backends.cudnn":
-                return Cleared("works-unchanged", f"every build of torch has {name}")
+                return Cleared("works-unchanged", phrase("every build of torch has {name}", name=name))
             return self._of_torch(name)
         return self._foreign(module)
 
@@ -277,10 +280,10 @@ class Syntax:
         if root == "torch":
             return self._of_torch(qualified)
         if root in sys.stdlib_module_names:
-            return Cleared("other-package", f"{root}, of Python's own library")
+            return Cleared("other-package", phrase("{root}, of Python's own library", root=root))
         row = dependency(root.replace("_", "-").lower(), self._file.release.torch_npu)
         if row is not None and row.status == "native":
-            return Cleared("other-package", f"{root}, which runs beside an NPU as it is")
+            return Cleared("other-package", phrase("{root}, which runs beside an NPU as it is", root=root))
         return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Finding, Position, Safety, Severity
 from npuify.rules.common.default_options import only_with
 from npuify.rules.registry import Rule, list_rule
@@ -41,12 +42,12 @@ def finding_of(
 
 def _message(word: str, node: ast.AST | None) -> str:
     if isinstance(node, (ast.Import, ast.ImportFrom, ast.alias)):
-        return f"nothing is known of {word}, which is imported here"
+        return phrase("nothing is known of {word}, which is imported here", word=word)
     if isinstance(node, ast.keyword):
-        return f"what the argument {word} does on an NPU is not known"
+        return phrase("what the argument {word} does on an NPU is not known", word=word)
     if isinstance(node, ast.Constant):
-        return f"what becomes of {word} in this string is not known"
-    return f"what {word} stands for is not known"
+        return phrase("what becomes of {word} in this string is not known", word=word)
+    return phrase("what {word} stands for is not known", word=word)
 
 
 def _documentation(node: object, file: object) -> Iterator[object]:

@@ -11,6 +11,7 @@ import msgspec
 from npuify.engine.ledger.account import account
 from npuify.engine.notebooks.program import make_program
 from npuify.engine.unparsed import search_tokens
+from npuify.language import phrase
 from npuify.model import Edit, FileError, Finding, LedgerEntry, Position, Safety, State
 from npuify.project.kinds import kind_of_path
 from npuify.rules.environment.variables import Mention, Setting, judge_variables
@@ -135,7 +136,9 @@ def _placed(finding: Finding, cell: CellText, offset: int, text: Text) -> Findin
         finding,
         start=place,
         end=Position(place.line, place.column + size),
-        message=f"cell {cell.cell.number}, line {line}: {finding.message}",
+        message=phrase(
+            "cell {number}, line {line}: {message}", number=cell.cell.number, line=line, message=finding.message
+        ),
         edits=(),
         safety=Safety.MANUAL,
     )
@@ -198,7 +201,7 @@ def _written_file(
         placed = _placed(finding, cell, written.start + _offset(body, finding.start), text)
         placed = msgspec.structs.replace(placed, file=relative, needs_torch_npu=False)
         if finding.edits and not edits_stay:
-            advice = f"the cell writes {written.name}: migrate that file, and put it into the cell"
+            advice = phrase("the cell writes {name}: migrate that file, and put it into the cell", name=written.name)
             found.append(msgspec.structs.replace(placed, advice=advice))
             continue
         edits = [cell.edit(edit.start + written.start, edit.end + written.start, edit.after) for edit in finding.edits]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.flow.device_names import DEVICE_NAME
 from npuify.engine.text_files.script import judge_script
+from npuify.language import phrase
 from npuify.model import Severity
 from npuify.rules.environment.containers import (
     ASCEND_RUNTIME,
@@ -153,7 +154,7 @@ def _report_gpus(value: Value, option: str, file: TextFile) -> None:
     file.report(
         COMPOSE,
         (value.start, value.end),
-        f"{option} gives a container NVIDIA's GPUs",
+        phrase("{option} gives a container NVIDIA's GPUs", option=option),
         subject="--gpus",
         advice=CONTAINER_NEEDS,
     )
@@ -167,7 +168,7 @@ def _judge_action(value: Value, file: TextFile) -> None:
         file.report(
             NVIDIA_COMMAND,
             (value.start, value.end),
-            f"the action {value.text.partition('@')[0]} installs CUDA",
+            phrase("the action {partition} installs CUDA", partition=value.text.partition("@")[0]),
             subject=value.text.partition("@")[0],
             advice="leave it out, and run the job in an image of quay.io/ascend/cann",
         )
@@ -221,10 +222,13 @@ def _judge_request(value: Value, key: str, file: TextFile, seen: set[int], *, is
         file.report(
             DEVICE,
             place,
-            f"jobs are run for the device {value.text}",
+            phrase("jobs are run for the device {text}", text=value.text),
             severity=Severity.WARNING,
             subject="cuda",
-            advice=f"write {counterpart(value.text)} where the jobs hand it to a program of this project",
+            advice=phrase(
+                "write {counterpart} where the jobs hand it to a program of this project",
+                counterpart=counterpart(value.text),
+            ),
         )
     elif key == "runtimeclassname" and value.text == "nvidia":
         file.report(
@@ -242,7 +246,7 @@ def _judge_request(value: Value, key: str, file: TextFile, seen: set[int], *, is
             file.report(
                 RUNNER,
                 place,
-                f"the label {value.text} is of a machine with GPUs",
+                phrase("the label {text} is of a machine with GPUs", text=value.text),
                 subject="runs-on",
                 advice="give the label of a runner with NPUs; ascend-gha-runners gives out some to open projects",
             )
@@ -270,11 +274,19 @@ def _judge_resources(document: Document, file: TextFile) -> None:
         file.report(
             CLUSTER,
             (first.key_start, first.key_end),
-            f"{_RESOURCE} is the resource of NVIDIA's device plugin; that of Ascend's is {_NPU_RESOURCE}",
+            phrase(
+                "{RESOURCE} is the resource of NVIDIA's device plugin; that of Ascend's is {NPU_RESOURCE}",
+                RESOURCE=_RESOURCE,
+                NPU_RESOURCE=_NPU_RESOURCE,
+            ),
             edits=[(value.key_start, value.key_end, _NPU_RESOURCE) for value in values],
             subject=_RESOURCE,
             advice="huawei.com/Ascend310P for the 310P, huawei.com/npu for the 950"
-            + (f"; the scheduler for Ascend may refuse {unusual[0]}: take 1, 2, 4 or 8 a node" if unusual else ""),
+            + (
+                phrase("; the scheduler for Ascend may refuse {unusual}: take 1, 2, 4 or 8 a node", unusual=unusual[0])
+                if unusual
+                else ""
+            ),
         )
 
 
@@ -288,7 +300,7 @@ def _judge_key(path: tuple[str, ...], start: int, end: int, value: Value | None,
         file.report(
             CLUSTER,
             (start, end),
-            f"{key} is a label or resource of nodes with GPUs",
+            phrase("{key} is a label or resource of nodes with GPUs", key=key),
             subject=key,
             advice="nodes with NPUs have labels such as accelerator: huawei-Ascend910, and the resource "
             + _NPU_RESOURCE,
@@ -297,7 +309,7 @@ def _judge_key(path: tuple[str, ...], start: int, end: int, value: Value | None,
         file.report(
             CLUSTER,
             (value.start, value.end),
-            f"{value.text} is a label or taint of nodes with GPUs",
+            phrase("{text} is a label or taint of nodes with GPUs", text=value.text),
             subject=value.text,
             advice="name the taint that the cluster's nodes with NPUs have, or leave it out",
         )

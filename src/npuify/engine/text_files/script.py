@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.analysis.flow.device_names import DEVICE_NAME, FOREIGN_VARIABLE
 from npuify.engine.text_files.embedded_python import is_python, judge_python
 from npuify.knowledge.frameworks.variables import TENSORFLOW
+from npuify.language import phrase
 from npuify.model import Safety, Severity
 from npuify.rules.common.backend_words import BACKEND_WORD
 from npuify.rules.environment.batch_systems import judge_batch_options, judge_comment
@@ -287,7 +288,9 @@ def _judge_values(script: Script, listed: list[Pair], file: TextFile) -> None:
         file.report(
             NCCL if backend else DEVICE,
             (word.start, word.end),
-            f"{name} names NCCL; on the NPU it is HCCL" if backend else f"{name} names the CUDA device {word.value}",
+            phrase("{name} names NCCL; on the NPU it is HCCL", name=name)
+            if backend
+            else phrase("{name} names the CUDA device {value}", name=name, value=word.value),
             edits=[renaming(word)],
             safety=Safety.SAFE if proven else Safety.REVIEW,
             severity=Severity.ERROR if proven else Severity.WARNING,

@@ -7,6 +7,7 @@ import re
 from npuify.knowledge.frameworks.explain_stacks import explain_stack, explain_stack_option
 from npuify.knowledge.frameworks.owners import frameworks
 from npuify.knowledge.frameworks.vllm import engine_arguments, vllm_sets
+from npuify.language import commas, phrase
 from npuify.model import Explanation, NpuifyError
 
 _VLLM = re.compile(r"vllm(?:-ascend)?(?:==v?(?P<version>\d[\w.]*))?")
@@ -39,14 +40,28 @@ def explain_framework(what: str) -> Explanation | None:
 def _sets(what: str, version: str) -> Explanation:
     rows = [row for row in vllm_sets() if version in ("", row.plugin, *row.vllm)]
     if not rows:
-        raise NpuifyError(f"no release of vllm-ascend is known for {what}", advice="`npuify explain vllm` lists all")
+        raise NpuifyError(
+            phrase("no release of vllm-ascend is known for {what}", what=what), advice="`npuify explain vllm` lists all"
+        )
     text = []
     for row in rows:
         index = "" if row.installable else ", not on the package index"
-        triton = f", triton-ascend {row.triton_ascend}" if row.triton_ascend else ""
+        triton = phrase(", triton-ascend {triton_ascend}", triton_ascend=row.triton_ascend) if row.triton_ascend else ""
         text.append(
-            f"vllm {' or '.join(row.vllm)}: vllm-ascend {row.plugin} ({row.status}{index}), torch {row.torch}, "
-            f"torch-npu {row.torch_npu}{triton}, CANN {row.cann}, Python {row.python}, {', '.join(row.chips)}"
+            phrase(
+                "vllm {vllm}: vllm-ascend {plugin} ({status}{index}), torch {torch}, torch-npu "
+                "{torch_npu}{triton}, CANN {cann}, Python {python}, {chips}",
+                vllm=" or ".join(row.vllm),
+                plugin=row.plugin,
+                status=row.status,
+                index=index,
+                torch=row.torch,
+                torch_npu=row.torch_npu,
+                triton=triton,
+                cann=row.cann,
+                python=row.python,
+                chips=commas(row.chips),
+            )
         )
     return Explanation(what, "set of versions", tuple(text), (), rows[0].source, rows[0].evidence)
 
@@ -58,6 +73,6 @@ def _argument(what: str) -> Explanation | None:
     text = []
     for row in rows:
         values = f" with {', '.join(row.values)}" if row.values else ""
-        done = {"remove": "removed", "set": f"set to {row.becomes}", "tell": "told"}[row.action]
+        done = {"remove": "removed", "set": phrase("set to {becomes}", becomes=row.becomes), "tell": "told"}[row.action]
         text.append(f"vLLM's {what}{values}: {done}; {row.message}" + (f"; {row.advice}" if row.advice else ""))
     return Explanation(what, "vLLM option", tuple(text), (), rows[0].source, rows[0].evidence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from npuify.knowledge.frameworks.owners import frameworks
 from npuify.knowledge.frameworks.stacks import stack_programs, stack_rows, stacks
+from npuify.language import phrase
 from npuify.model import Explanation
 
 _SUPPORT = {
@@ -19,14 +20,16 @@ def explain_stack(what: str) -> Explanation | None:
     row = stacks().get(what.lower().replace("_", "-"))
     if row is None:
         return None
-    since = f", from version {row.since}" if row.since else ""
+    since = phrase(", from version {since}", since=row.since) if row.since else ""
     lines = [f"{row.name} {_SUPPORT[row.support]}{since}."]
     for title, parts in (("Set", row.set), ("Changes", row.changes), ("Stays", row.stays), ("Refused", row.refused)):
         lines += [f"{title}: {part}" for part in parts]
     own = frameworks().get(row.names[0])
     if own is not None:
         lines += [
-            f"Its word for {cuda} is {word}." for cuda, word in (("cuda", own.device), ("nccl", own.backend)) if word
+            phrase("Its word for {cuda} is {word}.", cuda=cuda, word=word)
+            for cuda, word in (("cuda", own.device), ("nccl", own.backend))
+            if word
         ]
     return Explanation(what, "stack", tuple(lines), (), row.source, row.evidence)
 

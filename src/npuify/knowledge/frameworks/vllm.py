@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 
 from npuify.knowledge.hand_written import DATA, read_rows
+from npuify.language import phrase
 from npuify.model import Evidence, NpuifyError, Safety, Severity
 
 if TYPE_CHECKING:
@@ -159,23 +160,28 @@ def choose_set(target: str, specifier: str | None) -> VllmChoice:
         if row is None:
             nearest = _nearest(target).vllm[0]
             raise NpuifyError(
-                f"no release of vllm-ascend is known for vLLM {target}", advice=f"the nearest with one is {nearest}"
+                phrase("no release of vllm-ascend is known for vLLM {target}", target=target),
+                advice=phrase("the nearest with one is {nearest}", nearest=nearest),
             )
-        return VllmChoice(row, f"--target-vllm {target}")
+        return VllmChoice(row, phrase("--target-vllm {target}", target=target))
     stable = next(row for row in vllm_sets() if row.installable and row.status == "final")
     if not specifier:
         return VllmChoice(stable, "the newest with a final plug-in, since the project pins no vLLM")
     try:
         wanted = SpecifierSet(specifier)
     except InvalidSpecifier:
-        return VllmChoice(stable, f"the newest with a final plug-in; {specifier} cannot be read")
+        return VllmChoice(
+            stable, phrase("the newest with a final plug-in; {specifier} cannot be read", specifier=specifier)
+        )
     fitting = [row for row in vllm_sets() if any(wanted.contains(one, prereleases=True) for one in row.vllm)]
     if fitting:
         order = sorted(fitting, key=lambda row: (not row.installable, row.status not in ("final", "post")))
-        return VllmChoice(order[0], f"the project requires vllm{specifier}")
+        return VllmChoice(order[0], phrase("the project requires vllm{specifier}", specifier=specifier))
     bounds = [part.version.removesuffix(".*") for part in wanted]
     nearest_row = _nearest(bounds[0]) if bounds else stable
-    return VllmChoice(nearest_row, f"no release of vllm-ascend is known for vllm{specifier}", fits=False)
+    return VllmChoice(
+        nearest_row, phrase("no release of vllm-ascend is known for vllm{specifier}", specifier=specifier), fits=False
+    )
 
 
 def _row_of(version: str) -> VllmSet | None:
@@ -191,7 +197,7 @@ def _nearest(version: str) -> VllmSet:
     try:
         wanted = Version(version)
     except InvalidVersion:
-        raise NpuifyError(f"{version!r} is no version", advice="write it as 0.18.0") from None
+        raise NpuifyError(phrase("{version!r} is no version", version=version), advice="write it as 0.18.0") from None
     return min(
         (row for row in vllm_sets() if row.status != "branch"),
         key=lambda row: (_distance(Version(row.vllm[0]), wanted), not row.installable, row.status != "final"),

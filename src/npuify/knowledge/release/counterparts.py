@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.knowledge.release.names import npu_module_name
 from npuify.knowledge.schema import Counterpart, Meaning, Signature, Status
+from npuify.language import phrase
 from npuify.model import Evidence
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ def find_counterpart(
 
 def _source(table: ReleaseNames, npu: str | None) -> str:
     if table.evidence(npu or "torch_npu.npu") is Evidence.LIVE:
-        return f"torch-npu {table.torch_npu}, imported without CANN"
-    return f"torch-npu {table.torch_npu} and torch {table.torch}, their wheels"
+        return phrase("torch-npu {torch_npu}, imported without CANN", torch_npu=table.torch_npu)
+    return phrase("torch-npu {torch_npu} and torch {torch}, their wheels", torch_npu=table.torch_npu, torch=table.torch)
 
 
 def _npu_name(table: ReleaseNames, name: str, meaning: Meaning | None, counterpart_of: CounterpartOf) -> str | None:
@@ -162,8 +163,16 @@ def _compare(cuda: Signature | None, npu: Signature | None) -> _Differences:
 
 def _describe(table: ReleaseNames, name: str, npu: str | None, missing: tuple[str, ...]) -> str:
     if npu is None:
-        return f"torch_npu {table.torch_npu} has nothing in place of {name}."
+        return phrase("torch_npu {torch_npu} has nothing in place of {name}.", torch_npu=table.torch_npu, name=name)
     if missing:
         names = ", ".join(missing)
-        return f"{npu} of torch_npu {table.torch_npu} does not take these parameters of {name}: {names}."
-    return f"{npu} takes the place of {name} on torch_npu {table.torch_npu}."
+        return phrase(
+            "{npu} of torch_npu {torch_npu} does not take these parameters of {name}: {names}.",
+            npu=npu,
+            torch_npu=table.torch_npu,
+            name=name,
+            names=names,
+        )
+    return phrase(
+        "{npu} takes the place of {name} on torch_npu {torch_npu}.", npu=npu, name=name, torch_npu=table.torch_npu
+    )

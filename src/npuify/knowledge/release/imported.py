@@ -14,6 +14,7 @@ import msgspec
 from npuify.knowledge.hand_written import DATA
 from npuify.knowledge.release.correction import corrections
 from npuify.knowledge.schema import Package, ReleaseFile  # noqa: TC001 - the types of fields
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -96,11 +97,20 @@ def read_live_file(path: Path) -> LiveFile:
     try:
         content = msgspec.json.decode(path.read_bytes(), type=LiveFile)
     except OSError as error:
-        raise NpuifyError(f"cannot read the live table: {error.strerror}", file=str(path)) from error
+        raise NpuifyError(
+            phrase("cannot read the live table: {strerror}", strerror=error.strerror), file=str(path)
+        ) from error
     except msgspec.DecodeError as error:
-        raise NpuifyError(f"not a live table: {error}", file=str(path)) from error
+        raise NpuifyError(phrase("not a live table: {error}", error=error), file=str(path)) from error
     if content.format != LIVE_FORMAT:
-        raise NpuifyError(f"layout {content.format} of a live table; this npuify reads {LIVE_FORMAT}", file=str(path))
+        raise NpuifyError(
+            phrase(
+                "layout {format} of a live table; this npuify reads {LIVE_FORMAT}",
+                format=content.format,
+                LIVE_FORMAT=LIVE_FORMAT,
+            ),
+            file=str(path),
+        )
     return content
 
 

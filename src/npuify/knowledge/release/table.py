@@ -13,6 +13,7 @@ from npuify.knowledge.release.imported import LiveFile, load_live
 from npuify.knowledge.release.names import ReleaseNames
 from npuify.knowledge.release.versions import RELEASES, unknown_release, within
 from npuify.knowledge.schema import FORMAT, Counterpart, Meaning, ReleaseFile
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -29,11 +30,18 @@ def read_release_file(path: Path) -> ReleaseFile:
     try:
         content = msgspec.json.decode(path.read_bytes(), type=ReleaseFile)
     except OSError as error:
-        raise NpuifyError(f"cannot read the release table: {error.strerror}", file=str(path)) from error
+        raise NpuifyError(
+            phrase("cannot read the release table: {strerror}", strerror=error.strerror), file=str(path)
+        ) from error
     except msgspec.DecodeError as error:
-        raise NpuifyError(f"not a release table: {error}", file=str(path)) from error
+        raise NpuifyError(phrase("not a release table: {error}", error=error), file=str(path)) from error
     if content.format != FORMAT:
-        raise NpuifyError(f"layout {content.format} of a release table; this npuify reads {FORMAT}", file=str(path))
+        raise NpuifyError(
+            phrase(
+                "layout {format} of a release table; this npuify reads {FORMAT}", format=content.format, FORMAT=FORMAT
+            ),
+            file=str(path),
+        )
     return content
 
 

@@ -9,6 +9,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from npuify.knowledge.hand_written import DATA, version_rows
+from npuify.language import phrase
 from npuify.model import NpuifyError, Release
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def shipped_tables() -> tuple[str, ...]:
 def unknown_release(requested: str) -> NpuifyError:
     """The error for a release without a table."""
     return NpuifyError(
-        f"there is no table for torch_npu {requested or '(empty)'}",
+        phrase("there is no table for torch_npu {value}", value=requested or "(empty)"),
         advice="Shipped: "
         + ", ".join(shipped_tables())
         + ". A minor version such as 2.7 picks the table of that minor.",
@@ -61,32 +62,60 @@ def choose_release(requested: str | None, torch_pin: str | None) -> Release:
     if requested is not None:
         table = _requested(requested.strip())
         exact = table == requested.strip()
-        reason = "asked for" if exact else f"{requested.strip()} was asked for; this is the table of that minor version"
+        reason = (
+            "asked for"
+            if exact
+            else phrase(
+                "{requested} was asked for; this is the table of that minor version", requested=requested.strip()
+            )
+        )
         return _release(table, reason)
     newest = shipped_tables()[0]
     if torch_pin:
         try:
             specifiers = SpecifierSet(torch_pin)
         except InvalidSpecifier:
-            return _release(newest, f"the newest stable release; the requirement torch{torch_pin} could not be read")
+            return _release(
+                newest,
+                phrase(
+                    "the newest stable release; the requirement torch{torch_pin} could not be read", torch_pin=torch_pin
+                ),
+            )
         if any(s.operator in ("==", "===", "~=", "<", "<=") for s in specifiers):
             for table in shipped_tables():
                 if _satisfies(release_info(table).torch, specifiers):
-                    return _release(table, f"the newest release whose torch satisfies the project's torch{torch_pin}")
+                    return _release(
+                        table,
+                        phrase(
+                            "the newest release whose torch satisfies the project's torch{torch_pin}",
+                            torch_pin=torch_pin,
+                        ),
+                    )
             for table in shipped_tables():
                 if _admits_minor(release_info(table).torch, specifiers):
                     return _release(
-                        table, f"the release of the minor version that the project's torch{torch_pin} means"
+                        table,
+                        phrase(
+                            "the release of the minor version that the project's torch{torch_pin} means",
+                            torch_pin=torch_pin,
+                        ),
                     )
             if _is_older(specifiers):
                 lowest = next((table for table in reversed(shipped_tables()) if not release_info(table).ended), newest)
                 return _release(
                     lowest,
-                    f"the lowest release that the vendor still supports; the project asks for torch{torch_pin}, "
-                    "for which there is none",
+                    phrase(
+                        "the lowest release that the vendor still supports; the project asks for "
+                        "torch{torch_pin}, for which there is none",
+                        torch_pin=torch_pin,
+                    ),
                 )
             return _release(
-                newest, f"the newest stable release; none is for torch{torch_pin}, which the project asks for"
+                newest,
+                phrase(
+                    "the newest stable release; none is for torch{torch_pin}, which the project asks for",
+                    torch_pin=torch_pin,
+                ),
             )
     return _release(newest, "the newest stable release; the project does not pin torch")
 
@@ -151,13 +180,13 @@ def release_info(table: str) -> ReleaseInfo:
     for row in releases():
         if row.torch_npu == table:
             return row
-    raise NpuifyError(f"versions.toml has no row for the shipped table {table}")
+    raise NpuifyError(phrase("versions.toml has no row for the shipped table {table}", table=table))
 
 
 def _release(table: str, reason: str) -> Release:
     info = release_info(table)
     if info.ended:
-        reason += f"; the vendor's support for it ended on {info.ended}"
+        reason += phrase("; the vendor's support for it ended on {ended}", ended=info.ended)
     return Release(torch_npu=table, torch=info.torch, cann=info.cann, reason=reason)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Explanation
 
 from .tables import PACKAGES, STATUS_OF, adapter_options, adapters, forms, package, vendor_status
@@ -47,8 +48,8 @@ def _option(name: str, row: AdapterOption) -> Explanation:
     checked = package("npu_device").options.get(name)
     if checked:
         default, _, values = checked.partition("|")
-        said = f"default {default}" + (f", one of {values}" if values not in ("", "None") else "")
-        lines.append(f"npu_device checks it: {said}")
+        said = f"default {default}" + (phrase(", one of {values}", values=values) if values not in ("", "None") else "")
+        lines.append(phrase("npu_device checks it: {said}", said=said))
     return Explanation(name, "TensorFlow adapter option", tuple(lines), (), row.source, row.evidence)
 
 
@@ -95,7 +96,13 @@ def _framework_name(what: str) -> Explanation | None:
             plain.removeprefix("tf.")
         )
         if status:
-            hints.append(f"The vendor's list for TensorFlow {version} says: {status}. It is a hint, not a promise.")
+            hints.append(
+                phrase(
+                    "The vendor's list for TensorFlow {version} says: {status}. It is a hint, not a promise.",
+                    version=version,
+                    status=status,
+                )
+            )
     if not lines and not hints:
         return None
     if not rows:

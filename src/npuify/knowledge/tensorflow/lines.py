@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 from .tables import adapters
@@ -34,7 +35,9 @@ class AdapterChoice(NamedTuple):
     def title(self) -> str:
         """What is aimed at and why, as a report says it."""
         if self.adapter is None:
-            return f"the TensorFlow adapter, npu_bridge or npu_device: {self.reason}; --tf-adapter chooses"
+            return phrase(
+                "the TensorFlow adapter, npu_bridge or npu_device: {reason}; --tf-adapter chooses", reason=self.reason
+            )
         wanted = f"{self.adapter.package} {self.adapter.version} ({self.adapter.tensorflow}): {self.reason}"
         return f"{wanted}. {self.move}" if self.move else wanted
 
@@ -50,7 +53,9 @@ def requested_adapter(version: str) -> Adapter:
         if adapter.version == wanted or adapter.version.rpartition(".")[0] == wanted:
             return adapter
     known = " or ".join(one.version for one in adapters())
-    raise NpuifyError(f"there is no TensorFlow adapter for {wanted or '(empty)'}", advice=f"give {known}")
+    raise NpuifyError(
+        phrase("there is no TensorFlow adapter for {value}", value=wanted or "(empty)"), advice=f"give {known}"
+    )
 
 
 def choose_adapter(requested: str | None, pin: str | None) -> AdapterChoice:
@@ -70,14 +75,14 @@ def choose_adapter(requested: str | None, pin: str | None) -> AdapterChoice:
     try:
         wanted = SpecifierSet(pin)
     except InvalidSpecifier:
-        return AdapterChoice(None, f"the requirement tensorflow{pin} could not be read")
+        return AdapterChoice(None, phrase("the requirement tensorflow{pin} could not be read", pin=pin))
     first, second = adapters()
     ones = [version for version in _MINORS_1 if wanted.contains(version)]
     twos = [version for version in _MINORS_2 if wanted.contains(version)]
     if bool(ones) == bool(twos):
-        return AdapterChoice(None, f"the requirement tensorflow{pin} leaves both lines open")
+        return AdapterChoice(None, phrase("the requirement tensorflow{pin} leaves both lines open", pin=pin))
     adapter = first if ones else second
-    return AdapterChoice(adapter, f"the project asks for tensorflow{pin}", _move(adapter, wanted))
+    return AdapterChoice(adapter, phrase("the project asks for tensorflow{pin}", pin=pin), _move(adapter, wanted))
 
 
 def _move(adapter: Adapter, wanted: SpecifierSet) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 
 from npuify.knowledge.hand_written import DATA, read_rows
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 from .schema import FORMAT, Adapter, AdapterFile, AdapterOption, Form, StatusFile, Use
@@ -80,7 +81,9 @@ def _read(name: str, kind: type[_File]) -> _File:
     try:
         file = msgspec.json.decode(path.read_bytes(), type=kind)
     except (OSError, msgspec.MsgspecError) as error:
-        raise NpuifyError(f"cannot read the table: {error}", file=str(path)) from error
+        raise NpuifyError(phrase("cannot read the table: {error}", error=error), file=str(path)) from error
     if file.format != FORMAT:
-        raise NpuifyError(f"the table has layout {file.format}, not {FORMAT}", file=str(path))
+        raise NpuifyError(
+            phrase("the table has layout {format}, not {FORMAT}", format=file.format, FORMAT=FORMAT), file=str(path)
+        )
     return file

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import yaml
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class HostsFile:
         try:
             text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise NpuifyError(f"cannot be read: {error}", file=str(path)) from error
+            raise NpuifyError(phrase("cannot be read: {error}", error=error), file=str(path)) from error
         loader = yaml.SafeLoader(text)
         try:
             root = loader.get_single_node()
@@ -75,10 +76,12 @@ class HostsFile:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark
             raise NpuifyError(
-                f"is not YAML: {error.problem}", file=str(path), line=mark.line + 1 if mark is not None else 0
+                phrase("is not YAML: {problem}", problem=error.problem),
+                file=str(path),
+                line=mark.line + 1 if mark is not None else 0,
             ) from error
         except (yaml.YAMLError, RecursionError) as error:
-            raise NpuifyError(f"is not YAML: {error}", file=str(path)) from error
+            raise NpuifyError(phrase("is not YAML: {error}", error=error), file=str(path)) from error
         finally:
             loader.dispose()
         if not isinstance(data, dict):
@@ -101,7 +104,9 @@ class HostsFile:
             for key, value in node.value:
                 name = str(getattr(key, "value", ""))
                 if name in seen:
-                    raise NpuifyError(f"{name} is listed twice", file=str(self.path), line=key.start_mark.line + 1)
+                    raise NpuifyError(
+                        phrase("{name} is listed twice", name=name), file=str(self.path), line=key.start_mark.line + 1
+                    )
                 seen.add(name)
                 inner = (*path, name)
                 self._walk(value, inner)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.launching import container_options, kernel_settings
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,8 +56,15 @@ def _steps(plan: Plan, files: tuple[str, ...]) -> Iterator[str]:
     steps.append("On every machine, as root: `bash check_NAME.sh`. All lines must say ok.")
     first = plan.machines[0]
     steps.append(
-        f"Start the program on all machines within two minutes: `npuify launch ENTRY --cards {len(first.cards)}"
-        + (f" --nodes {len(plan.machines)} --master {first.address}" if len(plan.machines) > 1 else "")
+        phrase(
+            "Start the program on all machines within two minutes: `npuify launch ENTRY --cards {number}",
+            number=len(first.cards),
+        )
+        + (
+            phrase(" --nodes {number} --master {address}", number=len(plan.machines), address=first.address)
+            if len(plan.machines) > 1
+            else ""
+        )
         + " -o launch` writes the script."
     )
     if "rank_table.json" in files:
@@ -73,16 +81,22 @@ def _firewall(plan: Plan) -> Iterator[str]:
     yield "## Firewall"
     yield ""
     yield (
-        f"Ranks communicate over MASTER_PORT (29500 by default), HCCL's ports {ports}, and ports that gloo chooses. "
-        "So allow the cluster's machines to reach each other on all ports; the firewall does not have to be turned "
-        "off."
+        phrase(
+            "Ranks communicate over MASTER_PORT (29500 by default), HCCL's ports {ports}, and "
+            "ports that gloo chooses. So allow the cluster's machines to reach each other on all "
+            "ports; the firewall does not have to be turned off.",
+            ports=ports,
+        )
     )
     yield ""
     yield "```sh"
     for machine in plan.machines:
-        yield f"ufw allow from {machine.address}    # Ubuntu, Debian; on each of the others"
+        yield phrase("ufw allow from {address}    # Ubuntu, Debian; on each of the others", address=machine.address)
     for machine in plan.machines:
-        yield f"firewall-cmd --permanent --zone=trusted --add-source={machine.address}    # openEuler, CentOS"
+        yield phrase(
+            "firewall-cmd --permanent --zone=trusted --add-source={address}    # openEuler, CentOS",
+            address=machine.address,
+        )
     yield "firewall-cmd --reload"
     yield "```"
     yield ""
@@ -93,7 +107,7 @@ def _container(plan: Plan) -> Iterator[str]:
     ports = next(row.value for row in kernel_settings() if row.name.endswith("ip_local_reserved_ports"))
     yield "## Containers"
     yield ""
-    yield f"What `docker run` needs, for the cards of {plan.machines[0].name}:"
+    yield phrase("What `docker run` needs, for the cards of {name}:", name=plan.machines[0].name)
     yield ""
     yield "```sh"
     yield "docker run --rm -it \\"
@@ -109,7 +123,11 @@ def _container(plan: Plan) -> Iterator[str]:
     yield ""
     for row in container_options():
         if row.own_network:
-            yield f"Without `--network host`: `{row.option.replace('{ports}', ports)}`; {row.message}."
+            yield phrase(
+                "Without `--network host`: `{option}`; {message}.",
+                option=row.option.replace("{ports}", ports),
+                message=row.message,
+            )
     yield (
         "With the Ascend Docker Runtime, `-e ASCEND_VISIBLE_DEVICES=0-7` replaces the device options and the driver's "
         "mounts."

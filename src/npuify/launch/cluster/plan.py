@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from npuify.knowledge.launching import ClusterProduct, cluster_product
+from npuify.language import commas, phrase
 from npuify.launch.cluster.networks import Address, Network, card_networks, read_address
 from npuify.model import NpuifyError
 
@@ -105,24 +106,33 @@ def _machines(file: HostsFile) -> None:
     for index, host in enumerate(file.content.hosts):
         if not host.name or len(host.name) >= 64 or not all(c.isalnum() or c in "._-" for c in host.name):
             raise file.error(
-                f"{host.name!r} is not a machine name: letters, digits, dots and dashes, up to 63",
+                phrase("{name!r} is not a machine name: letters, digits, dots and dashes, up to 63", name=host.name),
                 "hosts",
                 index,
                 "name",
             )
         if host.name in names:
-            raise file.error(f"two machines are called {host.name}", "hosts", index, "name")
+            raise file.error(phrase("two machines are called {name}", name=host.name), "hosts", index, "name")
         address = read_address(file, host.address, "hosts", index, "address")
         if address.is_loopback and len(file.content.hosts) > 1:
             raise file.error(
-                f"{address} refers to each machine itself: the others cannot reach {host.name} there",
+                phrase(
+                    "{address} refers to each machine itself: the others cannot reach {name} there",
+                    address=address,
+                    name=host.name,
+                ),
                 "hosts",
                 index,
                 "address",
             )
         if address in addresses:
             other = file.content.hosts[addresses[address]].name
-            raise file.error(f"{host.name} has the address {address} of {other}", "hosts", index, "address")
+            raise file.error(
+                phrase("{name} has the address {address} of {other}", name=host.name, address=address, other=other),
+                "hosts",
+                index,
+                "address",
+            )
         names[host.name], addresses[address] = index, index
 
 
@@ -132,28 +142,50 @@ def _cards(file: HostsFile, product: ClusterProduct, index: int, host: Host) -> 
     where = ("hosts", index, "cards")
     cards = host.cards
     if not cards:
-        raise file.error(f"{host.name} lists no cards", *where)
+        raise file.error(phrase("{name} lists no cards", name=host.name), *where)
     for position, card in enumerate(cards):
         if not 0 <= card < product.cards:
             raise file.error(
-                f"{host.name} has no card {card}: on {product.title} they are numbered 0 to {product.cards - 1}",
+                phrase(
+                    "{name} has no card {card}: on {title} they are numbered 0 to {value}",
+                    name=host.name,
+                    card=card,
+                    title=product.title,
+                    value=product.cards - 1,
+                ),
                 *where,
                 position,
             )
         if card in cards[:position]:
-            raise file.error(f"card {card} of {host.name} is listed twice", *where, position)
+            raise file.error(
+                phrase("card {card} of {name} is listed twice", card=card, name=host.name), *where, position
+            )
     if list(cards) != sorted(cards):
-        raise file.error(f"the cards of {host.name} are not in ascending order, as programs see them", *where)
+        raise file.error(
+            phrase("the cards of {name} are not in ascending order, as programs see them", name=host.name), *where
+        )
     if product.counts and len(cards) not in product.counts:
         counts = ", ".join(map(str, product.counts))
         raise file.error(
-            f"{host.name} lists {len(cards)} cards: on {product.title} {counts} per machine can take part", *where
+            phrase(
+                "{name} lists {number} cards: on {title} {counts} per machine can take part",
+                name=host.name,
+                number=len(cards),
+                title=product.title,
+                counts=counts,
+            ),
+            *where,
         )
     halves = {card // (product.cards // 2) for card in cards}
     if product.halves and len(cards) < product.cards and len(halves) > 1:
         raise file.error(
-            f"the cards {', '.join(map(str, cards))} of {host.name} are in both halves: {len(cards)} cards must all "
-            "be among 0 to 3, or all among 4 to 7, which are separate networks inside the machine",
+            phrase(
+                "the cards {map} of {name} are in both halves: {number} cards must all be among 0 to "
+                "3, or all among 4 to 7, which are separate networks inside the machine",
+                map=commas(map(str, cards)),
+                name=host.name,
+                number=len(cards),
+            ),
             *where,
         )
     return cards
@@ -164,8 +196,13 @@ def _same_cards(file: HostsFile, product: ClusterProduct, numbers: list[tuple[in
         host = file.content.hosts[index]
         if product.equal and len(cards) != len(numbers[0]):
             raise file.error(
-                f"{host.name} lists {len(cards)} cards and {file.content.hosts[0].name} {len(numbers[0])}: every "
-                "machine must list the same number",
+                phrase(
+                    "{name} lists {number} cards and {name2} {number2}: every machine must list the same number",
+                    name=host.name,
+                    number=len(cards),
+                    name2=file.content.hosts[0].name,
+                    number2=len(numbers[0]),
+                ),
                 "hosts",
                 index,
                 "cards",
@@ -173,7 +210,11 @@ def _same_cards(file: HostsFile, product: ClusterProduct, numbers: list[tuple[in
         if cards != numbers[0]:
             first = file.content.hosts[0].name
             notes.append(
-                f"{host.name} lists other cards than {first}; collectives are faster with cards in the same positions"
+                phrase(
+                    "{name} lists other cards than {first}; collectives are faster with cards in the same positions",
+                    name=host.name,
+                    first=first,
+                )
             )
 
 
@@ -192,7 +233,12 @@ def _addresses(
     for index, host in enumerate(file.content.hosts):
         if host.device_addresses and len(host.device_addresses) != len(numbers[index]):
             raise file.error(
-                f"{host.name} has {len(host.device_addresses)} device addresses for {len(numbers[index])} cards",
+                phrase(
+                    "{name} has {number} device addresses for {number2} cards",
+                    name=host.name,
+                    number=len(host.device_addresses),
+                    number2=len(numbers[index]),
+                ),
                 "hosts",
                 index,
                 "device_addresses",
@@ -203,21 +249,34 @@ def _addresses(
             address = read_address(file, text, *where)
             if address in taken:
                 raise file.error(
-                    f"card {card} of {host.name} has the address {address}, as {taken[address]} has", *where
+                    phrase(
+                        "card {card} of {name} has the address {address}, as {taken} has",
+                        card=card,
+                        name=host.name,
+                        address=address,
+                        taken=taken[address],
+                    ),
+                    *where,
                 )
             net = nets.of(card, address, *where)
-            taken[address] = f"card {card} of {host.name}"
+            taken[address] = phrase("card {card} of {name}", card=card, name=host.name)
             found[index, card] = address, net
     for index, host in enumerate(file.content.hosts):
         for card in numbers[index] if product.subnets and not host.device_addresses else ():
             chosen, net = nets.choose(card, taken, "hosts", index)
-            taken[chosen] = f"card {card} of {host.name}"
+            taken[chosen] = phrase("card {card} of {name}", card=card, name=host.name)
             found[index, card] = chosen, net
     nets.fit_together(found, gateway, notes)
     for host in file.content.hosts:
         inside = next((net for net in nets.all if ipaddress.ip_address(host.address) in net), None)
         if inside is not None:
-            notes.append(f"{host.name} itself is in {inside}, the cards' network; it is better to keep them separate")
+            notes.append(
+                phrase(
+                    "{name} itself is in {inside}, the cards' network; it is better to keep them separate",
+                    name=host.name,
+                    inside=inside,
+                )
+            )
     return found
 
 
@@ -228,13 +287,25 @@ def _super_devices(
     if not host.super_devices:
         return ()
     if product.table != "1.2":
-        raise file.error(f"{product.title} has no super devices", *where)
+        raise file.error(phrase("{title} has no super devices", title=product.title), *where)
     if len(host.super_devices) != len(numbers):
-        raise file.error(f"{host.name} has {len(host.super_devices)} super devices for {len(numbers)} cards", *where)
+        raise file.error(
+            phrase(
+                "{name} has {number} super devices for {number2} cards",
+                name=host.name,
+                number=len(host.super_devices),
+                number2=len(numbers),
+            ),
+            *where,
+        )
     devices = tuple(map(str, host.super_devices))
     for position, device in enumerate(devices):
         if device in devices[:position]:
-            raise file.error(f"the super device {device} of {host.name} is listed twice", *where, position)
+            raise file.error(
+                phrase("the super device {device} of {name} is listed twice", device=device, name=host.name),
+                *where,
+                position,
+            )
     return devices
 
 
@@ -246,7 +317,12 @@ def _apart(file: HostsFile, machines: list[Machine]) -> None:
             key = (machine.super_pod, card.super_device)
             if card.super_device and key in seen:
                 raise file.error(
-                    f"{machine.name} has the super device {card.super_device} of {seen[key]}, in the same super pod",
+                    phrase(
+                        "{name} has the super device {super_device} of {seen}, in the same super pod",
+                        name=machine.name,
+                        super_device=card.super_device,
+                        seen=seen[key],
+                    ),
                     "hosts",
                     index,
                     "super_devices",
@@ -259,7 +335,9 @@ def _table_complete(file: HostsFile, product: ClusterProduct, machines: list[Mac
     for index, machine in enumerate(machines):
         if product.table == "1.2" and not all(card.super_device for card in machine.cards):
             raise file.error(
-                f"a rank table of {product.title} needs the super_devices of {machine.name}",
+                phrase(
+                    "a rank table of {title} needs the super_devices of {name}", title=product.title, name=machine.name
+                ),
                 "hosts",
                 index,
                 advice="npu-smi info -t spod-info -i N -c C shows each as SDID; PyTorch needs no rank table",

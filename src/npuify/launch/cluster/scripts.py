@@ -7,6 +7,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.launching import kernel_settings, network_checks
+from npuify.language import phrase
 from npuify.launch.template import filled
 
 if TYPE_CHECKING:
@@ -16,14 +17,20 @@ if TYPE_CHECKING:
 
 def addresses_script(plan: Plan, machine: Machine) -> str:
     """Sets the addresses of the cards of one machine, where they are not set already."""
-    lines = [f"set_address {card.card} {card.address} {card.netmask}" for card in machine.cards]
+    lines = [
+        phrase("set_address {card} {address} {netmask}", card=card.card, address=card.address, netmask=card.netmask)
+        for card in machine.cards
+    ]
     if plan.gateway:
-        lines += [f"run -i {card.card} -gateway -s gateway {plan.gateway}" for card in machine.cards]
+        lines += [
+            phrase("run -i {card} -gateway -s gateway {gateway}", card=card.card, gateway=plan.gateway)
+            for card in machine.cards
+        ]
     others = [other for other in plan.machines if other is not machine]
     for position, card in enumerate(machine.cards):
         watched = plan.gateway or (others[0].cards[position].address if others else "")
         if watched:
-            lines.append(f"run -i {card.card} -netdetect -s address {watched}")
+            lines.append(phrase("run -i {card} -netdetect -s address {watched}", card=card.card, watched=watched))
     return filled("addresses.sh", machine=machine.name, title=plan.product.title, commands="\n".join(lines))
 
 
@@ -56,7 +63,13 @@ def _asked(plan: Plan, row: NetworkCheck, machine: Machine, card: Card, position
     if not row.per_peer:
         return [_line(row, f"card {card.card}", good, card=str(card.card))]
     return [
-        _line(row, f"card {card.card} to {other.name}", good, card=str(card.card), peer=other.cards[position].address)
+        _line(
+            row,
+            phrase("card {card} to {name}", card=card.card, name=other.name),
+            good,
+            card=str(card.card),
+            peer=other.cards[position].address,
+        )
         for other in plan.machines
         if other is not machine
     ]

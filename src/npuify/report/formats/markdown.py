@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, MigrationResult, Safety, ScanResult
 from npuify.report.ledger import in_words, ledger_of
 from npuify.report.summary import counted, in_order, summarise
@@ -113,7 +114,12 @@ def _release(scan: ScanResult) -> Iterator[str]:
     release = scan.release
     yield from ("## Target release", "")
     cann = f" and CANN {_text(release.cann)}" if release.cann else ""
-    yield f"**torch_npu {_text(release.torch_npu)}**, with torch {_text(release.torch)}{cann}."
+    yield phrase(
+        "**torch_npu {text}**, with torch {text2}{cann}.",
+        text=_text(release.torch_npu),
+        text2=_text(release.torch),
+        cann=cann,
+    )
     if release.reason:
         yield f"Why: {_text(release.reason)}" + ("" if release.reason.endswith(".") else ".")
     if scan.style != "npu":
@@ -124,7 +130,7 @@ def _release(scan: ScanResult) -> Iterator[str]:
 def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
     yield from ("## How much work is it?", "")
     yield from (f"**{verdict.title}.** {_text(verdict.summary)}", "")
-    yield from (f"Estimate: **{hours(verdict.estimate)}** for one person.", "")
+    yield from (phrase("Estimate: **{hours}** for one person.", hours=hours(verdict.estimate)), "")
     if verdict.blockers:
         yield from ("What blocks everything else:", "")
         for one in verdict.blockers:
@@ -132,7 +138,7 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
             box = "" if one.places[0].line else "[ ] "
             yield f"- {box}**{_text(one.what)}**: {_text(one.why)} {_where(one.places)}"
             if one.advice:
-                yield f"  - What to do: {_text(one.advice)}"
+                yield phrase("  - What to do: {text}", text=_text(one.advice))
         yield ""
     if verdict.deciding:
         yield from ("What else costs most:" if verdict.blockers else "What costs most:", "")
@@ -141,7 +147,13 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
     if verdict.conditional:
         yield from ("What matters only where it is asked for:", "")
         yield from (
-            f"- Only with `{_text(one.what)}`: {_text(one.why)} {_where(one.places)}" for one in verdict.conditional
+            phrase(
+                "- Only with `{text}`: {text2} {where}",
+                text=_text(one.what),
+                text2=_text(one.why),
+                where=_where(one.places),
+            )
+            for one in verdict.conditional
         )
         yield ""
     if verdict.operators:
@@ -206,7 +218,7 @@ def _group_row(name: str, group: Group) -> str:
 def _where(places: Sequence[Place]) -> str:
     """The first places, in brackets."""
     named = [_code(f"{place.file}:{place.line}" if place.line else place.file) for place in places[:3]]
-    more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+    more = phrase(" and {value} more", value=len(places) - 3) if len(places) > 3 else ""
     return f"({', '.join(named)}{more})" if named else ""
 
 
@@ -256,7 +268,7 @@ def _checklist(findings: Sequence[Finding], *, nothing: str, migrated: bool) -> 
     if acting:
         if not migrated:
             yield from ("## What you have to do", "")
-        yield from (f"{_sentence(counted(len(acting), 'place'))} to tick off.", "")
+        yield from (phrase("{sentence} to tick off.", sentence=_sentence(counted(len(acting), "place"))), "")
         yield from _ticked(acting)
     else:
         yield from (nothing, "")
@@ -276,9 +288,11 @@ def _ticked(findings: Sequence[Finding]) -> Iterator[str]:
             what = f"**{one.severity.value}** {one.code} {_code(one.name)}"
             yield f"- [ ] line {one.start.line}: {what}: {_text(one.message)}{_sure(one)}"
             if one.advice:
-                yield f"  - What to do: {_text(one.advice)}"
+                yield phrase("  - What to do: {text}", text=_text(one.advice))
             if one.edits:
-                yield f"  - An edit is offered ({_EDITS[one.safety]}): {_offered(one)}"
+                yield phrase(
+                    "  - An edit is offered ({EDITS}): {offered}", EDITS=_EDITS[one.safety], offered=_offered(one)
+                )
         yield ""
 
 
@@ -295,13 +309,13 @@ def _listed(findings: Sequence[Finding]) -> Iterator[str]:
             where = ", ".join(map(str, dict.fromkeys(numbers)))
             yield f"- line{'' if len(set(numbers)) == 1 else 's'} {where}: {said}"
             if advice:
-                yield f"  - What to do: {_text(advice)}"
+                yield phrase("  - What to do: {text}", text=_text(advice))
         yield ""
 
 
 def _sure(finding: Finding) -> str:
     unsure = finding.evidence in {Evidence.ASSUMED, Evidence.REPORTED}
-    return f" *({finding.evidence.value}, not confirmed)*" if unsure else ""
+    return phrase(" *({value}, not confirmed)*", value=finding.evidence.value) if unsure else ""
 
 
 def _offered(finding: Finding) -> str:
@@ -319,7 +333,7 @@ def _errors(errors: Sequence[FileError]) -> Iterator[str]:
         line = f" line {error.line}" if error.line else ""
         yield f"- [ ] {_code(error.file)}{line}: {_text(error.message)}"
         if error.advice:
-            yield f"  - What to do: {_text(error.advice)}"
+            yield phrase("  - What to do: {text}", text=_text(error.advice))
     yield ""
 
 
@@ -336,7 +350,7 @@ def _limits(findings: Sequence[Finding], *, migrated: bool) -> Iterator[str]:
     kinds = Counter(finding.evidence.value for finding in findings)
     if kinds:
         listed = ", ".join(f"{kind.value} {kinds[kind.value]}" for kind in Evidence if kinds[kind.value])
-        yield f"- Evidence for the facts behind the entries above: {listed}."
+        yield phrase("- Evidence for the facts behind the entries above: {listed}.", listed=listed)
     yield ""
 
 

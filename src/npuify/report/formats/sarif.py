@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from npuify.language import phrase
 from npuify.model import ScanResult, Severity
 from npuify.report.narrow import fingerprints
 from npuify.report.places import Places, relative_uri
@@ -61,7 +62,7 @@ def _rules(findings: Sequence[Finding]) -> list[dict[str, Any]]:
             "id": code,
             "name": "".join(part.capitalize() for part in finding.name.split("-")),
             "shortDescription": {"text": finding.name.replace("-", " ")},
-            "help": {"text": f"npuify explain {code}"},
+            "help": {"text": phrase("npuify explain {code}", code=code)},
             "defaultConfiguration": {"level": _LEVELS[finding.severity]},
         }
         for code, finding in sorted(first.items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, MigrationResult, Safety, ScanResult, Severity
 from npuify.report.ledger import cleared_by_reason, in_words, ledger_of
 from npuify.report.places import Places
@@ -55,7 +56,10 @@ def lines(result: ScanResult | MigrationResult, *, ledger: bool = False) -> Iter
 
 def _left_alone(entries: Sequence[LedgerEntry], places: Places) -> Iterator[Line]:
     for reason, cleared in cleared_by_reason(entries):
-        yield [(f"Left alone: {reason.count} {reason.title}", "bold"), (f" [{reason.reason}]. {reason.text}", "dim")]
+        yield [
+            (phrase("Left alone: {count_} {title}", count_=reason.count, title=reason.title), "bold"),
+            (f" [{reason.reason}]. {reason.text}", "dim"),
+        ]
         for entry in cleared:
             place = f"{file_name(places.shown_in_source(entry.file))}:{entry.line}:{entry.column}"
             because = f"  {in_one_line(entry.because)}" if entry.because else ""
@@ -80,7 +84,12 @@ def _scan(result: ScanResult) -> Iterator[Line]:
     if not result.findings:
         yield [("Found nothing to do", "bold green"), (f" in {seen}.", "")]
     else:
-        where = f" in {summary.files_with_findings} of {seen}: {severities_in_words(summary)}."
+        where = phrase(
+            " in {files_with_findings} of {seen}: {severities_in_words}.",
+            files_with_findings=summary.files_with_findings,
+            seen=seen,
+            severities_in_words=severities_in_words(summary),
+        )
         yield [(f"Found {counted(summary.findings, 'place')}", "bold"), (where, "")]
         yield from _table(summary, result.findings, migrated=False)
         yield from _what_edits_do(result.findings)
@@ -116,7 +125,7 @@ def _migration(result: MigrationResult) -> Iterator[Line]:
     summary = summarise(scan, result.left)
     if result.left:
         yield [
-            (f"Left to do: {counted(summary.findings, 'place')}", "bold"),
+            (phrase("Left to do: {places}", places=counted(summary.findings, "place")), "bold"),
             (f" in {counted(summary.files_with_findings, 'file')}: {severities_in_words(summary)}.", ""),
         ]
         yield from _table(summary, result.left, migrated=True)
@@ -138,7 +147,9 @@ def _findings(findings: Sequence[Finding], places: Places) -> Iterator[Line]:
         place = f"{file_name(places.shown(finding.file))}:{finding.start.line}:{finding.start.column}"
         marks = [_EDITS[finding.safety]] if finding.edits else []
         marks += [finding.evidence.value] if finding.evidence in _UNCERTAIN else []
-        marks += [f"only with {in_one_line(finding.only_with)}"] if finding.only_with else []
+        marks += (
+            [phrase("only with {only_with}", only_with=in_one_line(finding.only_with))] if finding.only_with else []
+        )
         yield [
             (place, "bold"),
             (f" {finding.code} ", "magenta"),
@@ -177,34 +188,54 @@ def _what_edits_do(findings: Sequence[Finding]) -> Iterator[Line]:
     offered = sum(one.safety is Safety.REVIEW and bool(one.edits) for one in findings)
     parts = []
     if counts["migrated"]:
-        parts.append(f"{counts['migrated']} can be edited safely (npuify migrate)")
+        parts.append(phrase("{counts} can be edited safely (npuify migrate)", counts=counts["migrated"]))
     if counts["review"]:
         parts.append(f"{counts['review']} {'needs' if counts['review'] == 1 else 'need'} review")
     if counts["manual"]:
-        parts.append(f"{counts['manual']} {'needs' if counts['manual'] == 1 else 'need'} manual work")
+        parts.append(
+            phrase(
+                "{counts} {value} manual work",
+                counts=counts["manual"],
+                value="needs" if counts["manual"] == 1 else "need",
+            )
+        )
     if counts["note"]:
-        parts.append(f"{counts['note']} {'is' if counts['note'] == 1 else 'are'} worth knowing")
+        parts.append(
+            phrase(
+                "{counts} {value} worth knowing", counts=counts["note"], value="is" if counts["note"] == 1 else "are"
+            )
+        )
     yield [("; ".join(parts) + ".", "")]
     if offered:
-        edits = "an edit is" if offered == 1 else f"{offered} edits are"
-        yield [(f"For those that need review, {edits} offered (--unsafe).", "")]
+        edits = "an edit is" if offered == 1 else phrase("{offered} edits are", offered=offered)
+        yield [(phrase("For those that need review, {edits} offered (--unsafe).", edits=edits), "")]
 
 
 def _unread(errors: Sequence[FileError]) -> Iterator[Line]:
     if errors:
         files = counted(len({error.file for error in errors}), "file")
-        yield [(f"Not processed properly: {files} (see above).", "bold red")]
+        yield [(phrase("Not processed properly: {files} (see above).", files=files), "bold red")]
 
 
 def _aim(scan: ScanResult) -> Line:
     if scan.tensorflow and not any(one.name == "torch" for one in scan.survey.frameworks):
         return [(f"Target: {scan.tensorflow}.".replace("..", "."), "")]
     release = scan.release
-    style = f" in the style {scan.style}" if scan.style != "npu" else ""
+    style = phrase(" in the style {style}", style=scan.style) if scan.style != "npu" else ""
     cann = f", CANN {release.cann}" if release.cann else ""
     reason = f": {release.reason}" if release.reason else ""
     return [
-        (f"Target: torch_npu {release.torch_npu} (torch {release.torch}{cann}){style}{reason}.".replace("..", "."), "")
+        (
+            phrase(
+                "Target: torch_npu {torch_npu} (torch {torch}{cann}){style}{reason}.",
+                torch_npu=release.torch_npu,
+                torch=release.torch,
+                cann=cann,
+                style=style,
+                reason=reason,
+            ).replace("..", "."),
+            "",
+        )
     ]
 
 
@@ -218,12 +249,12 @@ def _verdict(verdict: Verdict) -> Iterator[Line]:
         if blocker.advice:
             yield [(f"    {in_one_line(blocker.advice)}", "dim")]
     if len(verdict.blockers) > _SHOWN:
-        yield [(f"  and by {len(verdict.blockers) - _SHOWN} more", "bold red")]
+        yield [(phrase("  and by {value} more", value=len(verdict.blockers) - _SHOWN), "bold red")]
     for one in verdict.conditional[:_SHOWN]:
         first = one.places[0]
         more = ", …" if len(one.places) > 1 else ""
         where = f"({first.file}:{first.line}{more})"
-        yield [(f"  Only with {one.what}: ", "bold"), (in_one_line(f"{one.why} {where}"), "")]
+        yield [(phrase("  Only with {what}: ", what=one.what), "bold"), (in_one_line(f"{one.why} {where}"), "")]
     for title, group in (("By hand: ", verdict.manual), ("To review: ", verdict.review)):
         if group.count:
             yield [(f"  {title}", "bold"), (_group(group, verdict.survey), "")]
@@ -263,12 +294,18 @@ def _programs(programs: Sequence[ProgramVerdict]) -> Iterator[Line]:
             yield [(f"    {in_one_line(decides.what)} ({where})", "dim")]
         if one.conditional:
             yield [
-                (f"    not unless asked for: {in_one_line(_some([switch.what for switch in one.conditional]))}", "dim")
+                (
+                    phrase(
+                        "    not unless asked for: {some}",
+                        some=in_one_line(_some([switch.what for switch in one.conditional])),
+                    ),
+                    "dim",
+                )
             ]
     rest = Counter(one.title.lower() for one in ordered[_MOST_PROGRAMS:])
     if rest:
         counts = ", ".join(f"{count} {title}" for title, count in rest.items())
-        yield [(f"  and {sum(rest.values())} more programs: {counts}", "")]
+        yield [(phrase("  and {number} more programs: {counts}", number=sum(rest.values()), counts=counts), "")]
 
 
 def _group(group: Group, survey: Survey) -> str:
@@ -282,5 +319,5 @@ def _group(group: Group, survey: Survey) -> str:
 
 def _some(names: Sequence[str]) -> str:
     """The first of ``names``, and how many more there are."""
-    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    more = phrase(", and {value} more", value=len(names) - _SHOWN) if len(names) > _SHOWN else ""
     return in_one_line(", ".join(names[:_SHOWN])) + more

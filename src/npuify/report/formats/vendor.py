@@ -11,6 +11,7 @@ import io
 import time
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import MigrationResult, NpuifyError
 from npuify.report.changes import defused
 from npuify.rewrite.tree import replace_files
@@ -46,7 +47,9 @@ def write_vendor_files(result: ScanResult | MigrationResult, folder: Path) -> No
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NpuifyError(f"cannot be created: {error.strerror or error}", file=str(folder)) from None
+        raise NpuifyError(
+            phrase("cannot be created: {value}", value=error.strerror or error), file=str(folder)
+        ) from None
     replace_files(folder, vendor_files(result))
 
 
@@ -87,7 +90,7 @@ def _change(change: Change) -> tuple[object, ...]:
     elif not after:
         kind, what = "DELETE", f"delete {before}"
     else:
-        kind, what = "MODIFY", f"change {before} to {after}"
+        kind, what = "MODIFY", phrase("change {before} to {after}", before=before, after=after)
     return change.file, change.start.line, change.end.line, kind, f"{what}: {change.message}"
 
 
@@ -110,7 +113,14 @@ def _affinity(findings: Iterable[Finding]) -> Iterator[tuple[object, ...]]:
 
 def _log(result: ScanResult | MigrationResult, scan: ScanResult, counts: dict[str, int]) -> dict[str, bytes]:
     now = time.strftime("%Y-%m-%d %H:%M:%S")
-    lines = [f"{now} [INFO] Target: torch_npu {scan.release.torch_npu}: {scan.release.reason}"]
+    lines = [
+        phrase(
+            "{now} [INFO] Target: torch_npu {torch_npu}: {reason}",
+            now=now,
+            torch_npu=scan.release.torch_npu,
+            reason=scan.release.reason,
+        )
+    ]
     lines += [
         f"{now} [WARNING] {file_name(error.file)}:{error.line}: {in_one_line(error.message)}" for error in scan.errors
     ]
@@ -118,7 +128,7 @@ def _log(result: ScanResult | MigrationResult, scan: ScanResult, counts: dict[st
         place = f"{file_name(change.file)}:{change.start.line}"
         lines.append(f"{now} [INFO] {place}: {change.code} {in_one_line(change.message)}")
     lines += [f"{now} [INFO] {name}: {count} rows" for name, count in counts.items()]
-    lines.append(f"{now} [INFO] {scan.files_seen} files looked at")
+    lines.append(phrase("{now} [INFO] {files_seen} files looked at", now=now, files_seen=scan.files_seen))
     parts = [b""]
     for line in lines:
         data = line.encode("utf-8", "backslashreplace") + b"\n"

@@ -11,6 +11,7 @@ import msgspec
 
 from npuify.html.escape import embedded, escaped, shortened
 from npuify.html.frame import framed
+from npuify.language import phrase
 from npuify.model import MigrationResult, ScanResult
 from npuify.report.areas import area
 from npuify.report.evidence import KNOWN
@@ -128,7 +129,11 @@ def _blockers(verdict: Verdict) -> str:
     if verdict.conditional:
         style = "two" if len(verdict.conditional) > 1 else ""
         kinds = _kinds(
-            [msgspec.structs.replace(one, what=f"Only with {one.what}") for one in verdict.conditional], style
+            [
+                msgspec.structs.replace(one, what=phrase("Only with {what}", what=one.what))
+                for one in verdict.conditional
+            ],
+            style,
         )
         blocks.append(f'<div class="card wide"><h2>What options ask for</h2>{kinds}</div>')
     if verdict.operators:
@@ -171,7 +176,7 @@ def _kinds(kinds: Sequence[Blocker], style: str) -> str:
 
 def _where(places: Sequence[Place]) -> str:
     first = ", ".join(_place(place.file, place.line) for place in places[:2])
-    more = f" and {len(places) - 2} more" if len(places) > 2 else ""
+    more = phrase(" and {value} more", value=len(places) - 2) if len(places) > 2 else ""
     return f'<span class="where">{first}{more}</span>'
 
 

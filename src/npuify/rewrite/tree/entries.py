@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.language import phrase
 from npuify.model import FileError
 from npuify.rewrite.tree.paths import failed, real
 
@@ -60,7 +61,11 @@ def entries(source: Path) -> Iterator[Entry]:
                 continue
             if entry.is_symlink() or _is_junction(entry):
                 link = _link_inside(source, entry.path, relative)
-                why = "" if link is not None else f"a link that leaves the project: {Path(entry.path).readlink()}"
+                why = (
+                    ""
+                    if link is not None
+                    else phrase("a link that leaves the project: {readlink}", readlink=Path(entry.path).readlink())
+                )
                 yield Entry(relative, entry.path, "link", link or "", why)
             elif entry.is_dir(follow_symlinks=False):
                 yield Entry(relative, entry.path, "folder")

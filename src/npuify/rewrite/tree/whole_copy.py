@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import FileError, NpuifyError
 from npuify.rewrite.tree.destination import check_destination
 from npuify.rewrite.tree.entries import entries
@@ -149,7 +150,9 @@ def _link(entry: Entry, path: Path) -> list[FileError]:
     except OSError as error:
         if sys.platform != "win32":
             raise
-        return [_left_out(entry, f"a link that Windows does not let us make: {error.strerror}")]
+        return [
+            _left_out(entry, phrase("a link that Windows does not let us make: {strerror}", strerror=error.strerror))
+        ]
     return []
 
 

@@ -13,6 +13,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.language import commas, phrase
 from npuify.model import Safety
 from npuify.rules.attention.text import is_off, is_primary, is_repeatable, joined, laid_out
 from npuify.rules.common.torch_npu_import import can_import_torch_npu
@@ -70,8 +71,11 @@ class AttentionCall:
         product = self.file.product
         if product is not None and not product.fused_attention:
             raise Refused(
-                f"{product.title} has no fused attention; torch.nn.functional.scaled_dot_product_attention computes "
-                "attention operator by operator"
+                phrase(
+                    "{title} has no fused attention; torch.nn.functional.scaled_dot_product_attention "
+                    "computes attention operator by operator",
+                    title=product.title,
+                )
             )
 
     def bind(self, order: tuple[str, ...], by_keyword: set[str]) -> None:
@@ -81,17 +85,20 @@ class AttentionCall:
             raise Refused("arguments are passed by * or **, so they cannot be determined")
         if len(call.args) > len(order):
             raise Refused(
-                f"arguments after {order[-1]} are passed by position, and their meaning depends on the release"
+                phrase(
+                    "arguments after {order} are passed by position, and their meaning depends on the release",
+                    order=order[-1],
+                )
             )
         self.given = dict(zip(order, call.args, strict=False))
         for item in call.keywords:
             if item.arg is None or item.arg in self.given or item.arg not in {*order, *by_keyword}:
-                raise Refused(f"the argument {item.arg} is unknown")
+                raise Refused(phrase("the argument {arg} is unknown", arg=item.arg))
             self.given[item.arg] = item.value
         optional = ("dropout_p", "softmax_scale", "causal", "attn_bias", "p", "scale", "bias")
         missing = [name for name in order if name not in self.given and name not in optional]
         if missing:
-            raise Refused(f"the argument {missing[0]} is not passed")
+            raise Refused(phrase("the argument {missing} is not passed", missing=missing[0]))
         for node in ast.walk(call):
             if isinstance(node, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
                 raise Refused("an argument has side effects; assign it to a name first")
@@ -129,7 +136,9 @@ class AttentionCall:
         if self._is_number(node):
             return text
         if dotted_text(node) is None:
-            raise Refused(f"{name} may be None, which means a different scale there; assign it to a name first")
+            raise Refused(
+                phrase("{name} may be None, which means a different scale there; assign it to a name first", name=name)
+            )
         return f"{default} if {text} is None else {text}"
 
     def _is_number(self, node: ast.expr, hops: int = 3) -> bool:
@@ -181,13 +190,29 @@ class AttentionCall:
         used = {argument.partition("=")[0] for argument in arguments if argument.partition("=")[0].isidentifier()}
         used &= {*_KEYWORDS}
         if not file.release.has(operator) or not used <= known:
-            raise Refused(f"torch_npu {file.release.torch_npu} has no {operator} that takes {', '.join(sorted(used))}")
+            raise Refused(
+                phrase(
+                    "torch_npu {torch_npu} has no {operator} that takes {used}",
+                    torch_npu=file.release.torch_npu,
+                    operator=operator,
+                    used=commas(sorted(used)),
+                )
+            )
         if any(isinstance(up, ast.JoinedStr) for up in file.ancestors(call)):
             raise Refused("the call is inside an f-string")
         text = laid_out(operator, arguments, behind, call, file)
         on_one_line = joined(operator, arguments, behind)
         if "#" in file.code(call):
-            raise Refused(f"the call contains a comment, so it was left unchanged; write {on_one_line}")
+            raise Refused(
+                phrase(
+                    "the call contains a comment, so it was left unchanged; write {on_one_line}",
+                    on_one_line=on_one_line,
+                )
+            )
         if not can_import_torch_npu(file):
-            raise Refused(f"import torch_npu at the top of the file first; then write {on_one_line}")
+            raise Refused(
+                phrase(
+                    "import torch_npu at the top of the file first; then write {on_one_line}", on_one_line=on_one_line
+                )
+            )
         return Plan(text=text, conditions=tuple(self.conditions))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.rules.attention.call import Plan, Refused
 from npuify.rules.attention.flash_calls import FlashCall
 from npuify.rules.attention.forms import form_of, is_memory_efficient_attention
@@ -27,7 +28,7 @@ def plan_of(call: ast.Call, file: PythonFile) -> Plan | None:
             package = (name or "").split(".")[0]
             modules = file.project.modules
             if package in modules or any(name.endswith("flash_attn.flash_attn_interface") for name in modules):
-                raise Refused(f"the project has its own {package}, whose functions may differ")
+                raise Refused(phrase("the project has its own {package}, whose functions may differ", package=package))
             made = FlashCall(call, file).plan(form) if form is not None else XformersCall(call, file).plan()
         except Refused as reason:
             made = Plan(refusal=str(reason))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.chip import _once, without_fused_attention
 from npuify.rules.registry import rule
@@ -37,7 +38,10 @@ def attention_without_fused_kernel(node: ast.Call, file: PythonFile) -> Iterator
         return
     yield file.report(
         node,
-        f"{product.title} has no fused attention: memory use grows with the square of the sequence length",
+        phrase(
+            "{title} has no fused attention: memory use grows with the square of the sequence length",
+            title=product.title,
+        ),
         subject="torch.nn.functional.scaled_dot_product_attention",
         advice="plan for shorter sequences or smaller batches, or process the queries in blocks",
     )

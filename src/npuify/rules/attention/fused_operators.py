@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
 
@@ -38,7 +39,10 @@ def fused_operator(node: ast.Call | ast.FunctionDef | ast.BinOp, file: PythonFil
         return
     operator, what, advice = found
     yield file.report(
-        node, f"{what} can run as a single operator on the NPU: {operator}", subject=operator, advice=advice
+        node,
+        phrase("{what} can run as a single operator on the NPU: {operator}", what=what, operator=operator),
+        subject=operator,
+        advice=advice,
     )
 
 

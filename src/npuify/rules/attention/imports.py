@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Safety, Severity
 from npuify.rules.attention.calls import plan_of
 from npuify.rules.attention.forms import FLASH_WORDS
@@ -73,7 +74,7 @@ def flash_attention_import(node: ast.Import | ast.ImportFrom, file: PythonFile) 
         if not _for_types(node, file):
             yield file.report(
                 node,
-                f"{package} is not available on Ascend, so the code's fallback runs",
+                phrase("{package} is not available on Ascend, so the code's fallback runs", package=package),
                 severity=Severity.INFO,
                 subject=subject,
                 advice=_way_out(names) or "check that the fallback computes the same, and is fast enough",
@@ -96,7 +97,7 @@ def flash_attention_import(node: ast.Import | ast.ImportFrom, file: PythonFile) 
         edits = _removal(node, file)
     yield file.report(
         node,
-        f"{package} is a CUDA extension: this import fails on Ascend",
+        phrase("{package} is a CUDA extension: this import fails on Ascend", package=package),
         edits=edits,
         subject=subject,
         advice="" if edits else _way_out(names) or _KEPT,

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase, semicolons
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.attention.call import OPERATOR
 from npuify.rules.attention.calls import plan_of
@@ -141,9 +142,11 @@ def _rewritten(node: ast.Call, name: str, file: PythonFile) -> Iterator[Diagnost
     plan = plan_of(node, file)
     if plan is None:
         return
-    message = f"{name} needs an NVIDIA GPU; the NPU has {OPERATOR}"
+    message = phrase("{name} needs an NVIDIA GPU; the NPU has {OPERATOR}", name=name, OPERATOR=OPERATOR)
     if plan.text:
-        condition = f"; not proven: {'; '.join(plan.conditions)}" if plan.conditions else ""
+        condition = (
+            phrase("; not proven: {conditions}", conditions=semicolons(plan.conditions)) if plan.conditions else ""
+        )
         yield file.report(
             node,
             f"{message} ({_LIMITS}){condition}",
@@ -153,13 +156,19 @@ def _rewritten(node: ast.Call, name: str, file: PythonFile) -> Iterator[Diagnost
             needs_torch_npu=True,
         )
     else:
-        yield file.report(node, f"{message}; not rewritten: {plan.refusal}", subject=name, advice=_BY_HAND)
+        yield file.report(
+            node,
+            phrase("{message}; not rewritten: {refusal}", message=message, refusal=plan.refusal),
+            subject=name,
+            advice=_BY_HAND,
+        )
 
 
 _BY_HAND = "change the call by hand; see the documentation of torch_npu.npu_fusion_attention"
 _CACHE = "torch_npu.npu_fused_infer_attention_score"
 _NO_FORM = {
-    "flash_attn_with_kvcache": f"attention with a cache for inference: {_CACHE} reads a cache that your code fills",
+    "flash_attn_with_kvcache": "attention with a cache for inference: torch_npu.npu_fused_infer_attention_score reads "
+    "a cache that your code fills",
     "flash_attn_unpadded_func": "the flash_attn 1 form of flash_attn_varlen_func, causal from the upper left corner",
     "flash_attn_unpadded_qkvpacked_func": "the flash_attn 1 form of flash_attn_varlen_qkvpacked_func",
     "flash_attn_unpadded_kvpacked_func": "the flash_attn 1 form of flash_attn_varlen_kvpacked_func",
@@ -193,7 +202,11 @@ def attention_without_equivalent(node: ast.Call, file: PythonFile) -> Iterator[D
     there = file.release.has(_CACHE) or _CACHE not in reason
     yield file.report(
         node,
-        f"{name} needs an NVIDIA GPU; not rewritten: {reason if there else 'attention with a cache for inference'}",
+        phrase(
+            "{name} needs an NVIDIA GPU; not rewritten: {value}",
+            name=name,
+            value=reason if there else "attention with a cache for inference",
+        ),
         subject=name,
         advice=_BY_HAND,
     )
@@ -248,7 +261,7 @@ def additive_attention_mask(node: ast.Call, file: PythonFile) -> Iterator[Diagno
         return
     yield file.report(
         node,
-        f"{mask.id} is an additive mask, for which the NPU computes attention operator by operator",
+        phrase("{id} is an additive mask, for which the NPU computes attention operator by operator", id=mask.id),
         subject="torch.nn.functional.scaled_dot_product_attention",
         advice="pass a bool mask that is True where a key may be attended to: it takes less memory and uses the fused "
         "kernel",
@@ -281,11 +294,14 @@ def attention_kernel_in_triton(node: ast.FunctionDef, file: PythonFile) -> Itera
     file.remember("NPU510", True)
     yield file.report(
         node.decorator_list[0],
-        f"{node.name} implements attention as a Triton kernel",
+        phrase("{name} implements attention as a Triton kernel", name=node.name),
         subject="triton.jit",
-        advice=f"call {OPERATOR} or torch.nn.functional.scaled_dot_product_attention instead; otherwise install "
-        "triton-ascend, and choose tiles that fit in its 192 KB and a grid of about as many programs as there are "
-        "AI cores",
+        advice=phrase(
+            "call {OPERATOR} or torch.nn.functional.scaled_dot_product_attention instead; "
+            "otherwise install triton-ascend, and choose tiles that fit in its 192 KB and a grid "
+            "of about as many programs as there are AI cores",
+            OPERATOR=OPERATOR,
+        ),
     )
 
 
@@ -319,13 +335,19 @@ def flex_attention(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     there = release in _FLEX_RELEASES
     yield file.report(
         node,
-        f"torch_npu {release} supports flex_attention; uncompiled, it materializes the full score matrix"
+        phrase(
+            "torch_npu {release} supports flex_attention; uncompiled, it materializes the full score matrix",
+            release=release,
+        )
         if there
-        else f"flex_attention rejects NPU tensors with torch_npu {release}",
+        else phrase("flex_attention rejects NPU tensors with torch_npu {release}", release=release),
         severity=Severity.INFO if there else Severity.ERROR,
         subject="torch.nn.attention.flex_attention",
         advice="compile it with triton-ascend there"
         if there
-        else f"use {OPERATOR} with a mask, or "
-        "scaled_dot_product_attention; or a release with patch_flexattention (2.7.1.post11, 2.13, 2.14)",
+        else phrase(
+            "use {OPERATOR} with a mask, or scaled_dot_product_attention; or a release with "
+            "patch_flexattention (2.7.1.post11, 2.13, 2.14)",
+            OPERATOR=OPERATOR,
+        ),
     )

@@ -11,6 +11,7 @@ import operator
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from npuify.language import phrase
 from npuify.rules.common.callers import switch_of_callers
 from npuify.rules.common.option_defaults import Known, defaults_of
 from npuify.rules.common.parameter_defaults import default_of_parameter
@@ -144,7 +145,7 @@ def _called(node: ast.Call, file: PythonFile, depth: int) -> Known | None:
         default = _evaluate(node.args[1], file, depth) if len(node.args) > 1 else Known(None, "")
         if default is None or not isinstance(variable, ast.Constant) or not isinstance(variable.value, str):
             return None
-        return Known(default.value, f"the variable {variable.value}")
+        return Known(default.value, phrase("the variable {value}", value=variable.value))
     convert = (
         _CONVERSIONS.get(node.func.id) if isinstance(node.func, ast.Name) and not file.assigned(node.func) else None
     )

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from npuify.language import phrase
 from npuify.rules.common.option_defaults import called_name, destinations, text_of
 from npuify.words import words_of
 
@@ -76,7 +77,7 @@ def without(option: DeviceOption, code: str) -> str:
     if _CUDA.search(code):
         if "is_available" in code:
             return "the program runs on the CPU"
-        return f"the program asks for {code}, which a machine with NPUs does not have"
+        return phrase("the program asks for {code}, which a machine with NPUs does not have", code=code)
     return "the program runs on the CPU" if re.fullmatch(r"[\"']cpu[\"']", code) else "the program chooses by itself"
 
 

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.helpers import CPU_FALLBACK, PADDING, STAND_INS, helper_text
+from npuify.language import phrase
 from npuify.model import Edit, Finding, Position
 
 if TYPE_CHECKING:
@@ -80,7 +81,9 @@ def import_finding(source: PythonSource, rule: Rule, module: str, name: str, ful
             file=source.relative,
             start=Position(*source.text.position(offset)),
             end=Position(*source.text.position(offset)),
-            message=f"{name or module} comes from {module}.py, which is written into the project",
+            message=phrase(
+                "{value} comes from {module}.py, which is written into the project", value=name or module, module=module
+            ),
             evidence=rule.evidence,
             source=rule.source,
             subject=name or module,

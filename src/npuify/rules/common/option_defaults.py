@@ -6,6 +6,7 @@ import ast
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from npuify.language import phrase
 from npuify.words import words_of
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def defaults_of(name: str, project: ProjectIndex, reader: str = "") -> list[Know
 
 def _declared_in(relative: str, project: ProjectIndex) -> _Declared | None:
     """What a file says of options; None where it cannot be read. It is looked at once for all of them."""
-    key = f"options declared in {relative}"
+    key = phrase("options declared in {relative}", relative=relative)
     if key not in project.remembered:
         source = project.load(relative)
         project.remembered[key] = None if source is None else _of_source(source)
@@ -117,7 +118,7 @@ def _option_before(node: ast.AST, source: PythonSource) -> str:
 
 def _overwrites(relative: str, name: str, project: ProjectIndex) -> bool:
     """Whether a file sets an attribute of that name after options were read; one of ``self`` is none of these."""
-    key = f"whether {relative} overwrites {name}"
+    key = phrase("whether {relative} overwrites {name}", relative=relative, name=name)
     if key not in project.remembered:
         source = project.load(relative)
         nodes: list[ast.AST] = []

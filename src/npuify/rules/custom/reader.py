@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from npuify.language import commas, phrase
 from npuify.model import Evidence, NpuifyError, Safety, Severity
 from npuify.rules.opt_ins import CustomRule, Meaning
 
@@ -78,7 +79,7 @@ def read_rules(path: Path) -> tuple[CustomRule, ...]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise NpuifyError(f"cannot be read: {error}", file=str(path)) from None
+        raise NpuifyError(phrase("cannot be read: {error}", error=error), file=str(path)) from None
     rules = _toml(path, text) if path.suffix.lower() == ".toml" else _json(path, text)
     check_together(str(path), rules)
     return rules
@@ -97,15 +98,27 @@ def check_together(file: str, rules: Sequence[CustomRule]) -> None:
         other = first.replacement or first.value
         free = rule.meaning == "argument" and not rule.unless and not first.unless
         if made != other and (free or (rule.replacement and first.replacement)):
-            said = f"{first.origin} makes it {other}" if other else f"{first.origin} takes it out"
-            raise _wrong(file, rule.origin, f"makes {rule.name} {made or 'go'}, but {said}")
+            said = (
+                phrase("{origin} makes it {other}", origin=first.origin, other=other)
+                if other
+                else phrase("{origin} takes it out", origin=first.origin)
+            )
+            raise _wrong(
+                file,
+                rule.origin,
+                phrase("makes {name} {value}, but {said}", name=rule.name, value=made or "go", said=said),
+            )
     renamed = {rule.name: rule for rule in rules if rule.replacement}
     for rule in renamed.values():
         new = rule.replacement
         if new == rule.name:
-            raise _wrong(file, rule.origin, f"{new} would become {new}, which changes nothing")
+            raise _wrong(file, rule.origin, phrase("{new} would become {new}, which changes nothing", new=new))
         if rule.meaning in ("name", "module") and new.startswith(f"{rule.name}."):
-            raise _wrong(file, rule.origin, f"{new} contains {rule.name} again, so it would be replaced forever")
+            raise _wrong(
+                file,
+                rule.origin,
+                phrase("{new} contains {name} again, so it would be replaced forever", new=new, name=rule.name),
+            )
         passed = [rule]
         while new in renamed and renamed[new] not in passed:
             passed.append(renamed[new])
@@ -113,7 +126,14 @@ def check_together(file: str, rules: Sequence[CustomRule]) -> None:
         if new == rule.name and len(passed) > 1:
             others = ", ".join(one.origin for one in passed[1:])
             raise _wrong(
-                file, rule.origin, f"{rule.name} becomes {rule.replacement}, which {others} turns back into it"
+                file,
+                rule.origin,
+                phrase(
+                    "{name} becomes {replacement}, which {others} turns back into it",
+                    name=rule.name,
+                    replacement=rule.replacement,
+                    others=others,
+                ),
             )
 
 
@@ -125,7 +145,9 @@ def _json(path: Path, text: str) -> tuple[CustomRule, ...]:
         content = json.loads(text)
     except ValueError as error:
         line = getattr(error, "lineno", 0)
-        raise NpuifyError(f"is not JSON: {error}", advice=_HELP, file=str(path), line=line) from None
+        raise NpuifyError(
+            phrase("is not JSON: {error}", error=error), advice=_HELP, file=str(path), line=line
+        ) from None
     tables = content.get("rules") if isinstance(content, dict) else None
     if not isinstance(tables, dict):
         raise NpuifyError('has no top-level object "rules"', advice=_HELP, file=str(path))
@@ -138,10 +160,12 @@ def _json(path: Path, text: str) -> tuple[CustomRule, ...]:
     for kind, rows in tables.items():
         if kind not in makers:
             raise NpuifyError(
-                f"{kind!r} is not a kind of rule", advice=f"there are {', '.join(sorted(makers))}", file=str(path)
+                phrase("{kind!r} is not a kind of rule", kind=kind),
+                advice=phrase("there are {makers}", makers=commas(sorted(makers))),
+                file=str(path),
             )
         if not isinstance(rows, list):
-            raise NpuifyError(f"{kind} must be a list of rows", advice=_HELP, file=str(path))
+            raise NpuifyError(phrase("{kind} must be a list of rows", kind=kind), advice=_HELP, file=str(path))
         for number, row in enumerate(rows, start=1):
             if isinstance(row, dict) and "normal" not in (row.get("feature_switch") or ["normal"]):
                 # The vendor's tool leaves out rows that are switched on by its other options only.
@@ -205,11 +229,15 @@ def _toml(path: Path, text: str) -> tuple[CustomRule, ...]:
     except tomllib.TOMLDecodeError as error:
         match = re.search(r"line (\d+)", str(error))
         line = int(match.group(1)) if match else 0
-        raise NpuifyError(f"is not TOML: {error}", advice=_HELP, file=str(path), line=line) from None
+        raise NpuifyError(
+            phrase("is not TOML: {error}", error=error), advice=_HELP, file=str(path), line=line
+        ) from None
     unknown = sorted(set(content) - {"fact"})
     rows = content.get("fact", [])
     if unknown or not isinstance(rows, list):
-        raise NpuifyError(f"has {', '.join(unknown) or 'fact'}; it may contain only [[fact]] rows", file=str(path))
+        raise NpuifyError(
+            phrase("has {value}; it may contain only [[fact]] rows", value=", ".join(unknown) or "fact"), file=str(path)
+        )
     return tuple(_from_fact(str(path), row, f"fact {number}") for number, row in enumerate(rows, start=1))
 
 
@@ -218,7 +246,9 @@ def _from_fact(file: str, row: Any, origin: str) -> CustomRule:
     _check_name(file, origin, "name", made.name)
     given = {key for key in ("index", "keyword", "value", "remove", "unless") if isinstance(row, dict) and key in row}
     if made.meaning != "argument" and given:
-        raise _wrong(file, origin, f'has {", ".join(sorted(given))}, which belong to the meaning "argument"')
+        raise _wrong(
+            file, origin, phrase('has {given}, which belong to the meaning "argument"', given=commas(sorted(given)))
+        )
     if made.replacement:
         if made.meaning == "argument":
             raise _wrong(file, origin, 'the meaning "argument" takes a value, not a replacement')
@@ -264,18 +294,22 @@ def _argument(
     message: str = "",
 ) -> CustomRule:
     if keyword and not keyword.isidentifier():
-        raise _wrong(file, origin, f"{keyword!r} cannot be a keyword")
+        raise _wrong(file, origin, phrase("{keyword!r} cannot be a keyword", keyword=keyword))
     if value:
         try:
             ast.parse(f"({value}\n)", mode="eval")
         except (SyntaxError, ValueError) as error:
-            raise _wrong(file, origin, f"{value!r} is not an expression: {error}") from None
+            raise _wrong(
+                file, origin, phrase("{value!r} is not an expression: {error}", value=value, error=error)
+            ) from None
     for pattern in unless:
         try:
             re.compile(pattern)
         except re.error as error:
-            raise _wrong(file, origin, f"the pattern {pattern!r} is invalid: {error}") from None
-    which = f"argument {index}" if index >= 0 else f"the argument {keyword}"
+            raise _wrong(
+                file, origin, phrase("the pattern {pattern!r} is invalid: {error}", pattern=pattern, error=error)
+            ) from None
+    which = f"argument {index}" if index >= 0 else phrase("the argument {keyword}", keyword=keyword)
     done = f"becomes {value}" if value else "goes"
     return msgspec.structs.replace(
         base,
@@ -296,7 +330,11 @@ def _converted(file: str, row: Any, kind: type[Any], origin: str) -> Any:
 
 def _check_name(file: str, origin: str, key: str, name: str) -> None:
     if not _DOTTED.fullmatch(name):
-        raise _wrong(file, origin, f"{key} {name!r} is not a name such as function or package.module.function")
+        raise _wrong(
+            file,
+            origin,
+            phrase("{key} {name!r} is not a name such as function or package.module.function", key=key, name=name),
+        )
 
 
 def _wrong(file: str, origin: str, what: str) -> NpuifyError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Safety, Severity
 from npuify.rules.registry import rule
 
@@ -56,11 +57,17 @@ def cuda_backend_switch(node: ast.Attribute, file: PythonFile) -> Iterator[Diagn
     if name in _LIBRARIES and isinstance(parent, ast.Call) and parent.func is node:
         chosen = _choice(parent)
         if chosen in _LIBRARIES[name]:
-            message, severity = f'{name}: a torch that is built without CUDA raises at "{chosen}".', Severity.ERROR
+            message, severity = (
+                phrase('{name}: a torch that is built without CUDA raises at "{chosen}".', name=name, chosen=chosen),
+                Severity.ERROR,
+            )
             advice = "Remove the call: an NPU has no such libraries to choose from."
         elif chosen is None:
             listed = " and ".join(f'"{one}"' for one in _LIBRARIES[name])
-            message, severity = f"{name}: a torch that is built without CUDA raises at {listed}.", Severity.WARNING
+            message, severity = (
+                phrase("{name}: a torch that is built without CUDA raises at {listed}.", name=name, listed=listed),
+                Severity.WARNING,
+            )
             advice = "Call it only where torch.cuda.is_available(), and keep that test."
     yield file.report(
         node,

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from npuify.analysis.values import Kind
+from npuify.language import phrase
 from npuify.model import Safety, Severity
 from npuify.rules.common.refusals import UNKNOWN, check_around, may_refuse, value_of
 from npuify.rules.devices.capability_checks import Gate, gates
@@ -62,10 +63,14 @@ def capability_gate(node: ast.Call | ast.Attribute | ast.Name, file: PythonFile)
     if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.Or):
         used = _literal(parent.values[-1])
         chosen = _check_value(parent, used, file) if used is not None else None
-        tail = f"; this check is {chosen}" if chosen is not None else ""
+        tail = phrase("; this check is {chosen}", chosen=chosen) if chosen is not None else ""
         yield file.report(
             node,
-            f"get_device_capability() is None on the NPU, so {file.code(parent.values[-1])} is used here{tail}",
+            phrase(
+                "get_device_capability() is None on the NPU, so {values} is used here{tail}",
+                values=file.code(parent.values[-1]),
+                tail=tail,
+            ),
             severity=Severity.WARNING,
             subject="torch.cuda.get_device_capability",
             advice=_ADVICE,
@@ -113,14 +118,17 @@ def _with_capability(node: ast.Call, file: PythonFile) -> Diagnostic:
     if refusing and (chooses or any(check.with_newest for check in checks)):
         return file.report(
             node,
-            f"get_device_capability() is None on the NPU, and with (0, 0) the check in {refusing[0].where} fails",
+            phrase(
+                "get_device_capability() is None on the NPU, and with (0, 0) the check in {where} fails",
+                where=refusing[0].where,
+            ),
             subject="torch.cuda.get_device_capability",
             advice="decide here what the NPU may do: " + _ADVICE,
             needs_torch_npu=True,
         )
     used = _NEWEST if refusing else _OLDEST
     chosen = _check_value(node, used, file)
-    tail = f"; this check is then {chosen}" if chosen is not None else ""
+    tail = phrase("; this check is then {chosen}", chosen=chosen) if chosen is not None else ""
     bare = isinstance(parent, (ast.Assign, ast.Return, ast.NamedExpr, ast.keyword))
     end = file.source.end(node)
     if bare:
@@ -131,7 +139,7 @@ def _with_capability(node: ast.Call, file: PythonFile) -> Diagnostic:
     why = "passes the check that refuses old GPUs" if refusing else "keeps the program running"
     return file.report(
         node,
-        f"get_device_capability() is None on the NPU; {used} {why}{tail}",
+        phrase("get_device_capability() is None on the NPU; {used} {why}{tail}", used=used, why=why, tail=tail),
         edits=edits if file.source.data[end - 1 : end] == b")" else (),
         subject="torch.cuda.get_device_capability",
         advice=_ADVICE,
@@ -204,7 +212,11 @@ def device_property(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnosti
     if refusing and (chooses or any(check.with_newest for check in refusing)):
         yield file.report(
             node,
-            f"an NPU's properties lack {node.attr}, or have None for it; with 0 the check in {refusing[0].where} fails",
+            phrase(
+                "an NPU's properties lack {attr}, or have None for it; with 0 the check in {where} fails",
+                attr=node.attr,
+                where=refusing[0].where,
+            ),
             subject="torch.cuda.get_device_properties",
             advice="decide here what the NPU may do: " + _ADVICE,
         )
@@ -213,11 +225,15 @@ def device_property(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnosti
     if span is not None and file.source.segment(value_end, span[1]) == f".{node.attr}":
         edits = [
             file.edit(start, start, "(getattr("),
-            file.edit(value_end, end, f', "{node.attr}", None) or {default or _PROPERTY_DEFAULTS[node.attr]})'),
+            file.edit(
+                value_end,
+                end,
+                f', "{node.attr}", None) or {default or _PROPERTY_DEFAULTS[node.attr]})',
+            ),
         ]
     yield file.report(
         node,
-        f"an NPU's properties lack {node.attr}, or have None for it"
+        phrase("an NPU's properties lack {attr}, or have None for it", attr=node.attr)
         + ("; 9 passes the check that refuses old GPUs" if default else ""),
         edits=edits,
         safety=safety,
@@ -268,7 +284,7 @@ def device_property_unknown(node: ast.Call, file: PythonFile) -> Iterator[Diagno
     if isinstance(word, ast.Constant) and word.value in ("major", "minor") and _is_properties(node.args[0], file):
         yield file.report(
             node,
-            f"an NPU's properties have no {word.value}, so the default is used here",
+            phrase("an NPU's properties have no {value}, so the default is used here", value=word.value),
             subject="torch.cuda.get_device_properties",
             advice=_ADVICE,
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
+
 if TYPE_CHECKING:
     from npuify.knowledge import Counterpart
     from npuify.rules.context import PythonFile
@@ -37,5 +39,5 @@ def is_object(file: PythonFile, name: str) -> bool:
 def describe(counterpart: Counterpart) -> str:
     """Where the name goes, in words."""
     if counterpart.npu is None:
-        return f"{counterpart.cuda} has no counterpart"
-    return f"{counterpart.cuda} is {counterpart.npu} on the NPU"
+        return phrase("{cuda} has no counterpart", cuda=counterpart.cuda)
+    return phrase("{cuda} is {npu} on the NPU", cuda=counterpart.cuda, npu=counterpart.npu)

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from npuify.analysis.engine import Reach
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
 
@@ -58,7 +59,9 @@ def _fails_without(node: ast.expr, file: PythonFile) -> tuple[bool, str]:
             continue
         line = getattr(here.node, "lineno", 0)
         where = f"line {line}" if here.file is file.model else f"{here.file.relative}:{line}"
-        return guarded, f"{what} it fails" if here.node is node else f"{what} it fails in {where}"
+        return guarded, phrase("{what} it fails", what=what) if here.node is node else phrase(
+            "{what} it fails in {where}", what=what, where=where
+        )
     return guarded, ""
 
 

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.language import phrase
 from npuify.model import Safety, Severity
 from npuify.rules.common.statements import indentation
 from npuify.rules.registry import rule
@@ -86,7 +87,10 @@ def default_tensor_type(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic
     if edit is None:
         yield _by_hand(node, file)
         return
-    said = [f"torch_npu refuses {file.code(given)} as the default tensor type", "dtype and device are set apart"]
+    said = [
+        phrase("torch_npu refuses {given} as the default tensor type", given=file.code(given)),
+        "dtype and device are set apart",
+    ]
     yield file.report(
         node,
         "; ".join(said),

@@ -10,6 +10,7 @@ from npuify.analysis.engine import Reach
 from npuify.analysis.flow.device_names import FOREIGN_VARIABLE
 from npuify.analysis.flow.devices import device_table_entry
 from npuify.analysis.values import Kind
+from npuify.language import phrase
 from npuify.model import Safety, Severity
 from npuify.rules.common.cuda_builds import opens_cuda_build
 from npuify.rules.common.lightning import asked_of_lightning
@@ -102,14 +103,14 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
     if edit is None:
         yield file.report(
             node,
-            f"{text} names a CUDA device, but cannot be edited in place",
+            phrase("{text} names a CUDA device, but cannot be edited in place", text=text),
             subject="cuda",
             advice="write the NPU's name here",
         )
     elif uses.reaches_device or shape == "indexed" or _meets_device(node, file):
         yield file.report(
             node,
-            f"{text} names a CUDA device",
+            phrase("{text} names a CUDA device", text=text),
             edits=[edit],
             subject="cuda",
             needs_torch_npu=_is_used_here(node, file),
@@ -117,7 +118,7 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
     else:
         yield file.report(
             node,
-            f"{text} may name a CUDA device; its use cannot be determined here",
+            phrase("{text} may name a CUDA device; its use cannot be determined here", text=text),
             edits=[edit],
             safety=Safety.REVIEW,
             severity=Severity.WARNING,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.renaming import replace_in_literal
 from npuify.rules.registry import rule
@@ -83,7 +84,7 @@ def cuda_error_message(node: ast.Constant, file: PythonFile) -> Iterator[Diagnos
     if any(word in lowered for word in words):
         yield file.report(
             node,
-            f"no NPU error contains the text {node.value!r}, so this branch is never taken",
+            phrase("no NPU error contains the text {value!r}, so this branch is never taken", value=node.value),
             subject=node.value,
             advice="check for the NPU's own error, or catch the exception by its type",
         )

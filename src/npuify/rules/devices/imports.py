@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.analysis.project import EVERY_FILE
+from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.torch_npu_import import _NOWHERE, _place_for_import, imports_torch_npu
 from npuify.rules.devices.cuda_names import describe, is_cuda_name
@@ -69,7 +70,11 @@ def cuda_from_import(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnos
     edits = _module_edit(node, next(iter(moved)), file) if len(moved) == 1 and not renamed else None
     if edits is None:
         edits = _whole_statement(node, moved, file)
-    message = describe(counterpart) if len(subjects) == 1 else f"{', '.join(subjects)} have counterparts on the NPU"
+    message = (
+        describe(counterpart)
+        if len(subjects) == 1
+        else phrase("{subjects} have counterparts on the NPU", subjects=commas(subjects))
+    )
     yield file.report(
         node,
         message,
@@ -143,7 +148,11 @@ def cuda_import(node: ast.Import, file: PythonFile) -> Iterator[Diagnostic]:
         if counterpart is None or counterpart.npu_import is None:
             yield file.report(
                 alias,
-                f"torch_npu {file.release.torch_npu} has no counterpart of the module {alias.name}",
+                phrase(
+                    "torch_npu {torch_npu} has no counterpart of the module {name}",
+                    torch_npu=file.release.torch_npu,
+                    name=alias.name,
+                ),
                 subject=alias.name,
                 advice="import it only where CUDA is available",
             )
@@ -276,7 +285,7 @@ def npu_name_without_torch_npu(node: ast.Module, file: PythonFile) -> Iterator[D
     offset, text = _added_import(after, node, file)
     yield file.report(
         first,
-        f"torch {file.release.torch} has no torch.npu before torch_npu is imported",
+        phrase("torch {torch} has no torch.npu before torch_npu is imported", torch=file.release.torch),
         edits=[file.edit(offset, offset, text)],
         subject="torch.npu",
     )

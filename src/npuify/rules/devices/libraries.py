@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.npu_support import SUPPORT
 from npuify.rules.common.renaming import replace_in_literal
@@ -108,10 +109,10 @@ def npu_supported_already(node: ast.Module, file: PythonFile) -> Iterator[Diagno
         return
     match = SUPPORT.search(file.source.data)
     if match is not None:
-        more = f", in {len(supporting)} files" if len(supporting) > 1 else ""
+        more = phrase(", in {number} files", number=len(supporting)) if len(supporting) > 1 else ""
         yield file.report(
             match.span(),
-            f"this program checks for an NPU itself{more}: it may already support the NPU",
+            phrase("this program checks for an NPU itself{more}: it may already support the NPU", more=more),
             subject="torch_npu",
             advice="run it unchanged on the NPU first; migrate what is missing with --unsafe, and review each edit",
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.analysis.engine import Reach
 from npuify.analysis.library.lookup import result_of
 from npuify.analysis.values import MODELS, STRINGS, Kind
+from npuify.language import phrase
 from npuify.model import Safety, Severity
 from npuify.rules.common.cuda_builds import opens_cuda_build
 from npuify.rules.common.paddle import is_of_paddle
@@ -56,7 +57,11 @@ def of_expression(node: ast.expr, attribute: str, file: PythonFile, *, called: b
     if {_of_value(value, attribute, file) for value in values if value.kind is not Kind.NONE} == {_NO_TORCH}:
         return _NO_TORCH
     named = ", ".join(sorted({item.qualified.rpartition(".")[2] for item in own})[:3])
-    return Safety.REVIEW, f"; this project's {named} defines its own {attribute}, and the object may be one"
+    return Safety.REVIEW, phrase(
+        "; this project's {named} defines its own {attribute}, and the object may be one",
+        named=named,
+        attribute=attribute,
+    )
 
 
 def _is_called(node: ast.Attribute, file: PythonFile) -> bool:
@@ -190,7 +195,7 @@ def _renamed(node: ast.Attribute, new: str, message: str, file: PythonFile) -> I
         edits=[edit] if edit else (),
         safety=safety,
         subject=f"torch.Tensor.{node.attr}",
-        advice="" if edit else f"write .{new} here; this spelling cannot be edited in place",
+        advice="" if edit else phrase("write .{new} here; this spelling cannot be edited in place", new=new),
         needs_torch_npu=True,
     )
 
@@ -278,7 +283,7 @@ def stream_handle(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]
     edit = file.rename_attribute(node, new)
     yield file.report(
         node,
-        f".{node.attr} is .{new} on the NPU, a handle of a different runtime",
+        phrase(".{attr} is .{new} on the NPU, a handle of a different runtime", attr=node.attr, new=new),
         edits=[edit] if edit else [],
         subject=f"torch.cuda.Stream.{node.attr}",
         advice="check the code that receives the handle: it must be built for the NPU",
@@ -302,7 +307,7 @@ def own_cuda_method(node: ast.FunctionDef, file: PythonFile) -> Iterator[Diagnos
             start = file.source.start(node)
             yield file.report(
                 (start, start + len("def cuda")),
-                f"{holder.name} overrides cuda(); .npu() of torch_npu does not call it",
+                phrase("{name} overrides cuda(); .npu() of torch_npu does not call it", name=holder.name),
                 subject="torch.nn.Module.cuda",
                 advice="add a method npu() that does the same for the NPU, and call that",
             )

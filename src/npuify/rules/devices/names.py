@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.renaming import rename_chain
 from npuify.rules.devices import nccl_version
@@ -58,9 +59,9 @@ def cuda_name(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[Diag
     if edits is None:
         yield file.report(
             node,
-            f"{describe(counterpart)}, but this spelling cannot be edited in place",
+            phrase("{describe}, but this spelling cannot be edited in place", describe=describe(counterpart)),
             subject=name,
-            advice=f"write {counterpart.npu} here",
+            advice=phrase("write {npu} here", npu=counterpart.npu),
             evidence=counterpart.evidence,
             source=counterpart.source,
         )
@@ -71,7 +72,11 @@ def cuda_name(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[Diag
     yield file.report(
         node,
         describe(counterpart)
-        + (f"; this file builds CUDA code ({builds}), so the check is left unchanged" if builds else ""),
+        + (
+            phrase("; this file builds CUDA code ({builds}), so the check is left unchanged", builds=builds)
+            if builds
+            else ""
+        ),
         edits=edits if builds is None else (),
         severity=Severity.WARNING if builds else None,
         subject=name,
@@ -143,7 +148,12 @@ def _missing(node: ast.AST, name: str, file: PythonFile) -> Iterator[Diagnostic]
             return
         yield file.report(
             node,
-            f"neither torch {file.release.torch} nor torch_npu {file.release.torch_npu} has {name}",
+            phrase(
+                "neither torch {torch} nor torch_npu {torch_npu} has {name}",
+                torch=file.release.torch,
+                torch_npu=file.release.torch_npu,
+                name=name,
+            ),
             severity=Severity.WARNING,
             subject=name,
             evidence=Evidence.PACKAGE,
@@ -153,7 +163,10 @@ def _missing(node: ast.AST, name: str, file: PythonFile) -> Iterator[Diagnostic]
         meaning = counterpart.meaning
         yield file.report(
             node,
-            counterpart.message or f"torch_npu {file.release.torch_npu} has no counterpart of {name}",
+            counterpart.message
+            or phrase(
+                "torch_npu {torch_npu} has no counterpart of {name}", torch_npu=file.release.torch_npu, name=name
+            ),
             severity=meaning.severity if meaning else None,
             subject=name,
             evidence=counterpart.evidence,

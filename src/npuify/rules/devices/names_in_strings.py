@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Safety, Severity
 from npuify.rules.common.renaming import replace_in_literal
 from npuify.rules.devices.cuda_names import describe, is_cuda_name
@@ -91,7 +92,7 @@ def _of_object(node: ast.Call, word: ast.Constant, file: PythonFile) -> Iterator
     if edit is not None:
         yield file.report(
             word,
-            f".{attribute} is .{new} on the NPU{why}",
+            phrase(".{attribute} is .{new} on the NPU{why}", attribute=attribute, new=new, why=why),
             edits=[edit],
             safety=safety,
             subject=f"torch.Tensor.{attribute}",
@@ -215,7 +216,7 @@ def _annotated(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
         if edit is not None:
             yield file.report(
                 node,
-                f"a quoted annotation names {name}, which is {counterpart.npu} on the NPU",
+                phrase("a quoted annotation names {name}, which is {npu} on the NPU", name=name, npu=counterpart.npu),
                 edits=[edit],
                 severity=Severity.INFO,
                 subject=name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety
 from npuify.rules.registry import rule
 
@@ -55,7 +56,9 @@ def operator_below_torch(node: ast.Attribute | ast.ImportFrom | ast.Call, file: 
     edits = [file.replace(below, "torch_npu")] if exists and is_read else []
     yield file.report(
         node,
-        f"{name} raises in this release" if exists else f"torch_npu {file.release.torch_npu} has no {attribute}",
+        phrase("{name} raises in this release", name=name)
+        if exists
+        else phrase("torch_npu {torch_npu} has no {attribute}", torch_npu=file.release.torch_npu, attribute=attribute),
         edits=edits,
         subject=name,
         needs_torch_npu=exists,
@@ -83,11 +86,15 @@ def _imported(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     written = file.source.segment(start, start + len("from torch ")) == "from torch "
     edits = [file.edit(start + len("from "), start + len("from torch"), "torch_npu")]
     is_whole = written and not missing and len(named) == len(node.names)
-    lacks = f"torch_npu {file.release.torch_npu} has no {missing[0]}" if missing else ""
+    lacks = (
+        phrase("torch_npu {torch_npu} has no {missing}", torch_npu=file.release.torch_npu, missing=missing[0])
+        if missing
+        else ""
+    )
     yield file.report(
         node,
-        lacks or f"torch.{named[0]} raises in this release",
+        lacks or phrase("torch.{named} raises in this release", named=named[0]),
         edits=edits if is_whole else (),
         subject=f"torch.{(missing or named)[0]}",
-        advice="" if is_whole or missing else f"import {', '.join(named)} from torch_npu",
+        advice="" if is_whole or missing else phrase("import {named} from torch_npu", named=commas(named)),
     )

@@ -9,6 +9,7 @@ from npuify.analysis.engine import EVERY_FILE, Reach
 from npuify.analysis.flow.holders import Holders, may_hold
 from npuify.analysis.targets import bound_by
 from npuify.analysis.values import Kind
+from npuify.language import phrase
 from npuify.project.import_paths import ImportPaths
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def _may_be_of(own: OwnCuda, receiver: ast.expr, file: PythonFile, *, is_batch: 
 def _holders(own: OwnCuda, file: PythonFile) -> Holders | None:
     """What holds a class's objects; None where the class cannot be looked at."""
     known = file.project.remembered
-    key = f"holders of {own.qualified}"
+    key = phrase("holders of {qualified}", qualified=own.qualified)
     file.project.dependencies.add(EVERY_FILE)
     if key not in known:
         model = file.reaching(Reach.PROGRAM)

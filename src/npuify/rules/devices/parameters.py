@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Safety
 from npuify.rules.devices.cuda_names import is_cuda_name
 from npuify.rules.registry import rule
@@ -50,13 +51,17 @@ def parameters_differ(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         editable = new is not None and file.source.segment(start, end) == keyword.arg
         yield file.report(
             keyword,
-            f"{counterpart.npu} of torch_npu {file.release.torch_npu} "
-            + (f"names the parameter {keyword.arg} {new}" if new else f"has no parameter {keyword.arg}"),
+            phrase("{npu} of torch_npu {torch_npu} ", npu=counterpart.npu, torch_npu=file.release.torch_npu)
+            + (
+                phrase("names the parameter {arg} {new}", arg=keyword.arg, new=new)
+                if new
+                else phrase("has no parameter {arg}", arg=keyword.arg)
+            ),
             edits=[file.edit(start, end, str(new))] if editable else (),
             subject=name,
             evidence=counterpart.evidence,
             source=counterpart.source,
-            advice="" if editable else f"call it without {keyword.arg}",
+            advice="" if editable else phrase("call it without {arg}", arg=keyword.arg),
             needs_torch_npu=True,
         )
     yield from _moved_parameters(node, name, counterpart, file)
@@ -68,7 +73,12 @@ def parameters_differ(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     if len(node.args) > len(there) and not takes_more and not any(isinstance(arg, ast.Starred) for arg in node.args):
         yield file.report(
             node,
-            f"{counterpart.npu} of torch_npu {file.release.torch_npu} takes {len(there)} positional arguments",
+            phrase(
+                "{npu} of torch_npu {torch_npu} takes {number} positional arguments",
+                npu=counterpart.npu,
+                torch_npu=file.release.torch_npu,
+                number=len(there),
+            ),
             subject=name,
             evidence=counterpart.evidence,
             source=counterpart.source,
@@ -91,7 +101,12 @@ def _moved_parameters(node: ast.Call, name: str, counterpart: Counterpart, file:
         edits.append(file.edit(start, start, f"{dict(counterpart.renamed_parameters).get(parameter, parameter)}="))
     yield file.report(
         node,
-        f"{taken[first]} has a different position in {counterpart.npu} of torch_npu {file.release.torch_npu}",
+        phrase(
+            "{taken} has a different position in {npu} of torch_npu {torch_npu}",
+            taken=taken[first],
+            npu=counterpart.npu,
+            torch_npu=file.release.torch_npu,
+        ),
         edits=edits,
         subject=name,
         evidence=counterpart.evidence,

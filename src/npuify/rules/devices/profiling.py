@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import argument
 from npuify.rules.devices.imports import _whole_statement
@@ -61,7 +62,11 @@ def cuda_profiler_activity(node: ast.Attribute, file: PythonFile) -> Iterator[Di
         if lacking:
             yield file.report(
                 node,
-                f"{_NEW_MODULE} records the NPU, but has no {', '.join(lacking)}, which this file uses",
+                phrase(
+                    "{NEW_MODULE} records the NPU, but has no {lacking}, which this file uses",
+                    NEW_MODULE=_NEW_MODULE,
+                    lacking=commas(lacking),
+                ),
                 subject=f"{_MODULE}.ProfilerActivity.CUDA",
                 advice="use torch_npu.profiler with tensorboard_trace_handler and read the files it writes",
             )
@@ -70,10 +75,10 @@ def cuda_profiler_activity(node: ast.Attribute, file: PythonFile) -> Iterator[Di
     file.remember("profiler", True)
     yield file.report(
         node,
-        f"the NPU is recorded by {_NEW_MODULE}",
+        phrase("the NPU is recorded by {NEW_MODULE}", NEW_MODULE=_NEW_MODULE),
         edits=edits or (),
         subject=f"{_MODULE}.ProfilerActivity.CUDA",
-        advice="" if edits else f"import profile and ProfilerActivity from {_NEW_MODULE}",
+        advice="" if edits else phrase("import profile and ProfilerActivity from {NEW_MODULE}", NEW_MODULE=_NEW_MODULE),
         needs_torch_npu=True,
     )
 
@@ -139,7 +144,7 @@ def cuda_profiler_column(node: ast.Constant | ast.keyword | ast.Call, file: Pyth
             return
         yield file.report(
             node.value,
-            f"{name}(use_cuda=…) records CUDA only",
+            phrase("{name}(use_cuda=…) records CUDA only", name=name),
             subject=name,
             advice="use torch_npu.profiler.profile; from torch 2.4 on, use_device='npu' records NPU times here",
         )
@@ -154,7 +159,7 @@ def cuda_profiler_column(node: ast.Constant | ast.keyword | ast.Call, file: Pyth
             return
         yield file.report(
             node,
-            f"{node.value!r} is a CUDA column; torch_npu's profiler writes files instead of tables",
+            phrase("{value!r} is a CUDA column; torch_npu's profiler writes files instead of tables", value=node.value),
             subject=node.value,
             advice="read op_statistic.csv or kernel_details.csv, which torch_npu.profiler writes",
         )

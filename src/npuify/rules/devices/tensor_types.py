@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Safety
 from npuify.rules.common.renaming import replace_in_literal
 from npuify.rules.devices.default_types import is_default_type
@@ -47,13 +48,19 @@ def cuda_tensor_type(node: ast.Constant, file: PythonFile) -> Iterator[Diagnosti
     counterpart = file.release.counterpart(node.value)
     if counterpart is None or counterpart.npu is None:
         yield file.report(
-            node, f"torch_npu {file.release.torch_npu} has no counterpart of {node.value}", subject=node.value
+            node,
+            phrase(
+                "torch_npu {torch_npu} has no counterpart of {value}",
+                torch_npu=file.release.torch_npu,
+                value=node.value,
+            ),
+            subject=node.value,
         )
         return
     edit = replace_in_literal(node, "cuda", "npu", file)
     yield file.report(
         node,
-        f"{node.value} is {counterpart.npu} on the NPU",
+        phrase("{value} is {npu} on the NPU", value=node.value, npu=counterpart.npu),
         edits=[edit] if edit else [],
         subject=node.value,
         evidence=counterpart.evidence,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
 
@@ -57,10 +58,10 @@ def several_gpus(node: ast.Attribute | ast.Constant, file: PythonFile) -> Iterat
         edit = file.replace(node, file.code(node).replace(SEVERAL_GPUS, SEVERAL_NPUS))
     yield file.report(
         node,
-        f"accelerate says {SEVERAL_NPUS} of several NPUs",
+        phrase("accelerate says {SEVERAL_NPUS} of several NPUs", SEVERAL_NPUS=SEVERAL_NPUS),
         edits=[edit] if edit else (),
         subject=f"accelerate.DistributedType.{SEVERAL_GPUS}",
-        advice="" if edit else f"write {SEVERAL_NPUS} here",
+        advice="" if edit else phrase("write {SEVERAL_NPUS} here", SEVERAL_NPUS=SEVERAL_NPUS),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.engine import Reach
 from npuify.analysis.flow.devices import device_table_entry
+from npuify.language import phrase
 from npuify.model import Safety, Severity
 from npuify.rules.common.backend_words import BACKEND_WORD
 from npuify.rules.distributed.backend_fields import field_of, member_meant, reaches_group
@@ -251,7 +252,7 @@ def nccl_only_api(node: ast.Attribute | ast.ImportFrom | ast.Name, file: PythonF
         names = [last]
     yield file.report(
         node,
-        f"{names[0]} exists only where torch was built with NCCL",
+        phrase("{names} exists only where torch was built with NCCL", names=names[0]),
         subject=f"torch.distributed.{names[0]}",
         advice="torch_npu has torch_npu._C._distributed_c10d.ProcessGroupHCCL, and its Options() for pg_options, with "
         "its own settings in hccl_config (hccl_buffer_size, group_name); guard this code with a check of the "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import argument
 from npuify.rules.registry import rule
@@ -54,7 +55,7 @@ def reduction_without_hccl(node: ast.Attribute, file: PythonFile) -> Iterator[Di
         return  # one line of a translation between two sets of names
     yield file.report(
         node,
-        f"HCCL has no ReduceOp.{node.attr}: it supports SUM, PRODUCT, MIN and MAX",
+        phrase("HCCL has no ReduceOp.{attr}: it supports SUM, PRODUCT, MIN and MAX", attr=node.attr),
         subject=f"torch.distributed.ReduceOp.{node.attr}",
         advice=_OTHERS[node.attr],
     )
@@ -98,7 +99,7 @@ def collective_limits(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         )
     yield file.report(
         node,
-        f"{name} is documented for the NPU with limits: {_LIMITS[name]}",
+        phrase("{name} is documented for the NPU with limits: {LIMITS}", name=name, LIMITS=_LIMITS[name]),
         subject=f"torch.distributed.{name}",
         advice=advice,
     )

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
 from npuify.source.python import dotted_text
@@ -52,15 +53,21 @@ def data_parallel(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
             evidence=Evidence.ASSUMED,
             source="torch/nn/parallel/data_parallel.py asks torch.cuda.is_available, which transfer_to_npu replaces",
             subject="torch.nn.DataParallel",
-            advice=f"leave DataParallel out for one card, or use the style npu; for several cards: {STEPS}",
+            advice=phrase(
+                "leave DataParallel out for one card, or use the style npu; for several cards: {STEPS}", STEPS=STEPS
+            ),
         )
         return
     if any(name.startswith("torch.nn.parallel.DataParallel") for name in release.patched):
-        message = f"torch_npu {release.torch_npu} patches DataParallel, but it is slow: one process feeds all cards"
+        message = phrase(
+            "torch_npu {torch_npu} patches DataParallel, but it is slow: one process feeds all cards",
+            torch_npu=release.torch_npu,
+        )
     else:
-        message = (
-            f"torch_npu {release.torch_npu} has DataParallel's parts in its own library; whether they work with "
-            "several cards is unknown, and it is slow: one process feeds all cards"
+        message = phrase(
+            "torch_npu {torch_npu} has DataParallel's parts in its own library; whether they work "
+            "with several cards is unknown, and it is slow: one process feeds all cards",
+            torch_npu=release.torch_npu,
         )
     # Asked of the real torch_npu 2.13.0: with one device, DataParallel hands the batch to the module.
     several = "" if names_several(node, 1) else SEVERAL
@@ -124,7 +131,7 @@ def set_device_after_init(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
         return
     yield file.report(
         node,
-        f"set_device comes after init_process_group (line {late.lineno})",
+        phrase("set_device comes after init_process_group (line {lineno})", lineno=late.lineno),
         subject="torch.distributed.init_process_group",
         advice="call set_device(local_rank) first",
     )
@@ -214,7 +221,7 @@ def global_rank_as_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
         return
     yield file.report(
         given,
-        f"{file.code(given)} is the global rank; cards are numbered by the local rank",
+        phrase("{given} is the global rank; cards are numbered by the local rank", given=file.code(given)),
         subject="RANK",
         advice='use int(os.environ["LOCAL_RANK"])',
     )

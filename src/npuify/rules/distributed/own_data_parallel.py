@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Safety, Severity
 from npuify.rules.distributed.data_parallel import DATA_PARALLEL, SEVERAL, STEPS, names_several
 from npuify.rules.registry import rule
@@ -72,10 +73,13 @@ def _derived(node: ast.ClassDef, file: PythonFile) -> Iterator[Diagnostic]:
         base = next(base for base in node.bases if file.qualname(base) in DATA_PARALLEL)
         yield file.report(
             base,
-            f"{node.name} is a DataParallel, which drives all cards from one process: torch_npu supports that poorly, "
-            "and does not know what the class makes of it",
+            phrase(
+                "{name} is a DataParallel, which drives all cards from one process: torch_npu supports "
+                "that poorly, and does not know what the class makes of it",
+                name=node.name,
+            ),
             subject="torch.nn.DataParallel",
-            advice=f"leave {node.name} out for one card; for several cards: {STEPS}",
+            advice=phrase("leave {name} out for one card; for several cards: {STEPS}", name=node.name, STEPS=STEPS),
         )
 
 
@@ -86,10 +90,14 @@ def _parts(node: ast.AST, names: list[str], file: PythonFile) -> Diagnostic:
     is_whole = set(parts) == {"data_parallel"} and not (isinstance(node, ast.Call) and names_several(node, 2))
     return file.report(
         node,
-        f"{' and '.join(parts)} {are} of DataParallel, which drives all cards from one process: torch_npu supports the "
-        "whole of it poorly; its parts by themselves are not known to work",
+        phrase(
+            "{parts} {are} of DataParallel, which drives all cards from one process: torch_npu "
+            "supports the whole of it poorly; its parts by themselves are not known to work",
+            parts=" and ".join(parts),
+            are=are,
+        ),
         subject=f"torch.nn.parallel.{parts[0]}",
-        advice=f"call the module itself for one card; for several cards: {STEPS}",
+        advice=phrase("call the module itself for one card; for several cards: {STEPS}", STEPS=STEPS),
         only_with=SEVERAL if is_whole else "",
     )
 

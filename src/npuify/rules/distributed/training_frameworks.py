@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.lightning import _call_of, _own, asked_of_lightning
 from npuify.rules.registry import rule
@@ -48,7 +49,9 @@ def lightning_accelerator(node: ast.keyword, file: PythonFile) -> Iterator[Diagn
             return
         message = "gpus= requests CUDA devices, and Lightning has no accelerator for NPUs"
     elif value in ("gpu", "cuda"):
-        message = f'accelerator="{value}" fails on an NPU machine: Lightning has no accelerator for NPUs'
+        message = phrase(
+            'accelerator="{value}" fails on an NPU machine: Lightning has no accelerator for NPUs', value=value
+        )
     elif value == "auto":
         message = 'accelerator="auto" silently uses the CPU on an NPU machine'
     else:
@@ -155,7 +158,7 @@ def _ray_resource(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
         edits = [file.edit(file.source.start(node), file.source.end(node), f"{quote}NPU{quote}")]
     yield file.report(
         node,
-        f"{node.value!r} is Ray's name for NVIDIA and AMD GPUs; NPUs are the resource NPU",
+        phrase("{value!r} is Ray's name for NVIDIA and AMD GPUs; NPUs are the resource NPU", value=node.value),
         edits=edits,
         subject=file.qualname(call.func) or "ray",
         advice=""
@@ -286,14 +289,16 @@ def deepspeed_operator(node: ast.Import | ast.ImportFrom | ast.Call, file: Pytho
             if last not in _DEEPSPEED_BUILDERS:
                 yield file.report(
                     node,
-                    f"DeepSpeed has no {last} for the NPU",
+                    phrase("DeepSpeed has no {last} for the NPU", last=last),
                     subject=name,
                     advice="guard its use, or do without",
                 )
             continue
         for operator, advice in _DEEPSPEED_OPERATORS.items():
             if f"{name}.".startswith(f"{operator}.") and "CPU" not in last and not last.endswith("Config"):
-                yield file.report(node, f"DeepSpeed has no NPU version of {name}", subject=name, advice=advice)
+                yield file.report(
+                    node, phrase("DeepSpeed has no NPU version of {name}", name=name), subject=name, advice=advice
+                )
                 break
 
 
@@ -327,9 +332,14 @@ def mmcv_parallel(node: ast.ImportFrom | ast.Attribute, file: PythonFile) -> Ite
         if own is not None:
             yield file.report(
                 node,
-                f"mmcv's {name} copies each batch on CUDA streams; its counterpart for NPUs is mmcv.device.npu.{own}",
+                phrase(
+                    "mmcv's {name} copies each batch on CUDA streams; its counterpart for NPUs is "
+                    "mmcv.device.npu.{own}",
+                    name=name,
+                    own=own,
+                ),
                 subject=f"mmcv.parallel.{name}",
-                advice=f"with mmcv from 1.7 on, below 2: from mmcv.device.npu import {own}, "
+                advice=phrase("with mmcv from 1.7 on, below 2: from mmcv.device.npu import {own}, ", own=own)
                 + (
                     "which drives one NPU, device_ids=[its number]"
                     if own == "NPUDataParallel"

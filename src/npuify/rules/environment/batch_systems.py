@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety
 from npuify.rules.text_file import listed
 from npuify.source.shell import UNKNOWN
@@ -96,7 +97,7 @@ def _asked(start: int, end: int, text: str, file: TextFile) -> None:
     file.report(
         BATCH,
         (start, end),
-        f"GPUs are requested from the batch system: {text}",
+        phrase("GPUs are requested from the batch system: {text}", text=text),
         subject=text.partition("=")[0].split()[0],
         advice="ask the cluster's administrators what NPUs are called there; often it is --gres=npu:8",
     )

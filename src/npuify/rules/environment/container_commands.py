@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety
 from npuify.rules.environment.containers import (
     ASCEND_RUNTIME,
@@ -149,7 +150,7 @@ def _other_container(words: tuple[Word, ...], file: TextFile) -> None:
             file.report(
                 CONTAINER,
                 (word.start, word.end),
-                f"{word.value} gives a container NVIDIA's GPUs and driver",
+                phrase("{value} gives a container NVIDIA's GPUs and driver", value=word.value),
                 subject=word.value,
                 advice="remove it; device files are available without it; bind the driver with --bind "
                 "/usr/local/Ascend/driver,/usr/local/dcmi,/usr/local/bin/npu-smi,/etc/ascend_install.info",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.environment.serving_images import judge_serving_image
 from npuify.rules.text_file import listed
@@ -126,7 +127,7 @@ def RUNNER(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
 
 def given_to_container(place: str) -> str:
     """What is wrong with a file or folder of the host that a container is given."""
-    return f"the container is given {place} of the host, which belongs to NVIDIA"
+    return phrase("the container is given {place} of the host, which belongs to NVIDIA", place=place)
 
 
 _MADE_FOR_CUDA = re.compile(
@@ -165,12 +166,21 @@ def judge_image(
     info = next((row for row in knowledge.releases() if row.torch_npu == file.release.torch_npu), None)
     cann = info.cann.lower() if info is not None and info.cann else "CANN"
     python = next((one for one in ("3.11", "3.10") if info is not None and one in info.pythons), "3.10")
-    also = f", with torch and torch-npu {file.release.torch_npu} installed into it" if _FRAMEWORK.search(image) else ""
+    also = (
+        phrase(", with torch and torch-npu {torch_npu} installed into it", torch_npu=file.release.torch_npu)
+        if _FRAMEWORK.search(image)
+        else ""
+    )
     file.report(
         IMAGE,
         place,
-        f"the image {image} is built for CUDA",
+        phrase("the image {image} is built for CUDA", image=image),
         subject=image.partition(":")[0],
-        advice=f"use one with CANN, such as quay.io/ascend/cann:{cann}-910b-ubuntu22.04-py{python} (910b: Atlas A2; "
-        f"a3 and 310p for others; check that the tag exists){also}",
+        advice=phrase(
+            "use one with CANN, such as quay.io/ascend/cann:{cann}-910b-ubuntu22.04-py{python} "
+            "(910b: Atlas A2; a3 and 310p for others; check that the tag exists){also}",
+            cann=cann,
+            python=python,
+            also=also,
+        ),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.run import Result
 from npuify.rules.text_file import TextFile, listed
@@ -64,8 +65,9 @@ class _LineEnds:
         file = TextFile(relative, kind, text, job)
         if starts:
             program = data[2:end].decode("utf-8", "replace").strip()
-            message = (
-                f"when executed directly, this looks up a program called {program!r} with a carriage return in its name"
+            message = phrase(
+                "when executed directly, this looks up a program called {program!r} with a carriage return in its name",
+                program=program,
             )
         else:
             message = "a shell treats the carriage return at the end of each line as part of the command"

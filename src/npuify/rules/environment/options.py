@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.analysis.flow.device_names import DEVICE_NAME, FOREIGN_VARIABLE
+from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.backend_words import BACKEND_WORD
 from npuify.rules.environment.overrides import override_use
@@ -184,9 +185,15 @@ def judge_pair(pair: Pair, program: str, options: ProgramOptions, file: TextFile
         file.report(
             NOT_TAKEN,
             (pair.value.start, pair.value.end),
-            f"{pair.option} accepts {', '.join(use.choices)} ({use.place}), but not {new.replace(UNKNOWN, '…')}",
+            phrase(
+                "{option} accepts {choices} ({place}), but not {new}",
+                option=pair.option,
+                choices=commas(use.choices),
+                place=use.place,
+                new=new.replace(UNKNOWN, "…"),
+            ),
             subject=pair.option,
-            advice=f"add {new.replace(UNKNOWN, '…')} to the choices there, then pass it here",
+            advice=phrase("add {new} to the choices there, then pass it here", new=new.replace(UNKNOWN, "…")),
         )
         return
     safety = Safety.REVIEW
@@ -194,14 +201,16 @@ def judge_pair(pair: Pair, program: str, options: ProgramOptions, file: TextFile
         safety = Safety.SAFE if use.safety is Safety.SAFE else Safety.REVIEW
     elif backend and BACKEND_WORD.search(name):
         safety = Safety.SAFE
-    declared = f", declared in {use.place}" if use is not None else ""
+    declared = phrase(", declared in {place}", place=use.place) if use is not None else ""
     advice = "" if use is not None or safety is Safety.SAFE else "no program of the project declares this option"
     file.report(
         NCCL if backend else DEVICE,
         (pair.value.start, pair.value.end),
-        f"{pair.option} names NCCL{declared}; on the NPU it is HCCL"
+        phrase("{option} names NCCL{declared}; on the NPU it is HCCL", option=pair.option, declared=declared)
         if backend
-        else f"{pair.option} names the CUDA device {shown}{declared}",
+        else phrase(
+            "{option} names the CUDA device {shown}{declared}", option=pair.option, shown=shown, declared=declared
+        ),
         edits=[renaming(pair.value)],
         safety=safety,
         severity=Severity.ERROR if safety is Safety.SAFE or backend else Severity.WARNING,
@@ -230,7 +239,9 @@ def judge_name(name: str, place: tuple[int, int], value: str, options: Iterable[
     file.report(
         NCCL if backend else DEVICE,
         place,
-        f"{name} names NCCL; on the NPU it is HCCL" if backend else f"{name} names the CUDA device {value}",
+        phrase("{name} names NCCL; on the NPU it is HCCL", name=name)
+        if backend
+        else phrase("{name} names the CUDA device {value}", name=name, value=value),
         edits=[(*place, counterpart(value))],
         safety=Safety.SAFE if proven else Safety.REVIEW,
         severity=Severity.ERROR if proven else Severity.WARNING,
@@ -254,9 +265,15 @@ def _migrated_already(pair: Pair, program: str, options: ProgramOptions, file: T
     file.report(
         NOT_TAKEN,
         (pair.value.start, pair.value.end),
-        f"{pair.option} accepts {', '.join(use.choices)} ({use.place}), but not {pair.value.value}",
+        phrase(
+            "{option} accepts {choices} ({place}), but not {value}",
+            option=pair.option,
+            choices=commas(use.choices),
+            place=use.place,
+            value=pair.value.value,
+        ),
         subject=pair.option,
-        advice=f"add {pair.value.value} to the choices there",
+        advice=phrase("add {value} to the choices there", value=pair.value.value),
     )
 
 
@@ -278,7 +295,7 @@ def _counted(pair: Pair, file: TextFile) -> None:
     file.report(
         COUNTED,
         (pair.value.start, pair.value.end),
-        f"{pair.option}=gpu counts CUDA devices",
+        phrase("{option}=gpu counts CUDA devices", option=pair.option),
         edits=[(*span, "npu")] if span is not None and knows else (),
         subject=pair.option,
         advice="write the number of NPUs if torchrun does not accept the name npu",

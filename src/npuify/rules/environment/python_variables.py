@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.engine import Reach
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.mixed import hides_cards_from_others
 from npuify.rules.registry import rule
@@ -106,19 +107,23 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
         if done.name == ONE_DEVICE and _is_list(node, value, file):
             yield file.report(
                 node,
-                f"{name} holds a list here, and {done.name} takes one number: a process has one NPU",
+                phrase(
+                    "{name} holds a list here, and {name2} takes one number: a process has one NPU",
+                    name=name,
+                    name2=done.name,
+                ),
                 safety=Safety.MANUAL,
                 subject=name,
                 evidence=fact.evidence,
                 source=fact.source,
-                advice=f"start one process for each card, with its {done.name}",
+                advice=phrase("start one process for each card, with its {name}", name=done.name),
             )
             return
         whole = len(edits) == (done.name != name) + (done.value is not None)
         shown = done.name if done.value is None else f"{done.name}={done.value}"
         yield file.report(
             node,
-            f"{name} is {shown} on Ascend" + (f"; {problem}" if problem else ""),
+            phrase("{name} is {shown} on Ascend", name=name, shown=shown) + (f"; {problem}" if problem else ""),
             edits=edits if whole else (),
             safety=Safety.SAFE if known and done.safety is Safety.SAFE else Safety.REVIEW,
             subject=name,
@@ -130,7 +135,7 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
     if fact.action == "rename":
         yield file.report(
             node,
-            f"{name} is {fact.npu} on Ascend; {problem}",
+            phrase("{name} is {npu} on Ascend; {problem}", name=name, npu=fact.npu, problem=problem),
             subject=name,
             evidence=fact.evidence,
             source=fact.source,
@@ -139,9 +144,9 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
         return
     yield file.report(
         node,
-        f"{name} has no effect on Ascend"
+        phrase("{name} has no effect on Ascend", name=name)
         if fact.action == "drop"
-        else f"{name}: {fact.npu or 'no counterpart'} on Ascend",
+        else phrase("{name}: {value} on Ascend", name=name, value=fact.npu or "no counterpart"),
         severity=Severity.INFO if fact.action == "drop" else Severity.WARNING,
         subject=name,
         evidence=fact.evidence,
@@ -183,13 +188,13 @@ def _set_in_command(node: ast.Constant, text: str, file: PythonFile) -> Iterator
         edits = [file.edit(start, start + len(fact.cuda), done.name)]
     yield file.report(
         node,
-        f"the command in this text sets {fact.cuda}; on Ascend it is {fact.npu}",
+        phrase("the command in this text sets {cuda}; on Ascend it is {npu}", cuda=fact.cuda, npu=fact.npu),
         edits=edits,
         safety=Safety.SAFE if edits and done.safety is Safety.SAFE else Safety.REVIEW,
         subject=fact.cuda,
         evidence=fact.evidence,
         source=fact.source,
-        advice="" if edits else f"write {fact.npu} in the command",
+        advice="" if edits else phrase("write {npu} in the command", npu=fact.npu),
     )
 
 

@@ -148,7 +148,10 @@ def _moved_word(words: Sequence[Word], at: int, model: str | None, data: bytes) 
     if comma is None or UNKNOWN in text:
         return [None]
     head = words[0]
-    return [(head.start, head.start, f'"vllm", "serve", "{text}", '), (comma.start(), words[last].end, "")]
+    return [
+        (head.start, head.start, f'"vllm", "serve", "{text}", '),
+        (comma.start(), words[last].end, ""),
+    ]
 
 
 def _model(words: Sequence[str]) -> tuple[int, str | None]:

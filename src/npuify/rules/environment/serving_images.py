@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety
 from npuify.rules.text_file import listed
 
@@ -24,7 +25,7 @@ _FOR_OTHER_CHIPS = {"A3": "-a3", "310P": "-310p", "950": "-950dt"}
 _OTHERS = {
     re.compile(r"lmcache/vllm-openai(?::\S*)?"): (
         "LMCache's image of vLLM is built for CUDA",
-        f"use {PLUGIN_IMAGE} with LMCache-Ascend from source, and start it with vllm serve MODEL",
+        "use quay.io/ascend/vllm-ascend with LMCache-Ascend from source, and start it with vllm serve MODEL",
     ),
     re.compile(r"(?:docker\.io/)?lmsysorg/sglang(?::(?!.*(?:npu|cann))\S*)?"): (
         "SGLang's own image is for CUDA",
@@ -143,14 +144,17 @@ def report_image(
     file.report(
         SERVING,
         place,
-        f"the image {image} is built for CUDA" + ("" if choice.fits else f"; {choice.reason}"),
+        phrase("the image {image} is built for CUDA", image=image) + ("" if choice.fits else f"; {choice.reason}"),
         edits=edits,
         evidence=row.evidence,
         subject=SERVER,
-        advice=f"use {named} (-a3 and -310p behind it for other chips than Atlas A2) and write the command out, "
-        "for it starts a shell: vllm serve MODEL, then the same options"
+        advice=phrase(
+            "use {named} (-a3 and -310p behind it for other chips than Atlas A2) and write the command out, for it "
+            "starts a shell: vllm serve MODEL, then the same options",
+            named=named,
+        )
         if row.status != "branch"
-        else f"vllm-ascend {row.plugin} is not released: build its image from source",
+        else phrase("vllm-ascend {plugin} is not released: build its image from source", plugin=row.plugin),
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.flow.device_names import DEVICE_NAME
 from npuify.knowledge.settings import setting_fact
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.backend_words import BACKEND_WORD
 from npuify.rules.common.package_rows import package_of
@@ -152,7 +153,7 @@ def judge_unreadable(problem: str, line: int, file: TextFile) -> None:
     plan = file.run.plan
     if plan.style == "auto" and plan.entries:
         return
-    told = f"{problem} in line {line}" if line else problem
+    told = phrase("{problem} in line {line}", problem=problem, line=line) if line else problem
     for match in _LINE_OF_SETTING.finditer(file.data):
         key, value = match["key"].decode(), match["value"].decode()
         backend = is_backend(value)
@@ -161,10 +162,17 @@ def judge_unreadable(problem: str, line: int, file: TextFile) -> None:
         file.report(
             NCCL if backend else DEVICE,
             match.span("value"),
-            f"{key} seems to name {'NCCL' if backend else f'the CUDA device {value}'}; the file cannot be read: {told}",
+            phrase(
+                "{key} seems to name {value}; the file cannot be read: {told}",
+                key=key,
+                value="NCCL" if backend else f"the CUDA device {value}",
+                told=told,
+            ),
             severity=Severity.WARNING,
             subject="nccl" if backend else "cuda",
-            advice=f"write {counterpart(value)} if a program reads this file nevertheless",
+            advice=phrase(
+                "write {counterpart} if a program reads this file nevertheless", counterpart=counterpart(value)
+            ),
         )
 
 
@@ -188,13 +196,16 @@ def _judge_name(value: Value, file: TextFile, *, is_data: bool) -> bool:
     sure = named is not None and not is_data
     advice = "" if sure else "this may be a record of a past run, not a setting"
     if unusual:
-        edits, advice = [], f"write {counterpart(value.text)} if a program uses it as a device"
+        edits, advice = (
+            [],
+            phrase("write {counterpart} if a program uses it as a device", counterpart=counterpart(value.text)),
+        )
     file.report(
         NCCL if backend else DEVICE,
         (value.start, value.end),
-        f"{value.key} names NCCL; on the NPU it is HCCL"
+        phrase("{key} names NCCL; on the NPU it is HCCL", key=value.key)
         if backend
-        else f"{value.key} names the CUDA device {value.text}",
+        else phrase("{key} names the CUDA device {text}", key=value.key, text=value.text),
         edits=edits,
         safety=Safety.SAFE if sure else Safety.REVIEW,
         severity=Severity.ERROR if sure else Severity.WARNING,
@@ -253,7 +264,7 @@ def _judge_fact(path: tuple[str, ...], value: str, place: tuple[int, int] | None
     file.report(
         RENAMED if fact.new else CUDA_ONLY,
         place,
-        f"{key}: {value}: {fact.message}" + (f"; here it is {fact.new}" if fact.new else ""),
+        f"{key}: {value}: {fact.message}" + (phrase("; here it is {new}", new=fact.new) if fact.new else ""),
         edits=[(*place, fact.new)] if fact.new else (),
         safety=fact.safety,
         severity=fact.severity,

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.commands import commands
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.environment.batch_systems import judge_job
 from npuify.rules.environment.container_commands import judge_container
@@ -97,7 +98,7 @@ def judge_command(command: Command, file: TextFile) -> None:
                 file.report(
                     FOLDER,
                     (word.start, word.end),
-                    f"the module {word.value} belongs to CUDA",
+                    phrase("the module {value} belongs to CUDA", value=word.value),
                     subject="CUDA",
                     advice=_SET_ENV,
                 )
@@ -107,7 +108,8 @@ def judge_command(command: Command, file: TextFile) -> None:
         file.report(
             NVIDIA_COMMAND,
             (program.start, program.end),
-            f"{fact.name} is an NVIDIA tool" + (f"; on an NPU: {fact.npu}" if fact.npu else " and has no counterpart"),
+            phrase("{name} is an NVIDIA tool", name=fact.name)
+            + (phrase("; on an NPU: {npu}", npu=fact.npu) if fact.npu else " and has no counterpart"),
             subject=fact.name,
             evidence=fact.evidence,
             source=fact.source,
@@ -139,7 +141,7 @@ def _nvidia_smi(command: Command, at: int, file: TextFile) -> None:
     elif not rest and not command.pipe and not word.is_quoted:
         # systemd looks for no program that is given without its folder.
         folder = "/usr/local/bin/" if file.kind == "unit" and tool[0] else ""
-        edits = [(word.start, word.end, f"{folder}npu-smi info")]
+        edits = [(word.start, word.end, phrase("{folder}npu-smi info", folder=folder))]
     elif (rest in _LISTING or _counts(rest)) and command.pipe == (("wc", "-l"),) and not at:
         edits = [(command.start, command.pipe_end, "ls -d /dev/davinci[0-9]* | wc -l")]
         message = "nvidia-smi does not count NPUs; each has a device file"
@@ -174,7 +176,7 @@ def _installed(words: tuple[Word, ...], file: TextFile) -> None:
             file.report(
                 NVIDIA_COMMAND,
                 (found[0].start, found[0].end),
-                f"NVIDIA packages are installed: {listed_names}",
+                phrase("NVIDIA packages are installed: {listed_names}", listed_names=listed_names),
                 subject=found[0].value.partition("=")[0],
                 evidence=Evidence.DOCUMENTED,
                 source="vendor installation guide",
@@ -206,7 +208,7 @@ def judge_search_path(name: str, value: str, place: tuple[int, int], file: TextF
         file.report(
             FOLDER,
             place,
-            f"{name} contains a CUDA folder, which is missing or has nothing for an NPU",
+            phrase("{name} contains a CUDA folder, which is missing or has nothing for an NPU", name=name),
             subject=name,
             advice=_SET_ENV,
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.knowledge.hand_written import environment
 from npuify.knowledge.variables import Translation, fact_of, renamed, stays, translate
+from npuify.language import phrase
 from npuify.model import Safety, Severity
 from npuify.rules.text_file import listed
 
@@ -149,13 +150,13 @@ def _judge(name: str, given: list[Setting], named: list[Mention], becoming: _Bec
         file.report(
             VARIABLE,
             (setting.start, setting.end),
-            f"{name} is {shown} on Ascend" + (f"; {one.problem}" if one.problem else ""),
+            phrase("{name} is {shown} on Ascend", name=name, shown=shown) + (f"; {one.problem}" if one.problem else ""),
             edits=edits if not blocked and not rival else (),
             safety=worst if named else one.safety,
             subject=name,
             evidence=fact.evidence,
             source=fact.source,
-            advice=f"{rival} is also set here, for the same purpose: remove this one"
+            advice=phrase("{rival} is also set here, for the same purpose: remove this one", rival=rival)
             if rival
             else _advice(name, setting, one, fact.message, blocked=blocked),
         )
@@ -165,13 +166,13 @@ def _judge(name: str, given: list[Setting], named: list[Mention], becoming: _Bec
         file.report(
             VARIABLE,
             (mention.start, mention.end),
-            f"{name} is {target} on Ascend",
+            phrase("{name} is {target} on Ascend", name=name, target=target),
             edits=[(mention.start, mention.end, target)] if not blocked else (),
             safety=worst,
             subject=name,
             evidence=fact.evidence,
             source=fact.source,
-            advice=f"a value of {name} in this file cannot be translated"
+            advice=phrase("a value of {name} in this file cannot be translated", name=name)
             + (f": {odd}" if odd is not None else "")
             + f"; {fact.message}"
             if blocked
@@ -182,7 +183,9 @@ def _judge(name: str, given: list[Setting], named: list[Mention], becoming: _Bec
 def _translated(fact: EnvironmentFact, setting: Setting) -> Translation:
     if setting.default is not None and not _stays(fact, setting.default):
         problem = translate(fact, setting.default).problem
-        return Translation("", problem=problem or f"its default {setting.default!r} has a different form there")
+        return Translation(
+            "", problem=problem or phrase("its default {default!r} has a different form there", default=setting.default)
+        )
     return translate(fact, setting.value)
 
 
@@ -194,7 +197,7 @@ def _stays(fact: EnvironmentFact, value: str) -> bool:
 
 def _advice(name: str, setting: Setting, done: Translation, message: str, *, blocked: bool) -> str:
     if blocked:
-        return f"{name} is read elsewhere in this file, and not all uses can be changed"
+        return phrase("{name} is read elsewhere in this file, and not all uses can be changed", name=name)
     # Of a value that is known and fits, nothing has to be said.
     return message if done.problem or setting.value is None else ""
 
@@ -203,9 +206,11 @@ def _without(name: str, setting: Setting, problem: str, is_renamed: bool, file: 
     fact = fact_of(name, file.framework)
     assert fact is not None
     if fact.action == "drop":
-        message, severity = f"{name} has no effect on Ascend", Severity.INFO
+        message, severity = phrase("{name} has no effect on Ascend", name=name), Severity.INFO
     else:
-        message = f"{name}: {fact.npu or 'no counterpart'} on Ascend" + (f"; {problem}" if problem else "")
+        message = phrase("{name}: {value} on Ascend", name=name, value=fact.npu or "no counterpart") + (
+            f"; {problem}" if problem else ""
+        )
         # What NCCL alone reads does no harm where it stays.
         harmless = name.startswith(("NCCL_", "TORCH_NCCL_", "CUDNN_", "CUBLAS_"))
         severity = Severity.INFO if harmless else Severity.WARNING

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
 
@@ -74,7 +75,7 @@ def jax_program(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator
     counted = ", ".join(f"{kind} ({count} place{'s' * (count > 1)})" for kind, count, _ in places)
     yield file.report(
         node,
-        f"JAX does not run on Ascend, and this file has {counted}",
+        phrase("JAX does not run on Ascend, and this file has {counted}", counted=counted),
         subject="jax",
         advice=f"{places[0][2]}, {_WAYS}",
     )

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.chip import _GATES, _OLDER, _once
 from npuify.rules.registry import rule
@@ -54,7 +55,11 @@ def overflow_saturates(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]
     who = product.title if product is not None else _OLDER
     yield file.report(
         node,
-        f"{name} does not see an overflow on {who}: numbers saturate there instead of becoming Inf or NaN",
+        phrase(
+            "{name} does not see an overflow on {who}: numbers saturate there instead of becoming Inf or NaN",
+            name=name,
+            who=who,
+        ),
         severity=Severity.WARNING if product is not None else Severity.INFO,
         subject=name,
         advice="leave it to torch.npu.amp.GradScaler, or use torch_npu.npu.utils.npu_check_overflow(tensor)",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.analysis.project import module_name
 from npuify.helpers import CPU_FALLBACK
 from npuify.knowledge import packages
+from npuify.language import phrase
 from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
 from npuify.rules.common.helper_modules import home_of, import_finding, import_of
 from npuify.rules.common.operator_calls import CallSearch
@@ -146,7 +147,7 @@ def _finding(call: ast.Call, name: str, source: PythonSource) -> Finding:
         file=source.relative,
         start=Position(*source.text.position(start)),
         end=Position(*source.text.position(end)),
-        message=f"{name} has no NPU kernel: it is computed on the CPU, with copies around the call",
+        message=phrase("{name} has no NPU kernel: it is computed on the CPU, with copies around the call", name=name),
         evidence=RULE.evidence,
         source=RULE.source,
         subject=name,

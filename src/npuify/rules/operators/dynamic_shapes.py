@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import argument, imports_torch, keyword_of
 from npuify.rules.operators.places import function_of_step, in_module_class
@@ -113,9 +114,9 @@ def shape_from_data(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         file.remember(("NPU412", helper), True)
     yield file.report(
         node,
-        f"{word}: the shape of its result depends on the data, so the host waits for the NPU here",
+        phrase("{word}: the shape of its result depends on the data, so the host waits for the NPU here", word=word),
         subject=f"torch.{word}",
-        advice=f"if this runs in every step, use {_DYNAMIC[word]}",
+        advice=phrase("if this runs in every step, use {DYNAMIC}", DYNAMIC=_DYNAMIC[word]),
     )
 
 
@@ -191,8 +192,10 @@ def boolean_mask_index(node: ast.Subscript, file: PythonFile) -> Iterator[Diagno
         return
     yield file.report(
         node,
-        f"indexing with the mask {file.code(mask)}: the shape of the result depends on the data, so the host waits "
-        "for the NPU",
+        phrase(
+            "indexing with the mask {mask}: the shape of the result depends on the data, so the host waits for the NPU",
+            mask=file.code(mask),
+        ),
         subject="torch.Tensor.__getitem__",
         advice="if this runs in every step, keep the shape: torch.where, masked_fill, or a mask-weighted sum",
     )

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.functions import lack_of, without_kernel
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.operators.distributions import DISTRIBUTIONS, distribution, needs_operator
 from npuify.rules.registry import rule
@@ -182,8 +183,13 @@ def _fallback(node: ast.AST, name: str, file: PythonFile) -> Iterator[Diagnostic
     what = f"{DISTRIBUTIONS[sort][1]} {name}" if sort else name
     yield file.report(
         node,
-        f"torch_npu {file.release.torch_npu} has no kernel for {operator}: {what} runs on the CPU, with copies to the "
-        "host and back",
+        phrase(
+            "torch_npu {torch_npu} has no kernel for {operator}: {what} runs on the CPU, with "
+            "copies to the host and back",
+            torch_npu=file.release.torch_npu,
+            operator=operator,
+            what=what,
+        ),
         evidence=evidence,
         source="the call, tried with the installed torch_npu" if evidence is Evidence.LIVE else None,
         subject=name,
@@ -211,7 +217,11 @@ def foreach_without_kernel(node: ast.Call, file: PythonFile) -> Iterator[Diagnos
         return
     yield file.report(
         node,
-        f"torch_npu {file.release.torch_npu} lists no kernel for {operator}: it runs tensor by tensor",
+        phrase(
+            "torch_npu {torch_npu} lists no kernel for {operator}: it runs tensor by tensor",
+            torch_npu=file.release.torch_npu,
+            operator=operator,
+        ),
         subject=f"torch.{operator}",
         advice="expect one launch per tensor, or compose it from _foreach_ functions that have a kernel",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
 from npuify.rules.text_checks import no_attribute, not_called
@@ -33,7 +34,7 @@ def jit_script(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
         return
     yield file.report(
         node,
-        f"{name} is not accelerated on an NPU, and torch_npu's transfer_to_npu disables it",
+        phrase("{name} is not accelerated on an NPU, and torch_npu's transfer_to_npu disables it", name=name),
         subject=name,
         advice="if the scripted function fails on the NPU, use it unscripted there",
     )
@@ -83,7 +84,7 @@ def channels_last(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]
         return
     yield file.report(
         node,
-        f"{name} brings no gain on an NPU and may cost conversions",
+        phrase("{name} brings no gain on an NPU and may cost conversions", name=name),
         subject=name,
         advice="keep the default layout on the NPU",
     )

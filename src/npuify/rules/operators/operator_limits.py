@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import argument, imports_torch, keyword_of
 from npuify.rules.common.chip import without_fused_attention
@@ -61,9 +62,12 @@ def sparse_tensor(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     release = file.release
     there = "_to_sparse" in release.operators
     message = (
-        f"torch_npu {release.torch_npu} has kernels for sparse tensors, but not for every operator"
+        phrase(
+            "torch_npu {torch_npu} has kernels for sparse tensors, but not for every operator",
+            torch_npu=release.torch_npu,
+        )
         if there
-        else f"torch_npu {release.torch_npu} lists no kernels for sparse tensors"
+        else phrase("torch_npu {torch_npu} lists no kernels for sparse tensors", torch_npu=release.torch_npu)
     )
     yield file.report(
         node,
@@ -95,12 +99,21 @@ def fourier_transform_limits(node: ast.Call, file: PythonFile) -> Iterator[Diagn
         return
     product, release = file.product, file.release
     if product is not None and product.name not in ("A2", "A3"):
-        message, severity = f"{name} is documented for Atlas A2 and A3, not for {product.title}", Severity.WARNING
+        message, severity = (
+            phrase("{name} is documented for Atlas A2 and A3, not for {title}", name=name, title=product.title),
+            Severity.WARNING,
+        )
     elif "_fft_c2c" not in release.operators:
-        message = f"torch_npu {release.torch_npu} lists no kernel for complex transforms, so {name} may run on the CPU"
+        message = phrase(
+            "torch_npu {torch_npu} lists no kernel for complex transforms, so {name} may run on the CPU",
+            torch_npu=release.torch_npu,
+            name=name,
+        )
         severity = Severity.WARNING
     else:
-        message = f"{name} runs on Atlas A2 and A3 only, in float32, and for lengths of small prime factors"
+        message = phrase(
+            "{name} runs on Atlas A2 and A3 only, in float32, and for lengths of small prime factors", name=name
+        )
         severity = Severity.INFO
     yield file.report(
         node,
@@ -143,12 +156,18 @@ def in_place_on_view(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         return
     kind = view.func.attr
     if kind in _OVERLAPPING:
-        message = f"{function.attr} writes into the result of {kind}, whose elements share memory"
+        message = phrase(
+            "{attr} writes into the result of {kind}, whose elements share memory", attr=function.attr, kind=kind
+        )
         severity, advice = Severity.WARNING, "clone() the expanded tensor first, or compute out of place"
     elif kind in _STRIDED and in_module_class(node, file):
         if kind == "t" and not file.is_tensor(view.func.value):
             return
-        message = f"{function.attr} on the result of {kind}: the NPU copies it, computes, and copies it back"
+        message = phrase(
+            "{attr} on the result of {kind}: the NPU copies it, computes, and copies it back",
+            attr=function.attr,
+            kind=kind,
+        )
         severity, advice = Severity.INFO, "compute out of place, or on the contiguous tensor"
     else:
         return
@@ -235,7 +254,9 @@ def shapes_vary_on_older_chip(node: ast.Call, file: PythonFile) -> Iterator[Diag
         return
     yield file.report(
         node,
-        f"{product.title} compiles operators for each new shape, and the last batch has a different one",
+        phrase(
+            "{title} compiles operators for each new shape, and the last batch has a different one", title=product.title
+        ),
         subject="torch.utils.data.DataLoader",
         advice="call torch_npu.npu.set_compile_mode(jit_compile=False) after the imports, in each process; or set "
         "drop_last=True for training data (never for evaluation)",

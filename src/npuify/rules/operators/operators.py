@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import keyword_of
 from npuify.rules.registry import rule
@@ -74,7 +75,7 @@ def float64_on_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         return
     yield file.report(
         node,
-        f"{what}; few NPU kernels take float64",
+        phrase("{what}; few NPU kernels take float64", what=what),
         subject="torch.float64",
         advice="use float32 on the NPU, or compute this part on the CPU and move the result",
     )
@@ -144,7 +145,11 @@ def complex_in_forward(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]
         return
     yield file.report(
         node,
-        f"{name} creates a complex tensor; the NPU has few operators for complex numbers, and they differ by product",
+        phrase(
+            "{name} creates a complex tensor; the NPU has few operators for complex numbers, and "
+            "they differ by product",
+            name=name,
+        ),
         subject=name,
         advice="for rotary embeddings, use the form with cos and sin of real tensors, which gives the same numbers",
     )
@@ -212,7 +217,7 @@ def torchvision_operator(node: ast.ImportFrom | ast.Attribute, file: PythonFile)
         return
     yield file.report(
         node,
-        f"torchvision's {', '.join(names)} has no NPU kernel, and runs on the CPU or fails",
+        phrase("torchvision's {names} has no NPU kernel, and runs on the CPU or fails", names=commas(names)),
         subject=f"torchvision.ops.{names[0]}",
         advice="install Ascend's torchvision_npu and import it alongside torchvision, or run this step on the CPU",
     )
@@ -239,7 +244,9 @@ def mmcv_operator(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic
     file.remember("NPU418", True)
     yield file.report(
         node,
-        f"{', '.join(alias.name for alias in node.names)}: mmcv's published wheels have no NPU operators",
+        phrase(
+            "{names}: mmcv's published wheels have no NPU operators", names=commas(alias.name for alias in node.names)
+        ),
         subject="mmcv.ops",
         advice="build mmcv from source on the NPU machine with MMCV_WITH_OPS=1 and FORCE_NPU=1",
     )

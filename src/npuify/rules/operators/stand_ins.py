@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from npuify.analysis.project import module_name
 from npuify.helpers import STAND_INS
 from npuify.knowledge.stand_ins import needed, stand_ins
+from npuify.language import phrase
 from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
 from npuify.rules.common.helper_modules import home_of, import_finding, import_of
 from npuify.rules.registry import Rule, list_rule
@@ -113,7 +114,11 @@ def _finding(node: ast.expr, row: StandIn, release: ReleaseTable, source: Python
         file=source.relative,
         start=Position(*source.text.position(start)),
         end=Position(*source.text.position(end)),
-        message=f"torch_npu {release.torch_npu} lists no kernel for {row.operators[0]}: a stand-in replaces it",
+        message=phrase(
+            "torch_npu {torch_npu} lists no kernel for {operators}: a stand-in replaces it",
+            torch_npu=release.torch_npu,
+            operators=row.operators[0],
+        ),
         evidence=RULE.evidence,
         source=RULE.source,
         subject=row.name,

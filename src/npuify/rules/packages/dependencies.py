@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.packages.dependency_file import DependencyFile, admits, excludes_from
 from npuify.rules.packages.jax_set import judge_jax
@@ -217,7 +218,11 @@ def _lock(file: DependencyFile) -> Iterator[Finding]:
         yield file.report(
             STALE_LOCK,
             torch[0],
-            f"{file.relative.rpartition('/')[2]}, written by {file.document.locked_by}, pins torch without torch-npu",
+            phrase(
+                "{rpartition}, written by {locked_by}, pins torch without torch-npu",
+                rpartition=file.relative.rpartition("/")[2],
+                locked_by=file.document.locked_by,
+            ),
             subject="torch",
             advice="regenerate the file from the migrated requirements",
         )
@@ -238,12 +243,16 @@ def _python(file: DependencyFile) -> Iterator[Finding]:
         yield file.report(
             PYTHON,
             entry,
-            f"torch-npu {file.release.torch_npu} has packages for Python {', '.join(pythons)}; {file.written(entry)} "
-            "is not among them",
+            phrase(
+                "torch-npu {torch_npu} has packages for Python {pythons}; {written} is not among them",
+                torch_npu=file.release.torch_npu,
+                pythons=commas(pythons),
+                written=file.written(entry),
+            ),
             # For Poetry a range has to be written, which the project's own code decides.
             spots=spots if entry.dialect != "poetry" else None,
             subject="python",
-            advice="" if entry.dialect != "poetry" else f"require {pythons[0]} or later",
+            advice="" if entry.dialect != "poetry" else phrase("require {pythons} or later", pythons=pythons[0]),
         )
 
 
@@ -283,7 +292,14 @@ def _kept(entry: Entry, row: Dependency, message: str, file: DependencyFile) -> 
     specifier = entry.specifier or ""
     if row.minimum and specifier and excludes_from(specifier, row.minimum):
         spots = [file.version(entry, f">={row.minimum}")]
-        return _report(OTHER_VERSION, entry, row, f"{message}; this requires {file.written(entry)}", file, spots)
+        return _report(
+            OTHER_VERSION,
+            entry,
+            row,
+            phrase("{message}; this requires {written}", message=message, written=file.written(entry)),
+            file,
+            spots,
+        )
     if row.below and entry.specifier is not None and not entry.url and _may_reach(specifier, row.below):
         kept = "" if re.match(r"={2,3}", specifier) else specifier
         spots = [file.version(entry, f"{kept},<{row.below}" if kept else f"<{row.below}")]

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.removed import removed_name, removed_names
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import keyword_of
 from npuify.rules.common.import_guards import has_fallback, in_function
@@ -229,7 +230,12 @@ def _call(
             if upper is None or (isinstance(upper, ast.Constant) and isinstance(upper.value, bool)):
                 half = "L" if isinstance(upper, ast.Constant) and not upper.value else "U"
                 argument = file.code(call.args[0])
-                return call, [file.replace(call, f'{torch}.linalg.eigh({argument}, UPLO="{half}")')]
+                return call, [
+                    file.replace(
+                        call,
+                        f'{torch}.linalg.eigh({argument}, UPLO="{half}")',
+                    )
+                ]
     return function, _renamed(function, name, gone, file)
 
 
@@ -287,11 +293,15 @@ def _report(
 ) -> Diagnostic:
     row = gone.replacement
     what = names or gone.name
-    last = f"; torch {gone.last.rpartition('.')[0]} is the newest that has" if gone.last else ""
+    last = (
+        phrase("; torch {rpartition} is the newest that has", rpartition=gone.last.rpartition(".")[0])
+        if gone.last
+        else ""
+    )
     last += " them" if last and ", " in what else " it" if last else ""
     return file.report(
         node,
-        f"torch {file.release.torch} has no {what}{last}",
+        phrase("torch {torch} has no {what}{last}", torch=file.release.torch, what=what, last=last),
         edits=edits,
         safety=safety if edits else Safety.MANUAL,
         severity=Severity.ERROR if stops and not edits and not in_function(node, file) else None,
@@ -300,5 +310,8 @@ def _report(
         if edits
         else row.advice
         if row is not None and row.advice
-        else f"look in the release notes of torch {gone.first.rpartition('.')[0]} for what takes its place",
+        else phrase(
+            "look in the release notes of torch {rpartition} for what takes its place",
+            rpartition=gone.first.rpartition(".")[0],
+        ),
     )

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.knowledge import packages
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.import_guards import has_fallback, in_function, is_asked_for
 from npuify.rules.common.package_rows import _member, package_of
@@ -108,10 +109,14 @@ def _report(node: ast.stmt | ast.expr, name: str, row: PackageFact, file: Python
     if row.status == "native" or row.severity is Severity.INFO:
         severity = Severity.INFO
     elif has_fallback(node, file) or is_asked_for(node, top, file):
-        severity, message = Severity.INFO, f"{message} The code works without it."
+        severity, message = Severity.INFO, phrase("{message} The code works without it.", message=message)
     elif in_function(node, file) or (top == "pynvml" and only_started(file)):
         severity = Severity.WARNING
-    advice = row.advice if not row.since else f"{row.advice} First version with support: {row.since}."
+    advice = (
+        row.advice
+        if not row.since
+        else phrase("{advice} First version with support: {since}.", advice=row.advice, since=row.since)
+    )
     return file.report(
         node, message, severity=severity, evidence=row.evidence, source=row.source, subject=name, advice=advice
     )

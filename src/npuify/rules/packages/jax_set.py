@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import Rule, list_rule
 from npuify.source.requirements import Spot
@@ -74,7 +75,10 @@ def judge_jax(entry: Entry, file: DependencyFile) -> Iterator[Finding]:
     yield file.report(
         JAX,
         entry,
-        f"{file.written(entry)} brings JAX's plug-in for CUDA; on an Ascend machine JAX runs on the CPU only",
+        phrase(
+            "{written} brings JAX's plug-in for CUDA; on an Ascend machine JAX runs on the CPU only",
+            written=file.written(entry),
+        ),
         spots=spots,
         subject=entry.name,
         advice="set JAX_PLATFORMS=cpu; a model is to be rewritten with PyTorch",

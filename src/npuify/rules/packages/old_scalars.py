@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
 
@@ -66,7 +67,11 @@ def index_of_loss(node: ast.Subscript, file: PythonFile) -> Iterator[Diagnostic]
     raises = "raises" if is_sure else "raises, if this is a number,"
     yield file.report(
         node,
-        f"{file.code(node)} {raises} IndexError: a loss has no dimensions since PyTorch 0.5",
+        phrase(
+            "{node} {raises} IndexError: a loss has no dimensions since PyTorch 0.5",
+            node=file.code(node),
+            raises=raises,
+        ),
         edits=[file.edit(file.source.end(tensor), file.source.end(node), ".item()")],
         safety=None if is_sure else Safety.REVIEW,
         severity=None if is_sure else Severity.WARNING,

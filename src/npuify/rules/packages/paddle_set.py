@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.frameworks.paddle import STABLE
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import Rule, list_rule
 from npuify.source.requirements import Spot
@@ -108,7 +109,7 @@ def judge_paddle(file: DependencyFile) -> Iterator[Finding]:
         yield file.report(
             PADDLE,
             match.span(1),
-            f"{match.group(1)} is Paddle's index of builds for CUDA",
+            phrase("{group} is Paddle's index of builds for CUDA", group=match.group(1)),
             spots=[Spot(*match.span(1), "cpu")],
             subject="paddlepaddle-gpu",
         )

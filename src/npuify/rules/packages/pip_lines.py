@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from npuify.language import phrase
 from npuify.model import Edit, Position, Safety, Severity
 from npuify.rules.packages.dependencies import judge
 from npuify.rules.packages.dependency_file import DependencyFile
@@ -174,8 +175,13 @@ def judge_conda_line(command: Command, data: bytes, file: TextFile) -> None:
         file.report(
             TORCH,
             (command.start + torch.start, command.start + torch.end),
-            f"conda has no torch-npu for {shown.value.replace(UNKNOWN, '…') if shown else torch.name}; torch-npu "
-            f"{file.release.torch_npu} is built for the torch {file.release.torch} that pip installs",
+            phrase(
+                "conda has no torch-npu for {value}; torch-npu {torch_npu} is built for the torch {torch} that pip "
+                "installs",
+                value=shown.value.replace(UNKNOWN, "…") if shown else torch.name,
+                torch_npu=file.release.torch_npu,
+                torch=file.release.torch,
+            ),
             subject="torch",
             advice=f"pip install torch=={file.release.torch} torch-npu=={file.release.torch_npu}, without any CUDA "
             "packages",

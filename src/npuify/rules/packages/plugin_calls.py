@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.frameworks.paddle import INDEX, WITH_PLUGIN
+from npuify.language import phrase
 from npuify.rules.packages.paddle_set import WITHOUT_PLUGIN, paddle_version
 from npuify.rules.packages.vllm_set import PLUGIN, second_call
 
@@ -44,12 +45,15 @@ def _judge_vllm(command: PipCommand, data: bytes, file: TextFile) -> None:
     file.report(
         PLUGIN,
         _place(command, found),
-        f"vLLM {row.vllm[0]} needs its plug-in for NPUs, which is installed after it",
+        phrase("vLLM {vllm} needs its plug-in for NPUs, which is installed after it", vllm=row.vllm[0]),
         edits=[edit],
         evidence=row.evidence,
         source=row.source,
         subject="vllm-ascend",
-        advice=f"after it: {second_call(row)}; source CANN's set_env.sh and NNAL's atb/set_env.sh before",
+        advice=phrase(
+            "after it: {second_call}; source CANN's set_env.sh and NNAL's atb/set_env.sh before",
+            second_call=second_call(row),
+        ),
     )
 
 
@@ -65,7 +69,7 @@ def _judge_paddle(command: PipCommand, data: bytes, file: TextFile) -> None:
         "PaddlePaddle needs its plug-in for NPUs, which is installed after it from Paddle's own index",
         edits=[_behind(command, data, wanted) if version in WITH_PLUGIN else None],
         subject="paddle-custom-npu",
-        advice=f"after it: pip install {wanted}"
+        advice=phrase("after it: pip install {wanted}", wanted=wanted)
         if version in WITH_PLUGIN
         else f"no plug-in is known for this version; those of {', '.join(WITH_PLUGIN)} are: pip install "
         f"paddle-custom-npu==VERSION -i {INDEX}",

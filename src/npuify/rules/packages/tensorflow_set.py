@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.knowledge.tensorflow.lines import choose_adapter
 from npuify.knowledge.tensorflow.tables import adapters
+from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import Rule, list_rule
 from npuify.source.requirements import Spot
@@ -75,7 +76,10 @@ def judge_tensorflow(file: DependencyFile, line: str) -> Iterator[Finding]:
             yield file.report(
                 TENSORFLOW,
                 entry,
-                f"TensorFlow runs on NPUs as 1.15.0 or 2.6.5; {file.written(entry)} does not tell which is meant",
+                phrase(
+                    "TensorFlow runs on NPUs as 1.15.0 or 2.6.5; {written} does not tell which is meant",
+                    written=file.written(entry),
+                ),
                 severity=Severity.WARNING,
                 subject=entry.name,
                 advice="say --tf-adapter 1.15 or --tf-adapter 2.6.5",
@@ -87,11 +91,19 @@ def judge_tensorflow(file: DependencyFile, line: str) -> Iterator[Finding]:
         yield file.report(
             TENSORFLOW,
             entry,
-            f"TensorFlow runs on NPUs as {adapter.tensorflow}, with {adapter.package} of the adapter",
+            phrase(
+                "TensorFlow runs on NPUs as {tensorflow}, with {package} of the adapter",
+                tensorflow=adapter.tensorflow,
+                package=adapter.package,
+            ),
             spots=_spots(entry, adapter, file) if entry.dialect != "conda" else None,
             subject=entry.name,
-            advice=f"Python {adapter.python.replace('|', ' or ')}; {', '.join(adapter.also)}; the wheel "
-            f"{adapter.package} is on no index, it comes from the adapter's release page",
+            advice=phrase(
+                "Python {python}; {also}; the wheel {package} is on no index, it comes from the adapter's release page",
+                python=adapter.python.replace("|", " or "),
+                also=commas(adapter.also),
+                package=adapter.package,
+            ),
         )
 
 

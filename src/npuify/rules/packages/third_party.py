@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.analysis.project import ProjectIndex, is_test, module_name
+from npuify.language import phrase
 from npuify.model import Evidence, Finding, Position, Safety, Severity
 from npuify.project import find_files
 from npuify.rules.registry import Rule, list_rule
@@ -89,7 +90,9 @@ class Package:
             if operator.difficulty != "host" and not operator.has_npu:
                 for place in operator.calls:
                     file, _, line = place.rpartition(":")
-                    what = f"calls {operator.module}.{operator.name}, which is CUDA code"
+                    what = phrase(
+                        "calls {module}.{name}, which is CUDA code", module=operator.module, name=operator.name
+                    )
                     places.setdefault(prefix + file, []).append((int(line), what))
         for relative in self.index.modules.values():
             self._read(relative, places.get(relative, []))
@@ -203,7 +206,12 @@ def third_party_findings(files: Iterable[ProjectFile], packages: Sequence[Packag
                 continue
             reason = next((one for package in packages if (one := package.reason(name)) is not None), None)
             if reason is not None:
-                message = f"{name} does not run on an NPU unchanged ({reason.place}): {reason.message}"
+                message = phrase(
+                    "{name} does not run on an NPU unchanged ({place}): {message}",
+                    name=name,
+                    place=reason.place,
+                    message=reason.message,
+                )
                 found.append(_finding(call.func, name, message, source))
     return found
 
@@ -217,7 +225,12 @@ def _failing_imports(source: PythonSource, packages: Sequence[Package]) -> Itera
             reason = next((one for package in packages if (one := package.unimportable.get(name)) is not None), None)
             if reason is not None and top not in told:
                 told.add(top)
-                message = f"{name} cannot be imported on an NPU unchanged ({reason.place}): {reason.message}"
+                message = phrase(
+                    "{name} cannot be imported on an NPU unchanged ({place}): {message}",
+                    name=name,
+                    place=reason.place,
+                    message=reason.message,
+                )
                 yield _finding(statement, name, message, source)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.packages.dependency_file import admits, requirement
 from npuify.rules.registry import Rule, list_rule
@@ -160,7 +161,7 @@ def judge_indexes(file: DependencyFile) -> Iterator[Finding]:
             yield file.report(
                 INDEX,
                 match.span(),
-                f"{match.group()} {names} CUDA builds; torch-npu needs the CPU builds",
+                phrase("{group} {names} CUDA builds; torch-npu needs the CPU builds", group=match.group(), names=names),
                 spots=[Spot(*match.span(), after)],
                 safety=safety,
                 subject=match.group(),
@@ -171,7 +172,7 @@ def judge_indexes(file: DependencyFile) -> Iterator[Finding]:
                 yield file.report(
                     INDEX,
                     match.span(),
-                    f"{match.group()} replaces all other indexes, and this one has no torch-npu",
+                    phrase("{group} replaces all other indexes, and this one has no torch-npu", group=match.group()),
                     spots=[Spot(*match.span(), "--extra-index-url")],
                     safety=Safety.SAFE,
                     subject=match.group(),
@@ -214,9 +215,15 @@ _ADVICE = "require this torch and this torch-npu together"
 
 
 def _reason(file: DependencyFile, entry: Entry) -> str:
-    pair = f"torch-npu {file.release.torch_npu} requires torch {file.release.torch}"
+    pair = phrase(
+        "torch-npu {torch_npu} requires torch {torch}", torch_npu=file.release.torch_npu, torch=file.release.torch
+    )
     if entry.specifier and not admits(entry.specifier, file.release.torch):
-        return f"{pair}; the project requires {file.written(entry)}, so check what changed in between"
+        return phrase(
+            "{pair}; the project requires {written}, so check what changed in between",
+            pair=pair,
+            written=file.written(entry),
+        )
     return pair
 
 
@@ -249,7 +256,7 @@ def _from_conda(file: DependencyFile, torch: list[Entry]) -> Finding:
     return file.report(
         TORCH,
         torch[0],
-        f"{_reason(file, torch[0])}, and is built for the torch that pip installs",
+        phrase("{reason}, and is built for the torch that pip installs", reason=_reason(file, torch[0])),
         spots=spots,
         subject="torch",
         advice=_ADVICE,
@@ -268,7 +275,7 @@ def _companions(file: DependencyFile) -> Iterator[Finding]:
             yield file.report(
                 COMPANION,
                 entry,
-                f"no {entry.name} release for torch {file.release.torch} is known",
+                phrase("no {name} release for torch {torch} is known", name=entry.name, torch=file.release.torch),
                 severity=Severity.WARNING,
                 subject=entry.name,
                 advice="build it against this torch, or target a torch_npu release that has one"
@@ -283,7 +290,13 @@ def _companions(file: DependencyFile) -> Iterator[Finding]:
         yield file.report(
             COMPANION,
             entry,
-            f"{entry.name} {version} belongs to torch {file.release.torch}; {file.written(entry)} does not",
+            phrase(
+                "{name} {version} belongs to torch {torch}; {written} does not",
+                name=entry.name,
+                version=version,
+                torch=file.release.torch,
+                written=file.written(entry),
+            ),
             spots=[file.version(entry, f"=={version}")],
             evidence=versions.evidence,
             source=versions.source,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.packages.dependency_file import admits
 from npuify.rules.registry import Rule, list_rule
@@ -105,13 +106,18 @@ def judge_vllm(file: DependencyFile) -> Iterator[Finding]:
         yield file.report(
             SET,
             entry,
-            f"vLLM {row.vllm[0]} and its plug-in decide the version of {entry.name}; {file.written(entry)} is another",
+            phrase(
+                "vLLM {vllm} and its plug-in decide the version of {name}; {written} is another",
+                vllm=row.vllm[0],
+                name=entry.name,
+                written=file.written(entry),
+            ),
             spots=[_without_version(entry)],
             severity=Severity.ERROR,
             evidence=row.evidence,
             source=row.source,
             subject=entry.name,
-            advice=f"vllm-ascend {row.plugin} wants torch {row.torch}",
+            advice=phrase("vllm-ascend {plugin} wants torch {torch}", plugin=row.plugin, torch=row.torch),
         )
     for entry in file.named("torch-npu", "vllm-ascend", "triton"):
         yield _beside(entry, row, file)
@@ -127,11 +133,20 @@ def judge_beside_vllm(file: DependencyFile) -> Iterator[Finding]:
         yield file.report(
             SET,
             entry,
-            f"vLLM, required elsewhere in the project, decides {entry.name}; here it is {file.written(entry)}",
+            phrase(
+                "vLLM, required elsewhere in the project, decides {name}; here it is {written}",
+                name=entry.name,
+                written=file.written(entry),
+            ),
             evidence=row.evidence,
             source=row.source,
             subject=entry.name,
-            advice=f"vllm-ascend {row.plugin} wants torch {row.torch} and torch-npu {row.torch_npu}",
+            advice=phrase(
+                "vllm-ascend {plugin} wants torch {torch} and torch-npu {torch_npu}",
+                plugin=row.plugin,
+                torch=row.torch,
+                torch_npu=row.torch_npu,
+            ),
         )
 
 
@@ -139,15 +154,23 @@ def second_call(row: VllmSet) -> str:
     """How the plug-in is installed after vLLM."""
     if row.installable:
         return f"pip install vllm-ascend=={row.plugin}"
-    return f"vllm-ascend {row.plugin} from its source, or the image quay.io/ascend/vllm-ascend:v{row.plugin}"
+    return phrase(
+        "vllm-ascend {plugin} from its source, or the image quay.io/ascend/vllm-ascend:v{plugin}", plugin=row.plugin
+    )
 
 
 def needs(row: VllmSet) -> str:
     """What a set consists of, in one sentence."""
-    triton = f", triton-ascend {row.triton_ascend}" if row.triton_ascend else ""
-    return (
-        f"vllm-ascend {row.plugin}, torch {row.torch}, torch-npu {row.torch_npu}{triton}, CANN {row.cann} with NNAL, "
-        f"and Python {row.python}"
+    triton = phrase(", triton-ascend {triton_ascend}", triton_ascend=row.triton_ascend) if row.triton_ascend else ""
+    return phrase(
+        "vllm-ascend {plugin}, torch {torch}, torch-npu {torch_npu}{triton}, CANN {cann} with "
+        "NNAL, and Python {python}",
+        plugin=row.plugin,
+        torch=row.torch,
+        torch_npu=row.torch_npu,
+        triton=triton,
+        cann=row.cann,
+        python=row.python,
     )
 
 
@@ -157,7 +180,7 @@ def _of_vllm(entry: Entry, choice: VllmChoice, file: DependencyFile) -> Finding:
         return file.report(
             SET,
             entry,
-            f"{choice.reason}; the nearest that is known is for vLLM {row.vllm[0]}",
+            phrase("{reason}; the nearest that is known is for vLLM {vllm}", reason=choice.reason, vllm=row.vllm[0]),
             severity=Severity.ERROR,
             evidence=row.evidence,
             source=row.source,
@@ -168,12 +191,14 @@ def _of_vllm(entry: Entry, choice: VllmChoice, file: DependencyFile) -> Finding:
     return file.report(
         SET,
         entry,
-        f"vLLM {row.vllm[0]} runs on NPUs with {needs(row)} ({choice.reason})",
+        phrase(
+            "vLLM {vllm} runs on NPUs with {needs} ({reason})", vllm=row.vllm[0], needs=needs(row), reason=choice.reason
+        ),
         spots=[] if pinned or entry.url else [file.version(entry, f"=={row.vllm[0]}")],
         evidence=row.evidence,
         source=row.source,
         subject="vllm",
-        advice=f"after this, by a call of its own: {second_call(row)}",
+        advice=phrase("after this, by a call of its own: {second_call}", second_call=second_call(row)),
     )
 
 
@@ -192,10 +217,20 @@ def _without_version(entry: Entry) -> Spot | None:
 def _beside(entry: Entry, row: VllmSet, file: DependencyFile) -> Finding:
     if entry.name == "triton":
         why = "triton and triton-ascend own the same module"
-        advice = f"triton-ascend {row.triton_ascend} comes with the plug-in" if row.triton_ascend else ""
+        advice = (
+            phrase("triton-ascend {triton_ascend} comes with the plug-in", triton_ascend=row.triton_ascend)
+            if row.triton_ascend
+            else ""
+        )
     else:
-        why = f"{entry.name} beside vllm in one file cannot be resolved: they want other versions of torch"
-        advice = f"install it afterwards: {second_call(row)}, which brings torch-npu {row.torch_npu}"
+        why = phrase(
+            "{name} beside vllm in one file cannot be resolved: they want other versions of torch", name=entry.name
+        )
+        advice = phrase(
+            "install it afterwards: {second_call}, which brings torch-npu {torch_npu}",
+            second_call=second_call(row),
+            torch_npu=row.torch_npu,
+        )
     return file.report(
         SET,
         entry,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from npuify.analysis.engine import Reach
 from npuify.analysis.flow.flows import flow_of
 from npuify.analysis.flow.owners import owner_of
+from npuify.language import phrase
 from npuify.model import Evidence, Safety
 from npuify.rules.registry import rule
 
@@ -63,7 +64,7 @@ def paddle_gpu_device(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> I
     match = _OPENING.match(file.source.data, file.source.start(node))
     yield file.report(
         node,
-        f"{file.code(node)} is CUDA's device of PaddlePaddle; that of an NPU is npu",
+        phrase("{node} is CUDA's device of PaddlePaddle; that of an NPU is npu", node=file.code(node)),
         edits=[file.edit(match.start(1), match.end(1), "npu")] if match is not None else (),
         safety=safety,
         subject="paddle: gpu",

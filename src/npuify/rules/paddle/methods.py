@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.paddle import is_of_paddle
 from npuify.rules.registry import rule
@@ -52,7 +53,7 @@ def paddle_inference_on_gpu(node: ast.Call, file: PythonFile) -> Iterator[Diagno
     if function.attr in ("enable_tensorrt_engine", "set_trt_dynamic_shape_info"):
         yield file.report(
             node,
-            f"{function.attr}: TensorRT has no build for Ascend",
+            phrase("{attr}: TensorRT has no build for Ascend", attr=function.attr),
             severity=Severity.ERROR,
             subject="paddle.inference: TensorRT",
             advice="leave it out, with the options trt_* that belong to it",
@@ -61,12 +62,12 @@ def paddle_inference_on_gpu(node: ast.Call, file: PythonFile) -> Iterator[Diagno
         edits = _predictor(node, function, file)
         yield file.report(
             node,
-            f"{function.attr} has no effect without CUDA, and the predictor computes on the CPU"
+            phrase("{attr} has no effect without CUDA, and the predictor computes on the CPU", attr=function.attr)
             if function.attr == "enable_use_gpu"
             else "no released Paddle from 2.6.2 on has enable_npu",
             edits=edits or (),
             safety=Safety.REVIEW if len(node.args) > 2 else Safety.SAFE,
-            subject=f"paddle.inference: {function.attr}",
+            subject=phrase("paddle.inference: {attr}", attr=function.attr),
             advice="" if edits else 'enable_custom_device("npu", device)',
         )
 
@@ -130,7 +131,7 @@ def paddle_cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Diagno
     elif node.attr == "pin_memory" and is_call:
         message, advice = "pin_memory() raises: there is no pinned place for custom devices", "leave it out"
     elif node.attr in _RENAMED and is_call:
-        message = f"{node.attr}() is {_RENAMED[node.attr]}() of a custom device"
+        message = phrase("{attr}() is {RENAMED}() of a custom device", attr=node.attr, RENAMED=_RENAMED[node.attr])
         edit = file.rename_attribute(node, _RENAMED[node.attr])
         edits = [edit] if edit is not None else []
     else:

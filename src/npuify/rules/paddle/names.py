@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.frameworks.paddle import paddle_names
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
 
@@ -73,7 +74,7 @@ def _imported(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     for alias in node.names:
         row = paddle_names().get(f"{node.module}.{alias.name}") if not node.level else None
         if row is not None:
-            advice = row.advice or f"import and use {row.npu}"
+            advice = row.advice or phrase("import and use {npu}", npu=row.npu)
             yield file.report(
                 node,
                 f"{row.cuda}: {row.message}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.paddle.settings import OFF, npu_switch
 from npuify.rules.text_file import listed
@@ -141,7 +142,7 @@ def judge_paddle_options(words: Sequence[Word], program: str, file: TextFile) ->
             file.report(
                 OPTION,
                 (word.start, word.end),
-                f"{option} names the device gpu; that of an NPU is npu",
+                phrase("{option} names the device gpu; that of an NPU is npu", option=option),
                 edits=[(*span, "npu") if span is not None else None],
                 subject="paddle: gpu",
             )
@@ -153,7 +154,7 @@ def judge_paddle_options(words: Sequence[Word], program: str, file: TextFile) ->
             file.report(
                 OPTION,
                 (word.start, word.end),
-                f"{option}: TensorRT has no build for Ascend",
+                phrase("{option}: TensorRT has no build for Ascend", option=option),
                 severity=Severity.WARNING,
                 subject="paddle: TensorRT",
                 advice="leave it out",

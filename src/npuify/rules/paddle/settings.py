@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.text_file import listed
 
@@ -99,7 +100,7 @@ def judge_paddle_settings(document: Document, file: TextFile) -> Document:
             file.report(
                 SETTING,
                 (value.start, value.end),
-                f"{value.key}: TensorRT has no build for Ascend",
+                phrase("{key}: TensorRT has no build for Ascend", key=value.key),
                 severity=Severity.WARNING,
                 subject="paddle: TensorRT",
                 advice=f"write {OFF[value.text]}",
@@ -111,7 +112,7 @@ def judge_paddle_settings(document: Document, file: TextFile) -> Document:
             file.report(
                 SETTING,
                 (value.start, value.end),
-                f"{value.key} is CUDA's device of PaddlePaddle; that of an NPU is npu",
+                phrase("{key} is CUDA's device of PaddlePaddle; that of an NPU is npu", key=value.key),
                 edits=[(value.start, value.start + len(match["word"]), "npu")],
                 subject="paddle: gpu",
             )
@@ -228,4 +229,13 @@ def _line_behind(value: Value, file: TextFile) -> Replacement | None:
     if end is None:
         return None
     newline = file.text.newline
-    return (end.end(), end.end(), f"{newline}{data[line : value.key_start].decode()}use_npu: {value.text}")
+    return (
+        end.end(),
+        end.end(),
+        phrase(
+            "{newline}{decode}use_npu: {text}",
+            newline=newline,
+            decode=data[line : value.key_start].decode(),
+            text=value.text,
+        ),
+    )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.files import DEFINITIONS
 from npuify.analysis.values import MODELS, Kind
+from npuify.language import phrase
 from npuify.rules.placement.module_code import made_in_modules, makes_tensor, runs_in_module
 from npuify.rules.placement.plan import Unproven
 from npuify.rules.placement.view import returns
@@ -64,7 +65,7 @@ class Models:
             if home is self.file or one.name == "__init__" or self.view.in_module(one, home):
                 continue
             if any(isinstance(item, ast.Call) and makes_tensor(item, home, self.view) for item in ast.walk(one)):
-                reason = f"a module calls {one.name}(), which creates a tensor on the CPU"
+                reason = phrase("a module calls {name}(), which creates a tensor on the CPU", name=one.name)
                 raise Unproven(call, reason, self.file)
         function = call.func
         if isinstance(function, ast.Attribute) and function.attr == "numpy" and not call.args:
@@ -94,7 +95,12 @@ class Models:
                 continue
             if not all(self.view.is_model(use, home) for use in uses):
                 said = "model" if kind is Kind.MODEL else "loss"
-                reason = f"{function.name}() does not get the same {said} as {arg.arg} everywhere"
+                reason = phrase(
+                    "{name}() does not get the same {said} as {arg} everywhere",
+                    name=function.name,
+                    said=said,
+                    arg=arg.arg,
+                )
                 raise Unproven(call, reason, self.file)
 
     def _refuse_kept(self, node: ast.List | ast.Dict | ast.Set | ast.Tuple) -> None:

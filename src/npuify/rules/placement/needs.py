@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.targets import Bound
 from npuify.analysis.values import Kind
+from npuify.language import phrase
 from npuify.rules.placement.plan import Unproven
 from npuify.rules.placement.presence import FACTS, NO_TENSOR, OPERATIONS, Presence
 from npuify.rules.placement.view import returns
@@ -212,9 +213,11 @@ class Needs(Presence):
             self.plan.values[node] = None
         elif name not in _NUMBERS and not name.startswith(_OF_NUMBERS):
             gives = (
-                f"whether {word}() gives a tensor" if isinstance(node.func, ast.Attribute) else f"what {word}() gives"
+                phrase("whether {word}() gives a tensor", word=word)
+                if isinstance(node.func, ast.Attribute)
+                else phrase("what {word}() gives", word=word)
             )
-            raise self._unproven(node, f"it is unclear {gives}")
+            raise self._unproven(node, phrase("it is unclear {gives}", gives=gives))
 
     def _need_returned(self, node: ast.Call) -> bool:
         """See to it that what a function of the group returns is on the device; False for any other call."""
@@ -236,11 +239,11 @@ class Needs(Presence):
             for file, bound in stores:
                 self._need_stored(node, file, bound)
         elif isinstance(node.value, ast.Name) and node.value.id == "self":
-            raise self._unproven(node, f"it is unclear where self.{node.attr} comes from")
+            raise self._unproven(node, phrase("it is unclear where self.{attr} comes from", attr=node.attr))
         elif node.attr in ("T", "data", "mT", "real", "imag", "grad"):
             self.need(node.value)
         elif not self.view.name(node, self.file).startswith(("torch.", "math.")):
-            raise self._unproven(node, f"it is unclear whether {node.attr} is a tensor")
+            raise self._unproven(node, phrase("it is unclear whether {attr} is a tensor", attr=node.attr))
 
     def _need_subscript(self, node: ast.Subscript) -> None:
         key, base = node.slice, node.value
@@ -295,12 +298,12 @@ class Needs(Presence):
             else:
                 self.place(bound.source)
         else:
-            raise self._unproven(node, f"it is unclear where {node.id} comes from")
+            raise self._unproven(node, phrase("it is unclear where {id} comes from", id=node.id))
 
     def _given(self, node: ast.Name, arg: ast.arg) -> list[Expression]:
         given = self.view.passed(arg, self.file)
         if not given:
-            raise self._unproven(node, f"no call in this file shows what {node.id} is")
+            raise self._unproven(node, phrase("no call in this file shows what {id} is", id=node.id))
         return given
 
     def _need_part(self, node: ast.Name | ast.Attribute, bound: Bound) -> None:
@@ -318,7 +321,7 @@ class Needs(Presence):
         if isinstance(node, ast.Name) and isinstance(bound.node, ast.stmt) and self.view.is_batch(values):
             self.plan.unpacked.setdefault(bound.node, {})[node.id] = None
             return
-        raise self._unproven(node, f"it is unclear whether {word} is a tensor")
+        raise self._unproven(node, phrase("it is unclear whether {word} is a tensor", word=word))
 
     def _need_element(self, node: ast.Name, bound: Bound) -> None:
         values = self.view.model.bound(bound, self.file)
@@ -326,9 +329,11 @@ class Needs(Presence):
         if over is None or self.on_device(over) or self.view.is_no_tensor(values):
             return
         if not self.view.is_batch(values):
-            raise self._unproven(node, f"{node.id} comes from a loop over something that may not be a DataLoader")
+            raise self._unproven(
+                node, phrase("{id} comes from a loop over something that may not be a DataLoader", id=node.id)
+            )
         if not isinstance(bound.node, (ast.For, ast.AsyncFor)):
-            raise self._unproven(node, f"{node.id} is bound in a comprehension")
+            raise self._unproven(node, phrase("{id} is bound in a comprehension", id=node.id))
         if bound.node not in self.plan.batches:
             self.plan.elements.setdefault(bound.node, {})[node.id] = None
 
@@ -355,10 +360,15 @@ class Needs(Presence):
     def _need_stored(self, node: ast.Attribute, file: FileModel, bound: Bound) -> None:
         plan = self.together.plan_of(file)
         if plan is None:
-            raise self._unproven(node, f"{file.relative} sets {node.attr}, and is not placed with this file")
+            raise self._unproven(
+                node,
+                phrase(
+                    "{relative} sets {attr}, and is not placed with this file", relative=file.relative, attr=node.attr
+                ),
+            )
         there = Needs(plan, self.together)
         if bound.source is None or bound.how not in ("value", "added"):
-            raise self._unproven(node, f"it is unclear where {node.attr} comes from")
+            raise self._unproven(node, phrase("it is unclear where {attr} comes from", attr=node.attr))
         if bound.path:
             there._need_part(node, bound)
         else:
@@ -370,7 +380,15 @@ class Needs(Presence):
         plan = self.together.plan_of(file)
         if plan is None:
             word = getattr(node, "id", getattr(node, "attr", ""))
-            raise self._unproven(node, f"{file.relative} {what} {word}, and is not placed with this file")
+            raise self._unproven(
+                node,
+                phrase(
+                    "{relative} {what} {word}, and is not placed with this file",
+                    relative=file.relative,
+                    what=what,
+                    word=word,
+                ),
+            )
         return Needs(plan, self.together)
 
     def _place_there(self, expression: Expression) -> None:

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.analysis.values import Kind
+from npuify.language import phrase
 from npuify.rules.context import PythonFile
 from npuify.rules.placement.edits import edits_of, moved_in_module
 from npuify.rules.placement.models import Models
@@ -95,7 +96,10 @@ def handed_over(file: FileModel, other: FileModel, view: ProgramView, run: Run) 
 
 
 def _named_in(file: FileModel) -> Problem:
-    reason = f"{file.relative}, which belongs to it, names a device, or a framework that places models itself"
+    reason = phrase(
+        "{relative}, which belongs to it, names a device, or a framework that places models itself",
+        relative=file.relative,
+    )
     return Problem(file.relative, 1, (0, 0), reason, is_placed=True)
 
 
@@ -108,12 +112,18 @@ def _settle(together: Together, placeable: frozenset[str]) -> None:
     plans = together.plans
     tree = next(iter(plans.values())).file.source.tree
     if len(plans) > MOST_FILES:
-        raise Unproven(tree, f"the program has more than {MOST_FILES} files", next(iter(plans.values())).file)
+        raise Unproven(
+            tree,
+            phrase("the program has more than {MOST_FILES} files", MOST_FILES=MOST_FILES),
+            next(iter(plans.values())).file,
+        )
     if any(plan.called for plan in plans.values()):
         _follow(together)
     for relative, plan in plans.items():
         if plan.changes and relative not in placeable:
-            reason = f"{relative} does not import torch, but something would have to be moved there"
+            reason = phrase(
+                "{relative} does not import torch, but something would have to be moved there", relative=relative
+            )
             raise Unproven(plan.file.source.tree, reason, plan.file)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.placement.links import MOST_CONNECTED, alone, links_of
 from npuify.rules.registry import rule
@@ -103,7 +104,11 @@ def not_placed_on_device(node: ast.Module, file: PythonFile) -> Iterator[Diagnos
     if _is_of_a_library(file):
         at = file.source.data.find(_TRAINS)
         if at >= 0:
-            yield _left(file, (at, at + len(_TRAINS)), f": imports connect it with more than {MOST_CONNECTED} files")
+            yield _left(
+                file,
+                (at, at + len(_TRAINS)),
+                phrase(": imports connect it with more than {MOST_CONNECTED} files", MOST_CONNECTED=MOST_CONNECTED),
+            )
         return
     outcome = _outcome(file)
     own = outcome.files[file.source.relative]
@@ -121,7 +126,7 @@ def not_placed_on_device(node: ast.Module, file: PythonFile) -> Iterator[Diagnos
             )
             return
         advice = "put each statement on its own line, and run npuify again"
-        yield _left(file, own.span, f": several statements of {shared} are on one line", advice)
+        yield _left(file, own.span, phrase(": several statements of {shared} are on one line", shared=shared), advice)
     elif own.trains is not None and not outcome.runs_models:
         yield file.report(
             own.trains,
@@ -159,7 +164,7 @@ _BY_HAND: Final = "move the model before the optimizer is built, and each batch 
 
 
 def _left(file: PythonFile, span: tuple[int, int], why: str, advice: str = _BY_HAND) -> Diagnostic:
-    message = f"the program names no device, and could not be placed on one{why}"
+    message = phrase("the program names no device, and could not be placed on one{why}", why=why)
     return file.report(span, message, subject="torch.Tensor.to", advice=advice)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import argument
 from npuify.rules.common.renaming import rename_chain
@@ -61,7 +62,7 @@ def autocast_state_of_gpu(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
         edits = rename_chain(node.func, name, target, file)
     yield file.report(
         node,
-        f"{name}() queries CUDA; the NPU's counterpart is {target}()",
+        phrase("{name}() queries CUDA; the NPU's counterpart is {target}()", name=name, target=target),
         edits=edits or (),
         subject=name,
         advice=f"call {target}()",
@@ -128,10 +129,10 @@ def default_device_is_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnos
             edits = [file.edit(end, end, f'{separator}{parameter}="npu"')] if "#" not in inside else []
     yield file.report(
         node,
-        f"{name}() without {parameter} uses CUDA",
+        phrase("{name}() without {parameter} uses CUDA", name=name, parameter=parameter),
         edits=edits,
         severity=Severity.ERROR if "GradScaler" in name else Severity.WARNING,
         subject=name,
-        advice=f'pass {parameter}="npu"',
+        advice=phrase('pass {parameter}="npu"', parameter=parameter),
         needs_torch_npu=True,
     )

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety
 from npuify.rules.common.import_guards import no_other_takes
 from npuify.rules.common.settled import settles
@@ -159,7 +160,7 @@ def _conversion_through_module(use: Use, bound: Bound, file: PythonFile) -> Conv
     if isinstance(converted, Conversion) and file.source.name_target("torch", file.scope(use.node)) != "torch":
         return NO_TORCH
     if isinstance(converted, Conversion) and not bound.sole:
-        return f"{bound.name} is bound in more than one way"
+        return phrase("{name} is bound in more than one way", name=bound.name)
     return converted
 
 
@@ -201,7 +202,9 @@ def _imported_name(bound: Bound, file: PythonFile) -> Iterator[Diagnostic]:
         return
     first = next(iter(planned.values()))
     for node in _places(bound):
-        reason = planned.get(node) or f"another use cannot be replaced (line {_line(planned)}): {first}"
+        reason = planned.get(node) or phrase(
+            "another use cannot be replaced (line {line}): {first}", line=_line(planned), first=first
+        )
         yield _left(node, name, reason, file)
 
 
@@ -215,11 +218,13 @@ def _plan_for(bound: Bound, name: str, file: PythonFile) -> Diagnostic | dict[as
     if not bound.uses and not FORMS[name].as_value:
         return {bound.alias: PERHAPS_IMPORTED}
     if not bound.sole:
-        return dict.fromkeys(_places(bound), f"{bound.name} is bound in more than one way")
+        return dict.fromkeys(_places(bound), phrase("{name} is bound in more than one way", name=bound.name))
     conversions: list[tuple[Use, Conversion]] = []
     reasons: dict[ast.AST, str] = {}
     for use in bound.uses:
-        converted = conversion_of(use, name, file) if use.name == bound.target else f"{use.name} is used"
+        converted = (
+            conversion_of(use, name, file) if use.name == bound.target else phrase("{name} is used", name=use.name)
+        )
         if isinstance(converted, str):
             reasons[use.node] = converted
         else:
@@ -230,7 +235,9 @@ def _plan_for(bound: Bound, name: str, file: PythonFile) -> Diagnostic | dict[as
         FORMS[name].target: FORMS[name]
     }
     if any(_too_old(form, file) for form in forms.values()):
-        return dict.fromkeys(_places(bound), f"torch {file.release.torch} has no {', '.join(forms)}")
+        return dict.fromkeys(
+            _places(bound), phrase("torch {torch} has no {forms}", torch=file.release.torch, forms=commas(forms))
+        )
     names = _new_names(bound, forms, [use for use, _ in conversions], file)
     imports = _import_edit(bound, names, file) if names is not None else None
     if names is None or imports is None:
@@ -250,7 +257,7 @@ def conversion_of(use: Use, name: str, file: PythonFile) -> Conversion | str:
     """How one use of a key of FORMS is rewritten, or why it is not."""
     form = FORMS[name]
     if _too_old(form, file):
-        return f"torch {file.release.torch} has no {form.target}"
+        return phrase("torch {torch} has no {target}", torch=file.release.torch, target=form.target)
     if use.call is not None:
         return convert_call(name, use.call, file)
     parent = file.parent(use.node)
@@ -307,7 +314,13 @@ def _report(node: ast.AST, name: str, changed: Conversion, edits: list[Edit], fi
     form = changed.form
     return file.report(
         node,
-        f"{name} needs CUDA; {form.target}{form.member} does the same: {form.note}",
+        phrase(
+            "{name} needs CUDA; {target}{member} does the same: {note}",
+            name=name,
+            target=form.target,
+            member=form.member,
+            note=form.note,
+        ),
         edits=edits,
         safety=Safety.SAFE if changed.exact else Safety.REVIEW,
         subject=name,
@@ -318,7 +331,7 @@ def _left(node: ast.AST, name: str, reason: str, file: PythonFile) -> Diagnostic
     form = FORMS[name]
     return file.report(
         node,
-        f"{name} needs CUDA, and was left unchanged: {reason}",
+        phrase("{name} needs CUDA, and was left unchanged: {reason}", name=name, reason=reason),
         subject=name,
         advice=f"use {form.target}{form.member}: {form.note}" + _fused(name),
     )

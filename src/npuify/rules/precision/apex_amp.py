@@ -10,6 +10,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety
 from npuify.rules.common.import_guards import has_fallback, is_asked_for
 from npuify.rules.common.statements import ends_its_line, indentation, line_after
@@ -148,8 +149,11 @@ def apex_amp(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
             if what == "initialize":
                 yield file.report(
                     use.node,
-                    f"apex.amp needs CUDA. {_LEVELS[plan.level]}. Check whether the model is also called elsewhere: "
-                    "apex casts there as well, autocast only in its block",
+                    phrase(
+                        "apex.amp needs CUDA. {LEVELS}. Check whether the model is also called elsewhere: apex "
+                        "casts there as well, autocast only in its block",
+                        LEVELS=_LEVELS[plan.level],
+                    ),
                     edits=edits,
                     subject="apex.amp.initialize",
                     needs_torch_npu=plan.level != "O0",
@@ -159,7 +163,8 @@ def apex_amp(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
         meaning = _LEVELS.get(level or "", "its opt_level is not given here: " + "; ".join(_LEVELS.values()))
         yield file.report(
             use.node,
-            f"{name} needs CUDA" + (f". {meaning}. No edit: {plan}" if what == "initialize" else ""),
+            f"{name} needs CUDA"
+            + (phrase(". {meaning}. No edit: {plan}", meaning=meaning, plan=plan) if what == "initialize" else ""),
             subject=name,
             advice=_ADVICE.get(what, "use autocast and GradScaler of torch.npu.amp"),
         )
@@ -178,13 +183,13 @@ def _understood(uses: list[Use], file: PythonFile) -> AmpUse:
     for use in uses:
         by_name.setdefault(use.name[len("apex.amp.") :], []).append(use)
         if use.call is None:
-            raise _Incomplete(f"{use.name} is passed on")
+            raise _Incomplete(phrase("{name} is passed on", name=use.name))
     odd = sorted(set(by_name) - {"initialize", "scale_loss", "master_params", "state_dict", "load_state_dict"})
     if odd:
-        raise _Incomplete(f"the file also uses apex.amp.{odd[0]}")
+        raise _Incomplete(phrase("the file also uses apex.amp.{odd}", odd=odd[0]))
     for name in ("initialize", "scale_loss"):
         if len(by_name.get(name, ())) != 1:
-            raise _Incomplete(f"the file does not call {name} exactly once")
+            raise _Incomplete(phrase("the file does not call {name} exactly once", name=name))
     start, model, optimizer, level = _initialization(by_name["initialize"][0], file)
     block, block_body, loss = _scaled(by_name["scale_loss"][0], optimizer, file)
     scaler = _scaler(start, block, optimizer, file)
@@ -206,9 +211,9 @@ def _understood(uses: list[Use], file: PythonFile) -> AmpUse:
     for name in ("state_dict", "load_state_dict"):
         for use in by_name.get(name, ()):
             if file.scope(use.node) is not file.scope(start) or file.source.start(use.node) < file.source.end(start):
-                raise _Incomplete(f"{name} is called elsewhere")
+                raise _Incomplete(phrase("{name} is called elsewhere", name=name))
             if not isinstance(use.node, ast.Attribute):
-                raise _Incomplete(f"{name} is imported by name")
+                raise _Incomplete(phrase("{name} is imported by name", name=name))
             states.append(use.node)
     return AmpUse(
         level=level,
@@ -264,11 +269,13 @@ def _initialization(use: Use, file: PythonFile) -> tuple[ast.Assign, str, str, s
         raise _Incomplete("the results of initialize get other names")
     level = _level(call)
     if level not in ("O0", "O1"):
-        raise _Incomplete(f"{level} has no direct form" if level in _LEVELS else "opt_level is not a literal")
+        raise _Incomplete(
+            phrase("{level} has no direct form", level=level) if level in _LEVELS else "opt_level is not a literal"
+        )
     for item in call.keywords:
         value = item.value.value if isinstance(item.value, ast.Constant) else None
         if item.arg not in ("opt_level", "verbosity") and not (item.arg == "loss_scale" and value == "dynamic"):
-            raise _Incomplete(f"initialize is called with {item.arg}")
+            raise _Incomplete(phrase("initialize is called with {arg}", arg=item.arg))
     for up in file.ancestors(statement):
         if isinstance(up, ast.If) and "__main__" not in file.code(up.test):
             raise _Incomplete("initialize is called under a condition")
@@ -279,7 +286,7 @@ def _initialization(use: Use, file: PythonFile) -> tuple[ast.Assign, str, str, s
     if file.source.name_target("torch", file.scope(statement)) != "torch":
         raise _Incomplete("torch is not imported under its own name")
     if not all(file.release.has(f"torch.npu.amp.{name}") for name in ("autocast", "GradScaler")):
-        raise _Incomplete(f"torch_npu {file.release.torch_npu} has no autocast")
+        raise _Incomplete(phrase("torch_npu {torch_npu} has no autocast", torch_npu=file.release.torch_npu))
     return statement, model, optimizer, level
 
 
@@ -336,12 +343,14 @@ def _step(body: list[ast.stmt], place: int, optimizer: str, file: PythonFile) ->
     """Where ``optimizer.step()`` stands behind the backward pass, in the same block."""
     pattern = re.compile(rb"(?<![\w.])" + re.escape(optimizer.encode()) + rb"\s*\.\s*step\b")
     if len(pattern.findall(file.source.data)) != 1:
-        raise _Incomplete(f"{optimizer}.step is not called exactly once")
+        raise _Incomplete(phrase("{optimizer}.step is not called exactly once", optimizer=optimizer))
     for index in range(place + 1, len(body)):
         statement = body[index]
         if isinstance(statement, ast.Expr) and file.code(statement) == f"{optimizer}.step()":
             return index
-    raise _Incomplete(f"{optimizer}.step() does not follow the backward pass in the same block")
+    raise _Incomplete(
+        phrase("{optimizer}.step() does not follow the backward pass in the same block", optimizer=optimizer)
+    )
 
 
 def _forward(body: list[ast.stmt], place: int, model: str, loss: str, file: PythonFile) -> tuple[ast.stmt, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.language import phrase
+
 if TYPE_CHECKING:
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
@@ -196,9 +198,14 @@ def convert_call(name: str, call: ast.Call, file: PythonFile) -> Conversion | st
     for parameter, value in given.items():
         if parameter in form.neutral:
             if not _is_neutral(value, form.neutral[parameter]):
-                return f"{parameter}={file.code(value)} has no counterpart in {form.target}"
+                return phrase(
+                    "{parameter}={value} has no counterpart in {target}",
+                    parameter=parameter,
+                    value=file.code(value),
+                    target=form.target,
+                )
         elif parameter not in form.theirs:
-            return f"{parameter} is not an argument of this apex"
+            return phrase("{parameter} is not an argument of this apex", parameter=parameter)
     edits = _argument_edits(call, given, form, file)
     if edits is None:
         return "its arguments cannot be edited in place"

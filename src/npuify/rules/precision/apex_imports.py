@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.import_guards import has_fallback, is_asked_for, no_other_takes
 from npuify.rules.precision.apex_uses import (
@@ -75,11 +76,11 @@ def apex_without_counterpart(node: ast.Import | ast.ImportFrom, file: PythonFile
             part = name
         if part is not None:
             advice = _PARTS.get(part, "there is no counterpart; implement it with torch operators")
-            yield file.report(alias, f"{part} is CUDA code of apex", subject=part, advice=advice)
+            yield file.report(alias, phrase("{part} is CUDA code of apex", part=part), subject=part, advice=advice)
         elif _EXTENSIONS.fullmatch(name.partition(".")[0]) and name.partition(".")[0] not in file.project.modules:
             yield file.report(
                 alias,
-                f"{name.partition('.')[0]} is a CUDA extension that apex builds",
+                phrase("{partition} is a CUDA extension that apex builds", partition=name.partition(".")[0]),
                 subject=name.partition(".")[0],
                 advice="remove the import, and replace its functions with torch's: torch._foreach_* for lists of "
                 "tensors, torch.nn.functional for layers; torch_npu has fused operators for many",
@@ -131,7 +132,7 @@ def apex_import_unused(node: ast.Module, file: PythonFile) -> Iterator[Diagnosti
             edit = file.replace(statement, f"{head} {', '.join(texts)}")
         yield file.report(
             bound.alias,
-            f"{bound.name} of apex is imported but not used; without CUDA the import fails",
+            phrase("{name} of apex is imported but not used; without CUDA the import fails", name=bound.name),
             edits=[edit] if edit else (),
             safety=Safety.SAFE if no_other_takes([bound.name], file) else Safety.REVIEW,
             severity=Severity.ERROR,

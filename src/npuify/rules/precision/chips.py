@@ -10,6 +10,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import imports_torch
 from npuify.rules.common.chip import _GATES, _OLDER, _once
@@ -67,9 +68,9 @@ def bfloat16_needs_newer_chip(
         return
     yield file.report(
         node.value if isinstance(node, ast.keyword) else node,
-        f"{product.title} has no bfloat16"
+        phrase("{title} has no bfloat16", title=product.title)
         if product is not None
-        else f"{_OLDER} have no bfloat16; newer chips have it",
+        else phrase("{OLDER} have no bfloat16; newer chips have it", OLDER=_OLDER),
         severity=Severity.ERROR if product is not None else Severity.INFO,
         subject="torch.bfloat16",
         advice="use float16 with a GradScaler there, or choose by torch.npu.is_bf16_supported()",

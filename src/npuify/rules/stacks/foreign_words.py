@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.flow.owners import owner_of
 from npuify.knowledge.frameworks.owners import frameworks
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.renaming import replace_in_literal
 from npuify.rules.registry import rule
@@ -85,9 +86,11 @@ def _backend(node: ast.Constant, framework: Framework, file: PythonFile) -> Diag
     edit = replace_in_literal(node, str(node.value), framework.backend, file) if framework.backend else None
     return file.report(
         node,
-        f"{framework.name} calls the collective back end of an NPU {framework.backend}"
+        phrase(
+            "{name} calls the collective back end of an NPU {backend}", name=framework.name, backend=framework.backend
+        )
         if framework.backend
-        else f"{framework.name} has no back end in the place of NCCL on an NPU",
+        else phrase("{name} has no back end in the place of NCCL on an NPU", name=framework.name),
         edits=[edit] if edit else (),
         evidence=framework.evidence,
         source=framework.source,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.mixed import has_jax_for_data, has_tensorflow_for_data
 from npuify.rules.registry import rule
@@ -68,10 +69,10 @@ def data_pipeline_beside_pytorch(node: ast.Import, file: PythonFile) -> Iterator
     edit = _behind_imports(node, module, pin, file)
     yield file.report(
         node,
-        f"{framework} prepares data here for PyTorch, and belongs on the CPU",
+        phrase("{framework} prepares data here for PyTorch, and belongs on the CPU", framework=framework),
         edits=[edit] if edit else (),
-        subject=f"{framework} for data",
-        advice="" if edit else f"{pin} before anything is computed with it",
+        subject=phrase("{framework} for data", framework=framework),
+        advice="" if edit else phrase("{pin} before anything is computed with it", pin=pin),
     )
 
 
@@ -132,7 +133,9 @@ def device_memory_for_another_library(node: ast.Call | ast.Attribute, file: Pyth
     elif last.lower() in ("from_dlpack", "to_dlpack", "todlpack"):
         gives = last.lower() != "from_dlpack"
         if not name.startswith("torch."):
-            message = f"{last} of another library " + ("gives a GPU's memory" if gives else "refuses an NPU's memory")
+            message = phrase("{last} of another library ", last=last) + (
+                "gives a GPU's memory" if gives else "refuses an NPU's memory"
+            )
         elif gives:
             message = "a tensor on an NPU is kDLExtDev in DLPack, which libraries other than torch refuse"
         else:

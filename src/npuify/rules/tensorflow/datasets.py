@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.call_edits import add_argument, has_unknown_arguments
 from npuify.rules.common.calls import argument, keyword_of
@@ -197,7 +198,7 @@ def data_copied_to_gpu(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]
             edits = [file.edit(start, file.source.end(call), text)]
     yield file.report(
         node.func,
-        f"{name} copies to a GPU; the adapter brings data to the NPU itself",
+        phrase("{name} copies to a GPU; the adapter brings data to the NPU itself", name=name),
         edits=edits,
         subject=name,
         advice="" if edits else "delete it, or use prefetch",

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, line_of
@@ -122,4 +123,6 @@ def gpu_options_of_session(node: ast.Attribute | ast.keyword, file: PythonFile) 
     advice = "set ASCEND_DEVICE_ID for the process" if option == "visible_device_list" else ""
     severity = Severity.WARNING if option == "visible_device_list" else Severity.INFO
     said = f"gpu_options.{option}" if option in _WITHOUT_EFFECT else "gpu_options"
-    yield file.report(place, f"{said} has no effect on an NPU", severity=severity, subject=said, advice=advice)
+    yield file.report(
+        place, phrase("{said} has no effect on an NPU", said=said), severity=severity, subject=said, advice=advice
+    )

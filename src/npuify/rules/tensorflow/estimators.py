@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.call_edits import add_argument, has_unknown_arguments, without_keyword, wrap
 from npuify.rules.common.calls import argument, keyword_of
@@ -73,7 +74,7 @@ def estimator_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
     if line in ("2", "") or (config is None and has_unknown_arguments(node)):
         yield file.report(
             node,
-            f"{name} needs the adapter's session settings in its run configuration",
+            phrase("{name} needs the adapter's session settings in its run configuration", name=name),
             safety=Safety.MANUAL,
             severity=Severity.WARNING,
             subject=name,
@@ -87,11 +88,11 @@ def estimator_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
         edits = [file.replace(config, "npu_run_config_init()")]
     else:
         edits = wrap(config, "npu_run_config_init(run_config=", ")", file)
-    message = f"{name} runs on the CPU without the adapter's session settings"
+    message = phrase("{name} runs on the CPU without the adapter's session settings", name=name)
     if is_tpu:
         yield file.report(
             node,
-            f"{message}; it is right where use_tpu is false, so that it is an Estimator",
+            phrase("{message}; it is right where use_tpu is false, so that it is an Estimator", message=message),
             edits=edits,
             safety=Safety.REVIEW,
             subject=name,
@@ -139,7 +140,7 @@ def run_config_distributes(node: ast.Call, file: PythonFile) -> Iterator[Diagnos
             edit = without_keyword(node, keyword, file)
             yield file.report(
                 keyword.value,
-                f"{keyword.arg} is not supported on NPUs",
+                phrase("{arg} is not supported on NPUs", arg=keyword.arg),
                 edits=[edit] if edit is not None else [],
                 subject=f"RunConfig({keyword.arg}=)",
                 advice="leave it out; on several cards start one process for each, and wrap the optimizer with "
@@ -184,7 +185,7 @@ def optimizer_of_tpus(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     alone = len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred)
     yield file.report(
         node.func,
-        f"{name} averages over the cores of a TPU",
+        phrase("{name} averages over the cores of a TPU", name=name),
         edits=[file.replace(node.func, "npu_distributed_optimizer_wrapper")] if alone else [],
         subject=name,
     )

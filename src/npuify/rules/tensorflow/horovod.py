@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety
 from npuify.rules.common.calls import argument
 from npuify.rules.common.statements import line_after
@@ -84,11 +85,11 @@ def horovod_on_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     edits = _edits(name, node, file)
     yield file.report(
         node,
-        f"{name} is Horovod's, which does not know NPUs",
+        phrase("{name} is Horovod's, which does not know NPUs", name=name),
         edits=edits,
         safety=None if edits else Safety.MANUAL,
         subject=name,
-        advice=_ADVICE.get(name, "") if edits else f"see npuify explain {name}",
+        advice=_ADVICE.get(name, "") if edits else phrase("see npuify explain {name}", name=name),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import Safety
 from npuify.rules.common.statements import put_import
 from npuify.rules.registry import rule
@@ -75,7 +76,7 @@ def npu_bridge_not_imported(node: ast.Module, file: PythonFile) -> Iterator[Diag
     edit = put_import(file.source.text.newline.join(lines), node, min(used.values()), file, alone=is_compatible)
     yield file.report(
         (edit.start, edit.start),
-        f"names of the TensorFlow adapter come from {module}",
+        phrase("names of the TensorFlow adapter come from {module}", module=module),
         edits=[edit],
         safety=Safety.REVIEW if is_compatible else None,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.call_edits import has_unknown_arguments
 from npuify.rules.common.calls import argument
@@ -69,7 +70,7 @@ def loss_scaling_of_tensorflow(node: ast.Call, file: PythonFile) -> Iterator[Dia
     edits = _edits(name, node, file) if known and not has_unknown_arguments(node) else []
     yield file.report(
         node.func,
-        f"on the first-generation 910 overflow saturates, so that {name} never lowers the scale",
+        phrase("on the first-generation 910 overflow saturates, so that {name} never lowers the scale", name=name),
         edits=edits,
         safety=Safety.REVIEW if edits else Safety.MANUAL,
         severity=Severity.ERROR if known else Severity.INFO,

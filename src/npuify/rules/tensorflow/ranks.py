@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, line_of
@@ -48,7 +49,11 @@ def graph_of_one_rank(node: ast.If, file: PythonFile) -> Iterator[Diagnostic]:
             if isinstance(part, ast.Call) and (what := _graph_code(part, file)):
                 yield file.report(
                     part,
-                    f"{what} stands under a condition on the rank: the ranks' graphs or runs differ, and the job hangs",
+                    phrase(
+                        "{what} stands under a condition on the rank: the ranks' graphs or runs differ, and "
+                        "the job hangs",
+                        what=what,
+                    ),
                     subject="if rank == 0",
                     advice="build and run the same on every rank; only print and write files under the condition",
                 )
@@ -123,7 +128,10 @@ def xla_in_function(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
             if not (isinstance(keyword.value, ast.Constant) and not keyword.value.value):
                 yield file.report(
                     keyword.value,
-                    f"{keyword.arg} turns on XLA, which the NPU does not have; the adapter drops it after open()",
+                    phrase(
+                        "{arg} turns on XLA, which the NPU does not have; the adapter drops it after open()",
+                        arg=keyword.arg,
+                    ),
                     subject="tf.function",
                     advice="delete it; see that the NPU is opened before the function is made",
                 )

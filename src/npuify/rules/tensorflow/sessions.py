@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.call_edits import add_argument, has_unknown_arguments, wrap
 from npuify.rules.common.calls import argument
@@ -95,7 +96,7 @@ def session_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic
         return
     yield file.report(
         node,
-        f"{name} runs on the CPU without the adapter's configuration",
+        phrase("{name} runs on the CPU without the adapter's configuration", name=name),
         edits=_edits(node, config, taker, file),
         subject=name,
     )
@@ -107,17 +108,23 @@ def _untouched(name: str, node: ast.Call, config: ast.expr | None, file: PythonF
     severity: Severity | None = Severity.WARNING
     if line == "2":
         severity = None
-        message = f"{name} is TensorFlow 1; the rest of the file is for 2, and one program runs code of one kind only"
+        message = phrase(
+            "{name} is TensorFlow 1; the rest of the file is for 2, and one program runs code of one kind only",
+            name=name,
+        )
         advice = "run the session's code with npu_device.compat.enable_v1() in a program of its own"
     elif not line:
-        message = f"{name} runs on the CPU; whether npu_bridge or npu_device is meant is open"
+        message = phrase("{name} runs on the CPU; whether npu_bridge or npu_device is meant is open", name=name)
         advice = "say --tf-adapter 1.15 or --tf-adapter 2.6.5"
     elif config is None and has_unknown_arguments(node):
-        message = f"the configuration of {name} may come with the arguments that are passed on here"
+        message = phrase("the configuration of {name} may come with the arguments that are passed on here", name=name)
         advice = "give it npu_config_proto(config_proto=...), unless importing npu_bridge.npu_init does so already"
     elif hides_all_gpus(file) or (config is not None and _is_for_cpu(config, file)):
         severity = Severity.INFO
-        message = f"this {name.rpartition('.')[2]} is told to use no GPU; whether it is to use an NPU is yours to say"
+        message = phrase(
+            "this {rpartition} is told to use no GPU; whether it is to use an NPU is yours to say",
+            rpartition=name.rpartition(".")[2],
+        )
         advice = "leave it, or pass config=npu_config_proto(...)"
     else:
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.call_edits import add_argument
 from npuify.rules.common.calls import argument
@@ -119,7 +120,7 @@ def _switched(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         edits=[file.replace(value, wanted)] if is_known else [],
         safety=safety if is_known else Safety.MANUAL,
         subject=name,
-        advice="" if is_known else f"see that it is {wanted} on the NPU",
+        advice="" if is_known else phrase("see that it is {wanted} on the NPU", wanted=wanted),
     )
 
 
@@ -192,7 +193,9 @@ def strategy_of_tensorflow(node: ast.Call, file: PythonFile) -> Iterator[Diagnos
             edits = [file.replace(node, "npu_strategy.NPUStrategy()")]
     yield file.report(
         node.func,
-        f"{name} works inside one process, which has one NPU; strategies of TensorFlow are not supported",
+        phrase(
+            "{name} works inside one process, which has one NPU; strategies of TensorFlow are not supported", name=name
+        ),
         edits=edits,
         safety=Safety.REVIEW if edits else Safety.MANUAL,
         subject=name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import argument
 from npuify.rules.registry import rule
@@ -137,7 +138,7 @@ def checkpoint_incomplete(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
     file.remember(("NPU810", table), True)
     yield file.report(
         node,
-        f"the checkpoint has the epoch, but not {' nor '.join(missing)}",
+        phrase("the checkpoint has the epoch, but not {missing}", missing=" nor ".join(missing)),
         subject="torch.save",
         advice="save their state_dict() too; for the same random numbers, also torch.get_rng_state() and "
         "torch.npu.get_rng_state()",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import argument, keyword_of
 from npuify.rules.registry import rule
@@ -80,7 +81,10 @@ def collate_to_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         if isinstance(call.func, ast.Attribute) and (name in ("cuda", "npu") or to_device):
             yield file.report(
                 collate if collate is not None else node,
-                f"the collate function moves tensors to the device (line {call.lineno}), in worker processes",
+                phrase(
+                    "the collate function moves tensors to the device (line {lineno}), in worker processes",
+                    lineno=call.lineno,
+                ),
                 subject="torch.utils.data.DataLoader",
                 advice="return tensors on the CPU and move the batch in the training loop, with non_blocking=True",
             )

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.analysis.project import is_test
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import imports_torch
 from npuify.rules.registry import rule
@@ -116,7 +117,7 @@ def scheduler_before_optimizer(node: ast.Call, file: PythonFile) -> Iterator[Dia
         return
     yield file.report(
         node,
-        f"the scheduler steps before the optimizer (line {later.lineno}) in each iteration",
+        phrase("the scheduler steps before the optimizer (line {lineno}) in each iteration", lineno=later.lineno),
         subject="torch.optim.lr_scheduler",
         advice="step the scheduler after the optimizer; the schedule then starts with the first learning rate",
     )
@@ -167,9 +168,13 @@ def train_mode_not_restored(node: ast.Call, file: PythonFile) -> Iterator[Diagno
         if evaluates and "backward" in names and not any(name.startswith("train") for name in names):
             yield file.report(
                 node,
-                f"{model} is set to training mode once, and to evaluation mode in the loop at line {loop.lineno}",
+                phrase(
+                    "{model} is set to training mode once, and to evaluation mode in the loop at line {lineno}",
+                    model=model,
+                    lineno=loop.lineno,
+                ),
                 subject="torch.nn.Module.train",
-                advice=f"call {model}.train() at the start of each epoch",
+                advice=phrase("call {model}.train() at the start of each epoch", model=model),
             )
             return
 
@@ -239,7 +244,7 @@ def gradients_not_cleared(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
         return
     yield file.report(
         clears[0],
-        f"gradients are cleared in every iteration, but the optimizer steps only if {periods.pop()}",
+        phrase("gradients are cleared in every iteration, but the optimizer steps only if {pop}", pop=periods.pop()),
         subject="torch.optim.Optimizer.zero_grad",
         advice="clear them right after the step, under the same condition",
     )

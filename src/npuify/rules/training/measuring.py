@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.analysis.project import is_test
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import imports_torch
 from npuify.rules.registry import rule
@@ -63,7 +64,10 @@ def timed_without_synchronize(node: ast.Assign, file: PythonFile) -> Iterator[Di
             if worked:
                 yield file.report(
                     value,
-                    f"the time up to line {statement.lineno} is measured without waiting for the device",
+                    phrase(
+                        "the time up to line {lineno} is measured without waiting for the device",
+                        lineno=statement.lineno,
+                    ),
                     subject="torch.cuda.synchronize",
                     advice="call torch.npu.synchronize() before each clock reading, or use torch.npu.Event",
                 )

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.analysis.project import is_test
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import imports_torch
 from npuify.rules.registry import rule
@@ -45,7 +46,7 @@ def host_waits_for_each_parameter(node: ast.Call, file: PythonFile) -> Iterator[
     where = f"{function.name} fetches" if isinstance(function, FUNCTIONS) else "a loop fetches"
     yield file.report(
         node,
-        f"{where} a number for each parameter, and waits for the device each time",
+        phrase("{where} a number for each parameter, and waits for the device each time", where=where),
         subject="torch.Tensor.item",
         advice="collect the numbers on the device, torch.stack them, and fetch the result once; for the norm of all "
         "gradients use what torch.nn.utils.clip_grad_norm_ returns",

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.analysis.project import is_test
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import imports_torch, keyword_of
 from npuify.rules.registry import rule
@@ -69,7 +70,7 @@ def host_waits_in_each_step(node: ast.Call, file: PythonFile) -> Iterator[Diagno
     lines = ", ".join(str(line) for line in sorted({call.lineno for call in fetches})[:4])
     yield file.report(
         fetches[0],
-        f"each iteration waits for the device {len(fetches)} times (lines {lines})",
+        phrase("each iteration waits for the device {number} times (lines {lines})", number=len(fetches), lines=lines),
         subject="torch.Tensor.item",
         advice="accumulate on the device, and fetch only every so many iterations, where the value is printed or "
         "logged",
@@ -112,10 +113,14 @@ def fused_optimizer(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
             return
         yield file.report(
             node,
-            f"torch_npu {release.torch_npu} lists no kernel for {operator or 'the fused form of this optimizer'}",
+            phrase(
+                "torch_npu {torch_npu} lists no kernel for {value}",
+                torch_npu=release.torch_npu,
+                value=operator or "the fused form of this optimizer",
+            ),
             severity=Severity.WARNING,
             subject=name,
-            advice=f"drop fused=True, or use {ours}",
+            advice=phrase("drop fused=True, or use {ours}", ours=ours),
         )
         return
     if (
@@ -127,11 +132,14 @@ def fused_optimizer(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         return
     yield file.report(
         node,
-        f"{ours} updates all parameters at once",
+        phrase("{ours} updates all parameters at once", ours=ours),
         subject=name,
-        advice=f"if the optimizer step shows up in a profile, use {ours} with the same arguments, without foreach, "
-        "fused, capturable and maximize; parameters must not be replaced after it is created, and clip_grad_norm_ "
-        "becomes optimizer.clip_grad_norm_fused_",
+        advice=phrase(
+            "if the optimizer step shows up in a profile, use {ours} with the same arguments, "
+            "without foreach, fused, capturable and maximize; parameters must not be replaced "
+            "after it is created, and clip_grad_norm_ becomes optimizer.clip_grad_norm_fused_",
+            ours=ours,
+        ),
     )
 
 

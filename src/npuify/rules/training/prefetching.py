@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.project import EVERY_FILE
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import argument, keyword_of
 from npuify.rules.registry import rule
@@ -84,7 +85,11 @@ def option_chooses_dali(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic
         return
     yield file.report(
         default,
-        f"{options[0] if options else 'an option'} is {default.value!r} unless given: DALI needs an NVIDIA GPU",
+        phrase(
+            "{value} is {value2!r} unless given: DALI needs an NVIDIA GPU",
+            value=options[0] if options else "an option",
+            value2=default.value,
+        ),
         subject=options[0] if options else "dali",
         advice="make another loader the default: a torchvision pipeline in a DataLoader",
     )

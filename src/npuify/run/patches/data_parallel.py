@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from npuify.language import phrase
 from npuify.run import record
 from npuify.run.frames import asking
 from npuify.run.patches.cuda_method import index_of
@@ -37,7 +38,11 @@ def apply() -> None:
         record.call(place, "torch.nn.DataParallel", f"(device_ids={asked})", became, status, "data-parallel")
         if len(asked) > 1:
             warnings.warn(
-                f"npuify run: DataParallel uses NPU {first} alone; use DistributedDataParallel for {len(asked)}",
+                phrase(
+                    "npuify run: DataParallel uses NPU {first} alone; use DistributedDataParallel for {number}",
+                    first=first,
+                    number=len(asked),
+                ),
                 stacklevel=2,
             )
         init(self, module, [first], first, dim)

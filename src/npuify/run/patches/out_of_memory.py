@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from npuify.language import phrase
+
 _HERE = "NPU out of memory"
 _THERE = "CUDA out of memory"
 
@@ -19,7 +21,11 @@ def apply() -> None:
 
     def text(self: Any) -> str:
         found: str = plain(self)
-        return f"{found} (CUDA's name of this error: {_THERE})" if _HERE in found and _THERE not in found else found
+        return (
+            phrase("{found} (CUDA's name of this error: {THERE})", found=found, THERE=_THERE)
+            if _HERE in found and _THERE not in found
+            else found
+        )
 
     kind.__str__ = text
     torch.cuda.OutOfMemoryError = kind

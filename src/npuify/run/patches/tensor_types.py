@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from npuify.language import phrase
 from npuify.run import record
 from npuify.run.device_text import DeviceText
 from npuify.run.frames import asking, wants_cuda
@@ -79,7 +80,7 @@ def apply() -> None:
         wanted = _named(dtype)
         if wanted is None:
             return plain(self, dtype, non_blocking, **more)
-        _record("torch.Tensor.type", dtype, f'.to("npu", {wanted.dtype})', dtype)
+        _record("torch.Tensor.type", dtype, phrase('.to("npu", {dtype})', dtype=wanted.dtype), dtype)
         return self.to(device="npu" if self.device.type != "npu" else self.device, dtype=wanted.dtype)
 
     default: Any = torch.set_default_tensor_type
@@ -93,7 +94,12 @@ def apply() -> None:
                 _moved.clear()
                 torch.set_default_device(None)
             return
-        _record("torch.set_default_tensor_type", kind, f'set_default_device("npu"), {wanted.dtype}', kind)
+        _record(
+            "torch.set_default_tensor_type",
+            kind,
+            phrase('set_default_device("npu"), {dtype}', dtype=wanted.dtype),
+            kind,
+        )
         _moved.append(True)
         torch.set_default_dtype(wanted.dtype)
         torch.set_default_device("npu")

@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from npuify.language import phrase
 from npuify.model import Edit
 from npuify.source.text import UnreadableText
 
@@ -62,7 +63,7 @@ def read_notebook(data: bytes) -> Notebook:
         content = json.loads(data)
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 0)
-        raise UnreadableText(f"is not a notebook: its JSON cannot be read: {error}", line) from None
+        raise UnreadableText(phrase("is not a notebook: its JSON cannot be read: {error}", error=error), line) from None
     if not isinstance(content, dict) or not ("cells" in content or "worksheets" in content):
         raise UnreadableText("is not a notebook: it has no cells")
     return Notebook(data, tuple(_Reader(data).cells()), _is_python(content))

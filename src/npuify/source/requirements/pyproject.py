@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import tomli
 
+from npuify.language import phrase
 from npuify.source.requirements.entry import (
     Dialect,
     Document,
@@ -66,7 +67,9 @@ def _strings(text: str) -> list[String]:
         return list(strings(text))
     except tomli.TOMLDecodeError as error:
         line = re.search(r"line (\d+)", str(error))
-        raise UnreadableRequirements(f"is not valid TOML: {error}", int(line.group(1)) if line else 0) from None
+        raise UnreadableRequirements(
+            phrase("is not valid TOML: {error}", error=error), int(line.group(1)) if line else 0
+        ) from None
     except (ValueError, IndexError, RecursionError):
         raise UnreadableRequirements("is TOML that npuify cannot follow") from None
 

@@ -6,6 +6,7 @@ import ast
 import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.language import phrase
 from npuify.source.requirements.entry import Document, Entry, UnreadableRequirements
 from npuify.source.requirements.items import quoted_item
 
@@ -43,7 +44,9 @@ def read(text: str) -> Document:
             warnings.simplefilter("ignore")
             tree = ast.parse(data.decode("utf-8", "surrogatepass"))
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise UnreadableRequirements(f"cannot be parsed: {error}", getattr(error, "lineno", 0) or 0) from None
+        raise UnreadableRequirements(
+            phrase("cannot be parsed: {error}", error=error), getattr(error, "lineno", 0) or 0
+        ) from None
     starts = [0]
     for line in data.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -53,7 +56,7 @@ def read(text: str) -> Document:
             if isinstance(item, ast.Constant) and isinstance(item.value, str):
                 start = starts[item.lineno - 1] + item.col_offset
                 end = starts[(item.end_lineno or item.lineno) - 1] + (item.end_col_offset or 0)
-                group = f"{keyword} of line {found.line}"
+                group = phrase("{keyword} of line {line}", keyword=keyword, line=found.line)
                 entry = quoted_item(text, start, end, group, is_main=_WANTED[keyword])
                 if entry is not None and found.table:
                     entry = entry._replace(following=None, removal=None, name_span=None, version_span=None)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.analysis.arguments import argument_for, parameters_of
 from npuify.analysis.engine import Reach
 from npuify.analysis.values import Kind
+from npuify.language import phrase
 from npuify.model import Severity
 from npuify.styles.auto.device_sides import device_of, is_own
 from npuify.styles.spelling import in_formatted_string, literal
@@ -67,7 +68,9 @@ def _both(diagnostic: Diagnostic, edits: tuple[Edit, ...], other: str) -> Diagno
         edits=edits,
         safety=None,
         needs_torch_npu=False,
-        message=f"transfer_to_npu does not change what this is compared with: on an NPU it is {other!r}",
+        message=phrase(
+            "transfer_to_npu does not change what this is compared with: on an NPU it is {other!r}", other=other
+        ),
     )
 
 
@@ -100,7 +103,9 @@ def _matched(
     if match is None or around is None or not _says_itself(around.subject, other, file):
         return None
     if isinstance(choices, (ast.MatchSequence, ast.MatchMapping, ast.MatchClass)):
-        return diagnostic._replace(edits=(), severity=Severity.WARNING, advice=f'match "{other}" as well')
+        return diagnostic._replace(
+            edits=(), severity=Severity.WARNING, advice=phrase('match "{other}" as well', other=other)
+        )
     end = file.source.end(node)
     return _both(diagnostic, (file.edit(end, end, f" | {_spelled(node, other, match)}"),), other)
 
@@ -117,8 +122,15 @@ def _within(
     start, end = file.source.start(compare), file.source.end(compare)
     whole = file.source.segment(start, end)
     if "\n" in whole or in_formatted_string(node, file) or not _repeatable(text):
-        return diagnostic._replace(edits=(), severity=Severity.WARNING, advice=f'look for "{other}" as well')
-    either = f"any(kind in {file.code(text)} for kind in ({file.code(node)}, {_spelled(node, other, match)}))"
+        return diagnostic._replace(
+            edits=(), severity=Severity.WARNING, advice=phrase('look for "{other}" as well', other=other)
+        )
+    either = phrase(
+        "any(kind in {text} for kind in ({node}, {spelled}))",
+        text=file.code(text),
+        node=file.code(node),
+        spelled=_spelled(node, other, match),
+    )
     after = either if isinstance(compare.ops[0], ast.In) else f"not {either}"
     return _both(diagnostic, (file.edit(start, end, after),), other)
 

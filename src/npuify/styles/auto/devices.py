@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.analysis.engine import Reach
 from npuify.analysis.flow.devices import is_device_table
 from npuify.analysis.values import Kind
+from npuify.language import phrase
 from npuify.model import Safety, Severity
 from npuify.styles.auto.comparisons import compared
 from npuify.styles.portable.strings import table_entry
@@ -81,7 +82,7 @@ def _perhaps_device(diagnostic: Diagnostic, node: ast.expr, values: Values, file
         safety=Safety.MANUAL,
         severity=Severity.WARNING,
         advice="write .to(device) unless this may be None",
-        message=f"{_NOT_WRAPPED}; this may be one",
+        message=phrase("{NOT_WRAPPED}; this may be one", NOT_WRAPPED=_NOT_WRAPPED),
         needs_torch_npu=False,
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import Severity
 from npuify.styles.auto.comparisons import compared, is_get_backend
 from npuify.styles.auto.devices import device_string, method_call
@@ -116,8 +117,10 @@ def _scripted(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Diagno
     if not file.release.transfer_reaches(diagnostic.subject):
         return diagnostic
     return diagnostic._replace(
-        message=f"transfer_to_npu turns {diagnostic.subject} off: "
-        "it returns its argument, which has no save, graph or code",
+        message=phrase(
+            "transfer_to_npu turns {subject} off: it returns its argument, which has no save, graph or code",
+            subject=diagnostic.subject,
+        ),
         severity=Severity.WARNING,
         advice="use the unscripted version, or save torch.jit.script in a variable before transfer_to_npu is imported",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import Safety
 from npuify.rules.common.helper_branches import helper
 from npuify.styles.spelling import (
@@ -164,7 +165,7 @@ def is_nccl_available(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -
     """``dist.is_nccl_available()`` → ``dist.is_backend_available(compute_device.dist_backend)``."""
     call = file.parent(node)
     if not isinstance(node, ast.Attribute) or not isinstance(call, ast.Call) or call.func is not node:
-        return f"ask torch.distributed.is_backend_available({helper(file)}.dist_backend)"
+        return phrase("ask torch.distributed.is_backend_available({helper}.dist_backend)", helper=helper(file))
     span = file.source.attribute_span(node)
     if span is None or call.args or call.keywords or file.source.data[span[1] : file.source.end(call)] != b"()":
         return _ODD
@@ -182,4 +183,8 @@ def nccl_version(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> lis
     text = file.code(node)
     if not isinstance(root, ast.Name) or file.qualname(root) != "torch" or "\n" in text:
         return 'call it only where hasattr(torch._C, "_nccl_version") is true'
-    return [file.replace(node, f'({text} if hasattr({root.id}._C, "_nccl_version") else (0, 0, 0))')]
+    return [
+        file.replace(
+            node, phrase('({text} if hasattr({id}._C, "_nccl_version") else (0, 0, 0))', text=text, id=root.id)
+        )
+    ]

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.helpers.compute_device import own_names
+from npuify.language import phrase
 from npuify.rules.common.helper_branches import helper
 from npuify.rules.common.statements import indentation
 
@@ -78,9 +79,11 @@ def plain_import(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> lis
         return "the statement contains comments"
     counterpart = file.release.counterpart(node.name)
     if counterpart is None or counterpart.npu != node.name.replace("torch.cuda", "torch.npu", 1):
-        return f"it is {counterpart.npu if counterpart else 'not there'} on the NPU"
+        return phrase("it is {value} on the NPU", value=counterpart.npu if counterpart else "not there")
     inner = node.name[len("torch.cuda") :].lstrip(".")
     if "." in inner:
-        return f"bind it by hand: {node.asname} = {helper(file)}.api.{inner}"
+        return phrase(
+            "bind it by hand: {asname} = {helper}.api.{inner}", asname=node.asname, helper=helper(file), inner=inner
+        )
     names = _text(inner or "api", node.asname)
     return [file.replace(statement, file.plan.names_import(file.source.relative, names))]

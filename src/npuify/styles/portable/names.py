@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.engine import Reach
 from npuify.analysis.values import Kind
+from npuify.language import phrase
 from npuify.rules.common.helper_branches import helper
 from npuify.styles.spelling import chain_span, in_annotation, needs_parentheses
 
@@ -94,12 +95,12 @@ def _renamed(node: ast.Attribute, diagnostic: Diagnostic, file: PythonFile) -> l
     if not new.startswith("torch.npu."):
         return None if new.startswith("torch.") else _UNFOUND
     if not isinstance(node.ctx, ast.Load):
-        return f"it is {new} on the NPU; set the one or the other by {helper(file)}.type"
+        return phrase("it is {new} on the NPU; set the one or the other by {helper}.type", new=new, helper=helper(file))
     if in_annotation(node, file):
         return "a type annotation cannot be chosen at run time; write it as a string, or remove it"
     parent = file.parent(node)
     if isinstance(parent, (ast.ClassDef, ast.withitem)) or (isinstance(parent, ast.Tuple) and _is_caught(parent, file)):
-        return f"it is {new} on the NPU; choose by {helper(file)}.type"
+        return phrase("it is {new} on the NPU; choose by {helper}.type", new=new, helper=helper(file))
     span = chain_span(node, file)
     if span is None or any(isinstance(up, ast.JoinedStr) for up in file.ancestors(node)):
         return _UNFOUND

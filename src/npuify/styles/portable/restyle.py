@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.rules.common.helper_branches import never_on_npu
 from npuify.styles.branches import edited
 from npuify.styles.portable import calls, imports, library_branches, names, strings
@@ -156,7 +157,7 @@ def _refused(diagnostic: Diagnostic, node: ast.AST | tuple[int, int], why: str, 
     text = edited(statement, diagnostic.edits, file)
     if not text.strip() or len(text) > _LONGEST or "\n" in text:
         return refused
-    said = f"on an NPU write: {text}"
+    said = phrase("on an NPU write: {text}", text=text)
     return refused._replace(advice=f"{refused.advice}; {said}" if refused.advice else said)
 
 

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.flow.devices import is_device_table
+from npuify.language import phrase
 from npuify.rules.common.helper_branches import helper
 from npuify.rules.common.statements import indentation, line_after
 from npuify.styles.branches import choice
@@ -110,7 +111,7 @@ def attribute_name(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> l
         edit, text = diagnostic.edits[0], file.code(node)
         if text.count(edit.before) == 1:
             return [file.replace(node, choice(text.replace(edit.before, edit.after), node, file))]
-    return f"the NPU has a different name; choose by {helper(file)}.type"
+    return phrase("the NPU has a different name; choose by {helper}.type", helper=helper(file))
 
 
 def dotted_name(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
@@ -119,7 +120,7 @@ def dotted_name(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list
         return None  # a name for type checkers, which never runs
     counterpart = file.release.counterpart(diagnostic.subject)
     if counterpart is None or counterpart.npu != diagnostic.subject.replace("torch.cuda", "torch.npu", 1):
-        return f"the NPU has a different name; choose by {helper(file)}.type"
+        return phrase("the NPU has a different name; choose by {helper}.type", helper=helper(file))
     match = literal(node, file) if isinstance(node, ast.Constant) else None
     if match is None or match["prefix"] or in_formatted_string(node, file):
         return _ODD

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.process.command import command as resolved
 from npuify.process.environment import let_begin, spare_amx
@@ -150,7 +151,7 @@ def close(
     if any(end.get("full") for end in ends):
         notes.append("the value limit was reached; later tensors have statistics only (--limit)")
     if code:
-        notes.append(f"the program {_ended(code)}; the capture ends there")
+        notes.append(phrase("the program {ended}; the capture ends there", ended=_ended(code)))
     captured = Captured(
         folder=str(folder),
         ranks=len(ends),
@@ -182,11 +183,11 @@ def close(
 def _ended(code: int) -> str:
     """How a program ended, in words."""
     if code >= 0:
-        return f"exited with code {code}"
+        return phrase("exited with code {code}", code=code)
     try:
-        return f"was killed by {signal.Signals(-code).name}"
+        return phrase("was killed by {name}", name=signal.Signals(-code).name)
     except ValueError:
-        return f"was killed by signal {-code}"
+        return phrase("was killed by signal {value}", value=-code)
 
 
 def _environment(settings: Settings, device: str, devices: int, interpreter: str) -> dict[str, str]:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from npuify.language import phrase
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -268,7 +270,9 @@ def _one_replica(store: Store) -> None:
     def init(model: Any, *args: Any, **kwargs: Any) -> None:
         start(model, *args, **kwargs)
         if len(getattr(model, "device_ids", ())) > 1:
-            store.note_once(f"DataParallel ran only on the first of {len(model.device_ids)} devices")
+            store.note_once(
+                phrase("DataParallel ran only on the first of {number} devices", number=len(model.device_ids))
+            )
             model.device_ids = model.device_ids[:1]
 
     torch.nn.DataParallel.__init__ = init

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from npuify.language import phrase
+
 if TYPE_CHECKING:
     from npuify.verify.capture.store import Store
 
@@ -66,7 +68,12 @@ class Describer:
             except (RuntimeError, TypeError, NotImplementedError) as error:
                 # Tensors of vmap, of subclasses and of devices that refuse a copy: the program must not fail for them.
                 found = self._named(tensor)
-                self._store.note_once(f"values of some tensors could not be read: {str(error).splitlines()[0][:200]}")
+                self._store.note_once(
+                    phrase(
+                        "values of some tensors could not be read: {splitlines}",
+                        splitlines=str(error).splitlines()[0][:200],
+                    )
+                )
             if version is not None:
                 if len(self._known) > _REMEMBERED:
                     self._known.clear()

@@ -6,6 +6,8 @@ import math
 import statistics
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
+
 from .forward import PROGRAM, Forward, describe_error
 from .limits import gradient_limit, is_fault, limit_of
 from .metrics import Meter, Metrics, is_floating, spacing
@@ -156,7 +158,7 @@ class Backward:
         turned = self._turned(a.step, given, cancelling)
         if not self._is_fault(metrics, before, turned) or metrics.norm_error <= self._summing(a, owner, metrics):
             return None
-        where = f"gradient of its parameter {a.name.rpartition('.')[2]}"
+        where = phrase("gradient of its parameter {rpartition}", rpartition=a.name.rpartition(".")[2])
         return self._difference(a.step, a.at, owner, metrics, before, where, name=a.name.rpartition(".")[0])
 
     @staticmethod
@@ -240,8 +242,8 @@ class Backward:
         of = call.name if call is not None else "a tensor"
         what = "input" if side == "input" else "result"
         if culprit is not None and culprit is call:
-            return f"gradient of its {what} {name}"
-        return f"gradient of {of}'s {what} {name}"
+            return phrase("gradient of its {what} {name}", what=what, name=name)
+        return phrase("gradient of {of}'s {what} {name}", of=of, what=what, name=name)
 
     def _point(self, at: int, culprit: Call | None, metrics: Metrics, before: float) -> None:
         self.points.append(

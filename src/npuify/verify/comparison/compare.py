@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from npuify.knowledge import tolerances
+from npuify.language import commas, phrase
 from npuify.verify.comparison.sources.capture import read
 
 from . import expected, optimizer_steps, refusals, training
@@ -89,13 +90,19 @@ def _ended(a: Capture, b: Capture) -> list[Difference]:
     if len(failed) != 1:
         return []
     side, one, step = failed[0]
-    how = f"exited with code {one.code}" if one.code > 0 else f"was killed by signal {-one.code}"
+    how = (
+        phrase("exited with code {code}", code=one.code)
+        if one.code > 0
+        else phrase("was killed by signal {value}", value=-one.code)
+    )
     return [
         Difference(
             kind="ended",
             severity="error",
             name=PROGRAM,
-            message=f"{side}'s program {how} in step {step}; the other one's did not",
+            message=phrase(
+                "{side}'s program {how} in step {step}; the other one's did not", side=side, how=how, step=step
+            ),
             step=step,
             at=1 << 62,
         )
@@ -155,8 +162,13 @@ def _drift(points: list[Point], losses: list[LossPair]) -> list[Difference]:
             kind="drift",
             severity="warning",
             name=begun.name,
-            message=f"errors grow from module to module, up to {largest.error:.2g} at {largest.name}, the loss's is "
-            f"{apart:.2g}; nowhere by a factor of ten at once, so no single module is to blame",
+            message=phrase(
+                "errors grow from module to module, up to {error:.2g} at {name}, the loss's is "
+                "{apart:.2g}; nowhere by a factor of ten at once, so no single module is to blame",
+                error=largest.error,
+                name=largest.name,
+                apart=apart,
+            ),
             step=begun.step,
             phase=begun.phase,
             at=begun.order,
@@ -175,13 +187,13 @@ def _structure(pairs: Pairs) -> list[Difference]:
     for calls, others, side in ((pairs.only_a, known_b, "A"), (pairs.only_b, known_a, "B")):
         names = list(dict.fromkeys(call.name for call in calls if call.name not in others and not call.operator))
         if names:
-            more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+            more = phrase(" and {value} more", value=len(names) - 4) if len(names) > 4 else ""
             found.append(
                 Difference(
                     kind="structure",
                     severity="warning",
                     name=names[0],
-                    message=f"only {side} calls {', '.join(names[:4])}{more}",
+                    message=phrase("only {side} calls {names}{more}", side=side, names=commas(names[:4]), more=more),
                     at=calls[0].start,
                     step=calls[0].step,
                 )
@@ -206,7 +218,9 @@ def _of_rank(difference: Difference, rank: int) -> Difference:
 
 def _verdict(first: Difference | None, a: Capture, b: Capture) -> str:
     if first is None:
-        return f"{b.device or 'B'} computes the same as {a.device or 'A'}, up to rounding"
+        return phrase(
+            "{value} computes the same as {value2}, up to rounding", value=b.device or "B", value2=a.device or "A"
+        )
     name = "" if first.name in TITLES[first.kind] else f"{first.name}: "
     return f"{name}{TITLES[first.kind]}"
 
@@ -241,23 +255,35 @@ def _remarks(a: Capture, b: Capture, points: list[Point], only: tuple[int, int])
     coarse = {point.limit for point in points if point.direction == "forward" and point.limit > module_limit("float32")}
     if coarse:
         found.append(
-            f"Half-precision types round: an error that changes a module's result by less than {max(coarse):.1g} "
-            "cannot be told from that. Capture in float32 to see more."
+            phrase(
+                "Half-precision types round: an error that changes a module's result by less than "
+                "{coarse:.1g} cannot be told from that. Capture in float32 to see more.",
+                coarse=max(coarse),
+            )
         )
     single = module_limit("float32")
     if any(point.limit == single for point in points) and not (a.ranks[0].host and b.ranks[0].host):
         small = module_limit("float32", host=True)
         found.append(
-            f"Kernels of two devices may differ by {single:.1g}: a smaller error cannot be distinguished from that. "
-            "Compare the migrated program on a simulated NPU with the original on the CPU to see errors from "
-            f"{small:.0e} up."
+            phrase(
+                "Kernels of two devices may differ by {single:.1g}: a smaller error cannot be "
+                "distinguished from that. Compare the migrated program on a simulated NPU with the "
+                "original on the CPU to see errors from {small:.0e} up.",
+                single=single,
+                small=small,
+            )
         )
     if expected.reduced_precision(a.ranks[0], b.ranks[0]):
         found.append(
-            f"One side multiplies float32 in TF32 or HF32, to about {spacing('hf32'):.0e}: turn that off to see more."
+            phrase(
+                "One side multiplies float32 in TF32 or HF32, to about {spacing:.0e}: turn that off to see more.",
+                spacing=spacing("hf32"),
+            )
         )
     if any(only):
-        found.append(f"{only[0]} calls are only in A, {only[1]} only in B; they are not compared.")
+        found.append(
+            phrase("{only} calls are only in A, {only2} only in B; they are not compared.", only=only[0], only2=only[1])
+        )
     for side, capture in (("A", a), ("B", b)):
         found += [f"{side}: {note}." for rank in capture.ranks[:1] for note in rank.notes]
         found += [f"{side}: {note}." for note in capture.notes]

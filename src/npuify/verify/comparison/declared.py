@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from npuify.language import phrase
+
 from .matching import plain
 from .result import Difference
 
@@ -35,7 +37,15 @@ def settings(pairs: Pairs, a: Rank, b: Rank) -> list[Difference]:
         if not differing:
             continue
         call = first[name]
-        told = [f"{key} is {module.settings[key]!r} in A and {other.settings[key]!r} in B" for key in differing]
+        told = [
+            phrase(
+                "{key} is {settings!r} in A and {settings2!r} in B",
+                key=key,
+                settings=module.settings[key],
+                settings2=other.settings[key],
+            )
+            for key in differing
+        ]
         found.append(
             Difference(
                 kind="setting",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.model import Evidence
 
 from .metrics import is_floating
@@ -28,7 +29,7 @@ def float64_lost(pairs: Pairs, meter: Meter, b: Rank) -> list[Difference]:
             if left.dtype not in ("float64", "complex128"):
                 continue
             if right.dtype in ("float32", "float16", "bfloat16", "complex64"):
-                message = f"{left.dtype} in A, {right.dtype} in B"
+                message = phrase("{dtype} in A, {dtype2} in B", dtype=left.dtype, dtype2=right.dtype)
             elif _as_float32(right) and not _as_float32(left):
                 message = "float64 on both sides, but B's values have float32 precision"
             else:
@@ -90,8 +91,11 @@ def explained(difference: Difference, a: Capture, b: Capture, ranks: tuple[Rank,
             found.append(
                 Explanation(
                     "one-factor",
-                    f"B is {metrics.ratio:.6g} times A throughout: a scale factor, a mean instead of a sum, or a "
-                    "missing division",
+                    phrase(
+                        "B is {ratio:.6g} times A throughout: a scale factor, a mean instead of a sum, or a "
+                        "missing division",
+                        ratio=metrics.ratio,
+                    ),
                     False,
                     Evidence.ASSUMED,
                 )
@@ -112,7 +116,12 @@ def _settings(difference: Difference, a: Rank, b: Rank) -> list[Explanation]:
     found = []
     if ours.kind != theirs.kind:
         found.append(
-            Explanation("class", f"its class is {ours.kind} in A and {theirs.kind} in B", False, Evidence.LIVE)
+            Explanation(
+                "class",
+                phrase("its class is {kind} in A and {kind2} in B", kind=ours.kind, kind2=theirs.kind),
+                False,
+                Evidence.LIVE,
+            )
         )
     for key in sorted(set(ours.settings) & set(theirs.settings)):
         left, right = ours.settings[key], theirs.settings[key]
@@ -120,7 +129,9 @@ def _settings(difference: Difference, a: Rank, b: Rank) -> list[Explanation]:
             found.append(
                 Explanation(
                     "setting",
-                    f"its {key} is {_short(left)} in A and {_short(right)} in B",
+                    phrase(
+                        "its {key} is {short} in A and {short2} in B", key=key, short=_short(left), short2=_short(right)
+                    ),
                     False,
                     Evidence.LIVE,
                 )
@@ -145,7 +156,10 @@ def _saturation(difference: Difference, b: Capture) -> list[Explanation]:
         return [
             Explanation(
                 "saturation",
-                f"{name or 'this chip'} saturates: it produces the type's largest number instead of infinity or NaN",
+                phrase(
+                    "{value} saturates: it produces the type's largest number instead of infinity or NaN",
+                    value=name or "this chip",
+                ),
                 True,
                 Evidence.DOCUMENTED,
             )
@@ -162,7 +176,10 @@ def _half(difference: Difference) -> list[Explanation]:
     if metrics.problem not in ("overflow", "nan") or not (metrics.inf[1] or metrics.nan[1]):
         return []
     if metrics.dtypes[1] == "float16":
-        text = f"B is float16, whose largest number is 65504; A's values here reach {metrics.largest[0]:.4g}"
+        text = phrase(
+            "B is float16, whose largest number is 65504; A's values here reach {largest:.4g}",
+            largest=metrics.largest[0],
+        )
         return [Explanation("half-overflow", text, False, Evidence.DOCUMENTED)]
     return []
 
@@ -183,7 +200,11 @@ def _reduced(difference: Difference, a: Rank, b: Rank) -> list[Explanation]:
         hf32 = rank.device == "npu" and (switches.get("npu.matmul.allow_hf32") or switches.get("npu.conv.allow_hf32"))
         if small and (tf32 or hf32):
             name = "TF32" if tf32 else "HF32"
-            text = f"{side} multiplies float32 in {name}, which the program turned on: ten bits or so are kept"
+            text = phrase(
+                "{side} multiplies float32 in {name}, which the program turned on: ten bits or so are kept",
+                side=side,
+                name=name,
+            )
             found.append(Explanation(name.lower(), text, True, Evidence.DOCUMENTED))
     return found
 

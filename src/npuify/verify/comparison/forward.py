@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
+
 from .limits import failed, is_fault, limit_of
 from .matching import slots
 from .metrics import is_floating
@@ -174,10 +176,15 @@ class Forward:
         entering = suspect.entering
         reference = call or entering
         if entering is not None:
-            after = f"after {_short(suspect.previous, name)} and " if suspect.previous else ""
-            where = f"in its own code, {after}before {_short(entering.name, name)} ({suspect.slot})"
+            after = phrase("after {short} and ", short=_short(suspect.previous, name)) if suspect.previous else ""
+            where = phrase(
+                "in its own code, {after}before {short} ({slot})",
+                after=after,
+                short=_short(entering.name, name),
+                slot=suspect.slot,
+            )
         elif suspect.previous:
-            where = f"in its own code, after {_short(suspect.previous, name)}"
+            where = phrase("in its own code, after {short}", short=_short(suspect.previous, name))
         else:
             where = "result" + (f" {suspect.slot}" if suspect.slot not in ("", "0") else "")
         overflow = metrics.problem in ("overflow", "nan")
@@ -255,16 +262,28 @@ def _turned(frame: Frame) -> Difference:
 def describe_error(metrics: Metrics, before: float, limit: float) -> str:
     """A pair that differs, in words."""
     if metrics.problem == "shape":
-        return f"A gives the shape {list(metrics.shapes[0])}, B gives {list(metrics.shapes[1])}"
+        return phrase(
+            "A gives the shape {list}, B gives {list2}", list=list(metrics.shapes[0]), list2=list(metrics.shapes[1])
+        )
     if metrics.problem == "overflow":
-        return f"infinite values: {metrics.inf[0]} in A, {metrics.inf[1]} in B"
+        return phrase("infinite values: {inf} in A, {inf2} in B", inf=metrics.inf[0], inf2=metrics.inf[1])
     if metrics.problem == "nan":
-        return f"NaN values: {metrics.nan[0]} in A, {metrics.nan[1]} in B"
+        return phrase("NaN values: {nan} in A, {nan2} in B", nan=metrics.nan[0], nan2=metrics.nan[1])
     if metrics.problem == "whole numbers":
-        return f"{metrics.norm_error:.1%} of the whole numbers differ"
-    times = f", {metrics.norm_error / before:.0f} times that of its input" if before > 0 else "; its inputs agree"
-    ratio = f"; B is {metrics.ratio:.6g} times A" if metrics.ratio is not None else ""
-    return f"relative error {metrics.norm_error:.2g} (limit {limit:.2g}{times}){ratio}"
+        return phrase("{norm_error:.1%} of the whole numbers differ", norm_error=metrics.norm_error)
+    times = (
+        phrase(", {value:.0f} times that of its input", value=metrics.norm_error / before)
+        if before > 0
+        else "; its inputs agree"
+    )
+    ratio = phrase("; B is {ratio:.6g} times A", ratio=metrics.ratio) if metrics.ratio is not None else ""
+    return phrase(
+        "relative error {norm_error:.2g} (limit {limit:.2g}{times}){ratio}",
+        norm_error=metrics.norm_error,
+        limit=limit,
+        times=times,
+        ratio=ratio,
+    )
 
 
 def _short(name: str, within: str) -> str:

@@ -6,6 +6,7 @@ import math
 import statistics
 from typing import TYPE_CHECKING, Any, Literal
 
+from npuify.language import commas, phrase
 from npuify.verify.comparison.metrics import coarser, spacing
 from npuify.verify.comparison.result import Difference
 from npuify.verify.comparison.training import NAMED, common
@@ -42,7 +43,13 @@ def optimizers(a: Rank, b: Rank) -> list[Difference]:
 
         if len(ours.groups) != len(other.groups) and ("groups", ours.number) not in told:
             told.add(("groups", ours.number))
-            add(f"{len(ours.groups)} groups of parameters in A, {len(other.groups)} in B")
+            add(
+                phrase(
+                    "{number} groups of parameters in A, {number2} in B",
+                    number=len(ours.groups),
+                    number2=len(other.groups),
+                )
+            )
         for index, ((left, _), (right, _)) in enumerate(zip(ours.groups, other.groups, strict=False)):
             for key in sorted(set(left) & set(right), key=lambda word: (word != "lr", word)):
                 if key in _MEANINGLESS or (key, index, ours.number) in told or _same(left[key], right[key]):
@@ -70,10 +77,12 @@ def _same(left: Any, right: Any) -> bool:
 
 def _setting(key: str, left: Any, right: Any, group: int | None) -> str:
     name = "the learning rate (lr)" if key == "lr" else key
-    of = f" of group {group}" if group is not None else ""
+    of = phrase(" of group {group}", group=group) if group is not None else ""
     numbers = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in (left, right))
-    times = f": B's is {right / left:.4g} times A's" if numbers and left and right else ""
-    return f"{name}{of} is {left} in A and {right} in B{times}"
+    times = phrase(": B's is {value:.4g} times A's", value=right / left) if numbers and left and right else ""
+    return phrase(
+        "{name}{of} is {left} in A and {right} in B{times}", name=name, of=of, left=left, right=right, times=times
+    )
 
 
 def used_gradients(pairs: Pairs, meter: Meter, a: Rank, b: Rank) -> list[Difference]:
@@ -102,7 +111,7 @@ def used_gradients(pairs: Pairs, meter: Meter, a: Rank, b: Rank) -> list[Differe
                 kind="gradient-scale",
                 severity="error",
                 name="the optimizer",
-                message=f"the optimizer's gradients are {middle:.6g} times A's, in all parameters"
+                message=phrase("the optimizer's gradients are {middle:.6g} times A's, in all parameters", middle=middle)
                 + _why_scaled(middle, scales.get(step, (1.0, 1.0))),
                 step=step,
                 phase="train",
@@ -134,9 +143,9 @@ def gradient_errors(pairs: Pairs, meter: Meter, scales: dict[int, tuple[float, f
 
 def _why_scaled(factor: float, scales: tuple[float, float]) -> str:
     if scales[1] != 1.0 and abs(factor / scales[1] - 1) < _SAME_FACTOR:
-        return f": B's loss was scaled by {scales[1]:g}, and its gradients were not unscaled"
+        return phrase(": B's loss was scaled by {scales:g}, and its gradients were not unscaled", scales=scales[1])
     if scales[0] != 1.0 and abs(factor * scales[0] - 1) < _SAME_FACTOR:
-        return f": A's loss was scaled by {scales[0]:g}, and its gradients were not unscaled"
+        return phrase(": A's loss was scaled by {scales:g}, and its gradients were not unscaled", scales=scales[0])
     if scales[0] != 1.0 or scales[1] != 1.0:
         return ": a scaler is at work; clipping before unscale_() does this"
     return ""
@@ -180,7 +189,11 @@ def updates(pairs: Pairs, meter: Meter, a: Rank, b: Rank) -> list[Difference]:
                     kind="update",
                     severity="error",
                     name="the optimizer",
-                    message=f"a parameter moves {middle:.4g} times as far as in A (median of {len(rows[step])})",
+                    message=phrase(
+                        "a parameter moves {middle:.4g} times as far as in A (median of {number})",
+                        middle=middle,
+                        number=len(rows[step]),
+                    ),
                     step=step,
                     phase="train",
                     at=min(at for _, _, at in rows[step]),
@@ -194,7 +207,10 @@ def updates(pairs: Pairs, meter: Meter, a: Rank, b: Rank) -> list[Difference]:
                 kind="update",
                 severity="warning",
                 name="the optimizer",
-                message=f"its steps are too small for the less precise of the two types ({len(lost[step])} parameters)",
+                message=phrase(
+                    "its steps are too small for the less precise of the two types ({number} parameters)",
+                    number=len(lost[step]),
+                ),
                 step=step,
                 phase="train",
                 at=min(at for _, _, at in lost[step]),
@@ -216,13 +232,15 @@ def _held(before: tuple[Tensor, Tensor] | None, step: float) -> bool:
 def _still(rows: list[tuple[int, str, int, str]], severity: Literal["error", "warning"]) -> Difference:
     step, _, at, side = min(rows)
     names = [name for number, name, _, _ in rows if number == step]
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    more = phrase(" and {value} more", value=len(names) - NAMED) if len(names) > NAMED else ""
     why = "" if severity == "error" else ", whose type is not precise enough for a step of this size"
     return Difference(
         kind="frozen",
         severity=severity,
         name=common([name.rpartition(".")[0] for name in names]),
-        message=f"is not updated in {side}{why}: {', '.join(names[:NAMED])}{more}",
+        message=phrase(
+            "is not updated in {side}{why}: {names}{more}", side=side, why=why, names=commas(names[:NAMED]), more=more
+        ),
         step=step,
         phase="train",
         at=at,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.html.escape import escaped, shortened
 from npuify.html.frame import framed
+from npuify.language import phrase
 from npuify.version import __version__
 
 from .text import lines_of, number, side_in_short, worst
@@ -38,7 +39,7 @@ def page(result: Comparison) -> str:
         else "",
     ]
     return framed(
-        f"npuify verify compare: {shortened(result.verdict, 80)}",
+        phrase("npuify verify compare: {shortened}", shortened=shortened(result.verdict, 80)),
         style,
         f"""<p class="dim">npuify verify compare {escaped(__version__)}</p>
 <h1 class="{state}">{"Agree" if result.agrees else "Differ"}: {escaped(result.verdict)}</h1>
@@ -116,7 +117,14 @@ def _plot(points: Sequence[Point], direction: str, first: Difference | None) -> 
 
 
 def _tooltip(point: Point) -> str:
-    return f"{point.name}, step {point.step} {point.phase}: {number(point.error)} (given {number(point.before)})"
+    return phrase(
+        "{name}, step {step} {phase}: {number} (given {number2})",
+        name=point.name,
+        step=point.step,
+        phase=point.phase,
+        number=number(point.error),
+        number2=number(point.before),
+    )
 
 
 def _losses(losses: Sequence[LossPair]) -> str:

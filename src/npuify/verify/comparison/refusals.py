@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
+
 from .matching import Pairs, slots
 from .result import Difference, Refused
 from .training import starting_weights
@@ -35,7 +37,7 @@ def before_matching(a: Capture, b: Capture, allow: Collection[str] = ()) -> list
     if a.run and a.run == b.run:
         raise Refused("same-run", "A and B are the same run, which agrees with itself")
     if a.device == b.device and a.device:
-        text = f"both ran on {a.device}: this shows nothing about another device"
+        text = phrase("both ran on {device}: this shows nothing about another device", device=a.device)
         if "same-device" not in allow:
             raise Refused(
                 "same-device",
@@ -45,17 +47,17 @@ def before_matching(a: Capture, b: Capture, allow: Collection[str] = ()) -> list
         remarks.append(f"{text[0].upper()}{text[1:]} (allowed).")
     _seeds(a, b)
     if len(a.ranks) != len(b.ranks):
-        text = f"{len(a.ranks)} processes in A, {len(b.ranks)} in B"
+        text = phrase("{number} processes in A, {number2} in B", number=len(a.ranks), number2=len(b.ranks))
         if "different-ranks" not in allow:
             raise Refused(
                 "different-ranks",
                 text,
                 "Run both with the same number of processes, or use --allow different-ranks to compare the first ones.",
             )
-        remarks.append(f"{text}: only equal ranks are compared (allowed).")
+        remarks.append(phrase("{text}: only equal ranks are compared (allowed).", text=text))
     drop = (a.settings.get("dropout"), b.settings.get("dropout"))
     if drop[0] != drop[1] and None not in drop:
-        text = f"dropout was {drop[0]!r} in A and {drop[1]!r} in B"
+        text = phrase("dropout was {drop!r} in A and {drop2!r} in B", drop=drop[0], drop2=drop[1])
         if "different-dropout" not in allow:
             raise Refused("different-dropout", text, "Capture both with the same --dropout.")
         remarks.append(f"{text} (allowed).")
@@ -68,12 +70,18 @@ def _seeds(a: Capture, b: Capture) -> None:
     ours, theirs = a.settings.get("seed"), b.settings.get("seed")
     advice = "Capture both with the same --seed, and make the program set the same one."
     if ours is not None and theirs is not None and ours != theirs:
-        raise Refused("different-seeds", f"the seed was {ours} in A and {theirs} in B", advice)
+        raise Refused(
+            "different-seeds", phrase("the seed was {ours} in A and {theirs} in B", ours=ours, theirs=theirs), advice
+        )
     for left, right in zip(a.ranks, b.ranks, strict=False):
         if left.seeds != right.seeds and left.seeds and right.seeds and left.seeds[0] != right.seeds[0]:
             raise Refused(
                 "different-seeds",
-                f"the program set the seed {left.seeds[0]} in A and {right.seeds[0]} in B",
+                phrase(
+                    "the program set the seed {seeds} in A and {seeds2} in B",
+                    seeds=left.seeds[0],
+                    seeds2=right.seeds[0],
+                ),
                 advice,
             )
 
@@ -92,12 +100,19 @@ def after_matching(a: Rank, b: Rank, pairs: Pairs, meter: Meter, allow: Collecti
     without = all(call.operator for rank in (a, b) for call in rank.calls)
     if not modules and not (without and pairs.calls):
         names = ", ".join(_roots(a)[:3]), ", ".join(_roots(b)[:3])
-        raise Refused("nothing-matches", f"they have no module in common: A calls {names[0]}; B calls {names[1]}")
+        raise Refused(
+            "nothing-matches",
+            phrase("they have no module in common: A calls {names}; B calls {names2}", names=names[0], names2=names[1]),
+        )
     fewer = min(sum(not call.operator for call in rank.calls) for rank in (a, b))
     if 2 * len(modules) < fewer and "little-matches" not in allow:
         raise Refused(
             "little-matches",
-            f"{len(modules)} module calls are in both, of {fewer} in the shorter capture: too few to judge",
+            phrase(
+                "{number} module calls are in both, of {fewer} in the shorter capture: too few to judge",
+                number=len(modules),
+                fewer=fewer,
+            ),
             "Capture the same steps of the same model; --allow little-matches compares those.",
         )
     found = _weights(pairs, meter)
@@ -115,7 +130,12 @@ def _weights(pairs: Pairs, meter: Meter) -> list[Difference]:
         names = ", ".join(value.name for value, _ in random[:3])
         raise Refused(
             "different-weights",
-            f"the models start from different weights: {len(random)} of {count} parameters differ ({names}, …)",
+            phrase(
+                "the models start from different weights: {number} of {count_} parameters differ ({names}, …)",
+                number=len(random),
+                count_=count,
+                names=names,
+            ),
             "Load the same checkpoint on both sides, or set the seed before creating the model.",
         )
     found = []
@@ -125,9 +145,18 @@ def _weights(pairs: Pairs, meter: Meter) -> list[Difference]:
                 kind="weights",
                 severity="error",
                 name=value.name.rpartition(".")[0],
-                message=f"{value.name} starts from different values: relative error {metrics.norm_error:.2g}"
+                message=phrase(
+                    "{name} starts from different values: relative error {norm_error:.2g}",
+                    name=value.name,
+                    norm_error=metrics.norm_error,
+                )
                 if metrics.problem != "shape"
-                else f"{value.name} has the shape {list(metrics.shapes[0])} in A, {list(metrics.shapes[1])} in B",
+                else phrase(
+                    "{name} has the shape {list} in A, {list2} in B",
+                    name=value.name,
+                    list=list(metrics.shapes[0]),
+                    list2=list(metrics.shapes[1]),
+                ),
                 at=value.at,
                 step=0,
                 metrics=metrics,
@@ -158,7 +187,9 @@ def _data(a: Rank, b: Rank, pairs: Pairs, meter: Meter) -> list[Difference]:
     shared = sum((rows_a & rows_b).values()) / max(1, min(sum(rows_a.values()), sum(rows_b.values())))
     loaders = _loaders(a, b)
     if shared >= _SAME_ROWS or loaders:
-        text = f"{shared:.0%} of the rows of {first}'s input are the same, in a different order"
+        text = phrase(
+            "{shared:.0%} of the rows of {first}'s input are the same, in a different order", shared=shared, first=first
+        )
         return [
             Difference(
                 kind="data-order",
@@ -173,7 +204,12 @@ def _data(a: Rank, b: Rank, pairs: Pairs, meter: Meter) -> list[Difference]:
         ]
     raise Refused(
         "different-data",
-        f"the data differs from step {wrong[0]} on: of the rows of {first}'s input {shared:.0%} are in both",
+        phrase(
+            "the data differs from step {wrong} on: of the rows of {first}'s input {shared:.0%} are in both",
+            wrong=wrong[0],
+            first=first,
+            shared=shared,
+        ),
         "Use the same files in both runs, and shuffle on neither side or with the same generator.",
     )
 
@@ -183,7 +219,13 @@ def _loaders(a: Rank, b: Rank) -> str:
         for key in ("sampler", "batch", "drop_last"):
             if left.get(key) != right.get(key):
                 word = {"sampler": "samples with", "batch": "has the batch size", "drop_last": "has drop_last"}
-                return f"data loader {left['number']} {word[key]} {left.get(key)} in A and {right.get(key)} in B"
+                return phrase(
+                    "data loader {left} {word} {get} in A and {get2} in B",
+                    left=left["number"],
+                    word=word[key],
+                    get=left.get(key),
+                    get2=right.get(key),
+                )
     return ""
 
 

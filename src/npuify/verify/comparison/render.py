@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.version import __version__
 
@@ -48,7 +49,7 @@ def render(result: Comparison, format: str) -> str:
         from .page import page
 
         return page(result)
-    raise NpuifyError(f"there is no format {format!r}", advice="formats: " + ", ".join(FORMATS))
+    raise NpuifyError(phrase("there is no format {format!r}", format=format), advice="formats: " + ", ".join(FORMATS))
 
 
 def schema() -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -16,7 +18,7 @@ _SHOWN = 12
 def side_in_short(side: Side) -> str:
     """One line on a capture."""
     name = f" ({side.device_name})" if side.device_name else ""
-    npu = f", torch_npu {side.torch_npu}" if side.torch_npu else ""
+    npu = phrase(", torch_npu {torch_npu}", torch_npu=side.torch_npu) if side.torch_npu else ""
     ranks = f", {side.ranks} processes" if side.ranks > 1 else ""
     steps = f"{side.steps} step{'s' if side.steps != 1 else ''}"
     torch = f", torch {side.torch}" if side.torch else ""
@@ -69,12 +71,12 @@ def lines(result: Comparison) -> Iterator[str]:
         for one in others[:_SHOWN]:
             yield from (f"  {line}" for line in [f"[{one.severity}] {lines_of(one)[0]}", *lines_of(one)[1:]])
         if len(others) > _SHOWN:
-            yield f"  and {len(others) - _SHOWN} more (--format json has them)"
+            yield phrase("  and {value} more (--format json has them)", value=len(others) - _SHOWN)
     for direction, title in (("forward", "Largest errors of results"), ("backward", "Largest errors of gradients")):
         rows = worst(result.points, direction)
         if rows:
             yield ""
-            yield f"{title}:    error    given    limit   cosine  module"
+            yield phrase("{title}:    error    given    limit   cosine  module", title=title)
             for point in rows:
                 cosine = "-" if point.cosine is None else f"{point.cosine:.6f}"
                 mark = "  ← amplified" if point.amplified else ""
@@ -86,7 +88,13 @@ def lines(result: Comparison) -> Iterator[str]:
         yield ""
         yield "Loss:"
         for loss in result.losses[:_SHOWN]:
-            yield f"  step {loss.step}: A {loss.a:.7g}, B {loss.b:.7g} (relative error {number(loss.relative_error)})"
+            yield phrase(
+                "  step {step}: A {a:.7g}, B {b:.7g} (relative error {number})",
+                step=loss.step,
+                a=loss.a,
+                b=loss.b,
+                number=number(loss.relative_error),
+            )
     if result.remarks:
         yield ""
         yield from (f"* {remark}" for remark in result.remarks)

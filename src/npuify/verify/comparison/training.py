@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from npuify.knowledge import tolerances
+from npuify.language import commas, phrase
 from npuify.verify.comparison.forward import PROGRAM, describe_error
 from npuify.verify.comparison.limits import is_fault, limit_of
 from npuify.verify.comparison.matching import plain
@@ -66,7 +67,9 @@ def modes(pairs: Pairs) -> list[Difference]:
                 kind="mode",
                 severity="error",
                 name=a.name,
-                message=f"{words[a.training]} mode in A, {words[b.training]} mode in B",
+                message=phrase(
+                    "{words} mode in A, {words2} mode in B", words=words[a.training], words2=words[b.training]
+                ),
                 step=a.step,
                 phase=a.phase,
                 at=a.start,
@@ -100,13 +103,13 @@ def frozen(pairs: Pairs, a: Rank, b: Rank) -> list[Difference]:
     modules = list(dict.fromkeys(name.rpartition(".")[0] for _, name, _ in rows))
     names = [name for _, name, _ in rows]
     side = rows[0][2]
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    more = phrase(" and {value} more", value=len(names) - NAMED) if len(names) > NAMED else ""
     return [
         Difference(
             kind="frozen",
             severity="error",
             name=common(modules),
-            message=f"no gradient in {side}: {', '.join(names[:NAMED])}{more}",
+            message=phrase("no gradient in {side}: {names}{more}", side=side, names=commas(names[:NAMED]), more=more),
             step=step,
             phase="train",
             # What has no gradient changes the size of all others where they are clipped: it comes first.
@@ -199,7 +202,9 @@ def losses(a: Rank, b: Rank, forward: Forward | None = None) -> tuple[list[LossP
                     kind="loss" if finite else "overflow",
                     severity="error",
                     name=PROGRAM,
-                    message=f"the loss is {loss.value:.6g} in A and {other.value:.6g} in B",
+                    message=phrase(
+                        "the loss is {value:.6g} in A and {value2:.6g} in B", value=loss.value, value2=other.value
+                    ),
                     step=loss.step,
                     phase="train",
                     at=loss.at,

@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 from .points import make_curve, number, whole
@@ -51,7 +52,7 @@ def read_capture(path: Path, metric: str = "") -> Curve:
             if step is not None and value is not None:
                 losses[step].append(value)
     points = [(step, fmean(values)) for step, values in sorted(losses.items())]
-    notes = [f"{len(ranks)} processes: the loss is the first one's"] if len(ranks) > 1 else []
+    notes = [phrase("{number} processes: the loss is the first one's", number=len(ranks))] if len(ranks) > 1 else []
     return make_curve(str(path), "capture", "loss", points, notes, _device(path, process))
 
 
@@ -71,7 +72,7 @@ def records(path: Path) -> Iterator[dict[str, Any]]:
                 if isinstance(record, dict):
                     yield record
     except OSError as error:
-        raise NpuifyError(f"cannot be read: {error.strerror or error}", file=str(path)) from None
+        raise NpuifyError(phrase("cannot be read: {value}", value=error.strerror or error), file=str(path)) from None
 
 
 def _device(path: Path, process: dict[str, Any]) -> str:

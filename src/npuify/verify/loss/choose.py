@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -57,7 +58,11 @@ def choose(names: Iterable[str], wanted: str, file: str) -> str:
     if wanted:
         if wanted in known:
             return wanted
-        raise NpuifyError(f"it has no {wanted!r} in it", advice=f"it has: {_listed(known)}", file=file)
+        raise NpuifyError(
+            phrase("it has no {wanted!r} in it", wanted=wanted),
+            advice=phrase("it has: {listed}", listed=_listed(known)),
+            file=file,
+        )
     losses = [name for name in known if is_loss(name)]
     for pattern in _ORDER:
         found = [name for name in losses if re.match(pattern, name.lower())]
@@ -70,10 +75,14 @@ def choose(names: Iterable[str], wanted: str, file: str) -> str:
         return losses[0]
     if losses:
         raise NpuifyError(
-            f"it has several losses: {_listed(losses)}", advice="choose one with --metric NAME", file=file
+            phrase("it has several losses: {listed}", listed=_listed(losses)),
+            advice="choose one with --metric NAME",
+            file=file,
         )
     raise NpuifyError(
-        "it has no training loss", advice=f"specify it with --metric; it has: {_listed(known)}", file=file
+        "it has no training loss",
+        advice=phrase("specify it with --metric; it has: {listed}", listed=_listed(known)),
+        file=file,
     )
 
 
@@ -85,4 +94,4 @@ def step_name(names: Sequence[str]) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(map(str, names[:12]))
-    return (shown or "nothing") + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+    return (shown or "nothing") + (phrase(" and {value} more", value=len(names) - 12) if len(names) > 12 else "")

@@ -12,6 +12,7 @@ import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import commas, phrase
 from npuify.model import NpuifyError
 
 from .choose import choose
@@ -49,7 +50,7 @@ def read_events(path: Path, file: str, metric: str = "") -> Curve:
     if len({one.parent for one in files}) > 1:
         names = sorted({str(one.parent.relative_to(path)) for one in files})
         raise NpuifyError(
-            f"this folder contains several runs: {', '.join(names[:8])}",
+            phrase("this folder contains several runs: {names}", names=commas(names[:8])),
             advice="specify the folder of one run",
             file=file,
         )
@@ -60,7 +61,7 @@ def read_events(path: Path, file: str, metric: str = "") -> Curve:
             for tag, step, value in _scalars(one, notes):
                 scalars.setdefault(tag, []).append((step, value))
         except OSError as error:
-            raise NpuifyError(f"cannot be read: {error.strerror or error}", file=str(one)) from None
+            raise NpuifyError(phrase("cannot be read: {value}", value=error.strerror or error), file=str(one)) from None
     tag = choose(scalars, metric, file)
     points = scalars[tag]
     if len({step for step, _ in points}) == 1 and len(points) > 1:
@@ -84,7 +85,7 @@ def _scalars(path: Path, notes: list[str]) -> Iterator[tuple[str, int, float]]:
                         if found is not None:
                             yield found[0], step, found[1]
         except (ValueError, struct.error):
-            notes.append(f"{path.name}: a record could not be parsed and was ignored")
+            notes.append(phrase("{name}: a record could not be parsed and was ignored", name=path.name))
 
 
 def _records(path: Path, notes: list[str]) -> Iterator[bytes]:
@@ -98,7 +99,7 @@ def _records(path: Path, notes: list[str]) -> Iterator[bytes]:
             if len(head) < 12 or _masked(head[:8]) != int.from_bytes(head[8:], "little"):
                 if first:
                     raise NpuifyError("is not a TensorBoard event file", file=str(path))
-                notes.append(f"{path.name}: truncated; the part before is used")
+                notes.append(phrase("{name}: truncated; the part before is used", name=path.name))
                 return
             first = False
             if length > _LARGEST:
@@ -106,7 +107,7 @@ def _records(path: Path, notes: list[str]) -> Iterator[bytes]:
                 continue
             data = stream.read(length)
             if len(data) < length or len(stream.read(4)) < 4:
-                notes.append(f"{path.name}: truncated, as if a program is still writing it")
+                notes.append(phrase("{name}: truncated, as if a program is still writing it", name=path.name))
                 return
             yield data
 

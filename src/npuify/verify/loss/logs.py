@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from npuify.language import commas, phrase
 from npuify.model import NpuifyError
 
 from .choose import choose, is_loss
@@ -103,8 +104,8 @@ def read_log(text: str, file: str, metric: str = "", pattern: str = "") -> Curve
     if not series and metric and not pattern:
         names = dict.fromkeys(name for line in lines for name in (_training_losses(line) or _NOTHING).losses)
         raise NpuifyError(
-            f"it has no line with {metric!r} and a number",
-            advice=f"it has these losses: {', '.join(list(names)[:12])}"
+            phrase("it has no line with {metric!r} and a number", metric=metric),
+            advice=phrase("it has these losses: {list}", list=commas(list(names)[:12]))
             if names
             else "specify the word before the number",
             file=file,
@@ -118,14 +119,21 @@ def read_log(text: str, file: str, metric: str = "", pattern: str = "") -> Curve
     name, word = _chosen(series, file)
     points = series[(name, word)]
     notes = [
-        f"{counted(len(found), 'line')} with {other!r}{f' by {by!r}' if by else ''} left out"
+        phrase(
+            "{lines} with {other!r}{value} left out",
+            lines=counted(len(found), "line"),
+            other=other,
+            value=f" by {by!r}" if by else "",
+        )
         for (other, by), found in series.items()
         if (other, by) != (name, word)
     ]
     if others:
-        notes.append(f"{counted(others, 'line')} from other processes ignored")
+        notes.append(phrase("{lines} from other processes ignored", lines=counted(others, "line")))
     if skipped:
-        notes.append(f"{counted(skipped, 'line')} about a validation loss, or without a number, ignored")
+        notes.append(
+            phrase("{lines} about a validation loss, or without a number, ignored", lines=counted(skipped, "line"))
+        )
     again = word == "epoch" and any(one[0] == two[0] for one, two in zip(points, points[1:], strict=False))
     if again or any(step is None for step, _ in points):
         points = [(None, value) for _, value in points]
@@ -190,7 +198,7 @@ def _compiled(pattern: str, metric: str) -> re.Pattern[str] | None:
     try:
         made = re.compile(pattern)
     except re.error as error:
-        raise NpuifyError(f"--pattern is not a regular expression: {error}") from None
+        raise NpuifyError(phrase("--pattern is not a regular expression: {error}", error=error)) from None
     if "loss" not in made.groupindex:
         raise NpuifyError("--pattern has no group named loss", advice="write (?P<loss>...) around the number")
     return made

@@ -6,6 +6,7 @@ from enum import Enum
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 
@@ -101,5 +102,7 @@ class Refusal(NpuifyError):
     """Two curves that say nothing about each other. ``name`` is stable, for scripts."""
 
     def __init__(self, name: str, message: str, *, advice: str = "") -> None:
-        super().__init__(f"these curves cannot be compared ({name}): {message}", advice=advice)
+        super().__init__(
+            phrase("these curves cannot be compared ({name}): {message}", name=name, message=message), advice=advice
+        )
         self.name = name

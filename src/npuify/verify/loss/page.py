@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.html.escape import escaped, shortened
 from npuify.html.frame import framed
+from npuify.language import phrase
 from npuify.version import __version__
 
 from .measure import moving_average, relative_errors
@@ -45,7 +46,7 @@ def render_html(report: LossReport) -> str:
         + plot(
             steps,
             [Line("reference", "a", smooth[0]), Line("target", "b", smooth[1])],
-            f"Moving averages over {report.window} points",
+            phrase("Moving averages over {window} points", window=report.window),
             mark=mark,
         )
         + plot(
@@ -62,7 +63,7 @@ def render_html(report: LossReport) -> str:
         for line in (*curve_lines(report.reference, "reference"), *curve_lines(report.target, "target"))
     )
     return framed(
-        f"npuify verify loss: {report.verdict.value}",
+        phrase("npuify verify loss: {value}", value=report.verdict.value),
         _STYLE,
         f"""<p class="brand">npuify verify loss {escaped(__version__)} ·
 {escaped(shortened(report.reference.file, 60))} and {escaped(shortened(report.target.file, 60))}</p>

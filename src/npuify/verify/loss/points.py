@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 from .model import Curve
@@ -72,10 +73,20 @@ def make_curve(
         )
         if epochs:
             named = False
-            told.append(f"its steps restart {counted(restarts, 'time')}, as with epochs: points were counted instead")
+            told.append(
+                phrase(
+                    "its steps restart {times}, as with epochs: points were counted instead",
+                    times=counted(restarts, "time"),
+                )
+            )
         else:
             points = _rewound(points)
-            told.append(f"it goes back {counted(restarts, 'time')}, like a resumed run: the later values are used")
+            told.append(
+                phrase(
+                    "it goes back {times}, like a resumed run: the later values are used",
+                    times=counted(restarts, "time"),
+                )
+            )
     if named:
         return Curve(
             file,

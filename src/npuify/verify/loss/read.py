@@ -9,6 +9,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 from .events import event_files, read_events
@@ -116,7 +117,9 @@ def _text(path: Path) -> str:
         if data[:2] == b"\x1f\x8b":
             data = gzip.decompress(data)
     except (OSError, EOFError, zlib.error) as error:
-        raise NpuifyError(f"cannot be read: {getattr(error, 'strerror', '') or error}", file=str(path)) from None
+        raise NpuifyError(
+            phrase("cannot be read: {value}", value=getattr(error, "strerror", "") or error), file=str(path)
+        ) from None
     for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
         if data.startswith(mark):
             return data.decode(encoding, "replace")

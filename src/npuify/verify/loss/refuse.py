@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from npuify.language import phrase
+
 from .model import Curve, Refusal
 from .points import counted
 
@@ -29,13 +31,17 @@ def check_files(reference: Path, target: Path, *, allow_identical: bool = False)
     if reference.resolve() == target.resolve() or (
         reference.exists() and target.exists() and reference.samefile(target)
     ):
-        raise Refusal("same-file", f"{reference} was given twice", advice="specify the reference's log, then the NPU's")
+        raise Refusal(
+            "same-file",
+            phrase("{reference} was given twice", reference=reference),
+            advice="specify the reference's log, then the NPU's",
+        )
     if allow_identical or not (reference.is_file() and target.is_file()):
         return
     if reference.stat().st_size == target.stat().st_size and _digest(reference) == _digest(target):
         raise Refusal(
             "same-content",
-            f"{target} is, byte for byte, {reference}",
+            phrase("{target} is, byte for byte, {reference}", target=target, reference=reference),
             advice="if these really are two runs with the same numbers, use --allow-identical",
         )
 
@@ -66,7 +72,13 @@ def comparable(reference: Curve, target: Curve, *, common: bool = False, offset:
     for curve in (reference, target):
         if len(curve.steps) < FEWEST:
             raise Refusal(
-                "too-short", f"{curve.file} has {counted(len(curve.steps), 'point')}; at least {FEWEST} are needed"
+                "too-short",
+                phrase(
+                    "{file} has {points}; at least {FEWEST} are needed",
+                    file=curve.file,
+                    points=counted(len(curve.steps), "point"),
+                    FEWEST=FEWEST,
+                ),
             )
     if offset:
         target = msgspec.structs.replace(target, steps=tuple(step + offset for step in target.steps))
@@ -78,7 +90,7 @@ def comparable(reference: Curve, target: Curve, *, common: bool = False, offset:
         if len(curve.steps) > FEWEST and len(set(curve.values)) == 1:
             raise Refusal(
                 "constant",
-                f"the loss in {curve.file} is {curve.values[0]:g} at every step",
+                phrase("the loss in {file} is {values:g} at every step", file=curve.file, values=curve.values[0]),
                 advice="a loss that never changes means that nothing was trained, or the wrong number was read; see "
                 "--metric",
             )
@@ -93,20 +105,37 @@ def _refuse_steps(reference: Curve, target: Curve) -> None:
             shift = shifts.pop()
             raise Refusal(
                 "step-offset",
-                f"each step of {target.file} is {abs(shift)} {'less' if shift > 0 else 'more'} than its counterpart",
-                advice=f"if one counts from 0 and the other from 1: --offset {shift}",
+                phrase(
+                    "each step of {file} is {abs} {value} than its counterpart",
+                    file=target.file,
+                    abs=abs(shift),
+                    value="less" if shift > 0 else "more",
+                ),
+                advice=phrase("if one counts from 0 and the other from 1: --offset {shift}", shift=shift),
             )
     shared = len(set(one) & set(two))
     if reference.counted or target.counted:
         raise Refusal(
             "different-lengths",
-            f"{reference.file} has {counted(len(one), 'point')}, {target.file} {counted(len(two), 'point')}, and "
-            "there are no step numbers to match them",
+            phrase(
+                "{file} has {points}, {file2} {points2}, and there are no step numbers to match them",
+                file=reference.file,
+                points=counted(len(one), "point"),
+                file2=target.file,
+                points2=counted(len(two), "point"),
+            ),
             advice="log step numbers, run both for the same length, or cut the longer one with --common",
         )
     raise Refusal(
         "different-steps",
-        f"{reference.file} has steps {_range(one)}, {target.file} {_range(two)}; {shared} are in both",
+        phrase(
+            "{file} has steps {range}, {file2} {range2}; {shared} are in both",
+            file=reference.file,
+            range=_range(one),
+            file2=target.file,
+            range2=_range(two),
+            shared=shared,
+        ),
         advice="run both for the same steps with the same logging interval"
         + (", or compare only common steps with --common" if shared >= FEWEST else ""),
     )
@@ -115,7 +144,9 @@ def _refuse_steps(reference: Curve, target: Curve) -> None:
 def _on_common_steps(reference: Curve, target: Curve) -> tuple[Curve, Curve]:
     shared = set(reference.steps) & set(target.steps)
     if len(shared) < FEWEST:
-        raise Refusal("different-steps", f"only {counted(len(shared), 'point')} are at common steps")
+        raise Refusal(
+            "different-steps", phrase("only {points} are at common steps", points=counted(len(shared), "point"))
+        )
     return _only(reference, shared), _only(target, shared)
 
 
@@ -123,7 +154,14 @@ def _only(curve: Curve, steps: set[int]) -> Curve:
     kept = [(step, value) for step, value in zip(curve.steps, curve.values, strict=False) if step in steps]
     left = len(curve.steps) - len(kept)
     notes = (
-        (*curve.notes, f"{left} of its {len(curve.steps)} points are at steps that only it has, and were ignored")
+        (
+            *curve.notes,
+            phrase(
+                "{left} of its {number} points are at steps that only it has, and were ignored",
+                left=left,
+                number=len(curve.steps),
+            ),
+        )
         if left
         else curve.notes
     )
@@ -139,4 +177,8 @@ def _is_other(metric: str) -> bool:
 def _range(steps: Sequence[int]) -> str:
     gaps = sorted(b - a for a, b in zip(steps, steps[1:], strict=False))
     usual = gaps[len(gaps) // 2] if gaps else 1
-    return f"{steps[0]} to {steps[-1]}, every {usual}" if usual != 1 else f"{steps[0]} to {steps[-1]}"
+    return (
+        phrase("{steps} to {steps2}, every {usual}", steps=steps[0], steps2=steps[-1], usual=usual)
+        if usual != 1
+        else f"{steps[0]} to {steps[-1]}"
+    )

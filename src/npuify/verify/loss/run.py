@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 from .judge import FIRST, TOLERANCE, judge
@@ -46,7 +47,9 @@ def compare_losses(
         NpuifyError: a path holds no curve, or a number is out of range.
     """
     if not 0 < tolerance < 1:
-        raise NpuifyError(f"a tolerance of {tolerance:g} is invalid", advice="use a fraction: 0.01 is 1 %")
+        raise NpuifyError(
+            phrase("a tolerance of {tolerance:g} is invalid", tolerance=tolerance), advice="use a fraction: 0.01 is 1 %"
+        )
     if first < 1:
         raise NpuifyError("at least one step must be judged as a first step")
     check_files(reference, target, allow_identical=allow_identical)

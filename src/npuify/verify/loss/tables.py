@@ -7,6 +7,7 @@ import io
 import json
 from typing import TYPE_CHECKING, Any
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 from .choose import STEPS, choose, step_name
@@ -81,7 +82,11 @@ def read_json_lines(text: str, file: str, metric: str = "") -> Curve:
         except ValueError:
             bad += 1
     return _rows(
-        rows, file, metric, "json lines", [f"{counted(bad, 'line')} ignored, since they are not JSON"] if bad else []
+        rows,
+        file,
+        metric,
+        "json lines",
+        [phrase("{lines} ignored, since they are not JSON", lines=counted(bad, "line"))] if bad else [],
     )
 
 
@@ -94,7 +99,7 @@ def read_json(text: str, file: str, metric: str = "") -> Curve:
     try:
         value: Any = json.loads(text)
     except ValueError as error:
-        raise NpuifyError(f"is not JSON: {error}", file=file) from None
+        raise NpuifyError(phrase("is not JSON: {error}", error=error), file=file) from None
     if isinstance(value, dict) and isinstance(value.get("log_history"), list):
         return _rows(value["log_history"], file, metric, "trainer state")
     if isinstance(value, dict):
@@ -130,7 +135,11 @@ def _rows(rows: list[Any], file: str, metric: str, kind: str, notes: list[str] |
             points.append((whole(row.get(found)), value))
     named = [point for point in points if point[0] is not None]
     if len(points) > len(named) > len(points) // 2:
-        notes.append(f"{counted(len(points) - len(named), 'row')} without a step ignored, such as a final summary")
+        notes.append(
+            phrase(
+                "{rows} without a step ignored, such as a final summary", rows=counted(len(points) - len(named), "row")
+            )
+        )
         points = named
     return make_curve(file, kind, column, points, notes)
 

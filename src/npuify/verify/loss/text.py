@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.report import printable
 from npuify.report.schemas import schema_of
 
@@ -30,11 +31,17 @@ def render_text(report: LossReport) -> str:
     lines += [f"  {one}" for one in report.said]
     if report.advice:
         lines += ["", *(f"  -> {one}" for one in report.advice)]
-    lines += ["", f"{'':14}{'points':>8}{'mean error':>12}{'largest':>10}  at step   bias"]
+    lines += ["", phrase("pointsmean errorlargest  at step   bias")]
     lines.append(_row("first steps", report.first))
     if report.long_run is not None:
         lines.append(_row("long run", report.long_run))
-    lines.append(f"{'averaged':14}{'':8}{percent(report.smoothed_error):>12}   (moving average over {report.window})")
+    lines.append(
+        phrase(
+            "averaged{percent:>12}   (moving average over {window})",
+            percent=percent(report.smoothed_error),
+            window=report.window,
+        )
+    )
     lines.append(f"{'at the end':14}{report.final_reference:8.5g}  against {report.final_target:.5g}")
     lines += ["", *curve_lines(report.reference, "reference"), *curve_lines(report.target, "target")]
     return printable("\n".join(lines) + "\n")
@@ -42,9 +49,14 @@ def render_text(report: LossReport) -> str:
 
 def curve_lines(curve: Curve, role: str) -> list[str]:
     """Where a curve comes from, in lines."""
-    steps = f"{len(curve.steps)} points, steps {curve.steps[0]} to {curve.steps[-1]}"
+    steps = phrase(
+        "{number} points, steps {steps} to {steps2}",
+        number=len(curve.steps),
+        steps=curve.steps[0],
+        steps2=curve.steps[-1],
+    )
     counted = " (counted)" if curve.counted else ""
-    device = f", ran on {curve.device}" if curve.device else ""
+    device = phrase(", ran on {device}", device=curve.device) if curve.device else ""
     return [
         f"{role:10} {curve.file}: {curve.metric!r} from {curve.kind}, {steps}{counted}{device}",
         *(f"{'':10}   {note}" for note in curve.notes),

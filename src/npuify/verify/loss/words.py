@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
+
 from .model import Verdict
 
 if TYPE_CHECKING:
@@ -37,7 +39,11 @@ def in_words(report: LossReport, errors: list[float]) -> tuple[list[str], list[s
         _long_run(report, report.long_run, said, advice)
     if report.diverges_at is not None:
         said.append(
-            f"From step {report.diverges_at} on, the moving averages differ by more than {percent(report.tolerance)}."
+            phrase(
+                "From step {diverges_at} on, the moving averages differ by more than {percent}.",
+                diverges_at=report.diverges_at,
+                percent=percent(report.tolerance),
+            )
         )
     _spikes(report, said, advice)
     if report.verdict is Verdict.ALIGNED:
@@ -49,13 +55,21 @@ def in_words(report: LossReport, errors: list[float]) -> tuple[list[str], list[s
 def _not_finite(report: LossReport, said: list[str], advice: list[str]) -> None:
     nan_a, nan_b = report.not_finite_reference, report.not_finite_target
     if nan_b is not None and nan_a is None:
-        said.append(f"The target's loss is not finite from step {nan_b} on; the reference's never is.")
+        said.append(
+            phrase("The target's loss is not finite from step {nan_b} on; the reference's never is.", nan_b=nan_b)
+        )
         advice.append(
             "Find the overflow: compare captures of the steps before it, and check whether a GradScaler skips steps."
         )
     elif nan_a is not None:
-        where = "at the same step" if nan_a == nan_b else f"the target's {f'at step {nan_b}' if nan_b else 'never'}"
-        said.append(f"The reference's own loss is not finite from step {nan_a} on, {where}.")
+        where = (
+            "at the same step"
+            if nan_a == nan_b
+            else phrase("the target's {value}", value=f"at step {nan_b}" if nan_b else "never")
+        )
+        said.append(
+            phrase("The reference's own loss is not finite from step {nan_a} on, {where}.", nan_a=nan_a, where=where)
+        )
         advice.append("Use a reference that trains: this one proves nothing.")
 
 
@@ -63,8 +77,13 @@ def _first_steps(report: LossReport, errors: list[float], said: list[str], advic
     start, tolerance = report.first, report.tolerance
     if not start.aligned and math.isfinite(errors[0]):
         said.append(
-            f"The first {start.points} steps differ by up to {percent(start.max_error)} (step {start.max_at}); "
-            f"{percent(tolerance)} is allowed."
+            phrase(
+                "The first {points} steps differ by up to {percent} (step {max_at}); {percent2} is allowed.",
+                points=start.points,
+                percent=percent(start.max_error),
+                max_at=start.max_at,
+                percent2=percent(tolerance),
+            )
         )
         advice.append(_onset(report.reference, errors[0], errors, tolerance))
 
@@ -72,17 +91,31 @@ def _first_steps(report: LossReport, errors: list[float], said: list[str], advic
 def _long_run(report: LossReport, rest: Part, said: list[str], advice: list[str]) -> None:
     if report.verdict is Verdict.UNCERTAIN:
         said.append(
-            f"After that, individual steps differ by {percent(rest.mean_error)} on average, but the moving "
-            f"averages only by {percent(report.smoothed_error)}."
+            phrase(
+                "After that, individual steps differ by {percent} on average, but the moving averages "
+                "only by {percent2}.",
+                percent=percent(rest.mean_error),
+                percent2=percent(report.smoothed_error),
+            )
         )
         advice.append("Run the reference again with a different seed: if its own runs differ as much, this is noise.")
         return
     said.append(
-        f"The long run (steps {rest.first_step} to {rest.last_step}) differs by {percent(rest.mean_error)} on "
-        f"average; {percent(report.tolerance)} is allowed."
+        phrase(
+            "The long run (steps {first_step} to {last_step}) differs by {percent} on average; {percent2} is allowed.",
+            first_step=rest.first_step,
+            last_step=rest.last_step,
+            percent=percent(rest.mean_error),
+            percent2=percent(report.tolerance),
+        )
     )
     if abs(rest.bias) > 0.8 * rest.mean_error:
-        said.append(f"The target's loss is {'above' if rest.bias > 0 else 'below'} the reference's almost always.")
+        said.append(
+            phrase(
+                "The target's loss is {value} the reference's almost always.",
+                value="above" if rest.bias > 0 else "below",
+            )
+        )
     elif abs(rest.bias) < _EVEN * rest.mean_error:
         said.append("The differences change sign from step to step, as with a different seed or data order.")
     if report.first.aligned:
@@ -97,8 +130,8 @@ def _spikes(report: LossReport, said: list[str], advice: list[str]) -> None:
     alone = [one for one in report.spikes_target if one.step not in usual]
     if alone:
         named = ", ".join(f"{one.step} ({one.value:.4g}, usually {one.usual:.4g})" for one in alone[:_NAMED])
-        more = f" and {len(alone) - _NAMED} more" if len(alone) > _NAMED else ""
-        said.append(f"Spikes only in the target: at step {named}{more}.")
+        more = phrase(" and {value} more", value=len(alone) - _NAMED) if len(alone) > _NAMED else ""
+        said.append(phrase("Spikes only in the target: at step {named}{more}.", named=named, more=more))
         advice.append("Check the data and the gradient norm at those steps; a skipped or unscaled update causes this.")
 
 
@@ -107,10 +140,21 @@ def _aligned(report: LossReport, said: list[str]) -> None:
     mean = report.long_run.mean_error if report.long_run is not None else start.mean_error
     if start.max_error > _GROWN:
         said.append(
-            f"Within {percent(tolerance)}, yet {percent(start.max_error)} in the first steps exceeds float32 "
-            "rounding: if neither side uses a half-precision type, compare captures."
+            phrase(
+                "Within {percent}, yet {percent2} in the first steps exceeds float32 rounding: if "
+                "neither side uses a half-precision type, compare captures.",
+                percent=percent(tolerance),
+                percent2=percent(start.max_error),
+            )
         )
-    said.insert(0, f"The curves agree: mean relative error {percent(mean)}, {percent(tolerance)} is allowed.")
+    said.insert(
+        0,
+        phrase(
+            "The curves agree: mean relative error {percent}, {percent2} is allowed.",
+            percent=percent(mean),
+            percent2=percent(tolerance),
+        ),
+    )
 
 
 def _doubts(report: LossReport, said: list[str]) -> None:
@@ -121,9 +165,13 @@ def _doubts(report: LossReport, said: list[str]) -> None:
             "two runs."
         )
     if report.long_run is None:
-        said.append(f"There are only {report.first.points} points: the long run cannot be judged.")
+        said.append(
+            phrase("There are only {points} points: the long run cannot be judged.", points=report.first.points)
+        )
     if report.reference.device and report.reference.device == report.target.device:
-        said.append(f"Both ran on {report.reference.device}: this says nothing about another device.")
+        said.append(
+            phrase("Both ran on {device}: this says nothing about another device.", device=report.reference.device)
+        )
 
 
 def _onset(reference: Curve, opening: float, errors: list[float], tolerance: float) -> str:
@@ -138,9 +186,12 @@ def _onset(reference: Curve, opening: float, errors: list[float], tolerance: flo
             (at for at, error in zip(reference.steps, errors, strict=False) if abs(error) > tolerance),
             reference.steps[0],
         )
-        return (
-            f"The first step agrees to {percent(abs(opening))} but step {step} does not: check the backward pass and "
-            "the update (learning rate, scaler, clipping), or the data order after the first batch."
+        return phrase(
+            "The first step agrees to {percent} but step {step} does not: check the backward pass "
+            "and the update (learning rate, scaler, clipping), or the data order after the first "
+            "batch.",
+            percent=percent(abs(opening)),
+            step=step,
         )
     return "The error grows within the first steps: compare captures of them, module by module."
 

@@ -12,6 +12,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from npuify.language import phrase
+
 from .model import Step
 from .tables import first, number, rows
 
@@ -250,9 +252,9 @@ def _about(gathered: Gathered) -> None:
 def _json(gathered: Gathered, path: Path) -> Any:
     try:
         if path.stat().st_size > _LARGEST_JSON:
-            gathered.notes.append(f"{path.name} is larger than 512 MiB and was ignored")
+            gathered.notes.append(phrase("{name} is larger than 512 MiB and was ignored", name=path.name))
             return None
         return json.loads(path.read_bytes().decode("utf-8", "replace"))
     except (OSError, ValueError) as error:
-        gathered.notes.append(f"{path.name} could not be read: {error}")
+        gathered.notes.append(phrase("{name} could not be read: {error}", name=path.name, error=error))
         return None

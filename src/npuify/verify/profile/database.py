@@ -15,6 +15,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 from .ascend import collective, take_kernel
@@ -61,7 +62,7 @@ def read_databases(gathered: Gathered) -> None:
                 if "META_DATA" in tables:
                     _about(gathered, database)
             except sqlite3.Error as error:
-                raise NpuifyError(f"cannot be read: {error}", file=str(path)) from None
+                raise NpuifyError(phrase("cannot be read: {error}", error=error), file=str(path)) from None
         gathered.device = "NPU"
         gathered.files.append(path.name)
 
@@ -75,7 +76,7 @@ def read_trace_of(path: Path) -> Trace:
     try:
         return gather(path, lambda: _events(path))
     except sqlite3.Error as error:
-        raise NpuifyError(f"cannot be read: {error}", file=str(path)) from None
+        raise NpuifyError(phrase("cannot be read: {error}", error=error), file=str(path)) from None
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -83,11 +84,11 @@ def _opened(path: Path) -> sqlite3.Connection:
     try:
         return sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1", uri=True)
     except sqlite3.Error as error:
-        raise NpuifyError(f"cannot be opened: {error}", file=str(path)) from None
+        raise NpuifyError(phrase("cannot be opened: {error}", error=error), file=str(path)) from None
 
 
 def _columns(database: sqlite3.Connection, table: str) -> set[str]:
-    return {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
+    return {row[1] for row in database.execute(phrase("PRAGMA table_info({table})", table=table))}
 
 
 def _steps(gathered: Gathered, database: sqlite3.Connection) -> None:
@@ -114,10 +115,11 @@ def _steps(gathered: Gathered, database: sqlite3.Connection) -> None:
 
 def _kernels(gathered: Gathered, database: sqlite3.Connection) -> None:
     known = [name for name in _KERNEL_COLUMNS if name in _columns(database, "COMPUTE_TASK_INFO")]
-    strings = ", ".join(f"(SELECT value FROM STRING_IDS WHERE id = info.{name})" for name in known)
-    query = (
-        f"SELECT (TASK.endNs - TASK.startNs) / 1000.0, {strings} FROM COMPUTE_TASK_INFO AS info "
-        "JOIN TASK ON TASK.globalTaskId = info.globalTaskId"
+    strings = ", ".join(phrase("(SELECT value FROM STRING_IDS WHERE id = info.{name})", name=name) for name in known)
+    query = phrase(
+        "SELECT (TASK.endNs - TASK.startNs) / 1000.0, {strings} FROM COMPUTE_TASK_INFO AS info "
+        "JOIN TASK ON TASK.globalTaskId = info.globalTaskId",
+        strings=strings,
     )
     for time, *values in database.execute(query):
         row = {_KERNEL_COLUMNS[name]: str(value or "") for name, value in zip(known, values, strict=True)}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.html.escape import escaped, shortened
 from npuify.html.frame import framed
+from npuify.language import phrase
 from npuify.version import __version__
 
 from .text import parts, steps_in_words
@@ -56,7 +57,7 @@ def render_html(report: ProfileReport) -> str:
     unjudged = ", ".join(f"{one.id} (lacks {', '.join(one.lacks)})" for one in report.unjudged)
     notes = "".join(f'<p class="dim">{escaped(one)}</p>' for one in report.notes)
     return framed(
-        f"npuify verify profile: {report.bound.value}",
+        phrase("npuify verify profile: {value}", value=report.bound.value),
         _STYLE,
         f"""<p class="brand">npuify verify profile {escaped(__version__)} · {escaped(report.kind)} ·
 {escaped(shortened(report.path, 90))}</p>
@@ -109,7 +110,11 @@ def _bars(steps: Sequence[Step]) -> str:
         '<b class="idle">&#9632;</b> idle'
     )
     known = any(step.computing is not None for step in shown)
-    more = f"; the first {_STEPS} of {len(steps)} are drawn" if len(steps) > _STEPS else ""
+    more = (
+        phrase("; the first {STEPS} of {number} are drawn", STEPS=_STEPS, number=len(steps))
+        if len(steps) > _STEPS
+        else ""
+    )
     return (
         f'<p class="dim">{legend if known else "the whole step; its breakdown is unknown"}{more}</p><figure><svg '
         f'viewBox="0 0 900 165" role="img" aria-label="time of each step">{"".join(parts_)}</svg></figure>'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuify.language import commas, phrase
 from npuify.model import NpuifyError
 
 from .advise import advise
@@ -101,7 +102,11 @@ def _chosen(found: list[Gathered], rank: str, path: Path, trace: bool) -> Gather
             if rank in (one.name, one.name.removeprefix("rank ")):
                 return one
         names = ", ".join(one.name for one in found[:16])
-        raise NpuifyError(f"there is no rank {rank!r} in this profile", advice=f"it has: {names}", file=str(path))
+        raise NpuifyError(
+            phrase("there is no rank {rank!r} in this profile", rank=rank),
+            advice=phrase("it has: {names}", names=names),
+            file=str(path),
+        )
     if len(found) > 1 and trace and not any(one.steps for one in found):
         # Without tables only the traces tell how long a step is, and the largest is the one with most in it.
         return max(found, key=lambda one: sum(trace.stat().st_size for trace in one.traces))
@@ -135,15 +140,24 @@ def _said(
 ) -> list[str]:
     said = []
     if kind is Bound.HOST:
-        said.append(f"Host-bound: the device idles, or only copies, for {told.idle:.0%} of the step.")
+        said.append(phrase("Host-bound: the device idles, or only copies, for {idle:.0%} of the step.", idle=told.idle))
     elif kind is Bound.DATA:
         said.append(
-            f"Data-bound: the device idles for {told.idle:.0%} of the step; {told.data:.0%} is waiting for data."
+            phrase(
+                "Data-bound: the device idles for {idle:.0%} of the step; {data:.0%} is waiting for data.",
+                idle=told.idle,
+                data=told.data,
+            )
         )
     elif kind is Bound.COMMUNICATION:
-        said.append(f"Communication-bound: {told.exposed:.0%} of the step is communication that no computing hides.")
+        said.append(
+            phrase(
+                "Communication-bound: {exposed:.0%} of the step is communication that no computing hides.",
+                exposed=told.exposed,
+            )
+        )
     elif kind is Bound.DEVICE:
-        said.append(f"Device-bound: it computes for {told.computing:.0%} of the step.")
+        said.append(phrase("Device-bound: it computes for {computing:.0%} of the step.", computing=told.computing))
     elif device == "none":
         said.append(
             "This profile contains no device data, like one of a run on the CPU or a simulated NPU: it shows what the "
@@ -152,24 +166,41 @@ def _said(
     else:
         said.append("The profile has no breakdown of the step time: it has no step_trace_time.csv and no steps.")
     if told.exposed and kind is not Bound.COMMUNICATION:
-        said.append(f"Exposed communication takes {told.exposed:.1%} of the step.")
+        said.append(phrase("Exposed communication takes {exposed:.1%} of the step.", exposed=told.exposed))
     if told.data and kind is not Bound.DATA and told.data >= 0.01:
-        said.append(f"The program waits for its DataLoader in {told.data:.1%} of the step.")
+        said.append(phrase("The program waits for its DataLoader in {data:.1%} of the step.", data=told.data))
     seen = [one for one in missing if one.evidence == "seen"]
     expected = [one for one in missing if one.evidence == "expected"]
     if seen:
-        said.append(f"Computed on the host's CPU: {', '.join(one.name for one in seen[:6])}.")
+        said.append(phrase("Computed on the host's CPU: {seen}.", seen=commas(one.name for one in seen[:6])))
     if expected:
         said.append(
-            f"torch_npu {torch_npu} has no kernel for {', '.join(one.name for one in expected[:6])}: they would run "
-            "on the CPU (from the release's table; not observed here)."
+            phrase(
+                "torch_npu {torch_npu} has no kernel for {expected}: they would run on the CPU (from "
+                "the release's table; not observed here).",
+                torch_npu=torch_npu,
+                expected=commas(one.name for one in expected[:6]),
+            )
         )
     cpu = chosen.kernels.aicpu_types
     total = chosen.kernels.types.total()
     if cpu.count and total:
         names = sorted(cpu.time, key=lambda name: -cpu.time[name])[:5]
-        said.append(f"On the AI CPU: {', '.join(names)} ({cpu.total() / total:.1%} of the kernels' time).")
+        said.append(
+            phrase(
+                "On the AI CPU: {names} ({value:.1%} of the kernels' time).",
+                names=commas(names),
+                value=cpu.total() / total,
+            )
+        )
     times = [rank.step for rank in ranks if rank.step]
     if len(times) > 1:
-        said.append(f"{len(ranks)} processes, steps of {min(times) / 1000:.2f} to {max(times) / 1000:.2f} ms.")
+        said.append(
+            phrase(
+                "{number} processes, steps of {value:.2f} to {value2:.2f} ms.",
+                number=len(ranks),
+                value=min(times) / 1000,
+                value2=max(times) / 1000,
+            )
+        )
     return said

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ def events(path: Path, notes: list[str] | None = None) -> Iterator[dict[str, Any
         with _opened(path) as stream:
             yield from _events(stream, path, notes if notes is not None else [])
     except (OSError, EOFError) as error:
-        raise NpuifyError(f"cannot be read: {getattr(error, 'strerror', '') or error}", file=str(path)) from None
+        raise NpuifyError(
+            phrase("cannot be read: {value}", value=getattr(error, "strerror", "") or error), file=str(path)
+        ) from None
 
 
 def _opened(path: Path) -> IO[str]:
@@ -67,9 +70,9 @@ def _events(stream: IO[str], path: Path, notes: list[str]) -> Iterator[dict[str,
                 continue
         if ended:
             if buffer[place:].strip():
-                notes.append(f"{path.name} is truncated; the part before is used")
+                notes.append(phrase("{name} is truncated; the part before is used", name=path.name))
             else:
-                notes.append(f"{path.name} has no end; its contents are used")
+                notes.append(phrase("{name} has no end; its contents are used", name=path.name))
             return
         if len(buffer) - place > _LONGEST:
             raise NpuifyError("contains something that is not an event", file=str(path))

@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ def rows(path: Path) -> Iterator[dict[str, str]]:
             for row in reader:
                 yield {name: cell.strip() for name, cell in zip(head, row, strict=False)}
     except (OSError, csv.Error) as error:
-        raise NpuifyError(f"cannot be read: {getattr(error, 'strerror', '') or error}", file=str(path)) from None
+        raise NpuifyError(
+            phrase("cannot be read: {value}", value=getattr(error, "strerror", "") or error), file=str(path)
+        ) from None
 
 
 def number(value: Any) -> float | None:

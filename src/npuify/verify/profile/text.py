@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from npuify.html.escape import shortened
+from npuify.language import phrase
 from npuify.report import printable
 from npuify.report.schemas import schema_of
 
@@ -46,7 +47,11 @@ def render_text(report: ProfileReport) -> str:
         lines += ["", "On the host's CPU"]
         lines += [
             f"  {one.name:38}{one.count:8d} x  "
-            + (f"{one.time / 1000:.2f} ms, seen" if one.evidence == "seen" else "expected from the release's table")
+            + (
+                phrase("{value:.2f} ms, seen", value=one.time / 1000)
+                if one.evidence == "seen"
+                else "expected from the release's table"
+            )
             for one in report.fallbacks
         ]
     lines += ["", *_advice(report)]
@@ -58,8 +63,12 @@ def steps_in_words(report: ProfileReport) -> str:
     """``step 12.34 ms (median of 9 of 10)``."""
     count = len(report.steps)
     used = count - 1 if count >= 3 else count
-    of = f"median of {used} of {count}, the first left out" if used < count else f"{count} step" + "s" * (count != 1)
-    return f"step {(report.step_time or 0) / 1000:.3f} ms ({of})"
+    of = (
+        phrase("median of {used} of {count_}, the first left out", used=used, count_=count)
+        if used < count
+        else f"{count} step" + "s" * (count != 1)
+    )
+    return phrase("step {value:.3f} ms ({of})", value=(report.step_time or 0) / 1000, of=of)
 
 
 def parts(report: ProfileReport) -> Iterator[str]:
@@ -85,10 +94,16 @@ def _advice(report: ProfileReport) -> Iterator[str]:
         yield f"{one.id} {one.topic}: {one.advice}"
         if one.caveat:
             yield f"     but: {one.caveat}"
-        yield f"     seen: {one.seen}. threshold: {one.threshold}. known from: {one.source} ({one.evidence.value})"
+        yield phrase(
+            "     seen: {seen}. threshold: {threshold}. known from: {source} ({value})",
+            seen=one.seen,
+            threshold=one.threshold,
+            source=one.source,
+            value=one.evidence.value,
+        )
     if report.unjudged:
         names = ", ".join(f"{one.id} (lacks {', '.join(one.lacks)})" for one in report.unjudged)
-        yield f"Not judged, since the profile lacks the data they need: {names}"
+        yield phrase("Not judged, since the profile lacks the data they need: {names}", names=names)
 
 
 def render_json(report: ProfileReport) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
+
 from .model import StepResult, Where
 from .plan import filled
 from .runner import Ran, npuify, run
@@ -86,7 +88,9 @@ class Bench:
         options = ["--steps", str(steps), "--samples", str(samples), "--device", kind]
         if kind == "simulated":
             options += ["--devices", str(self._count(words))]
-        shown = f"npuify verify capture -o captures/{name} {' '.join([*options, *command])}"
+        shown = phrase(
+            "npuify verify capture -o captures/{name} {value}", name=name, value=" ".join([*options, *command])
+        )
         place = self.target if target else self.reference
         ran = run(
             [*npuify(), "verify", "capture", "-o", str(folder), *options, "--python", self.devices.python, *command],
@@ -108,7 +112,7 @@ class Bench:
                 [*npuify(), "simulate", *options, "--python", self.devices.python, *command],
                 self.target,
                 log,
-                shown=f"npuify simulate {' '.join([*options, *command])}",
+                shown=phrase("npuify simulate {value}", value=" ".join([*options, *command])),
                 timeout=self.timeout,
                 environment=own_modules(self.target),
             )

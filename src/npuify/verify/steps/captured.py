@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from npuify.language import commas, phrase
 from npuify.model import NpuifyError
 from npuify.verify.loss.captures import records
 
@@ -99,14 +100,21 @@ def forward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
             title,
             Status.FAILED,
             bench.where,
-            f"Before any module returned a result it {ran.why()}",
+            phrase("Before any module returned a result it {why}", why=ran.why()),
             ran.seen(),
             ran.advice(),
             (ran.shown,),
             ran.seconds,
         )
     on = ", ".join(f"{count} on {name}" for name, count in seen.devices.most_common(3))
-    evidence = [f"{seen.calls} calls of {len(seen.modules)} modules; results: {on or 'none are tensors'}"]
+    evidence = [
+        phrase(
+            "{calls} calls of {number} modules; results: {value}",
+            calls=seen.calls,
+            number=len(seen.modules),
+            value=on or "none are tensors",
+        )
+    ]
     kinds = {name.split(":")[0] for name in seen.devices}
     if kinds and "npu" not in kinds:
         return StepResult(
@@ -114,7 +122,7 @@ def forward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
             title,
             Status.FAILED,
             Where.CPU,
-            f"The modules ran on {', '.join(sorted(kinds))}, but none on an NPU.",
+            phrase("The modules ran on {kinds}, but none on an NPU.", kinds=commas(sorted(kinds))),
             tuple(evidence),
             "Make the program use the NPU: specify the device in the command, as --device={device}.",
             (ran.shown,),
@@ -127,7 +135,7 @@ def forward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
             title,
             Status.FAILED,
             bench.where,
-            f"Results hold NaN or infinities, first in {named}.",
+            phrase("Results hold NaN or infinities, first in {named}.", named=named),
             tuple(evidence),
             "If the reference has the same, masks may be the cause: see the comparison.",
             (ran.shown,),
@@ -152,7 +160,12 @@ def backward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
     if seen is None or not seen.calls:
         return StepResult("backward", title, Status.NOT_RUN, Where.NOWHERE, "The forward pass failed.")
     optimizers = ", ".join(seen.optimizers) or "no optimizer"
-    evidence = f"{seen.gradients} gradients of results, {seen.updated} parameters in {optimizers}"
+    evidence = phrase(
+        "{gradients} gradients of results, {updated} parameters in {optimizers}",
+        gradients=seen.gradients,
+        updated=seen.updated,
+        optimizers=optimizers,
+    )
 
     def made(status: Status, message: str, more: Iterable[str] = (), advice: str = "") -> StepResult:
         where = Where.NOWHERE if status is Status.NOT_RUN else bench.where
@@ -161,11 +174,13 @@ def backward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
     if not seen.gradients and not seen.updated:
         if ran.fine:
             return made(Status.NOT_RUN, "The program has no backward pass: it is inference-only.")
-        return made(Status.FAILED, f"Before a gradient was computed it {ran.why()}", ran.seen(), ran.advice())
+        return made(
+            Status.FAILED, phrase("Before a gradient was computed it {why}", why=ran.why()), ran.seen(), ran.advice()
+        )
     if seen.broken_gradients:
         return made(
             Status.FAILED,
-            f"{seen.broken_gradients} gradients hold NaN or infinities.",
+            phrase("{broken_gradients} gradients hold NaN or infinities.", broken_gradients=seen.broken_gradients),
             advice="With a GradScaler the first steps may overflow and be skipped: compare with the reference.",
         )
     if not seen.updated:
@@ -177,7 +192,11 @@ def backward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
 def compare(bench: Bench, reference: Path | None, target: Path, why: str) -> StepResult:
     """Hold the captures of both programs against each other, module by module."""
     title = "Comparison with the original, module by module"
-    on = "a given capture" if bench.given is not None else f"the original on {bench.reference_device.upper()}"
+    on = (
+        "a given capture"
+        if bench.given is not None
+        else phrase("the original on {reference_device}", reference_device=bench.reference_device.upper())
+    )
     if reference is None:
         return StepResult(
             "compare",
@@ -204,13 +223,22 @@ def compare(bench: Bench, reference: Path | None, target: Path, why: str) -> Ste
     except NpuifyError as error:
         return StepResult("compare", title, Status.FAILED, bench.where, error.message, advice=error.advice)
     evidence = [
-        f"against {on}: {result.matched} calls matched, the largest error of a result {result.worst:.2g}",
+        phrase(
+            "against {on}: {matched} calls matched, the largest error of a result {worst:.2g}",
+            on=on,
+            matched=result.matched,
+            worst=result.worst,
+        ),
         *result.remarks[:4],
     ]
     if result.agrees:
         return StepResult("compare", title, Status.PASSED, bench.where, "They agree up to rounding.", tuple(evidence))
     first = result.first
-    told = f"First in {first.name}: {first.message}" if first is not None else result.verdict
+    told = (
+        phrase("First in {name}: {message}", name=first.name, message=first.message)
+        if first is not None
+        else result.verdict
+    )
     return StepResult(
         "compare",
         title,
@@ -220,5 +248,9 @@ def compare(bench: Bench, reference: Path | None, target: Path, why: str) -> Ste
         tuple(evidence),
         _OTHER_DATA
         if first is not None and first.kind == "data-order"
-        else f"npuify verify compare {reference} {target} --format html shows everything.",
+        else phrase(
+            "npuify verify compare {reference} {target} --format html shows everything.",
+            reference=reference,
+            target=target,
+        ),
     )

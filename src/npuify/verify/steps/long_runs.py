@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import commas, phrase
 from npuify.model import NpuifyError
 from npuify.verify.loss.model import Verdict
 from npuify.verify.loss.read import read_curve
@@ -38,9 +39,9 @@ def left_out(bench: Bench) -> list[StepResult]:
     """What a short acceptance does not run."""
     titles = {
         "iterations": _FROM_START_TO_END,
-        "loss": f"The loss over {bench.iterations} steps",
+        "loss": phrase("The loss over {iterations} steps", iterations=bench.iterations),
         "resume": _RESUME,
-        "cards": f"Training on {bench.cards} cards",
+        "cards": phrase("Training on {cards} cards", cards=bench.cards),
     }
     message, advice = "Not part of a short acceptance.", "npuify verify steps without --short runs it."
     return [
@@ -59,9 +60,14 @@ def iterations(bench: Bench) -> tuple[StepResult, float]:
     ran = bench.program("iterations", bench.plan.entry)
     log = Path(ran.log).read_text(encoding="utf-8", errors="replace")
     fallbacks = [f"{match[2]} ({match[1]} times)" for line in log.splitlines() if (match := _FALLBACK.match(line))]
-    evidence = [f"exit code {ran.code} after {ran.seconds:.1f} s"]
+    evidence = [phrase("exit code {code} after {seconds:.1f} s", code=ran.code, seconds=ran.seconds)]
     if fallbacks:
-        evidence.append(f"without a kernel in this torch_npu, run on the host's CPU: {', '.join(fallbacks[:6])}")
+        evidence.append(
+            phrase(
+                "without a kernel in this torch_npu, run on the host's CPU: {fallbacks}",
+                fallbacks=commas(fallbacks[:6]),
+            )
+        )
     written = checkpoints(bench.target, begun)
     if written:
         evidence.append(f"wrote {', '.join(str(path.relative_to(bench.target)) for path in written[-_SHOWN:])}")
@@ -98,7 +104,7 @@ def iterations(bench: Bench) -> tuple[StepResult, float]:
 
 def loss(bench: Bench, has_loss: bool) -> StepResult:
     """The loss of both programs over some steps, from captures with the same seeds and without dropout."""
-    title = f"The loss over {bench.iterations} steps"
+    title = phrase("The loss over {iterations} steps", iterations=bench.iterations)
     if not has_loss:
         message = "No loss was seen in the first steps: the program does not train, or failed."
         return StepResult("loss", title, Status.NOT_RUN, Where.NOWHERE, message)
@@ -118,10 +124,10 @@ def loss(bench: Bench, has_loss: bool) -> StepResult:
         curve = read_curve(target)
     except NpuifyError as error:
         evidence += ran.seen()
-        return made(Status.FAILED, f"Its loss is unknown: {error.message}", error.advice)
+        return made(Status.FAILED, phrase("Its loss is unknown: {message}", message=error.message), error.advice)
     trend, numbers = _trend(curve.values)
     shown = ", ".join(f"{value:.4g}" for value in curve.values[:3])
-    evidence += [f"the target's loss: {shown} … {curve.values[-1]:.4g}", numbers]
+    evidence += [phrase("the target's loss: {shown} … {values:.4g}", shown=shown, values=curve.values[-1]), numbers]
     if trend == "broken":
         return made(Status.FAILED, "The loss is not finite.")
     reference = bench.given
@@ -157,8 +163,20 @@ def _against(
             return made(Status.PASSED if trend != "rises" else Status.FAILED, "The few steps available have a loss.")
         return made(Status.FAILED, error.message, error.advice)
     evidence.append(
-        f"mean relative error {percent(report.first.mean_error)} over {report.first.points} first steps"
-        + (f", {percent(report.long_run.mean_error)} over {report.long_run.points} more" if report.long_run else "")
+        phrase(
+            "mean relative error {percent} over {points} first steps",
+            percent=percent(report.first.mean_error),
+            points=report.first.points,
+        )
+        + (
+            phrase(
+                ", {percent} over {points} more",
+                percent=percent(report.long_run.mean_error),
+                points=report.long_run.points,
+            )
+            if report.long_run
+            else ""
+        )
     )
     if report.verdict is not Verdict.ALIGNED:
         before = any(one.name == "compare" and one.status is Status.FAILED for one in bench.done)
@@ -176,7 +194,12 @@ def _against(
         "rises": "and, like the original's, does not fall",
         "short": "too few steps for a trend",
     }
-    return made(Status.PASSED, f"It follows the original's within {percent(report.tolerance)}, {word[trend]}.")
+    return made(
+        Status.PASSED,
+        phrase(
+            "It follows the original's within {percent}, {word}.", percent=percent(report.tolerance), word=word[trend]
+        ),
+    )
 
 
 def _trend(values: tuple[float, ...]) -> tuple[str, str]:
@@ -184,10 +207,12 @@ def _trend(values: tuple[float, ...]) -> tuple[str, str]:
     if not all(map(math.isfinite, values)):
         return "broken", "not all are numbers"
     if len(values) < _FEWEST:
-        return "short", f"{len(values)} steps, too few for a trend"
+        return "short", phrase("{number} steps, too few for a trend", number=len(values))
     quarter = max(len(values) // 4, 2)
     first, last = fmean(values[:quarter]), fmean(values[-quarter:])
-    return ("falls" if last < first else "rises"), f"mean of the first {quarter} {first:.4g}, of the last {last:.4g}"
+    return ("falls" if last < first else "rises"), phrase(
+        "mean of the first {quarter} {first:.4g}, of the last {last:.4g}", quarter=quarter, first=first, last=last
+    )
 
 
 def resume(bench: Bench, begun: float, ran_to_end: bool, fresh: float | None) -> StepResult:
@@ -221,7 +246,8 @@ def resume(bench: Bench, begun: float, ran_to_end: bool, fresh: float | None) ->
             Status.FAILED, f"It {ran.why()}", ran, where=bench.where, evidence=ran.seen(), advice=ran.advice()
         )
     evidence = (
-        f"its first loss is {seen.losses[0]:.5g}" + (f", a fresh start's {fresh:.5g}" if fresh is not None else ""),
+        phrase("its first loss is {losses:.5g}", losses=seen.losses[0])
+        + (phrase(", a fresh start's {fresh:.5g}", fresh=fresh) if fresh is not None else ""),
     )
     if fresh is None or math.isclose(seen.losses[0], fresh, rel_tol=1e-6):
         if by_itself or fresh is None:
@@ -245,7 +271,7 @@ def resume(bench: Bench, begun: float, ran_to_end: bool, fresh: float | None) ->
     told = "It resumes by itself" if by_itself else "It resumes"
     return _resumed(
         Status.PASSED,
-        f"{told} from its checkpoint with different weights than at the start.",
+        phrase("{told} from its checkpoint with different weights than at the start.", told=told),
         ran,
         where=bench.where,
         evidence=evidence,
@@ -297,7 +323,9 @@ def cards(bench: Bench) -> StepResult:
             'or specify the command: --cards-entry "torchrun --nproc_per_node=2 train.py".',
         )
     if not bench.simulated and bench.devices.npu < bench.cards:
-        message = f"{bench.cards} cards were requested, but this machine has {bench.devices.npu}."
+        message = phrase(
+            "{cards} cards were requested, but this machine has {npu}.", cards=bench.cards, npu=bench.devices.npu
+        )
         return _on_cards(bench, Status.NOT_RUN, message)
     ran, folder = bench.capture("cards", target=True, words=words, steps=2, samples=_SAMPLES)
     if not (folder / "capture.json").is_file() or not ran.fine:
@@ -310,17 +338,21 @@ def cards(bench: Bench) -> StepResult:
 def _same_on_cards(bench: Bench, ran: Ran, seen: CaptureSummary) -> StepResult:
     """Whether all processes ran a model, and have the same parameters after a step."""
     evidence = [
-        f"{seen.ranks} processes, {len(seen.after[0]) if seen.after else 0} parameters seen after a step in the first"
+        phrase(
+            "{ranks} processes, {value} parameters seen after a step in the first",
+            ranks=seen.ranks,
+            value=len(seen.after[0]) if seen.after else 0,
+        )
     ]
     if seen.ranks < bench.cards:
-        message = f"{seen.ranks} of {bench.cards} processes ran a model."
+        message = phrase("{ranks} of {cards} processes ran a model.", ranks=seen.ranks, cards=bench.cards)
         return _on_cards(bench, Status.FAILED, message, ran, (*evidence, *ran.tail()[-_SHOWN:]))
     apart = _apart(seen)
     if apart:
         return _on_cards(
             bench,
             Status.FAILED,
-            f"After a step the processes have different values of {', '.join(apart[:5])}.",
+            phrase("After a step the processes have different values of {apart}.", apart=commas(apart[:5])),
             ran,
             evidence,
             "Gradients are not averaged: is the model wrapped in DistributedDataParallel, and called through it? An "
@@ -328,7 +360,9 @@ def _same_on_cards(bench: Bench, ran: Ran, seen: CaptureSummary) -> StepResult:
         )
     same = any(seen.after[0].keys() & other.keys() for other in seen.after[1:])
     told = "and have the same parameters after each step" if same else "but no parameters were seen after a step"
-    return _on_cards(bench, Status.PASSED, f"{seen.ranks} processes train {told}.", ran, evidence)
+    return _on_cards(
+        bench, Status.PASSED, phrase("{ranks} processes train {told}.", ranks=seen.ranks, told=told), ran, evidence
+    )
 
 
 def _on_cards(
@@ -340,7 +374,7 @@ def _on_cards(
     advice: str = "",
 ) -> StepResult:
     """The result of the step on several cards; ``ran`` is None where nothing was run."""
-    title = f"Training on {bench.cards} cards"
+    title = phrase("Training on {cards} cards", cards=bench.cards)
     where, command, seconds = (bench.where, (ran.shown,), ran.seconds) if ran else (Where.NOWHERE, (), 0.0)
     return StepResult("cards", title, status, where, message, tuple(evidence), advice, command, seconds)
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 from .model import Devices
@@ -50,10 +51,10 @@ def devices_of(python: str) -> Devices:
         )
         told = json.loads(done.stdout.strip().splitlines()[-1])
     except (OSError, ValueError, IndexError, subprocess.TimeoutExpired) as error:
-        raise NpuifyError(f"{python} could not list its devices: {error}") from None
+        raise NpuifyError(phrase("{python} could not list its devices: {error}", python=python, error=error)) from None
     if not told["torch"]:
         raise NpuifyError(
-            f"{python} has no PyTorch, which the programs need",
+            phrase("{python} has no PyTorch, which the programs need", python=python),
             advice="pip install torch, or choose another with --python",
         )
     return Devices(python, told["torch"], told["torch_npu"], told["cuda"], told["npu"])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.html.escape import escaped, shortened
 from npuify.html.frame import framed
+from npuify.language import phrase
 from npuify.version import __version__
 
 from .model import Status
@@ -34,7 +35,7 @@ def render_html(report: AcceptanceReport) -> str:
     table = "".join(f"<tr><th>{name}</th><td>{escaped(value)}</td></tr>" for name, value in rows)
     steps = "".join(_step(number, step) for number, step in enumerate(report.steps, 1))
     return framed(
-        f"npuify verify steps: {shortened(report.project, 40)}",
+        phrase("npuify verify steps: {shortened}", shortened=shortened(report.project, 40)),
         _STYLE,
         f"""<p class="brand">npuify verify steps {escaped(__version__)}</p>
 <h1>{escaped(report.verdict)}</h1>

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase, semicolons
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -79,7 +80,9 @@ def make_plan(
     elif not several and _is_distributed(project):
         put_together = True
         several = ("torchrun", "--standalone", f"--nproc_per_node={count}", *words)
-        guessed.append(f"several cards: {shlex.join(several)}, as the project uses torch.distributed")
+        guessed.append(
+            phrase("several cards: {several}, as the project uses torch.distributed", several=shlex.join(several))
+        )
     elif not several:
         why = "the project does not use torch.distributed: it runs on one card only"
     plan = Plan(words, _split(reference_entry) or words, _split(resume), several, why, tuple(guessed), put_together)
@@ -95,7 +98,7 @@ def _check_program(project: Path, migrated: Path | None, points: Sequence[EntryP
     if program and "{" not in program and not any((folder / program).is_file() for folder in folders):
         programs = ", ".join(one.file for one in points[:8])
         raise NpuifyError(
-            f"no such program: {program}",
+            phrase("no such program: {program}", program=program),
             advice="specify it relative to the project folder" + (f"; programs: {programs}" if programs else ""),
             file=str(project),
         )
@@ -105,7 +108,7 @@ def _split(text: str) -> tuple[str, ...]:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise NpuifyError(f"{text!r} is not a command: {error}") from None
+        raise NpuifyError(phrase("{text!r} is not a command: {error}", text=text, error=error)) from None
     return tuple(words[1:] if words[:1] in (["python"], ["python3"]) else words)
 
 
@@ -121,7 +124,7 @@ def _entry(project: Path, points: Sequence[EntryPoint], guessed: list[str]) -> t
     training = [file for file in found if "train" in file.rsplit("/", 1)[-1].lower()]
     chosen = training if training else found
     if len(chosen) == 1:
-        guessed.append(f"the program: {chosen[0]}, without arguments")
+        guessed.append(phrase("the program: {chosen}, without arguments", chosen=chosen[0]))
         return (chosen[0],)
     commands = [
         mention.text for one in points for mention in one.mentions if mention.kind == "documentation" and mention.text
@@ -129,8 +132,8 @@ def _entry(project: Path, points: Sequence[EntryPoint], guessed: list[str]) -> t
     listed = ", ".join(one.file for one in points[:8]) or "none was found"
     raise NpuifyError(
         "it is unclear which program trains" if chosen or points else "the project has no program that can be started",
-        advice=f'specify it with its arguments: --entry "train.py --steps 20". Programs: {listed}'
-        + (f". Its documentation says: {'; '.join(commands[:4])}" if commands else ""),
+        advice=phrase('specify it with its arguments: --entry "train.py --steps 20". Programs: {listed}', listed=listed)
+        + (phrase(". Its documentation says: {commands}", commands=semicolons(commands[:4])) if commands else ""),
         file=str(project),
     )
 

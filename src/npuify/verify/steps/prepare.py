@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.verify.loss.points import counted
 
@@ -43,12 +44,16 @@ def copies(
     if migrated is not None:
         copy(migrated, target)
         points = scan([project], Options(jobs=1, cache=False)).survey.entry_points
-        return [f"the migrated program is {migrated}"], points
+        return [phrase("the migrated program is {migrated}", migrated=migrated)], points
     result: MigrationResult = migrate(project, target, Options(unsafe=True, jobs=1, cache=False))
     left = [one for one in result.left if one.severity.value == "error"]
-    told = f"migrated by npuify: {len(result.changes)} changes in {len(result.changed_files)} files"
+    told = phrase(
+        "migrated by npuify: {number} changes in {number2} files",
+        number=len(result.changes),
+        number2=len(result.changed_files),
+    )
     if left:
-        told += f"; {counted(len(left), 'finding')} that may stop a program left"
+        told += phrase("; {findings} that may stop a program left", findings=counted(len(left), "finding"))
     return [told, *(f"left: {one.file}:{one.start.line}: {one.message}" for one in left[:_SHOWN])], (
         result.scan.survey.entry_points
     )
@@ -76,7 +81,8 @@ def put_data(data: str, folders: Sequence[Path]) -> tuple[str, str]:
     relative = Path(name if equals else path.name)
     if relative.is_absolute() or ".." in relative.parts or not relative.parts:
         raise NpuifyError(
-            f"--data {data}: {name} is not a name inside of the project", advice="--data data/train=PATH, for example"
+            phrase("--data {data}: {name} is not a name inside of the project", data=data, name=name),
+            advice="--data data/train=PATH, for example",
         )
     for folder in folders:
         link = folder / relative
@@ -89,7 +95,7 @@ def put_data(data: str, folders: Sequence[Path]) -> tuple[str, str]:
         except OSError:
             # Windows allows links to few.
             (shutil.copytree if path.is_dir() else shutil.copy2)(path, link)
-    return f"{path} is {relative.as_posix()} for both programs", str(path)
+    return phrase("{path} is {as_posix} for both programs", path=path, as_posix=relative.as_posix()), str(path)
 
 
 def made_first(
@@ -119,4 +125,9 @@ def made_first(
         if not other.exists():
             other.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, other)
-    return f"{command} ran on {device.upper()} and created {counted(len(made), 'file')}, for both programs"
+    return phrase(
+        "{command} ran on {device} and created {files}, for both programs",
+        command=command,
+        device=device.upper(),
+        files=counted(len(made), "file"),
+    )

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import commas, phrase
 from npuify.model import NpuifyError
 
 from . import captured, long_runs
@@ -164,7 +165,11 @@ def _is_simulated(target: str, devices: Devices) -> bool:
     simulated = target == "simulated" or (target == "auto" and not devices.npu)
     if simulated and devices.torch_npu:
         raise NpuifyError(
-            f"torch-npu {devices.torch_npu} is installed for {devices.python} but sees no NPU",
+            phrase(
+                "torch-npu {torch_npu} is installed for {python} but sees no NPU",
+                torch_npu=devices.torch_npu,
+                python=devices.python,
+            ),
             advice="npuify doctor explains why; or simulate with a Python without torch-npu: --python",
         )
     return simulated
@@ -175,7 +180,10 @@ def _check(project: Path, migrated: Path | None, reference: Path | None, target:
         if path is not None and not path.exists():
             raise NpuifyError("no such file or folder", file=str(path))
     if target not in TARGETS:
-        raise NpuifyError(f"unknown target {target!r}", advice=f"one of {', '.join(TARGETS)}")
+        raise NpuifyError(
+            phrase("unknown target {target!r}", target=target),
+            advice=phrase("one of {TARGETS}", TARGETS=commas(TARGETS)),
+        )
     if reference is not None and not (reference / "capture.json").is_file():
         raise NpuifyError("is not a capture", advice="npuify verify capture creates one", file=str(reference))
     if work is not None and work.exists() and any(work.iterdir()):
@@ -194,7 +202,11 @@ def _run(bench: Bench, progress: Callable[[str], None]) -> None:
     elif reference is None:
         other, reference = bench.capture("reference", target=False, words=bench.plan.reference_entry, steps=2)
         if _looked(reference) is None:
-            why = f"On {bench.reference_device.upper()} the original {other.why()}"
+            why = phrase(
+                "On {reference_device} the original {why}",
+                reference_device=bench.reference_device.upper(),
+                why=other.why(),
+            )
             reference = None
     bench.done.append(captured.compare(bench, reference, target, why))
     if bench.short:
@@ -226,12 +238,16 @@ def _verdict(steps: list[StepResult], simulated: bool) -> str:
     missing = [one.name for one in steps if one.status is Status.NOT_RUN]
     where = "in simulation" if simulated else "on the NPU"
     if failed:
-        return f"Not accepted: {', '.join(failed)} failed {where}."
+        return phrase("Not accepted: {failed} failed {where}.", failed=commas(failed), where=where)
     passed = [one.name for one in steps if one.status is Status.PASSED]
     if not passed:
         return "Nothing could be run."
-    told = "All steps passed" if not missing else f"{len(passed)} of {len(steps)} steps passed"
-    rest = f"; not run: {', '.join(missing)}" if missing else ""
+    told = (
+        "All steps passed"
+        if not missing
+        else phrase("{number} of {number2} steps passed", number=len(passed), number2=len(steps))
+    )
+    rest = phrase("; not run: {missing}", missing=commas(missing)) if missing else ""
     claim = " This says nothing about a real card's results, speed or limits." if simulated else ""
     return f"{told} {where}{rest}.{claim}"
 

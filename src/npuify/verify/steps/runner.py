@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from npuify.language import phrase
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -106,14 +108,16 @@ class Ran(msgspec.Struct, frozen=True):
     def why(self) -> str:
         """Why it is not fine, in words."""
         cause = self.cause()
-        return f"ended with {cause}" if cause and self.code > 0 and not self.timed_out else self._end()
+        return (
+            phrase("ended with {cause}", cause=cause) if cause and self.code > 0 and not self.timed_out else self._end()
+        )
 
     def _end(self) -> str:
         if self.timed_out:
-            return f"did not finish within {self.seconds:.0f} s"
+            return phrase("did not finish within {seconds:.0f} s", seconds=self.seconds)
         if self.code < 0:
-            return f"was killed by signal {-self.code}"
-        return f"exited with code {self.code}"
+            return phrase("was killed by signal {value}", value=-self.code)
+        return phrase("exited with code {code}", code=self.code)
 
 
 def run(

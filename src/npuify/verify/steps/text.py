@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from npuify.language import phrase
 from npuify.report import printable
 from npuify.report.schemas import schema_of
 
@@ -35,7 +36,7 @@ def render_text(report: AcceptanceReport) -> str:
             lines.append(f"            -> {step.advice}")
         lines += [f"            $ {one}" for one in step.commands]
     if report.folder:
-        lines += ["", f"Captures and logs are in {report.folder}"]
+        lines += ["", phrase("Captures and logs are in {folder}", folder=report.folder)]
     return printable("\n".join(lines) + "\n")
 
 
@@ -56,7 +57,7 @@ def devices_in_words(devices: Devices) -> str:
     return ", ".join(
         (
             f"torch {devices.torch}",
-            *((f"torch_npu {devices.torch_npu}",) if devices.torch_npu else ()),
+            *((phrase("torch_npu {torch_npu}", torch_npu=devices.torch_npu),) if devices.torch_npu else ()),
             f"{devices.cuda or 'no'} GPU" + "s" * (devices.cuda > 1),
             f"{devices.npu or 'no'} NPU" + "s" * (devices.npu > 1),
         )

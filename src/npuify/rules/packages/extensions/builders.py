@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.packages.extensions.inline_code import DIFFICULTIES, inline_operators
 from npuify.rules.registry import rule
@@ -232,7 +233,7 @@ def _compiled(node: ast.Call, name: str, file: PythonFile) -> Iterator[Diagnosti
     if name.endswith("load_inline"):
         operators = inline_operators(file.source.relative, file.source.data, node.lineno)
         told = "".join(f"; {_of_operator(one)}" for one in operators[:_MOST_TOLD])
-        told += f"; and {len(operators) - _MOST_TOLD} more" if len(operators) > _MOST_TOLD else ""
+        told += phrase("; and {value} more", value=len(operators) - _MOST_TOLD) if len(operators) > _MOST_TOLD else ""
     yield file.report(
         node,
         ("CUDA code is compiled at run time, which needs nvcc" if literal else "this may compile CUDA code") + told,
@@ -245,7 +246,7 @@ def _compiled(node: ast.Call, name: str, file: PythonFile) -> Iterator[Diagnosti
 
 def _of_operator(one: NativeOperator) -> str:
     lines = ", ".join(place.rpartition(":")[2] for place in one.calls[:3])
-    called = f"called in line {lines}" if lines else "no call was found in this file"
+    called = phrase("called in line {lines}", lines=lines) if lines else "no call was found in this file"
     uses = f" ({', '.join(one.uses)})" if one.uses else ""
-    equivalent = f"; {one.equivalent} does something similar" if one.equivalent else ""
+    equivalent = phrase("; {equivalent} does something similar", equivalent=one.equivalent) if one.equivalent else ""
     return f"{one.name}: {DIFFICULTIES[one.difficulty]}{uses}, {called}{equivalent}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import Evidence, Finding, Position, Safety, Severity
 from npuify.rules.registry import Rule, list_rule
 from npuify.rules.run import Result
@@ -85,9 +86,9 @@ def _finding(relative: str, text: Text, match: re.Match[bytes], plain: bytes) ->
         file=relative,
         start=Position(*text.position(match.start())),
         end=Position(*text.position(match.end())),
-        message=f"{said}: without CUDA the configuration fails here"
+        message=phrase("{said}: without CUDA the configuration fails here", said=said)
         if not guarded
-        else f"{said} is conditional: make sure that the condition is false on Ascend",
+        else phrase("{said} is conditional: make sure that the condition is false on Ascend", said=said),
         evidence=RULE.evidence,
         source=RULE.source,
         subject=(match.group("package") or b"CUDA").decode(),

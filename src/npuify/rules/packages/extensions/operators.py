@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.knowledge.kernels import equivalent_of
 from npuify.knowledge.replacements import replaced_names, replacement_of
+from npuify.language import phrase
 from npuify.model import NativeOperator
 from npuify.rules.packages.extensions.builds import AT_RUN_TIME
 from npuify.rules.packages.extensions.fingerprints import Fingerprints
@@ -297,9 +298,19 @@ def _difficulty(kernels: tuple[str, ...], uses: tuple[str, ...]) -> str:
 
 def _of_replacement(name: str, replacement: str, *, is_variant: bool) -> tuple[str, ...]:
     if replacement:
-        return (f"let --replace-kernels put {replacement}, which is proven to compute the same, in its place",)
+        return (
+            phrase(
+                "let --replace-kernels put {replacement}, which is proven to compute the same, in its place",
+                replacement=replacement,
+            ),
+        )
     if is_variant:
-        return (f"compare it with npuify's replacements of {name}: its code differs from all copies that were proven",)
+        return (
+            phrase(
+                "compare it with npuify's replacements of {name}: its code differs from all copies that were proven",
+                name=name,
+            ),
+        )
     return ()
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from npuify.analysis.project import module_name
 from npuify.helpers import KERNELS, kernel_text
+from npuify.language import commas, phrase
 from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
 from npuify.rules.common.helper_modules import import_finding
 from npuify.rules.opt_ins import ReplacedExtension
@@ -288,9 +289,16 @@ def _built(node: ast.Call, source: PythonSource, extension: ReplacedExtension, *
 
 def _message(extension: ReplacedExtension) -> str:
     names = ", ".join(name for name, _, _ in extension.functions)
-    message = f"{extension.module} is replaced by npuify_kernels/{extension.name}.py: {names}"
+    message = phrase(
+        "{module} is replaced by npuify_kernels/{name}.py: {names}",
+        module=extension.module,
+        name=extension.name,
+        names=names,
+    )
     if extension.missing:
-        message += f"; {', '.join(extension.missing)} stays without a replacement, and fails where it is called"
+        message += phrase(
+            "; {missing} stays without a replacement, and fails where it is called", missing=commas(extension.missing)
+        )
     return message
 
 

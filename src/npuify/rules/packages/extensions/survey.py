@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import Evidence, Finding, Position, Safety, Severity
 from npuify.rules.packages.extensions.inline_code import DIFFICULTIES
 from npuify.rules.registry import Rule, list_rule
@@ -53,9 +54,13 @@ def _finding(one: NativeOperator) -> Finding:
     name = f"{one.module}.{one.name}" if one.module else one.name
     kernels = f"{len(one.kernels)} kernel{'' if len(one.kernels) == 1 else 's'}" if one.kernels else "CUDA code"
     uses = f" ({', '.join(one.uses)})" if one.uses else ""
-    called = f"; called in {one.calls[0]}" if one.calls else f"; {_NOT_CALLED if one.module else _MODULE_UNKNOWN}"
+    called = (
+        phrase("; called in {calls}", calls=one.calls[0])
+        if one.calls
+        else f"; {_NOT_CALLED if one.module else _MODULE_UNKNOWN}"
+    )
     if len(one.calls) > 1:
-        called += f" and {len(one.calls) - 1} more places"
+        called += phrase(" and {value} more places", value=len(one.calls) - 1)
     may_be_called = one.calls or not one.module
     severity = Severity.INFO if one.has_npu or not may_be_called else Severity.ERROR if one.calls else Severity.WARNING
     return Finding(
@@ -66,7 +71,14 @@ def _finding(one: NativeOperator) -> Finding:
         file=one.file,
         start=Position(one.line, 1),
         end=Position(one.line, 1),
-        message=f"{name} is {kernels} for NVIDIA GPUs: {DIFFICULTIES[one.difficulty]}{uses}{called}",
+        message=phrase(
+            "{name} is {kernels} for NVIDIA GPUs: {DIFFICULTIES}{uses}{called}",
+            name=name,
+            kernels=kernels,
+            DIFFICULTIES=DIFFICULTIES[one.difficulty],
+            uses=uses,
+            called=called,
+        ),
         evidence=RULE.evidence,
         source=RULE.source,
         subject=name,

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.kernels import triton_facts
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
 
@@ -54,11 +55,19 @@ def triton_kernel(node: ast.FunctionDef, file: PythonFile) -> Iterator[Diagnosti
     hard = [fact for fact in found.values() if fact.level in ("unsupported", "runtime")]
     soft = [fact for fact in found.values() if fact not in hard]
     if hard:
-        message = f"the Triton kernel {node.name} uses features that triton-ascend lacks: {_names(hard)}"
+        message = phrase(
+            "the Triton kernel {name} uses features that triton-ascend lacks: {names}",
+            name=node.name,
+            names=_names(hard),
+        )
     elif soft:
-        message = f"the Triton kernel {node.name} uses features that triton-ascend limits: {_names(soft)}"
+        message = phrase(
+            "the Triton kernel {name} uses features that triton-ascend limits: {names}",
+            name=node.name,
+            names=_names(soft),
+        )
     else:
-        message = f"the Triton kernel {node.name} uses no feature that triton-ascend is known to lack"
+        message = phrase("the Triton kernel {name} uses no feature that triton-ascend is known to lack", name=node.name)
     facts = [*hard, *soft]
     advice = " ".join(f"{_short(fact)}: {fact.message} {fact.advice}" for fact in facts[:4])
     yield file.report(
@@ -67,8 +76,8 @@ def triton_kernel(node: ast.FunctionDef, file: PythonFile) -> Iterator[Diagnosti
         severity=Severity.ERROR if hard else Severity.WARNING if soft else Severity.INFO,
         subject=node.name,
         evidence=facts[0].evidence if facts else None,
-        source=f"triton-ascend, {facts[0].source}" if facts else None,
-        advice=advice or f"install triton-ascend instead of triton (Ascend 910B and later); {_GRID}",
+        source=phrase("triton-ascend, {source}", source=facts[0].source) if facts else None,
+        advice=advice or phrase("install triton-ascend instead of triton (Ascend 910B and later); {GRID}", GRID=_GRID),
     )
 
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.verify.comparison.model import Call, Capture, Gradient, Loss, Module, OptimizerStep, Rank, Tensor, Value
 from npuify.verify.comparison.values import Values
@@ -42,7 +43,9 @@ def _own(folder: Path, manifest: Path) -> Capture:
     try:
         known = json.loads(manifest.read_text(encoding="utf-8"))
         if known.get("format") != 1:
-            raise NpuifyError(f"format {known.get('format')!r} of a capture is unknown", file=str(manifest))
+            raise NpuifyError(
+                phrase("format {get!r} of a capture is unknown", get=known.get("format")), file=str(manifest)
+            )
         ranks = [_rank(one) for one in sorted(folder.glob("rank*"), key=_numbers) if (one / "records.jsonl").is_file()]
         capture = Capture(
             source=str(folder),
@@ -55,7 +58,7 @@ def _own(folder: Path, manifest: Path) -> Capture:
             code=int(known.get("result", {}).get("code", 0)),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise NpuifyError(f"the capture is damaged: {error}", file=str(folder)) from error
+        raise NpuifyError(phrase("the capture is damaged: {error}", error=error), file=str(folder)) from error
     if not any(rank.calls for rank in capture.ranks):
         raise NpuifyError("nothing was captured: it contains no module call", file=str(folder))
     return capture

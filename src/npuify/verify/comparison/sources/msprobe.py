@@ -12,6 +12,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.verify.comparison.model import Call, Capture, Gradient, Module, Rank, Tensor, Value
 from npuify.verify.comparison.sources.torch_files import load
@@ -47,7 +48,7 @@ def read_dump(folder: Path, dumps: list[Path]) -> Capture:
         try:
             clock = _Dump(path, rank, steps[path] - first, clock).read()
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise NpuifyError(f"not an msprobe dump: {error}", file=str(path)) from error
+            raise NpuifyError(phrase("not an msprobe dump: {error}", error=error), file=str(path)) from error
     found = [ranks[number] for number in sorted(ranks) if ranks[number].calls]
     if not found:
         raise NpuifyError("nothing was captured: the dumps contain no call", file=str(folder))

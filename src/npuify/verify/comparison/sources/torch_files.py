@@ -7,6 +7,7 @@ import pickle
 import zipfile
 from typing import TYPE_CHECKING, Any
 
+from npuify.language import phrase
 from npuify.verify.comparison.values import numpy, widened
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class _Plain(pickle.Unpickler):
             return _nothing
         if module == "torch" and name in _STORAGES:
             return name
-        raise pickle.UnpicklingError(f"{module}.{name} is no part of a plain tensor")
+        raise pickle.UnpicklingError(phrase("{module}.{name} is no part of a plain tensor", module=module, name=name))
 
     def persistent_load(self, pid: Any) -> Any:
         _, storage, key, *_ = pid

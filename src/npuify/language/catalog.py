@@ -1,0 +1,57 @@
+"""The catalogs of one language, as gettext reads them: a file for each room that speaks."""
+
+from __future__ import annotations
+
+import gettext
+from pathlib import Path
+from typing import Final
+
+FOLDERS: Final = {"zh": "zh_CN"}
+
+
+class Catalog:
+    """What a language has for the texts of npuify.
+
+    Args:
+        language: a key of ``FOLDERS``.
+    """
+
+    comma = "、"
+    semicolon = "；"
+    between_sentences = ""
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+        self._texts: gettext.NullTranslations = gettext.NullTranslations()
+        folder = Path(__file__).parent / FOLDERS[language] / "LC_MESSAGES"
+        for file in sorted(folder.glob("*.mo"), reverse=True):
+            with file.open("rb") as stream:
+                found = gettext.GNUTranslations(stream)
+            found.add_fallback(self._texts)
+            self._texts = found
+        self._known: dict[str, str] = {}
+
+    def known(self, english: str) -> str:
+        """What the catalogs have for a text; where they have nothing, the text."""
+        found = self._known.get(english)
+        if found is None:
+            found = self._texts.gettext(english) if english else ""
+            if found != english:
+                self._known[english] = found
+        return found
+
+    def phrase(self, english: str, values: dict[str, object]) -> str:
+        """As :func:`npuify.language.phrase`."""
+        found = self.known(english)
+        return found.format(**self._translated(values)) if values else found
+
+    def plural(self, one: str, many: str, count: int, values: dict[str, object]) -> str:
+        """As :func:`npuify.language.plural`."""
+        return self._texts.ngettext(one, many, count).format(count=count, **self._translated(values))
+
+    def _translated(self, values: dict[str, object]) -> dict[str, object]:
+        # A single word may be a name that happens to be a word of the catalog.
+        return {
+            name: self.known(value) if isinstance(value, str) and " " in value else value
+            for name, value in values.items()
+        }

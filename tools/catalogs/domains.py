@@ -1,0 +1,110 @@
+"""Which catalog holds the texts of which file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "npuify"
+CATALOGS = PACKAGE / "language" / "zh_CN" / "LC_MESSAGES"
+
+
+class StillEnglish(NamedTuple):
+    """What is not translated yet."""
+
+    rooms: tuple[str, ...]
+    """Folders that have no catalog."""
+    catalogs: tuple[str, ...]
+    """Catalogs with gaps."""
+    glued: tuple[str, ...]
+    """Where sentences are put together by code."""
+
+
+STILL_ENGLISH = StillEnglish(
+    rooms=("simulator", "knowledge/generate"),
+    catalogs=(
+        "analysis",
+        "cli",
+        "diagnosis",
+        "distribute",
+        "doctor",
+        "editor",
+        "engine",
+        "facts-failures",
+        "facts-frameworks",
+        "facts-others",
+        "facts-packages",
+        "facts-replacements",
+        "facts-tensorflow",
+        "facts-variables",
+        "handover",
+        "html",
+        "knowledge",
+        "launch",
+        "lsp",
+        "mcp",
+        "port",
+        "process",
+        "project",
+        "report",
+        "review",
+        "rewrite",
+        "root",
+        "rules-devices",
+        "rules-environment",
+        "rules-packages",
+        "rules-paddle",
+        "rules-tensorflow",
+        "rules-vllm",
+        "run",
+        "scaffold",
+        "scripts",
+        "source",
+        "studio",
+        "styles",
+        "trace",
+        "verify",
+    ),
+    glued=("rules/packages/plugin_calls.py",),
+)
+_NO_TEXTS = (
+    "scaffold/templates",
+    "handover/scripts",
+    "launch/templates",
+    "helpers",
+    "simulator/tensorflow/inside",
+    "language",
+)
+_OF_TABLES = {
+    "causes": "failures",
+    "errors": "failures",
+    "failures": "failures",
+    "names": "names",
+    "packages": "packages",
+    "dependencies": "packages",
+    "environment": "variables",
+    "settings": "variables",
+}
+
+
+def domain_of(path: Path) -> str:
+    """The name of the catalog for the texts of a file; empty where it has none."""
+    relative = path.relative_to(PACKAGE).as_posix()
+    if relative.startswith(_NO_TEXTS) or relative.startswith(STILL_ENGLISH.rooms):
+        return ""
+    parts = relative.split("/")
+    if path.suffix == ".toml":
+        if parts[:2] != ["knowledge", "data"]:
+            return ""
+        folder = parts[2] if len(parts) > 3 else ""
+        return f"facts-{folder or _OF_TABLES.get(path.stem, 'others')}"
+    if parts[0] == "rules":
+        return f"rules-{parts[1]}" if len(parts) > 2 else "rules"
+    return parts[0] if len(parts) > 1 else "root"
+
+
+def files_with_texts() -> list[Path]:
+    """All files that have texts, in order."""
+    found = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.toml")]
+    return sorted(path for path in found if domain_of(path))

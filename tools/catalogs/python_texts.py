@@ -1,0 +1,154 @@
+"""Texts for people in the modules of npuify.
+
+A room that speaks to people says nothing else in sentences, so each of its strings with three words or more is one of
+its texts, unless ``not_text.toml`` names it. Shorter ones are texts where they are handed to
+:func:`npuify.language.phrase` or where a person reads them: messages, advice, help of options.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_WORD = re.compile(r"[A-Za-z][a-z]+")
+_CODE = re.compile(
+    r"^\s*(import|from|with|if|for|return|def|class|try|export|SELECT) |[{}<>]| == | = |\w\(\w*\)?$|\\n|^#|^[^ ]+$"
+    r"|\(\?|\\[bswd.(]|--\w"
+)
+"""What tells that a string is code, a pattern or a command line."""
+_READ_BY_PEOPLE = {"message", "advice", "help", "why", "title"}
+_ERRORS = {"NpuifyError", "Refused", "FileError", "BadParameter"}
+_FOR_PROGRAMMERS = {"TypeError", "ValueError", "RuntimeError", "KeyError", "AssertionError", "RuleDefinitionError"}
+_FUNCTIONS = {"phrase", "sentences", "semicolons", "commas"}
+_NO_TEXT = {"source", "description", "pattern", "metavar", "words", "names"}
+"""Keywords whose strings are none."""
+
+
+class Text(NamedTuple):
+    """A text, its plural where it has one, and where it stands."""
+
+    one: str
+    many: str
+    line: int
+
+
+class Glued(NamedTuple):
+    """A sentence that code puts together, so that nobody can translate it."""
+
+    line: int
+    shown: str
+
+
+def is_prose(text: str, words: int = 3) -> bool:
+    """Whether a string reads as something for people."""
+    return " " in text.strip() and len(_WORD.findall(text)) >= words and not _CODE.search(text)
+
+
+def texts_of(source: str, *, all_strings: bool) -> tuple[list[Text], list[Glued]]:
+    """The texts of a module, and what of it cannot be translated.
+
+    Args:
+        all_strings: each string that reads as one is a text, whether or not code says so.
+    """
+    tree = ast.parse(source)
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    found = list(_documented(tree))
+    glued = []
+    seen: set[ast.AST] = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = _called(node)
+            if name in ("phrase", "mark", "plural", "counted"):
+                found += _of_call(name, node)
+                seen.update(node.args)
+            elif name in _ERRORS | {"report", "Result", "check"} or name in _FUNCTIONS:
+                found += (
+                    Text(argument.value, "", argument.lineno)
+                    for argument in node.args
+                    if isinstance(argument, ast.Constant)
+                    and isinstance(argument.value, str)
+                    and " " in argument.value.strip()
+                )
+        elif isinstance(node, ast.keyword) and node.arg in _READ_BY_PEOPLE and isinstance(node.value, ast.Constant):
+            value = node.value.value
+            if isinstance(value, str) and " " in value.strip():
+                found.append(Text(value, "", node.value.lineno))
+    if not all_strings:
+        return found, glued
+    known = {text.one for text in found}
+    for node in ast.walk(tree):
+        if node in seen or _is_aside(node, parents):
+            continue
+        if isinstance(node, ast.JoinedStr):
+            shown = "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+            if is_prose(shown):
+                glued.append(Glued(node.lineno, shown))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and is_prose(node.value):
+            if node.value not in known:
+                found.append(Text(node.value, "", node.lineno))
+    return found, glued
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def _of_call(name: str, node: ast.Call) -> Iterator[Text]:
+    words = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+    words = [word for word in words if isinstance(word, str)]
+    if not words:
+        return
+    if name == "counted":
+        many = words[1] if len(words) > 1 else f"{words[0]}s"
+        yield Text(f"{{count}} {words[0]}", f"{{count}} {many}", node.lineno)
+    elif name == "plural":
+        yield Text(words[0], words[1], node.lineno)
+    elif re.search("[A-Za-z]{2}", words[0]):
+        yield Text(words[0], "", node.lineno)
+
+
+def _is_aside(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether a string is part of an f-string, of an error for programmers, of a type or a pattern, or is compared."""
+    at = parents.get(node)
+    below = node
+    while at is not None:
+        if isinstance(at, (ast.JoinedStr, ast.Compare, ast.AnnAssign)) and not (
+            isinstance(at, ast.AnnAssign) and below is at.value
+        ):
+            return True
+        if isinstance(at, ast.keyword) and at.arg in _NO_TEXT:
+            return True
+        if isinstance(at, ast.Call) and (_called(at) in _FOR_PROGRAMMERS or _called(at) in ("compile", "startswith")):
+            return True
+        if isinstance(at, (ast.FunctionDef, ast.ClassDef, ast.Module)):
+            return False
+        below, at = at, parents.get(at)
+    return False
+
+
+def _documented(tree: ast.Module) -> Iterator[Text]:
+    """The paragraphs of docstrings that people are shown: those of rules and of commands."""
+    imported = {node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and _is_shown(node, imported) and not node.name.startswith("_"):
+            for paragraph in paragraphs(ast.get_docstring(node) or ""):
+                yield Text(paragraph, "", node.lineno)
+
+
+def _is_shown(node: ast.FunctionDef, imported: set[str]) -> bool:
+    called = [one.func for one in node.decorator_list if isinstance(one, ast.Call)]
+    if any(getattr(one, "id", "") == "rule" for one in called):
+        return True
+    return "npuify.cli.guard" in imported and node.returns is not None and ast.unparse(node.returns) == "int"
+
+
+def paragraphs(documentation: str) -> Iterator[str]:
+    """The paragraphs of a docstring, each in one line, without those of code and what announces them."""
+    for paragraph in inspect.cleandoc(documentation).split("\n\n"):
+        if not paragraph.startswith(" ") and not re.fullmatch(r"\w+::", paragraph.strip()) and paragraph.strip():
+            yield " ".join(paragraph.split())

@@ -1,0 +1,38 @@
+"""Texts for people in the tables of facts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import tomli
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FIELDS = {
+    "message", "advice", "title", "why", "fix", "question", "answers", "meaning", "note", "caveat", "when", "topic",
+    "threshold", "unless", "good", "equivalent", "what", "how", "changes", "stays", "refused", "set", "summary",
+}  # fmt: skip
+"""Keys of rows that hold a text, or a list of them."""
+NOT_IN = {
+    ("stacks.toml", "set"),
+    ("forms.toml", "gpu"),
+    ("kernels.toml", "equivalent"),
+}
+
+
+def texts_of_table(path: Path) -> Iterator[str]:
+    """The texts of a TOML file, in its order."""
+    yield from _texts(tomli.loads(path.read_text("utf-8")), "", path.name)
+
+
+def _texts(value: Any, key: str, file: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from _texts(part, key if key in FIELDS and not isinstance(part, (dict, list)) else name, file)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts(part, key, file)
+    elif isinstance(value, str) and key in FIELDS and (file, key) not in NOT_IN and " " in value.strip():
+        yield value
