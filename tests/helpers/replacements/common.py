@@ -47,3 +47,21 @@ def close(a: Any, b: Any, tolerance: float = 1e-9) -> None:
     """Two tensors hold the same numbers."""
     assert a.shape == b.shape, (a.shape, b.shape)
     assert torch.allclose(a.double(), b.double(), rtol=tolerance, atol=tolerance, equal_nan=True), (a - b).abs().max()
+
+
+def along(
+    function: Callable[..., Any], inputs: Sequence[Any], which: int, weight: Any, made: Any, tolerance: float = 1e-5
+) -> None:
+    """``made`` is the gradient of ``(function(*inputs) * weight).sum()``: seen along some directions, by differences.
+
+    Where a loop is too slow to move each number of an input by itself.
+    """
+    for seed in range(3):
+        way, step = numbers(*inputs[which].shape, seed=90 + seed), 1e-5
+        ends = []
+        for sign in (1, -1):
+            given = [*inputs[:which], inputs[which] + sign * step * way, *inputs[which + 1 :]]
+            ends.append((function(*given) * weight).sum().item())
+        assert (made * way).sum().item() == pytest.approx(
+            (ends[0] - ends[1]) / (2 * step), rel=tolerance, abs=tolerance
+        )

@@ -15,6 +15,7 @@ from npuify.knowledge.replacements import Replacement
 from npuify.options import Options
 from npuify.rules.packages.extensions.builds import builds_in
 from npuify.rules.packages.extensions.operators import Operators
+from npuify.source.native.form import form_of
 from npuify.source.native.reader import read_native
 
 if TYPE_CHECKING:
@@ -189,6 +190,23 @@ def test_neither_is_another_binding(change: tuple[str, str]) -> None:
 def test_a_kernel_that_is_not_there_is_not_known() -> None:
     without = KERNEL[: KERNEL.index("template")] + KERNEL[KERNEL.index("at::Tensor pick_cuda") :]
     assert _digest(without) == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("launch(at::cuda::getCurrentCUDAStream(), p + n);", "launch(at::cuda::getCurrentCUDAStream(), p - n);"),
+        ("int m = size(getCurrentCUDAStream()) * n;", "int m = size(getCurrentCUDAStream()) + n;"),
+        ("if (n < LIMIT) { p[0] = n; }", "if (n < BOUND) { p[0] = n; }"),
+        ("p[0] = n * SCALE;", "p[0] = n * SHIFT;"),
+        ("p[0] = f(n, m);", "p[0] = f(m, n);"),
+        ('throw("a"); p[0] = 1.0f;', 'throw("a"); p[0] = 1.5f;'),
+    ],
+)
+def test_forms_differ(one: str, other: str) -> None:
+    """The second was once dropped with the stream, and the names taken for variables."""
+    forms = [form_of(f"(float *p, int n, int m) {{ {text} }}") for text in (one, other)]
+    assert forms[0][:2] != forms[1][:2]
 
 
 # --- what is written ---

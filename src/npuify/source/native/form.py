@@ -24,15 +24,19 @@ _WITHOUT_MEANING: Final = frozenset(
     "torch at c10 std constexpr volatile".split()
 )
 _CHECKS: Final = re.compile(
-    r"(?:(?:STD_)?TORCH_(?:CHECK|INTERNAL_ASSERT)|AT_(?:CHECK|ASSERTM?|CUDA_CHECK)|CHECK(?:_\w+)?|C10_CUDA\w*CHECK|"
+    r"(?:(?:STD_)?TORCH_(?:CHECK|INTERNAL_ASSERT)|AT_(?:CHECK|ASSERTM?|ERROR|CUDA_CHECK)|CHECK(?:_\w+)?|C10_CUDA\w*CHECK|"
     r"CUDA_CHECK\w*|THCudaCheck|cudaGetDevice|cudaSetDevice|cudaDeviceSynchronize|printf|fprintf|__syncwarp|assert)"
 )
 """Macros and functions that stop a program, tell something or wait, and compute nothing."""
-_OF_LAUNCHES: Final = frozenset(
-    "cudaStream_t getCurrentCUDAStream THCState_getCurrentStream cudaError_t cudaGetLastError cudaPeekAtLastError dim3 "
-    "OptionalCUDAGuard CUDAGuard DeviceGuard OptionalDeviceGuard".split()
+_LAUNCH_TYPES: Final = frozenset(
+    "dim3 cudaStream_t cudaError_t OptionalCUDAGuard CUDAGuard DeviceGuard OptionalDeviceGuard".split()
 )
-"""Words of statements that say where and how wide a kernel runs."""
+"""Types of what says where and how wide a kernel runs, and whether it failed."""
+_GETTERS: Final = frozenset(
+    "getCurrentCUDAStream THCState_getCurrentStream cudaGetLastError cudaPeekAtLastError".split()
+)
+_OF_GETTERS: Final = _GETTERS | frozenset("at c10 torch cuda :: ( ) ; . stream state".split())
+"""All that may stand in a value which is a stream or an error and nothing else."""
 _SAME: Final = {"data_ptr": "data", "type": "scalar_type", "DeprecatedTypeProperties": "ScalarType", "NULL": "nullptr"}
 """Old and new names of one thing."""
 _TYPES: Final = frozenset(
@@ -45,6 +49,7 @@ _WORDS: Final = frozenset(
     "gridDim warpSize __shared__ __syncthreads".split()
 )
 _LAUNCHED: Final = re.compile(r"(\w+)\s*(?:<[^;{}()]*>)?\s*<<<")
+_IS_CUDA: Final = re.compile(r" (?:type|device) \( \) \. is_cuda\b")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -65,7 +70,7 @@ def form_of(text: str) -> Form:
     Args:
         text: its head, from the brackets with the parameters on, and its body.
     """
-    tokens = list(_kept(_tokens(text)))
+    tokens = _IS_CUDA.sub(" is_cuda", " ".join(_kept(_tokens(text)))).split()
     names: dict[str, str] = {}
     holes: list[str] = []
     out: list[str] = []
@@ -73,7 +78,7 @@ def form_of(text: str) -> Form:
         before = tokens[at - 1] if at else ""
         after = tokens[at + 1] if at + 1 < len(tokens) else ""
         if not (token[0].isalpha() or token[0] == "_"):
-            out.append('""' if token[0] == '"' else _number(token) if token[0].isdigit() or token[0] == "." else token)
+            out.append(_number(token) if token[0].isdigit() or token[0] == "." else token)
         elif token in _TYPES or token in _WORDS or before in (".", "->"):
             out.append(_SAME.get(token, token))
         elif token in names:
@@ -139,7 +144,7 @@ def _closes_type(tokens: Sequence[str], at: int) -> bool:
 
 
 def _kept(tokens: Sequence[str]) -> Iterator[str]:
-    """The tokens without those that do not touch the results."""
+    """The tokens without those that do not touch the results; texts are empty."""
     streams: set[str] = set()
     at, start_of_statement = 0, True
     while at < len(tokens):
@@ -152,7 +157,7 @@ def _kept(tokens: Sequence[str]) -> Iterator[str]:
         if start_of_statement:
             end = _statement_end(tokens, at)
             words = tokens[at:end]
-            if not _OF_LAUNCHES.isdisjoint(words) and not {"<<<", "{", "return"} & set(words):
+            if _is_of_launch(words):
                 streams.update(_declared_streams(words))
                 at = end
                 continue
@@ -173,8 +178,27 @@ def _kept(tokens: Sequence[str]) -> Iterator[str]:
             continue
         start_of_statement = token in (";", "{", "}")
         if token not in _WITHOUT_MEANING and not (token == "::" and tokens[at - 1] in _WITHOUT_MEANING):
-            yield token
+            yield '""' if token[0] == '"' else token
         at += 1
+
+
+def _is_of_launch(words: Sequence[str]) -> bool:
+    """Whether a statement only says where and how wide a kernel runs, or asks whether it failed.
+
+    A call that is given a stream among other things is none: it computes.
+    """
+    if not words or words[-1] != ";" or "<<<" in words:
+        return False
+    at = 0
+    while at < len(words) - 1 and words[at] in ("const", "at", "c10", "cuda", "torch", "::"):
+        at += 1
+    if words[at] in _LAUNCH_TYPES:
+        return True
+    equals = words.index("=") if "=" in words else -1
+    rest = words[equals + 1 :]
+    if equals > 3 or _GETTERS.isdisjoint(rest):
+        return False
+    return all(word in _OF_GETTERS or (equals > 0 and word in ("curDevice", "device")) for word in rest)
 
 
 def _declared_streams(words: Sequence[str]) -> Iterator[str]:
