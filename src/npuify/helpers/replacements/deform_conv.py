@@ -2,8 +2,8 @@
 """Deformable convolution, with masks and without, forward and backward, as mmdetection had it and others took it over.
 
 Batches of images; any kernel, stride, padding, dilation and groups; float16, float32 and float64. The samples of all
-images are held at once, (batch, channels * kernel, places) numbers, where the kernels hold those of ``im2col_step`` images
-or one. The backward passes compute the samples again.
+images are held at once, (batch, channels * kernel, places) numbers; the kernels hold those of one image, or of
+``im2col_step``. The backward passes compute the samples again.
 """
 
 import torch

@@ -2,8 +2,8 @@
 """Operators of detectors with boxes: suppression, pooling of regions, the focal loss; as maskrcnn-benchmark has them.
 
 Boxes are in whole pixels (a box from 0 to 0 is one pixel wide), and region align has no offset of half a pixel. float32
-and float64. ``nms`` holds the overlaps of all pairs of boxes, and asks the device once for each link of a chain of boxes
-that suppress each other. Region align is two products of matrices: on ``R`` regions with ``P`` rows, and maps of
+and float64. ``nms`` holds the overlaps of all pairs, and asks the device once for each link of a chain of boxes that
+suppress each other. Region align is two products of matrices: on ``R`` regions with ``P`` rows, and maps of
 (batch, channels, height, width), they hold ``R * P * channels * width`` numbers. Region pooling works in slices.
 """
 
@@ -99,7 +99,7 @@ def _along(start, end, cells, size, samples):
 
 def roi_pool_forward(input, rois, spatial_scale, pooled_height, pooled_width):
     """The largest value in each cell of each region, and where it is in its map (-1 in an empty cell)."""
-    batch, channels, height, width = input.shape
+    channels, height, width = input.shape[1:]
     ends = [_half_up(rois[:, one] * spatial_scale) for one in range(1, 5)]
     rows = _cells(ends[1], ends[3], pooled_height, height, input.dtype)
     columns = _cells(ends[0], ends[2], pooled_width, width, input.dtype)
