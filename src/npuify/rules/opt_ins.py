@@ -53,6 +53,7 @@ class ReplacedExtension(msgspec.Struct, frozen=True, order=True):
         functions: of each operator its name, and the module and function that compute it.
         missing: its other operators that run on a GPU.
         imported_by_name: the files with calls of it that are no part of a package when they run.
+        imported_either_way: those of which that cannot be told.
     """
 
     module: str
@@ -60,6 +61,7 @@ class ReplacedExtension(msgspec.Struct, frozen=True, order=True):
     functions: tuple[tuple[str, str, str], ...]
     missing: tuple[str, ...] = ()
     imported_by_name: tuple[str, ...] = ()
+    imported_either_way: tuple[str, ...] = ()
 
 
 class OptIns(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from tests.helpers.replacements.common import along, close, differences, module,
 
 
 def _product(one: Any, two: Any, pad: int, reach: int, step: int) -> Any:
-    batch, channels, height, width = one.shape
+    batch, _, height, width = one.shape
     side, high, wide = reach // step * 2 + 1, height + 2 * (pad - reach), width + 2 * (pad - reach)
     out = torch.zeros(batch, side * side, high, wide, dtype=torch.float64)
     for n, j, i, y, x in itertools.product(*map(range, (batch, side, side, high, wide))):
@@ -66,7 +66,7 @@ def _inside(at: int, size: int) -> int:
 
 
 def _warped(image: Any, flow: Any, bilinear: bool) -> Any:
-    batch, channels, height, width = image.shape
+    height, width = image.shape[2:]
     out = torch.zeros_like(image)
     for n, c, y, x in itertools.product(*map(range, image.shape)):
         at_x, at_y = x + flow[n, 0, y, x].item(), y + flow[n, 1, y, x].item()

@@ -230,6 +230,42 @@ def test_the_import_changes_and_what_it_needs_is_written(tmp_path: Path, style: 
 
 
 @pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(
+    ("others", "wanted"),
+    [
+        (
+            {"run.py": "import sys\nsys.path.append('ops')\nfrom pick import pick\n"},
+            "from npuify_kernels import pick_ext as npuify_pick_ext\n",
+        ),
+        ({"run.py": "from ops.pick import pick\n"}, "from .npuify_kernels import pick_ext as npuify_pick_ext\n"),
+        (
+            {},
+            (
+                "try:\n    from .npuify_kernels import pick_ext as npuify_pick_ext\n"
+                "except ImportError:\n    from npuify_kernels import pick_ext as npuify_pick_ext\n"
+            ),
+        ),
+    ],
+)
+def test_a_file_that_builds_the_extension_itself(tmp_path: Path, others: dict[str, str], wanted: str) -> None:
+    """How it imports what takes the place depends on how it is imported itself."""
+    build = "from torch.utils.cpp_extension import load\n\next = load(name='pick_ext', sources=['ops/pick.cpp', 'ops/pick_kernel.cu'])\n"
+    files = {
+        "ops/pick.py": f"{build}\n\ndef pick(points):\n    return ext.pick(points, 4, 0)\n",
+        "ops/pick.cpp": BINDING,
+        "ops/pick_kernel.cu": KERNEL,
+        **others,
+    }
+    source, target = _write(tmp_path / "in", files), tmp_path / "out"
+    npuify.migrate(source, target, REPLACE)
+    text = (target / "ops/pick.py").read_text()
+    assert wanted in text
+    assert "\next = npuify_pick_ext\n" in text
+    assert (target / "ops/npuify_kernels/pick_ext.py").exists()
+    assert npuify.migrate(target, None, REPLACE, mode="check").changed_files == ()
+
+
+@pytest.mark.usefixtures("known")
 def test_a_scan_tells_of_it_and_counts_less(tmp_path: Path) -> None:
     found = npuify.scan([_write(tmp_path, PROJECT)], Options(cache=False, jobs=1))
     (finding,) = [one for one in found.findings if one.code == "NPU630"]

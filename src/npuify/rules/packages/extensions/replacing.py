@@ -94,25 +94,29 @@ def replaced_extensions(
             name = last if lasts.count(last) == 1 else module.replace(".", "_")
             missing = tuple(one.name for one in group if not one.replacement)
             files = sorted({place.rpartition(":")[0] for one in group for place in one.calls})
-            by_name = tuple(file for file in files if _is_imported_by_name(file, python))
-            found.append(ReplacedExtension(module, name, functions, missing, by_name))
+            ways = {file: _way_of_import(file, python) for file in files}
+            by_name, either = (tuple(file for file in files if ways[file] == way) for way in ("name", "either"))
+            found.append(ReplacedExtension(module, name, functions, missing, by_name, either))
     return tuple(found)
 
 
-def _is_imported_by_name(relative: str, python: Mapping[str, bytes]) -> bool:
-    """Whether a file is imported without its package, as what lies on sys.path is; or is itself a program."""
+def _way_of_import(relative: str, python: Mapping[str, bytes]) -> str:
+    """How a project imports a file: by its ``name`` alone, as part of a ``package``, or perhaps ``either`` way."""
     folder, _, last = relative.rpartition("/")
-    stem = last.removesuffix(".py").encode()
-    if f"{folder}/__init__.py" in python or not folder:
-        plain = re.compile(rb"^[ \t]*(?:from " + stem + rb" import |import " + stem + rb"\b)", re.MULTILINE)
-        return not folder or any(plain.search(data) for data in python.values())
-    above, name = folder.rpartition("/")[2].encode(), stem
+    if not folder:
+        return "name"
+    name, above = last.removesuffix(".py").encode(), folder.rpartition("/")[2].encode()
+    plain = re.compile(rb"^[ \t]*(?:from %b import |import %b\b)" % (name, name), re.MULTILINE)
     dotted = re.compile(
         rb"^[ \t]*(?:from|import) (?:[\w.]*\.)?(?:%b\.%b\b|%b import [^\n]*\b%b\b)" % (above, name, above, name)
-        + rb"|^[ \t]*from \.(?:%b| import [^\n]*\b%b)\b" % (name, name),
+        + rb"|^[ \t]*from \.+(?:%b| import [^\n]*\b%b)\b" % (name, name),
         re.MULTILINE,
     )
-    return not any(dotted.search(data) for data in python.values())
+    by_name = any(plain.search(data) for data in python.values())
+    by_package = any(dotted.search(data) for data in python.values())
+    if by_name != by_package:
+        return "name" if by_name else "package"
+    return "package" if not by_name and f"{folder}/__init__.py" in python else "either"
 
 
 def as_replaced(
@@ -181,12 +185,12 @@ def _import_of_built(source: PythonSource, extension: ReplacedExtension) -> list
     for node in ast.walk(source.tree):
         if isinstance(node, ast.ImportFrom) and any(one.asname == alias for one in node.names):
             return []
-    return [
-        msgspec.structs.replace(one, subject=extension.module, message=_message(extension))
-        for one in import_finding(
-            source, RULE, alias, f"{extension.name} as {alias}", _package(extension, source.relative)
-        )
-    ]
+    (finding,) = import_finding(source, RULE, alias, f"{extension.name} as {alias}", KERNELS)
+    (edit,) = finding.edits
+    line = f"from {KERNELS} import {extension.name} as {alias}"
+    lines = source.text.newline.join(_import_lines(extension, source.relative, alias))
+    edits = (msgspec.structs.replace(edit, after=edit.after.replace(line, lines)),)
+    return [msgspec.structs.replace(finding, subject=extension.module, message=_message(extension), edits=edits)]
 
 
 def _imported(
@@ -210,22 +214,16 @@ def _imported(
         indent = source.data[line_start:start].decode()
         if indent.strip() or _is_guarded(parent):
             continue
-        newline = source.text.newline
-        new = f"from {_package(extension, source.relative)} import {extension.name}" + (
-            f" as {local}" if local != extension.name else ""
-        )
+        new = _import_lines(extension, source.relative, local)
         others = [one for one in node.names if one is not alias]
         old = source.segment(start, end)
+        if portable and others:
+            continue
         if portable:
-            inner = old.replace("\n", "\n    ")
-            text = f"try:{newline}{indent}    {inner}{newline}{indent}except ImportError:{newline}{indent}    {new}"
-            if others:
-                continue
+            new = ["try:", f"    {old}", "except ImportError:", *(f"    {line}" for line in new)]
         elif others:
-            rest = ast.unparse(type(node)(**{**vars(node), "names": others}))
-            text = f"{rest}{newline}{indent}{new}"
-        else:
-            text = new
+            new = [ast.unparse(type(node)(**{**vars(node), "names": others})), *new]
+        text = f"{source.text.newline}{indent}".join(new)
         yield _finding(source, start, end, extension, Edit(start, end, old, text))
 
 
@@ -329,9 +327,15 @@ def _folder(extension: ReplacedExtension, relative: str) -> str:
     return f"{folder}/{KERNELS}" if folder else KERNELS
 
 
-def _package(extension: ReplacedExtension, relative: str) -> str:
-    """How a file imports it: relative to itself, where it is a part of a package."""
-    return KERNELS if "/" not in relative or relative in extension.imported_by_name else f".{KERNELS}"
+def _import_lines(extension: ReplacedExtension, relative: str, local: str) -> list[str]:
+    """The lines by which a file imports it under a name: relative to itself, where it is a part of a package."""
+    what = f"import {extension.name}" + (f" as {local}" if local != extension.name else "")
+    by_name, by_package = f"from {KERNELS} {what}", f"from .{KERNELS} {what}"
+    if "/" not in relative or relative in extension.imported_by_name:
+        return [by_name]
+    if relative in extension.imported_either_way:
+        return ["try:", f"    {by_package}", "except ImportError:", f"    {by_name}"]
+    return [by_package]
 
 
 def used_kernels(contents: Mapping[str, bytes], extensions: Sequence[ReplacedExtension]) -> dict[str, bytes]:
