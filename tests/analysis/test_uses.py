@@ -225,3 +225,12 @@ def test_where_it_stands_tells_that_it_is_no_device() -> None:
     assert uses_in_file(keeps).is_no_device
     takes = "def place(x, name):\n    return torch.zeros(1, device=name)\nplace(x, name='cuda')"
     assert uses_in_file(takes).reaches_device
+
+
+def test_an_option_is_read_by_what_is_given_all_of_them() -> None:
+    text = "import argparse\nfrom agent import Agent\nparser = argparse.ArgumentParser()\nparser.add_argument('--dvc', default='cuda')\nAgent(**vars(parser.parse_args()))"
+    agent = "class Agent:\n    def __init__(self, **options):\n        self.__dict__.update(options)\n        self.x = torch.zeros(1, device=self.dvc)"
+    assert uses(text, {"agent.py": T + agent}).is_used_as_device
+    # What a class keeps under that name by itself is not the option.
+    own = "class Agent:\n    def __init__(self, **options):\n        self.dvc = 'cpu'\n        self.x = torch.zeros(1, device=self.dvc)"
+    assert not uses(text, {"agent.py": T + own}).is_used_as_device

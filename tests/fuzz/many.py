@@ -64,6 +64,8 @@ def _alone(folder: Path) -> Iterator[None]:
     """What a program changes of this process is put back."""
     modules, variables, path, arguments = set(sys.modules), dict(os.environ), list(sys.path), sys.argv
     os.chdir(folder)
+    for name in ("CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES"):
+        os.environ.pop(name, None)
     sys.path[0] = str(folder)
     sys.argv = ["main.py"]
     random.seed(0)

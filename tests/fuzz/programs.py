@@ -10,7 +10,7 @@ import random
 import textwrap
 from dataclasses import dataclass, field
 
-from . import parts, wide
+from . import deep, parts, wide
 
 
 @dataclass
@@ -222,6 +222,7 @@ def _returned(d: Draft) -> str:
 DEVICES = (
     *(_literal, _made, _made, _elsewhere, _option, _setting, _variable, _member, _entry, _returned),
     *wide.DEVICES,
+    *deep.DEVICES,
 )
 
 
@@ -337,5 +338,6 @@ def _in_object(d: Draft, device: str) -> str:
 TENSORS = (
     *(_moved, _moved, _moved, _in_container, _in_container, _from_model, _in_object),
     *wide.TENSORS,
+    *deep.TENSORS,
 )
-PARTS = (*parts.PARTS, *wide.PARTS)
+PARTS = (*parts.PARTS, *wide.PARTS, *deep.PARTS)

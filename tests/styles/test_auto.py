@@ -42,6 +42,14 @@ def _migrate(folder: Path, files: dict[str, str], release: str = "2.14.0") -> Mi
         ({"train.py": USE + GUARD, "model.py": USE}, ["train.py"]),
         ({"train.py": USE, "run.sh": "torchrun --nproc_per_node 8 train.py\n", "model.py": USE}, ["train.py"]),
         ({"a.py": USE + GUARD, "b.py": "from a import run\n" + GUARD, "c.py": "import os\n" + GUARD}, ["a.py", "b.py"]),
+        # A program without a main guard whose torch is another module's, and which does what it does in cases.
+        (
+            {
+                "compat.py": "import torch\n",
+                "main.py": "import compat\n\nx = compat.torch.cuda.FloatTensor([1.0])\nmatch len(x):\n    case 1:\n        x.cuda()\n",
+            },
+            ["main.py"],
+        ),
         (
             {
                 "pyproject.toml": "[project.scripts]\ntrain = 'pkg.cli:main'\n",
@@ -77,6 +85,7 @@ def _migrate(folder: Path, files: dict[str, str], release: str = "2.14.0") -> Mi
     ids=[
         "guard",
         "launcher",
+        "cases",
         "several",
         "console script",
         "module of a package",
@@ -293,3 +302,10 @@ def test_a_device_of_settings_that_reaches_cuda_is_told_of(device: str, is_told:
     text = f"import torch\nfrom elsewhere import ini, settings\n\ntorch.ones(3).cuda({device})\n"
     told = [one for one in findings(text, style="auto") if one.code == "NPU110" and one.severity is Severity.WARNING]
     assert bool(told) is is_told
+
+
+def test_a_device_that_is_made_from_itself(tmp_path: Path) -> None:
+    """Comparing it is no reason to look for what it is made from without end."""
+    made = "def f(value, device=None):\n    device = torch.device('cuda') if device is None else torch.device(device)\n"
+    compared = "    return value.to(device).device.type == device.type\n"
+    _migrate(tmp_path, {"train.py": "import torch\n\n\n" + made + compared + "\n\nprint(f(torch.ones(1)))\n"})

@@ -106,12 +106,20 @@ FINDINGS = [
     ],
 )
 def test_a_run_bears_the_verdict_out_or_contradicts_it(
-    level: str, problem: str, place: tuple[str, int] | None, said: str
+    level: str, problem: str, place: tuple[str, int] | None, said: str, tmp_path: Path
 ) -> None:
-    found = verdict.judge(verdict.Report(level, "program", FINDINGS), problem, place)
+    found = verdict.judge(verdict.Report(level, "program", FINDINGS), problem, place, tmp_path)
     assert said in found and bool(said) == bool(found)
-    whole = verdict.judge(verdict.Report(level, "project", FINDINGS), problem, place)
+    whole = verdict.judge(verdict.Report(level, "project", FINDINGS), problem, place, tmp_path)
     assert whole == (found if problem else ""), "a project that needs work has programs that run"
+
+
+def test_a_place_is_named_where_what_is_used_there_comes_from(tmp_path: Path) -> None:
+    text = "class A:\n    def f(self):\n        self.x = made()\n        self.y = other()\n\n    def g(self):\n        self.x.sum()\n        self.y.sum()\n"
+    (tmp_path / "a.py").write_text(text)
+    report = verdict.Report("review", "program", [{**FINDINGS[0], "line": 3, "end_line": 3}])
+    assert verdict.named(report, ("a.py", 7), tmp_path)
+    assert not verdict.named(report, ("a.py", 8), tmp_path)
 
 
 def test_the_place_where_a_copy_stopped_is_told_in_the_lines_of_the_original(tmp_path: Path) -> None:

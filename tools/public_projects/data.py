@@ -305,3 +305,212 @@ def checkpoint_of_letters(folder: Path) -> None:
     (folder / "data" / "made").mkdir(parents=True)
     known = {"stoi": {one: at for at, one in enumerate(letters)}, "itos": dict(enumerate(letters))}
     (folder / "data" / "made" / "meta.pkl").write_bytes(pickle.dumps(known))
+
+
+@maker
+def hourly(folder: Path) -> None:
+    """LTSF-Linear's: a table of a value for each hour, in seven columns."""
+    drawn = numpy.random.default_rng(20)
+    values = drawn.normal(size=(240, 7)).cumsum(axis=0)
+    rows = [",".join(["date", *(f"c{one}" for one in range(6)), "OT"])]
+    for hour, row in enumerate(values):
+        rows.append(f"2016-07-{1 + hour // 24:02} {hour % 24:02}:00:00," + ",".join(f"{one:.4f}" for one in row))
+    (folder / "data").mkdir(exist_ok=True)
+    (folder / "data" / "made.csv").write_text("\n".join(rows) + "\n")
+
+
+@maker
+def visits(folder: Path) -> None:
+    """SASRec's: a user and a thing on each line, in order of time."""
+    drawn = numpy.random.default_rng(21)
+    lines = (f"{user} {thing}\n" for user in range(1, 25) for thing in drawn.integers(1, 200, size=8))
+    (folder / "data").mkdir(exist_ok=True)
+    (folder / "data" / "made.txt").write_text("".join(lines))
+
+
+def _sound(path: Path, drawn: numpy.random.Generator, rate: int, length: int) -> None:
+    from scipy.io import wavfile
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    wavfile.write(path, rate, (drawn.normal(scale=0.1, size=length) * 32767).astype(numpy.int16))
+
+
+@maker
+def voices(folder: Path) -> None:
+    """hifi-gan's: WAV files, and lists of their names with texts."""
+    drawn = numpy.random.default_rng(22)
+    for part, count in (("train", 4), ("test", 1)):
+        for number in range(count):
+            _sound(folder / "made" / f"{part}{number}.wav", drawn, 22050, 8500)
+        (folder / "made" / f"{part}.txt").write_text("\n".join(f"{part}{one}|said" for one in range(count)))
+
+
+@maker
+def speakers(folder: Path) -> None:
+    """SincNet's: WAV files in lists, and whose they are."""
+    drawn = numpy.random.default_rng(23)
+    whose = {}
+    for part, count in (("train", 6), ("test", 2)):
+        for number in range(count):
+            name = f"/{part}{number}.wav"
+            _sound(folder / "made" / name[1:], drawn, 16000, 9600)
+            whose[name] = number % 4
+        (folder / "made" / f"{part}.scp").write_text("".join(f"/{part}{one}.wav\n" for one in range(count)))
+    numpy.save(folder / "made" / "labels.npy", numpy.array(whose, dtype=object), allow_pickle=True)
+
+
+@maker
+def graphs(folder: Path) -> None:
+    """powerful-gnns': rings with a chord, each node with a tag and its neighbours."""
+    drawn = numpy.random.default_rng(24)
+    lines = ["40"]
+    for number in range(40):
+        size = int(drawn.integers(4, 8))
+        lines.append(f"{size} {number % 2}")
+        near = {one: {(one + 1) % size, (one - 1) % size} for one in range(size)}
+        near[0].add(2)
+        near[2].add(0)
+        for node, others in near.items():
+            lines.append(" ".join(map(str, [node % 3, len(others), *sorted(others)])))
+    path = folder / "dataset" / "MADE" / "MADE.txt"
+    path.parent.mkdir(parents=True)
+    path.write_text("\n".join(lines) + "\n")
+
+
+@maker
+def springs(folder: Path) -> None:
+    """NRI's: places and speeds of five balls over time, and which are joined."""
+    drawn = numpy.random.default_rng(25)
+    for part, count, length in (("train", 8, 49), ("valid", 4, 49), ("test", 4, 100)):
+        for name in ("loc", "vel"):
+            numpy.save(folder / "data" / f"{name}_{part}_springs5.npy", drawn.normal(size=(count, length, 2, 5)))
+        numpy.save(folder / "data" / f"edges_{part}_springs5.npy", drawn.integers(2, size=(count, 5, 5)) * 1.0)
+
+
+@maker
+def charges(folder: Path) -> None:
+    """egnn's: places and speeds of five charges over time, with products of their charges."""
+    drawn = numpy.random.default_rng(26)
+    root = folder / "n_body_system" / "dataset"
+    for part in ("train", "valid", "test"):
+        for name in ("loc", "vel"):
+            numpy.save(root / f"{name}_{part}_charged5_initvel1small.npy", drawn.normal(size=(12, 49, 3, 5)))
+        numpy.save(root / f"edges_{part}_charged5_initvel1small.npy", drawn.choice([-1.0, 1.0], size=(12, 5, 5)))
+        numpy.save(root / f"charges_{part}_charged5_initvel1small.npy", drawn.choice([-1.0, 1.0], size=(12, 5, 1)))
+
+
+@maker
+def shards_of_tokens(folder: Path) -> None:
+    """llama2.c's: files of 16-bit tokens of a vocabulary of 64."""
+    drawn = numpy.random.default_rng(27)
+    made = folder / "data" / "tok64"
+    made.mkdir(parents=True)
+    for number in range(2):
+        drawn.integers(64, size=2000).astype(numpy.uint16).tofile(made / f"data{number:02}.bin")
+
+
+@maker
+def lines_with_labels(folder: Path) -> None:
+    """Chinese-Text-Classification-Pytorch's: a text and the number of its class on each line."""
+    drawn = numpy.random.default_rng(28)
+    made = folder / "THUCNews" / "data"
+    made.mkdir(parents=True, exist_ok=True)
+    for part, count in (("train", 16), ("dev", 8), ("test", 8)):
+        lines = (
+            f"{' '.join(WORDS[one] for one in drawn.integers(8, size=6))}\t{number % 3}" for number in range(count)
+        )
+        (made / f"{part}.txt").write_text("\n".join(lines) + "\n")
+    (made / "class.txt").write_text("a\nb\nc\n")
+    (made / "vocab.pkl").unlink(missing_ok=True)
+    (folder / "THUCNews" / "saved_dict").mkdir(exist_ok=True)
+
+
+@maker
+def blocks_of_pictures(folder: Path) -> None:
+    """pytorch-vdsr's: pairs of small pictures in an HDF5 file."""
+    import h5py
+
+    drawn = numpy.random.default_rng(29)
+    with h5py.File(folder / "train.h5", "w") as file:
+        file["data"], file["label"] = (drawn.random(size=(6, 1, 16, 16)).astype(numpy.float32) for _ in range(2))
+
+
+@maker
+def grey_pictures(folder: Path) -> None:
+    """DnCNN-PyTorch's: a picture for each key of two HDF5 files."""
+    import h5py
+
+    drawn = numpy.random.default_rng(30)
+    for part, count in (("train", 6), ("val", 2)):
+        with h5py.File(folder / f"{part}.h5", "w") as file:
+            for number in range(count):
+                file[str(number)] = drawn.random(size=(1, 16, 16)).astype(numpy.float32)
+
+
+@maker
+def picture_folders_and_layers(folder: Path) -> None:
+    """pytorch-AdaIN's: pictures, and weights for its encoder."""
+    picture_folders(folder)
+    make = "import torch, net; torch.manual_seed(3); torch.save(net.vgg.state_dict(), 'models/vgg_normalised.pth')"
+    (folder / "models").mkdir(exist_ok=True)
+    subprocess.run([sys.executable, "-c", make], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+
+
+@maker
+def ratings(folder: Path) -> None:
+    """NCF's: what users took, and for each of them one thing that was taken among nine that were not."""
+    drawn = numpy.random.default_rng(31)
+    made = folder / "made"
+    made.mkdir()
+    rows = (f"{user}\t{thing}\t1\t0\n" for user in range(12) for thing in drawn.choice(40, size=5, replace=False))
+    (made / "ml-1m.train.rating").write_text("".join(rows))
+    rows = ("\t".join([f"({user},{user})", *map(str, range(20, 29))]) + "\n" for user in range(12))
+    (made / "ml-1m.test.negative").write_text("".join(rows))
+
+
+@maker
+def baskets(folder: Path) -> None:
+    """LightGCN-PyTorch's: a user and the things that were taken on each line."""
+    drawn = numpy.random.default_rng(32)
+    made = folder.parent / "data" / "gowalla"
+    made.mkdir(parents=True, exist_ok=True)
+    for old in made.iterdir():
+        old.unlink()
+    for part, size in (("train", 6), ("test", 2)):
+        rows = (" ".join(map(str, [user, *drawn.choice(40, size=size, replace=False)])) for user in range(24))
+        (made / f"{part}.txt").write_text("\n".join(rows) + "\n")
+
+
+@maker
+def columns(folder: Path) -> None:
+    """LSTNet's: numbers in columns."""
+    drawn = numpy.random.default_rng(33)
+    numpy.savetxt(folder / "made.txt", drawn.random(size=(160, 6)), delimiter=",", fmt="%.5f")
+
+
+@maker
+def labelled_pictures(folder: Path) -> None:
+    """PyTorch-YOLOv3's: pictures with a box each, in COCO's 80 classes."""
+    drawn = numpy.random.default_rng(34)
+    listed = []
+    for number in range(4):
+        path = folder / "made" / "images" / f"{number}.jpg"
+        _picture(path, drawn, (80, 60))
+        (folder / "made" / "labels").mkdir(exist_ok=True)
+        (folder / "made" / "labels" / f"{number}.txt").write_text(f"{number} 0.5 0.5 0.4 0.5\n")
+        listed.append(str(path))
+    (folder / "made" / "list.txt").write_text("\n".join(listed) + "\n")
+    (folder / "made" / "names").write_text("".join(f"c{one}\n" for one in range(80)))
+    (folder / "made.data").write_text("classes=80\ntrain=made/list.txt\nvalid=made/list.txt\nnames=made/names\n")
+
+
+@maker
+def rows_of_boxes(folder: Path) -> None:
+    """pytorch-retinanet's: a picture, a box and its class on each row."""
+    drawn = numpy.random.default_rng(35)
+    rows = []
+    for number in range(4):
+        _picture(folder / "made" / f"{number}.jpg", drawn, (80, 60))
+        rows.append(f"made/{number}.jpg,10,12,50,48,{'ab'[number % 2]}\n")
+    (folder / "made" / "train.csv").write_text("".join(rows))
+    (folder / "made" / "classes.csv").write_text("a,0\nb,1\n")

@@ -165,7 +165,7 @@ def try_program(trial: Trial, processes: int) -> Outcome:
     else:
         compare(outcome, cpu, npu, program.get("tolerance", TOLERANCE))
         compare_lines(outcome, said_on_cpu, said_on_npu, every=_only_prints(program))
-    outcome.contradicted = verdict.judge(report, outcome.problem, place)
+    outcome.contradicted = verdict.judge(report, outcome.problem, place, trial.work / "original")
     return outcome
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import json
 import re
@@ -9,6 +10,8 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tools.public_projects.places import is_named
 
 FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 """A frame of a traceback."""
@@ -83,23 +86,40 @@ def _line_before(original: Path, migrated: Path, line: int) -> int:
     return line
 
 
-def named(report: Report, place: tuple[str, int]) -> bool:
-    """Whether a finding that is left to a person stands at this line."""
+def named(report: Report, place: tuple[str, int], original: Path) -> bool:
+    """Whether a finding that is left to a person stands at this line, or where a name that is used there comes from.
+
+    Args:
+        report: what scan told.
+        place: a file and a line of the original.
+        original: the project before migration.
+    """
+    left = [one for one in report.findings if one["safety"] != "safe" and one["severity"] != "info"]
     file, line = place
-    return any(
-        one["file"] == file and one["line"] <= line <= max(one["end_line"], one["line"])
-        for one in report.findings
-        if one["safety"] != "safe" and one["severity"] != "info"
-    )
+    if any(one["file"] == file and one["line"] <= line <= max(one["end_line"], one["line"]) for one in left):
+        return True
+    texts = {name: text for name in {file, *(one["file"] for one in left)} if (text := _python(original / name))}
+    return is_named([place], texts, {(one["file"], one["line"]) for one in left})
 
 
-def judge(report: Report, problem: str, place: tuple[str, int] | None) -> str:
+def _python(path: Path) -> str:
+    """The text of a Python file; "" if that cannot be read, or is none."""
+    try:
+        text = path.read_text(encoding="utf-8") if path.suffix == ".py" else ""
+        ast.parse(text)
+    except (OSError, UnicodeDecodeError, SyntaxError):
+        return ""
+    return text
+
+
+def judge(report: Report, problem: str, place: tuple[str, int] | None, original: Path) -> str:
     """How a run contradicts the verdict, in words; "" where it bears it out.
 
     Arguments:
         report: what scan told.
         problem: what was wrong with the run; "" if nothing was.
         place: where it stopped, if it did.
+        original: the project before migration.
     """
     if not problem:
         # Of a project, that says only that something in it does not run.
@@ -109,6 +129,6 @@ def judge(report: Report, problem: str, place: tuple[str, int] | None) -> str:
         return "scan says runs, and it does not"
     if place is None:
         return f"scan says {report.level}, and the run differs without stopping"
-    if report.level != "blocked" and not named(report, place):
+    if report.level != "blocked" and not named(report, place, original):
         return f"scan says {report.level}, but no finding names {place[0]}:{place[1]}, where it stops"
     return ""

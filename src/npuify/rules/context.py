@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from npuify.analysis.engine import Reach
 from npuify.analysis.files import FUNCTIONS, FileModel
+from npuify.analysis.flow.destinations import Use
 from npuify.analysis.values import MODELS, Kind
 from npuify.language import phrase
 from npuify.model import Edit, Evidence, Safety, Severity
@@ -101,7 +102,8 @@ class PythonFile:
             return uses
         further = self.reaching(Reach.IMPORTS).uses(node, self.model, enough=True)
         uses = further if further.destinations else uses
-        if uses.is_told or not further.is_told_beyond or not _may_be_device(node):
+        goes_on = further.is_told_beyond or any(one.use is Use.OPTION for one in uses.destinations)
+        if uses.is_told or not goes_on or not _may_be_device(node):
             return uses
         whole = self.reaching(Reach.PROGRAM).uses(node, self.model, enough=True)
         return whole if whole.is_told else uses

@@ -297,7 +297,7 @@ def _is_script(raw: bytes) -> bool:
 def _does_something(item: ast.stmt) -> bool:
     if isinstance(item, (ast.If, ast.Try)):
         return any(map(_does_something, [*item.body, *item.orelse]))
-    return isinstance(item, (ast.For, ast.While, ast.With)) or (
+    return isinstance(item, (ast.For, ast.While, ast.With, ast.Match)) or (
         isinstance(item, ast.Expr) and isinstance(item.value, ast.Call)
     )
 

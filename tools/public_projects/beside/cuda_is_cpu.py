@@ -42,6 +42,7 @@ def apply(torch, count):
     torch.nn.Module.cuda = lambda self, device=None: self
     torch.Tensor.pin_memory = lambda self, device=None: self  # also in a loader's thread, where no mode is active
 
+    torch.version.cuda = torch.version.cuda or "13.0"  # what torchvision was built for
     cuda = torch.cuda
     current = [0]
     cuda.is_available = lambda: True

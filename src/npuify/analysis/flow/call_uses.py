@@ -10,9 +10,9 @@ from npuify.analysis.flow import device_names
 from npuify.analysis.flow.destinations import Use
 from npuify.analysis.flow.device_names import ADDING, COMPARING, LOOKING, names_device
 from npuify.analysis.flow.devices import denotes_device, is_surely_device, lists_devices
-from npuify.analysis.flow.flows import callees, option_names, reads
+from npuify.analysis.flow.flows import callees, is_environment, option_names, reads
 from npuify.analysis.flow.owners import owner_of_table
-from npuify.analysis.values import VAGUE, Kind
+from npuify.analysis.values import MODELS, VAGUE, Kind
 from npuify.language import commas, phrase
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def use_of_argument(node: ast.expr, call: ast.Call, file: FileModel, model: Engine) -> Seen | None:
     word = called_name(call)
     if word in ("getattr", "setattr"):
-        seen = _of_attribute_by_name(node, call, file)
+        seen = _of_attribute_by_name(node, call, file, model)
         if seen is not None:
             return seen
     if word == "len" and isinstance(file.parent(call), ast.Slice):
@@ -42,6 +42,8 @@ def use_of_argument(node: ast.expr, call: ast.Call, file: FileModel, model: Engi
         key = call.args[0]
         named = isinstance(key, ast.Constant) and isinstance(key.value, str) and names_device(key.value)
         return (Use.DEVICE, phrase("given for {key}", key=file.code(key)), False) if named else None
+    if word == "setdefault" and node in call.args[1:2] and is_environment(call.func, file):
+        return None  # it is what the call gives
     for value in values:
         seen = use_in_library(value.name, value.of is not None, word) if value.kind is not Kind.UNKNOWN else None
         if seen is not None:
@@ -64,6 +66,8 @@ def use_of_argument(node: ast.expr, call: ast.Call, file: FileModel, model: Engi
         return Use.DEVICE, f".{word}()", not values.is_known
     if word in device_names.MESSAGES:
         return Use.MESSAGE, f"{word}()", False
+    if word == "join" and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Constant):
+        return None  # put together with others, and handed on
     if word in device_names.PATHS:
         return Use.PATH, f"{word}()", False
     if word in device_names.NAMES:
@@ -73,10 +77,13 @@ def use_of_argument(node: ast.expr, call: ast.Call, file: FileModel, model: Engi
     return Use.UNKNOWN, phrase("given to {func}()", func=file.code(call.func)), True
 
 
-def _of_attribute_by_name(node: ast.expr, call: ast.Call, file: FileModel) -> Seen | None:
+def _of_attribute_by_name(node: ast.expr, call: ast.Call, file: FileModel, model: Engine) -> Seen | None:
     """What ``getattr`` and ``setattr``, also that of a test's monkeypatch, do with their arguments."""
     taken = 2 if called_name(call) == "getattr" else 3
     if node in call.args[1:2] and len(call.args) >= taken:
+        if taken == 2 and not isinstance(node, ast.Constant):
+            # A name that comes from elsewhere; one that stands here is for the rules about names.
+            return _of_member(call.args[0], file, model)
         return Use.KEY, "the name of an attribute", True
     place = call.args.index(node) - 1 if node in call.args else 0
     name = call.args[place] if place > 0 else None
@@ -85,6 +92,15 @@ def _of_attribute_by_name(node: ast.expr, call: ast.Call, file: FileModel) -> Se
     if called_name(call) == "setattr":
         return Use.UNKNOWN, "the value of an attribute", True
     return None
+
+
+def _of_member(of: ast.expr, file: FileModel, model: Engine) -> Seen:
+    """What the name of a member is, by whose member: torch, a tensor and a module have one for each kind of device."""
+    values = model.values(of, file)
+    if values and all(value.name == "torch" or value.kind in (Kind.TENSOR, *MODELS) for value in values):
+        return Use.DEVICE, phrase("the name of a member of {of}", of=file.code(of)), True
+    is_own = values.is_known and all(value.definition is not None for value in values)
+    return (Use.KEY if is_own else Use.UNKNOWN), "the name of an attribute", True
 
 
 def use_in_library(name: str, is_method: bool, word: str) -> Seen | None:

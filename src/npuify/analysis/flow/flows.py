@@ -189,11 +189,14 @@ def _as_argument(call: ast.Call, here: Occurrence, model: Engine) -> Iterator[Oc
         yield from _readers_of_container(call.func.value, here._replace(depth=here.depth + 1), model)
     if word == "dict":
         yield here._replace(node=call, depth=here.depth + 1)
-    rest = call.args[1:2] if word in LOOKING else call.args[2:3] if word == "getattr" else []
+    if word == "join" and here.depth and isinstance(call.func, ast.Attribute):
+        yield here._replace(node=call, depth=here.depth - 1)
+    second = word in LOOKING or (word == "setdefault" and is_environment(call.func, file))
+    rest = call.args[1:2] if second else call.args[2:3] if word == "getattr" else []
     if word in ("str", "next", "cast", "format") or here.node in rest:
         yield here._replace(node=call)
     if word in OPTIONS and here.by_name:
-        yield from _read_as_option(call, here)
+        yield from _read_as_option(call, here, model)
     yield from _through_library(call, here, model)
     for function, home, taken in callees(call, file, model):
         arg = parameter_for(here.node, call, function, taken)
@@ -202,6 +205,11 @@ def _as_argument(call: ast.Call, here: Occurrence, model: Engine) -> Iterator[Oc
             yield from uses_of_parameter(
                 arg, function, here, home, phrase("given to {name}() as {arg}", name=name, arg=arg.arg), model
             )
+
+
+def is_environment(method: ast.expr, file: FileModel) -> bool:
+    """Whether a method is one of ``os.environ``."""
+    return isinstance(method, ast.Attribute) and file.source.qualname(method.value) == "os.environ"
 
 
 def _through_library(call: ast.Call, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
@@ -270,8 +278,9 @@ def option_names(call: ast.Call, file: FileModel) -> list[str]:
     return names
 
 
-def _read_as_option(call: ast.Call, here: Occurrence) -> Iterator[Occurrence]:
-    """Where the file reads something that is called like an option."""
+def _read_as_option(call: ast.Call, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
+    """Where the file reads something that is called like an option, and others an attribute of that name of who knows
+    what: ``Agent(**vars(options))`` puts options into an object."""
     file = here.file
     for name in option_names(call, file):
         if len(name) < 2 or REGISTRIES.search(name):
@@ -280,6 +289,18 @@ def _read_as_option(call: ast.Call, here: Occurrence) -> Iterator[Occurrence]:
         for node in file.references(name):
             if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
                 yield here._replace(node=node, step=step, depth=0, sure=False)
+        for other in model.files_with(f".{name}"):
+            if other is file:
+                continue
+            for node in other.references(name):
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _is_open(node, other, model):
+                    yield here._replace(node=node, file=other, step=step, depth=0, sure=False)
+
+
+def _is_open(node: ast.expr, file: FileModel, model: Engine) -> bool:
+    """Whether nothing of the project is known to be read here."""
+    values = model.values(node, file)
+    return not values or any(value.kind is Kind.UNKNOWN for value in values)
 
 
 def _returned(node: ast.Return | ast.Yield, here: Occurrence, model: Engine) -> Iterator[Occurrence]:

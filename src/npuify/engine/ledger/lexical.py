@@ -26,6 +26,12 @@ _CODE = re.compile(
 )
 """What in a text of several words may be code, a command or a variable."""
 _DEVICE = re.compile(rb"(?i)(?:cuda|gpu|nccl|nvidia)(?::.*)?|[\w:,]*(?:cuda|cpu):(?:nccl|gloo)[\w:,]*", re.DOTALL)
+_TAKEN_APART = re.compile(
+    rb"\s*\.\s*(?:r?split|splitlines|r?partition|[lr]?strip|replace|removeprefix|removesuffix|lower|upper|casefold|encode)\("
+)
+"""What follows a text that code reads."""
+_READING = re.compile(rb"(?:\bloads?|safe_load|literal_eval|StringIO|read_string|shlex\.split)\(\s*\Z")
+"""What stands before one."""
 _OPTION = re.compile(rb"--?[a-zA-Z][\w-]*(?:=.*)?", re.DOTALL)
 _MACRO = re.compile(rb"-D\w+(?:=.*)?")
 _IDENTIFIER = re.compile(rb"[A-Za-z_]\w*")
@@ -63,7 +69,7 @@ class Lexical:
         if token.group("comment"):
             return Cleared("comment")
         if token.group("string"):
-            return self._string(token.group("string"), place)
+            return self._string(token, place)
         return self._name(place)
 
     def _token_at(self, offset: int) -> re.Match[bytes] | None:
@@ -95,10 +101,14 @@ class Lexical:
             return None
         return Cleared("docstring")
 
-    def _string(self, token: bytes, place: Occurrence) -> Cleared | None:
+    def _string(self, match: re.Match[bytes], place: Occurrence) -> Cleared | None:
+        token = match.group()
         quote = min(index for index in (token.find(b'"'), token.find(b"'")) if index >= 0)
         prefix, body = token[:quote].lower(), token[quote + 1 : -1]
         if (b"f" in prefix or b"t" in prefix) and b"{" in body and _inside_braces(token, place, self._data):
+            return None
+        before = max(0, match.start() - 40)
+        if _TAKEN_APART.match(self._data, match.end()) or _READING.search(self._data, before, match.start()):
             return None
         return cleared_text(body, self._api)
 

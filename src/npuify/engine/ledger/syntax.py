@@ -40,6 +40,10 @@ _CUDA_CODE = re.compile(r"#include|__global__|\bat::|TORCH_CHECK")
 _TORCH_CODE = re.compile(r"torch\.\w+(?:\.\w+)*\(|\.cuda\(|\bimport torch\b")
 _IMPORTS = re.compile(r"import_module|__import__|(?i:load|get_kernel)")
 _DEVICE = re.compile(r"(?i)(?:cuda|gpu|nccl)\b.*", re.DOTALL)
+_DEVICE_WITHIN = re.compile(r"(?:^|[\s\"'=:,;|])(?:cuda|nccl)(?::\d+)?(?:$|[\s\"',;|}\]])")
+"""A device, or a backend, among other words of a text."""
+_READING = frozenset(("load", "loads", "safe_load", "literal_eval", "StringIO", "read_string"))
+_TAKING_APART = frozenset(("split", "rsplit", "splitlines", "partition", "rpartition", "strip", "lstrip", "rstrip"))
 
 
 class Syntax:
@@ -138,10 +142,23 @@ class Syntax:
             return None
         if value in cuda_packages() and not self._is_imported(whole):
             return Cleared("key", phrase("the name of the package {value}, which is not imported here", value=value))
+        if _DEVICE_WITHIN.search(value) and self._is_taken_apart(whole):
+            return None
         known = cleared_text(value.encode("utf-8", "surrogatepass"), self._api)
         if known is None and not _DEVICE.fullmatch(value.strip()) and " " in value and not _is_code(value):
             return Cleared("text")
         return known
+
+    def _is_taken_apart(self, node: ast.expr) -> bool:
+        """Whether a text is one that code reads: it is split, or given to a parser of settings."""
+        parent = self._file.parent(node)
+        if isinstance(parent, ast.Attribute):
+            return parent.attr in _TAKING_APART and isinstance(self._file.parent(parent), ast.Call)
+        if not isinstance(parent, ast.Call) or node not in parent.args:
+            return False
+        return (
+            parent.func.attr if isinstance(parent.func, ast.Attribute) else getattr(parent.func, "id", "")
+        ) in _READING
 
     def _names_cuda(self, node: ast.expr) -> bool:
         """Whether the name of a module that is imported may be that of torch's CUDA, or of a package made for CUDA."""

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 
 @rule("NPU105", "hasattr-cuda", Safety.SAFE, words=("cuda",))
-def hasattr_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+def hasattr_cuda(node: ast.Call | ast.Subscript, file: PythonFile) -> Iterator[Diagnostic]:
     """``hasattr`` or ``getattr`` names a member of ``torch.cuda``, or ``.cuda`` of a tensor, in a string.
+
+    So do ``vars(torch)["cuda"]`` and ``torch.__dict__["cuda"]``.
 
     Before::
 
@@ -37,6 +39,9 @@ def hasattr_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         if hasattr(torch.npu, "NPUGraph"):
             module = getattr(torch, "npu")
     """
+    if isinstance(node, ast.Subscript):
+        yield from _of_namespace(node, file)
+        return
     asks = _names_attribute(node, file)
     if asks is None:
         return
@@ -49,17 +54,42 @@ def hasattr_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     if word.value in _OF_TENSORS and not is_cuda_name(name) and base != "torch":
         yield from _of_object(node, word, file)
         return
-    if not is_cuda_name(name):
-        return
-    counterpart = file.release.counterpart(name)
+    yield from _renamed(word, name, file)
+
+
+def _renamed(word: ast.Constant, name: str, file: PythonFile) -> Iterator[Diagnostic]:
+    """The last part of a name of CUDA, which stands in a string."""
+    counterpart = file.release.counterpart(name) if is_cuda_name(name) else None
     if counterpart is None or counterpart.npu is None:
         return
     new = counterpart.npu.rpartition(".")[2]
-    edit = replace_in_literal(word, word.value, new, file) if new != word.value else None
+    edit = replace_in_literal(word, str(word.value), new, file) if new != word.value else None
     if edit is not None:
         yield file.report(
             word, describe(counterpart), edits=[edit], subject=name, evidence=counterpart.evidence, needs_torch_npu=True
         )
+
+
+def _of_namespace(node: ast.Subscript, file: PythonFile) -> Iterator[Diagnostic]:
+    """``vars(torch)["cuda"]``, which is read: what is put there is the program's own."""
+    word, names = node.slice, node.value
+    if not isinstance(word, ast.Constant) or not isinstance(word.value, str) or not isinstance(node.ctx, ast.Load):
+        return
+    if isinstance(names, ast.Attribute) and names.attr == "__dict__":
+        subject: ast.expr = names.value
+    elif (
+        isinstance(names, ast.Call)
+        and len(names.args) == 1
+        and file.qualname(names.func) in (None, "vars", "builtins.vars")
+    ):
+        if not isinstance(names.func, ast.Name) or names.func.id != "vars":
+            return
+        subject = names.args[0]
+    else:
+        return
+    base = file.qualname(subject)
+    if base is not None:
+        yield from _renamed(word, f"{base}.{word.value}", file)
 
 
 def _names_attribute(node: ast.Call, file: PythonFile) -> bool | None:
@@ -81,7 +111,8 @@ def _of_object(node: ast.Call, word: ast.Constant, file: PythonFile) -> Iterator
     if file.qualname(subject) in _CLASSES and function not in _ASKS:
         used = True
     elif function == "getattr":
-        used = isinstance(parent, ast.Call) and parent.func is node and is_method
+        # ``is_cuda`` is a name of torch's; ``cuda`` is one of many flags.
+        used = not is_method or (isinstance(parent, ast.Call) and parent.func is node)
     else:
         used = any(_reads(item, subject, node, file, called=is_method) for item in file.model.references(attribute))
     if not used:

@@ -31,6 +31,8 @@ _CLOSED = re.compile(rb"\s*\)")
 def _no_double_on_device(lower: bytes, start: int, end: int) -> bool:
     """Whether the text around a word says that no call names both the type and a device."""
     near = max(start - 200, 0)
+    if lower.startswith(b"dtype", start):  # dtype=float, Python's own, which torch takes for float64
+        return lower[end - 1 : end] == b")" and _MADE.search(lower, near, start + len(b"dtype=")) is not None
     if lower[start : start + 1] == b".":  # .double()
         return _MOVED.match(lower, end) is None and _THERE.search(lower, near, start) is None
     if compared(lower, start + len(b"torch."), end):
@@ -50,7 +52,7 @@ def _no_double_on_device(lower: bytes, start: int, end: int) -> bool:
     "float64-on-device",
     Safety.MANUAL,
     Severity.WARNING,
-    words=("torch.float64", "torch.double", ".double()"),
+    words=("torch.float64", "torch.double", ".double()", "dtype=float,", "dtype=float)"),
     skip_if=_no_double_on_device,
     evidence=Evidence.REPORTED,
     source="user reports: 'not implemented for DT_DOUBLE' from aclnn operators, and results computed in float32",
@@ -64,7 +66,7 @@ def float64_on_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """
     name = file.qualname(node.func) or ""
     if name == "torch.set_default_dtype":
-        if not node.args or file.qualname(node.args[0]) not in _DOUBLE:
+        if not node.args or not _is_double(node.args[0], file):
             return
         what = "float64 becomes the default type"
     elif _double_on_the_device(node, file):
@@ -90,7 +92,7 @@ def _double_on_the_device(node: ast.Call, file: PythonFile) -> bool:
     if not isinstance(moved, ast.Attribute) or moved.attr not in ("cuda", "npu"):
         return False
     if function.attr == "to":
-        return len(node.args) == 1 and file.qualname(node.args[0]) in _DOUBLE
+        return len(node.args) == 1 and _is_double(node.args[0], file)
     return function.attr == "double" and not node.args
 
 
@@ -102,20 +104,31 @@ def _double_with_device(node: ast.Call, name: str, file: PythonFile) -> bool:
         if moved and isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
             if inner.func.attr == "double" and not inner.args:
                 return True
-            if inner.func.attr == "to" and inner.args and file.qualname(inner.args[0]) in _DOUBLE:
+            if inner.func.attr == "to" and inner.args and _is_double(inner.args[0], file):
                 return True
         if function.attr != "to":
             return False
         dtype = node.args[1] if len(node.args) > 1 else keyword_of(node, "dtype")
-        return moved and file.qualname(dtype) in _DOUBLE
+        return moved and _is_double(dtype, file)
     if not name.startswith("torch.") and not (isinstance(function, ast.Attribute) and function.attr.startswith("new_")):
         return False
-    return file.qualname(keyword_of(node, "dtype")) in _DOUBLE and _names_device(keyword_of(node, "device"), file)
+    device = keyword_of(node, "device")
+    if device is None or not _is_double(keyword_of(node, "dtype"), file):
+        return False
+    # What is given as device= is one, whatever it is called.
+    return _names_device(device, file) if isinstance(device, ast.Constant) else "cpu" not in file.code(device).lower()
+
+
+def _is_double(node: ast.expr | None, file: PythonFile) -> bool:
+    """Whether a type is float64, which torch takes Python's own ``float`` for."""
+    if isinstance(node, ast.Name) and node.id == "float":
+        return file.qualname(node) in (None, "float", "builtins.float")
+    return file.qualname(node) in _DOUBLE
 
 
 def _names_device(node: ast.expr | None, file: PythonFile) -> bool:
     """Whether an argument is a device other than the CPU, for all that can be seen."""
-    if node is None or file.qualname(node) in _DOUBLE:
+    if node is None or _is_double(node, file):
         return False
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str) and node.value.startswith(("cuda", "npu"))

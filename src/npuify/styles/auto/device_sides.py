@@ -13,7 +13,7 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.analysis.values import Value
+    from npuify.analysis.values import Place, Value
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
@@ -27,7 +27,7 @@ _PARTS: Final = frozenset(("split", "partition"))
     "device-compared-as-a-whole",
     Safety.SAFE,
     Severity.WARNING,
-    words=("==", "!="),
+    words=("==", "!=", " in "),
     also_in_file=("device",),
     style="auto",
     common_words=True,
@@ -54,16 +54,16 @@ def device_compared_as_a_whole(node: ast.Compare, file: PythonFile) -> Iterator[
         def there(x: torch.Tensor) -> bool:
             return x.device == torch.device("npu:0")
     """
-    if file.plan.style != "auto" or len(node.ops) != 1 or not isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+    if file.plan.style != "auto" or len(node.ops) != 1:
         return
-    for said, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
+    for said, other in _sides(node):
         of_torch, own = device_of(said), device_of(other)
         if isinstance(own, ast.Constant) or isinstance(of_torch, ast.Constant):
             continue  # a word is NPU120's
         sure = _is_of_torch(of_torch, file)
         if not sure and not (isinstance(of_torch, ast.Attribute) and of_torch.attr == "device"):
             continue
-        if not is_own(own, file) or (not sure and is_own(of_torch, file)):
+        if not (is_own(own, file) or _may_be_own(own, file)) or (not sure and is_own(of_torch, file)):
             continue
         word = _word_within(own, file)
         edits = []
@@ -79,6 +79,16 @@ def device_compared_as_a_whole(node: ast.Compare, file: PythonFile) -> Iterator[
             advice="" if edits else 'compare the types: x.device.type in ("cuda", "npu")',
         )
         return
+
+
+def _sides(node: ast.Compare) -> list[tuple[ast.expr, ast.expr]]:
+    """What is compared with what, each of the two first; of a list, what is sought in it with each of its items."""
+    left, right = node.left, node.comparators[0]
+    if isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+        return [(left, right), (right, left)]
+    if isinstance(node.ops[0], (ast.In, ast.NotIn)) and isinstance(right, (ast.List, ast.Tuple, ast.Set)):
+        return [(left, item) for item in right.elts]
+    return []
 
 
 def device_of(node: ast.expr) -> ast.expr:
@@ -109,15 +119,26 @@ def _is_of_torch(node: ast.expr, file: PythonFile) -> bool:
 def is_own(node: ast.expr, file: PythonFile) -> bool:
     """Whether the program itself makes a device, or its name, and it may be one of CUDA."""
     values = file.values(node, Reach.PROGRAM)
-    made = [_made(value, file) for value in values]
+    made = [_made(value, file, frozenset()) for value in values]
     return bool(made) and None not in made and any(made)
 
 
-def _made(value: Value, file: PythonFile) -> bool | None:
-    """Whether a device that the program makes is one of CUDA; None where it makes none, or that is not known."""
+def _may_be_own(node: ast.expr, file: PythonFile) -> bool:
+    """Whether one of the devices that an expression may be is one of CUDA that the program makes."""
+    return any(_made(value, file, frozenset()) for value in file.values(node, Reach.PROGRAM))
+
+
+def _made(value: Value, file: PythonFile, within: frozenset[Place]) -> bool | None:
+    """Whether a device that the program makes is one of CUDA; None where it makes none, or that is not known.
+
+    Args:
+        value: what stands on one side.
+        file: where.
+        within: places of devices that this one is made from: ``device = torch.device(device)`` is made from itself.
+    """
     if value.kind is Kind.DEVICE_STRING and value.name:
         return value.name.startswith("cuda")
-    if value.kind is not Kind.DEVICE or value.name != "torch.device" or value.place is None:
+    if value.kind is not Kind.DEVICE or value.name != "torch.device" or value.place is None or value.place in within:
         return None
     model = file.reaching(Reach.PROGRAM)
     where, call = model.node(value.place, file.model) or (None, None)
@@ -126,7 +147,8 @@ def _made(value: Value, file: PythonFile) -> bool | None:
     given = call.args[0] if call.args else next((one.value for one in call.keywords if one.arg == "type"), None)
     if given is None:
         return None
-    kinds = [_made(one, file) for one in model.values(given, where)]
+    within |= {value.place}
+    kinds = [_made(one, file, within) for one in model.values(given, where) if one.place not in within]
     return None if None in kinds else any(kinds)
 
 

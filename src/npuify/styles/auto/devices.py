@@ -115,6 +115,13 @@ def device_string(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Di
     ):
         entry = table_entry(node, parent, file)
         return diagnostic.refused(entry) if isinstance(entry, str) else diagnostic._replace(edits=tuple(entry))
+    if _is_member_of_enum(node, file):
+        return diagnostic._replace(
+            edits=(),
+            severity=Severity.WARNING,
+            message="a kind of device in an Enum: what a tensor on an NPU says is none of its values",
+            advice='add a member for "npu", or look the device up by another name',
+        )
     found = compared(diagnostic, node, "npu", file)
     if found is not None:
         return found
@@ -129,6 +136,15 @@ def device_string(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Di
     if name == "torch.device" or _reaches_call(name, call, file):
         return None
     return diagnostic
+
+
+def _is_member_of_enum(node: ast.AST, file: PythonFile) -> bool:
+    """Whether a string is the value of a member of an ``Enum``."""
+    assign = file.parent(node)
+    holder = file.parent(assign) if isinstance(assign, ast.Assign) and assign.value is node else None
+    return isinstance(holder, ast.ClassDef) and any(
+        (file.qualname(base) or "") in ("enum.Enum", "enum.StrEnum") for base in holder.bases
+    )
 
 
 def _taking(node: ast.expr, file: PythonFile) -> ast.Call | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from npuify.analysis.values import Kind
 from npuify.language import phrase
 from npuify.model import Safety
 from npuify.rules.common.helper_branches import helper
@@ -40,11 +41,16 @@ def cuda_method(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list
         return _by_getattr(node, span, file)
     root = helper(file)
     device: str | None = None
-    parts = []
+    before, parts = "", list[str]()
     arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
     if any(isinstance(item, ast.Starred) or (isinstance(item, ast.keyword) and item.arg is None) for item in arguments):
         return _by_getattr(node, span, file)
-    for position, argument in enumerate(call.args):
+    given = call.args
+    if _is_class(node.value, file):  # torch.Tensor.cuda(x, 0)
+        if not given:
+            return _by_getattr(node, span, file)
+        before, given = f"{file.code(given[0])}, ", given[1:]
+    for position, argument in enumerate(given):
         if position == 0:
             device = _device(argument, file)
         else:
@@ -58,7 +64,15 @@ def cuda_method(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list
     if b"#" in inside or b"\n" in inside:
         return _by_getattr(node, span, file)
     where = device or f"{root}.type"
-    return [file.edit(span[0], file.source.end(call), f"to({', '.join([where, *parts])})")]
+    return [file.edit(span[0], file.source.end(call), f"to({before}{', '.join([where, *parts])})")]
+
+
+def _is_class(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a method is taken from a class, so that the object is the first argument."""
+    if file.qualname(node) in ("torch.Tensor", "torch.nn.Module"):
+        return True
+    values = file.values(node)
+    return bool(values) and values.only(Kind.CLASS)
 
 
 def _device(node: ast.expr, file: PythonFile) -> str:

@@ -8,22 +8,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from npuify.model import Finding
-
     Place = tuple[str, int]
 
 _HOPS = 3
 
 
-def is_named(places: Iterable[Place], files: Mapping[str, str], left: Iterable[Finding]) -> bool:
+def is_named(places: Iterable[Place], files: Mapping[str, str], found: set[Place]) -> bool:
     """Whether a finding stands at one of these places, or at one that a name used there comes from.
 
     Args:
         places: files and lines: the traceback, or the statement that prints what is different.
         files: the text of each file of the program.
-        left: what is reported of it.
+        found: where findings stand.
     """
-    found = {(one.file, one.start.line) for one in left}
     if not found:
         return False
     modules = {name: _parsed(text) for name, text in files.items() if name.endswith(".py")}
@@ -67,7 +64,7 @@ def _said(lines: set[Place], modules: Mapping[str, ast.Module]) -> tuple[set[str
                 names.add(node.attr)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 texts.add(node.value)
-    return names - {"torch", "th", "device", "cuda", "to"}, texts
+    return names - {"torch", "th", "device", "cuda", "to", "self", "cls"}, texts
 
 
 def _bound(tree: ast.Module, names: set[str]) -> set[int]:
@@ -88,8 +85,10 @@ def _bound(tree: ast.Module, names: set[str]) -> set[int]:
 
 
 def _changes(node: ast.Assign | ast.Expr) -> str:
-    """The name whose object a statement changes: ``settings["device"] = …``, ``settings.read(…)``."""
+    """The name of what a statement changes: ``settings["device"] = …``, ``settings.read(…)``, ``self.loss = …``."""
     inner: ast.AST = node.targets[0] if isinstance(node, ast.Assign) else node.value
+    if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.value.id == "self":
+        return inner.attr
     while isinstance(inner, (ast.Attribute, ast.Subscript, ast.Call)):
         inner = inner.func if isinstance(inner, ast.Call) else inner.value
     return inner.id if isinstance(inner, ast.Name) else ""
