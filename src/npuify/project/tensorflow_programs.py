@@ -63,8 +63,9 @@ def _file(arguments: Sequence[str], module: bool) -> Path | None:
 
 
 def _beside(root: Path, folder: Path, names: set[str]) -> Iterator[Path]:
-    for name in names:
-        parts = name.strip(".").split(".")
+    # ``from . import x`` names the folder itself.
+    for name in filter(None, (name.strip(".") for name in names)):
+        parts = name.split(".")
         for base in {root, folder, Path()}:
             for end in range(len(parts), 0, -1):
                 place = base.joinpath(*parts[:end])

@@ -64,6 +64,14 @@ def test_which_programs_are_for_tensorflow(tmp_path: Path, text: str, expected: 
     assert is_for_tensorflow(["python", str(program)]) is expected
 
 
+def test_a_program_may_import_of_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "train.py").write_text("import nets.model\n")
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "nets" / "model.py").write_text("from . import layers\nimport tensorflow\n")
+    monkeypatch.chdir(tmp_path)
+    assert is_for_tensorflow(["train.py"])
+
+
 def test_what_is_no_python_file_is_none() -> None:
     assert not is_for_tensorflow(["bash", "run.sh"])
     assert not is_for_tensorflow([])
