@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
-from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from npuify.editor.lines import Replacement, difference, lines_of
 from npuify.language import phrase
 from npuify.model import Safety
 from npuify.project.kinds import kind_of_path
@@ -23,15 +24,9 @@ _IMPORT: Final = "NPU100"
 """The rule that imports torch_npu where an edit needs it."""
 _COMMENTED: Final = frozenset(("python", "shell", "yaml", "toml", "requirements", "docker", "make", "cmake", "env"))
 """Kinds of files in which # begins a comment."""
+_NOTEBOOK: Final = "notebook"
+_CELL_LINE: Final = re.compile(r'(\s*)(".*")(,?\s*)')
 _IGNORE: Final = re.compile(r"(#\s*npuify:\s*ignore\[)([^\]]*)(\])")
-
-
-class Replacement(NamedTuple):
-    """Lines ``first`` to ``last`` (from 0, ``last`` out) become ``text``."""
-
-    first: int
-    last: int
-    text: str
 
 
 class Fix(NamedTuple):
@@ -76,7 +71,7 @@ def fix_all(session: Session, seen: Seen) -> Fix | None:
     kind = "safe edits" if not session.options.unsafe else "edits"
     return Fix(
         phrase("npuify: make all {kind} ({number})", kind=kind, number=len(done.changes)),
-        _difference(seen.text, Text(done.raw).string),
+        difference(seen.text.string, Text(done.raw).string),
         True,
     )
 
@@ -96,25 +91,25 @@ def _mended(session: Session, seen: Seen, finding: Finding) -> Sequence[Replacem
             data = apply_findings(Text(raw).data, [one for one in found if one.code == _IMPORT and one.edits]).data
     except (EditError, UnreadableText):
         return None
-    return _difference(seen.text, data.decode("utf-8", "surrogatepass"))
+    return difference(seen.text.string, data.decode("utf-8", "surrogatepass"))
 
 
 def _silenced(session: Session, seen: Seen, finding: Finding) -> Sequence[Replacement] | None:
     """A comment that silences a finding on its line; None where none can stand there."""
     assert seen.text is not None
-    if kind_of_path(seen.relative) not in _COMMENTED:
+    kind = kind_of_path(seen.relative)
+    if kind not in (*_COMMENTED, _NOTEBOOK):
         return None
-    lines = _lines(seen.text.string)
+    lines = lines_of(seen.text.string)
     number = finding.end.line - 1
     if number >= len(lines):
         return None
-    line = lines[number]
-    body = line.rstrip("\r\n")
-    if _IGNORE.search(body):
-        body_with = _IGNORE.sub(rf"\g<1>\g<2>, {finding.code}\g<3>", body, count=1)
-    else:
-        body_with = phrase("{body}  # npuify: ignore[{code}]", body=body, code=finding.code)
-    lines[number] = body_with + line[len(body) :]
+    silent = (
+        _in_notebook(lines[number], finding.code) if kind == _NOTEBOOK else _with_comment(lines[number], finding.code)
+    )
+    if silent is None:
+        return None
+    lines[number] = silent
     text = "".join(lines)
     # A line may end in a backslash, or inside of a string: it is tried.
     try:
@@ -132,6 +127,25 @@ def _silenced(session: Session, seen: Seen, finding: Finding) -> Sequence[Replac
     return [Replacement(number, number + 1, lines[number])]
 
 
+def _with_comment(line: str, code: str) -> str:
+    body = line.rstrip("\r\n")
+    if _IGNORE.search(body):
+        return _IGNORE.sub(rf"\g<1>\g<2>, {code}\g<3>", body, count=1) + line[len(body) :]
+    return f"{body}  # npuify: ignore[{code}]{line[len(body) :]}"
+
+
+def _in_notebook(line: str, code: str) -> str | None:
+    """A line of a notebook's file with the comment in the line of a cell that it holds; None where it holds none."""
+    found = _CELL_LINE.fullmatch(line)
+    try:
+        source = json.loads(found[2]) if found else ""
+    except ValueError:
+        return None
+    if not found or not source.strip() or "\n" in source.rstrip("\r\n"):
+        return None
+    return f"{found[1]}{json.dumps(_with_comment(source, code), ensure_ascii=False)}{found[3]}"
+
+
 def _shown(finding: Finding) -> str:
     """The edit in a few words."""
     first, *more = finding.edits
@@ -139,19 +153,3 @@ def _shown(finding: Finding) -> str:
     if more or not before or not after:
         return finding.name.replace("-", " ")
     return f"{before} → {after}"
-
-
-def _difference(text: Text, after: str) -> list[Replacement]:
-    """Which lines change."""
-    old, new = _lines(text.string), _lines(after)
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    return [
-        Replacement(first, last, "".join(new[start:end]))
-        for tag, first, last, start, end in matcher.get_opcodes()
-        if tag != "equal"
-    ]
-
-
-def _lines(text: str) -> list[str]:
-    """With their ends, as editors count them: a form feed ends none."""
-    return re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$", text)

@@ -39,9 +39,9 @@ def hover(session: Session, seen: Seen, findings: Sequence[Finding], line: str, 
     return "\n\n---\n\n".join(parts)
 
 
-def lens(seen: Seen) -> str:
-    """How much is left in a file; empty where nothing is."""
-    left = remaining(seen.findings)
+def lens(findings: Sequence[Finding]) -> str:
+    """How much is left of what was found in a file, or a cell; empty where nothing is."""
+    left = remaining(findings)
     if not left:
         return ""
     edits = sum(bool(one.edits) for one in left)

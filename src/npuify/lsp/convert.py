@@ -10,9 +10,7 @@ from lsprotocol import types
 from npuify.model import Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from npuify.editor.fixes import Fix
+    from npuify.editor.lines import Replacement
     from npuify.model import FileError, Finding
 
 _SEVERITIES = {
@@ -67,15 +65,10 @@ class Lines:
         return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def diagnostics(findings: Sequence[Finding], errors: Sequence[FileError], lines: Lines) -> list[types.Diagnostic]:
-    """All that is to be shown of a file."""
-    return [*(diagnostic(one, lines) for one in findings), *(_failure(one, lines) for one in errors)]
-
-
-def diagnostic(finding: Finding, lines: Lines) -> types.Diagnostic:
-    """A finding."""
+def diagnostic(finding: Finding, place: types.Range) -> types.Diagnostic:
+    """A finding that stands at a place."""
     return types.Diagnostic(
-        range=span(finding, lines),
+        range=place,
         message=finding.message + (f"\n{finding.advice}" if finding.advice else ""),
         severity=_SEVERITIES[finding.severity],
         code=finding.code,
@@ -90,8 +83,8 @@ def span(finding: Finding, lines: Lines) -> types.Range:
     return types.Range(start, lines.position(finding.end.line, finding.end.column))
 
 
-def _failure(error: FileError, lines: Lines) -> types.Diagnostic:
-    place = lines.position(max(error.line, 1), 1)
+def failure(error: FileError, place: types.Position) -> types.Diagnostic:
+    """What could not be processed."""
     return types.Diagnostic(
         range=types.Range(place, place),
         message=error.message + (f"\n{error.advice}" if error.advice else ""),
@@ -109,12 +102,6 @@ def _at(position: types.Position) -> tuple[int, int]:
     return position.line, position.character
 
 
-def workspace_edit(fix: Fix, lines: Lines, uri: str, version: int | None, *, versioned: bool) -> types.WorkspaceEdit:
-    """A fix, for this version of a document and no other, where the client can tell."""
-    edits = [
-        types.TextEdit(types.Range(lines.begin(one.first), lines.begin(one.last)), one.text) for one in fix.replacements
-    ]
-    if not versioned:
-        return types.WorkspaceEdit(changes={uri: edits})
-    document = types.OptionalVersionedTextDocumentIdentifier(uri=uri, version=version)
-    return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(document, list(edits))])
+def text_edit(made: Replacement, lines: Lines) -> types.TextEdit:
+    """Lines that are replaced."""
+    return types.TextEdit(types.Range(lines.begin(made.first), lines.begin(made.last)), made.text)

@@ -11,18 +11,19 @@ from lsprotocol import types
 from pygls import uris
 from pygls.lsp.server import LanguageServer
 
-import npuify
 from npuify.editor.fixes import fix_all, fixes
 from npuify.editor.hints import hover, lens
-from npuify.editor.session import options_for
 from npuify.language import phrase
 from npuify.lsp import convert
-from npuify.lsp.documents import Document, Documents, opened
+from npuify.lsp.documents import Documents, encoding_of, opened
+from npuify.lsp.workspace_scan import Cancelled, scan_folder
 from npuify.model import NpuifyError
 from npuify.version import __version__
 
 if TYPE_CHECKING:
-    from npuify.model import Finding, ScanResult
+    from npuify.lsp.document import Document
+    from npuify.lsp.workspace_scan import Found
+    from npuify.model import FileError, Finding
 
 PATIENCE = 0.05
 """Seconds without a change after which a document is looked at."""
@@ -30,13 +31,25 @@ SCAN = "npuify.scanWorkspace"
 FIX_ALL = "npuify.fixAll"
 _FIX_ALL_KIND = "source.fixAll.npuify"
 
+_NOTEBOOKS = [
+    types.NotebookDocumentFilterWithNotebook(
+        types.NotebookDocumentFilterScheme("file"), [types.NotebookCellLanguage("python")]
+    )
+]
+"""Cells in Python of all notebooks that are files."""
+
 
 class Server(LanguageServer):
     """The language server of npuify."""
 
     def __init__(self) -> None:
         # The whole text with each change: what ends a line is not the same for all clients.
-        super().__init__("npuify", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        super().__init__(
+            "npuify",
+            __version__,
+            text_document_sync_kind=types.TextDocumentSyncKind.Full,
+            notebook_document_sync=types.NotebookDocumentSyncOptions(_NOTEBOOKS, save=True),
+        )
         self.documents = Documents()
         self.said = ""
         self.options: dict[str, Any] = {}
@@ -56,8 +69,10 @@ class Server(LanguageServer):
         """Show what is found in a document, unless it has changed meanwhile."""
         found = await self.look(uri)
         if found is not None:
-            shown = convert.diagnostics(found.seen.findings, found.seen.errors, found.lines)
-            self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown, found.version))
+            for part, shown in found.diagnostics().items():
+                one = found.part(part)
+                version = one.version if one is not None else None
+                self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(part, shown, version))
 
     @property
     def versioned(self) -> bool:
@@ -112,11 +127,48 @@ async def did_change_files(ls: Server, params: types.DidChangeWatchedFilesParams
     await _anew(ls)
 
 
+@server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+async def did_open_notebook(ls: Server, params: types.DidOpenNotebookDocumentParams) -> None:
+    """Look at a notebook at once."""
+    await ls.publish(params.notebook_document.uri)
+
+
+@server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+async def did_change_notebook(ls: Server, params: types.DidChangeNotebookDocumentParams) -> None:
+    """Look at a notebook once nothing more is typed; nothing is shown of cells that are gone."""
+    cells = params.change.cells
+    closed = cells.structure.did_close if cells is not None and cells.structure is not None else None
+    for cell in closed or ():
+        ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(cell.uri, []))
+    uri, version = params.notebook_document.uri, params.notebook_document.version
+    await asyncio.sleep(PATIENCE)
+    notebook = ls.workspace.get_notebook_document(notebook_uri=uri)
+    if notebook is not None and notebook.version == version:
+        await ls.publish(uri)
+
+
+@server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
+async def did_save_notebook(ls: Server, params: types.DidSaveNotebookDocumentParams) -> None:
+    """As for other files."""
+    await _anew(ls)
+
+
+@server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+def did_close_notebook(ls: Server, params: types.DidCloseNotebookDocumentParams) -> None:
+    """Nothing is shown of a notebook that is closed."""
+    ls.documents.forget(params.notebook_document.uri)
+    for cell in params.cell_text_documents:
+        ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(cell.uri, []))
+
+
 async def _anew(ls: Server) -> None:
     ls.said = ""
     await ls.documents.changed_on_disk()
-    for document in list(ls.workspace.text_documents.values()):
-        await ls.publish(document.uri)
+    notebooks = list(ls.workspace.notebook_documents.values())
+    cells = {cell.document for notebook in notebooks for cell in notebook.cells}
+    files = [one.uri for one in ls.workspace.text_documents.values() if one.uri not in cells]
+    for uri in (*files, *(one.uri for one in notebooks)):
+        await ls.publish(uri)
 
 
 @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
@@ -137,11 +189,11 @@ async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.
     if found is None:
         return []
     only = params.context.only
-    wanted = [one for one in found.seen.findings if convert.touches(convert.span(one, found.lines), params.range)]
+    wanted = found.at(params.text_document.uri, params.range)
     actions = []
     if _asked(types.CodeActionKind.QuickFix.value, only):
         for fix in await ls.documents.call(lambda: list(fixes(found.session, found.seen, wanted))):
-            about = [convert.diagnostic(fix.finding, found.lines)] if fix.finding is not None else None
+            about = [found.diagnostic(fix.finding)[1]] if fix.finding is not None else None
             actions.append(_action(ls, found, fix, types.CodeActionKind.QuickFix, about))
     if _asked(_FIX_ALL_KIND, only):
         every = await ls.documents.call(fix_all, found.session, found.seen)
@@ -159,28 +211,30 @@ def _asked(kind: str, only: Any) -> bool:
 def _action(
     ls: Server, found: Document, fix: Any, kind: types.CodeActionKind | str, about: list[types.Diagnostic] | None
 ) -> types.CodeAction:
-    edit = convert.workspace_edit(fix, found.lines, found.uri, found.version, versioned=ls.versioned)
+    edit = found.edit(fix, versioned=ls.versioned)
     return types.CodeAction(fix.title, kind=kind, diagnostics=about, is_preferred=fix.is_preferred or None, edit=edit)
 
 
 @server.feature(types.TEXT_DOCUMENT_HOVER)
 async def on_hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
     """What is known of a place."""
-    found = await ls.look(params.text_document.uri)
-    if found is None:
+    uri = params.text_document.uri
+    found = await ls.look(uri)
+    part = found.part(uri) if found is not None else None
+    if found is None or part is None:
         return None
-    place = types.Range(params.position, params.position)
-    here = [one for one in found.seen.findings if convert.touches(convert.span(one, found.lines), place)]
-    line, column = found.lines.line(params.position.line), found.lines.column(params.position)
+    here = found.at(uri, types.Range(params.position, params.position))
+    line, column = part.lines.line(params.position.line), part.lines.column(params.position)
     text = await ls.documents.call(hover, found.session, found.seen, here, line, column)
     return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text)) if text else None
 
 
 @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
 async def code_lens(ls: Server, params: types.CodeLensParams) -> list[types.CodeLens]:
-    """How much is left, above the first line."""
-    found = await ls.look(params.text_document.uri)
-    title = lens(found.seen) if found is not None else ""
+    """How much is left, above the first line of a file or a cell."""
+    uri = params.text_document.uri
+    found = await ls.look(uri)
+    title = lens(found.of_part(uri)) if found is not None else ""
     if found is None or not title:
         return []
     top = types.Position(0, 0)
@@ -195,15 +249,11 @@ async def fix_document(ls: Server, uri: str) -> None:
     if found is None or every is None:
         ls.window_show_message(types.ShowMessageParams(types.MessageType.Info, "npuify: there is nothing to edit here"))
         return
-    edit = convert.workspace_edit(every, found.lines, uri, found.version, versioned=ls.versioned)
+    edit = found.edit(every, versioned=ls.versioned)
     await ls.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, every.title))
 
 
 # --- the workspace ---
-
-
-class _Cancelled(Exception):
-    pass
 
 
 @server.command(SCAN)
@@ -226,45 +276,48 @@ async def _scan(ls: Server, folder: Path) -> None:
     loop = asyncio.get_running_loop()
 
     def show(done: int, total: int) -> None:
-        if token is None:
-            return
-        if ls.work_done_progress.tokens[token].cancelled():
-            raise _Cancelled
-        report = types.WorkDoneProgressReport(
-            message=phrase("{done} of {total} files", done=done, total=total), percentage=100 * done // max(total, 1)
-        )
-        loop.call_soon_threadsafe(ls.work_done_progress.report, token, report)
+        if token is not None:
+            report = types.WorkDoneProgressReport(
+                message=phrase("{done} of {total} files", done=done, total=total),
+                percentage=100 * done // max(total, 1),
+            )
+            loop.call_soon_threadsafe(ls.work_done_progress.report, token, report)
+
+    def is_cancelled() -> bool:
+        return ls.documents.closed or (token is not None and ls.work_done_progress.tokens[token].cancelled())
 
     message = ""
     try:
-        options = options_for(folder)
-        result = await loop.run_in_executor(None, lambda: npuify.scan([folder], options, progress=show))
-        message = f"{len(result.findings)} places"
-        _show(ls, folder, result)
-    except _Cancelled:
+        found = await loop.run_in_executor(None, scan_folder, folder, show, is_cancelled)
+        message = f"{len(found.findings)} places"
+        _show(ls, folder, found)
+    except Cancelled:
         message = "cancelled"
     except NpuifyError as error:
         message = "failed"
         ls.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"npuify: {error}"))
-    if token is not None:
+    if token is not None and not ls.documents.closed:
         ls.work_done_progress.end(token, types.WorkDoneProgressEnd(message=message))
 
 
-def _show(ls: Server, folder: Path, result: ScanResult) -> None:
-    by_file: dict[str, list[Finding]] = {}
-    for finding in result.findings:
-        by_file.setdefault(finding.file, []).append(finding)
-    encoding = str(getattr(ls.workspace.position_encoding, "value", ls.workspace.position_encoding))
-    for relative, findings in by_file.items():
+def _show(ls: Server, folder: Path, found: Found) -> None:
+    by_file: dict[str, tuple[list[Finding], list[FileError]]] = {}
+    for finding in found.findings:
+        by_file.setdefault(finding.file, ([], []))[0].append(finding)
+    for error in found.errors:
+        by_file.setdefault(error.file, ([], []))[1].append(error)
+    for relative, (findings, errors) in by_file.items():
         path = folder / relative
         uri = path.as_uri()
-        if opened(ls.workspace, uri) is not None:
+        if opened(ls.workspace, uri) is not None or ls.workspace.get_notebook_document(notebook_uri=uri) is not None:
             continue
         try:
             text = path.read_text(encoding="utf-8", errors="replace")
         except OSError:
             continue
-        shown = convert.diagnostics(findings, (), convert.Lines(text, encoding))
+        lines = convert.Lines(text, encoding_of(ls.workspace))
+        shown = [convert.diagnostic(one, convert.span(one, lines)) for one in findings]
+        shown += [convert.failure(one, lines.position(max(one.line, 1), 1)) for one in errors]
         ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown))
 
 
