@@ -1,0 +1,176 @@
+import { stat, readdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import * as vscode from "vscode";
+import { LanguageClient, RevealOutputChannelOn, type LanguageClientOptions } from "vscode-languageclient/node";
+import { besides, migration, server, studio, wrongDestination, type CommandLine, type Settings, type Style } from "./commands";
+
+/** The kinds of files that npuify knows and editors have a name for, and the rest by their names. */
+const DOCUMENTS = [
+  ...["python", "shellscript", "yaml", "dockerfile", "pip-requirements", "toml", "makefile", "cmake", "json", "jsonc", "ini", "dotenv"].map(
+    (language) => ({ scheme: "file", language }),
+  ),
+  { scheme: "file", pattern: "**/{requirements*,*.env,*.cfg,*.cu,*.cuh}*" },
+  { notebook: "*", language: "python" },
+];
+
+const INSTALL = "pip install 'npuify[lsp,studio]'";
+
+let client: LanguageClient | undefined;
+
+export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  const command = (name: string, act: (...args: never[]) => unknown) => {
+    context.subscriptions.push(vscode.commands.registerCommand(name, act));
+  };
+  command("npuify.migrateProject", migrateProject);
+  command("npuify.openStudio", openStudio);
+  command("npuify.restart", restart);
+  context.subscriptions.push(
+    vscode.workspace.onDidChangeConfiguration(async (event) => {
+      if (["command", "python", "scanAtStart"].some((name) => event.affectsConfiguration(`npuify.${name}`))) await restart();
+    }),
+  );
+  await start();
+}
+
+export async function deactivate(): Promise<void> {
+  await client?.dispose();
+  client = undefined;
+}
+
+function settings(): Settings {
+  const own = vscode.workspace.getConfiguration("npuify");
+  return { command: own.get("command", "npuify"), python: own.get("python", "") };
+}
+
+async function start(): Promise<void> {
+  const { command, args } = server(settings());
+  const options: LanguageClientOptions = {
+    documentSelector: DOCUMENTS,
+    initializationOptions: { scan: vscode.workspace.getConfiguration("npuify").get("scanAtStart", true) },
+    revealOutputChannelOn: RevealOutputChannelOn.Never,
+    synchronize: { fileEvents: vscode.workspace.createFileSystemWatcher("**/*.{py,toml,txt,sh,yaml,yml,ipynb}") },
+  };
+  client = new LanguageClient("npuify", "npuify", { command, args }, options);
+  try {
+    await client.start();
+  } catch (error) {
+    client = undefined;
+    const said = error instanceof Error ? error.message : String(error);
+    const choice = await vscode.window.showErrorMessage(
+      `npuify: the language server ${[command, ...args].join(" ")} cannot be started: ${said}. It comes with ${INSTALL}.`,
+      "Open settings",
+    );
+    if (choice !== undefined) await vscode.commands.executeCommand("workbench.action.openSettings", "npuify");
+  }
+}
+
+async function restart(): Promise<void> {
+  const before = client;
+  client = undefined;
+  try {
+    await before?.dispose();
+  } catch {
+    // It may have died: what matters is the new one.
+  }
+  await start();
+}
+
+/** The folder that was clicked on, else the one of the workspace, else the one that is chosen. */
+async function chosenFolder(clicked: vscode.Uri | undefined): Promise<string | undefined> {
+  if (clicked !== undefined) return (await isFolder(clicked.fsPath)) ? clicked.fsPath : dirname(clicked.fsPath);
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  if (folders.length === 1) return folders[0]?.uri.fsPath;
+  if (folders.length > 1) return (await vscode.window.showWorkspaceFolderPick())?.uri.fsPath;
+  const picked = await vscode.window.showOpenDialog({ canSelectFiles: false, canSelectFolders: true, openLabel: "Migrate" });
+  return picked?.[0]?.fsPath;
+}
+
+async function migrateProject(clicked?: vscode.Uri): Promise<void> {
+  const source = await chosenFolder(clicked);
+  if (source === undefined) return;
+  const destination = await vscode.window.showInputBox({
+    title: "Migrate to Ascend: the folder for the copy",
+    prompt: "The project itself stays as it is.",
+    value: besides(source),
+    ignoreFocusOut: true,
+    validateInput: (value) => wrongDestination(source, value),
+  });
+  if (destination === undefined) return;
+  const style = await vscode.window.showQuickPick<vscode.QuickPickItem & { style: Style }>(
+    [
+      { label: "npu", description: "CUDA names become NPU names", style: "npu" },
+      { label: "portable", description: "one code base for CUDA, NPU and CPU", style: "portable" },
+      { label: "auto", description: "torch_npu's transfer_to_npu, and edits where that does not reach", style: "auto" },
+    ],
+    { title: "Migrate to Ascend: how the code shall look", ignoreFocusOut: true },
+  );
+  if (style === undefined) return;
+  const extent = await vscode.window.showQuickPick(
+    [
+      { label: "Migrate", description: "write the copy with its report; nothing is run", whole: false },
+      { label: "The whole way", description: "also run the project's code in simulation, and compare", whole: true },
+      { label: "Review each edit in the browser", description: "npuify studio", whole: undefined },
+    ],
+    { title: "Migrate to Ascend: how far", ignoreFocusOut: true },
+  );
+  if (extent === undefined) return;
+  if (extent.whole === undefined) {
+    await run("studio", studio(settings(), source), source);
+    return;
+  }
+  const force = await isFilled(destination);
+  if (force) {
+    const answer = await vscode.window.showWarningMessage(`${destination} is not empty.`, { modal: true }, "Replace it");
+    if (answer === undefined) return;
+  }
+  const code = await run("migrate", migration(settings(), { source, destination, style: style.style, whole: extent.whole, force }), source);
+  if (code === undefined || code > 1 || !(await isFolder(destination))) {
+    await vscode.window.showErrorMessage("npuify: nothing was migrated; the terminal says why.");
+    return;
+  }
+  const told = code === 0 ? "nothing is left to do" : "some places are left to a person";
+  const next = await vscode.window.showInformationMessage(`npuify: migrated to ${destination}; ${told}.`, "Open report", "Open folder");
+  if (next === "Open report") await vscode.env.openExternal(vscode.Uri.file(join(destination, "npuify-report", "report.html")));
+  if (next === "Open folder") await vscode.commands.executeCommand("vscode.openFolder", vscode.Uri.file(destination), { forceNewWindow: true });
+}
+
+async function openStudio(clicked?: vscode.Uri): Promise<void> {
+  const folder = await chosenFolder(clicked);
+  if (folder !== undefined) await run("studio", studio(settings(), folder), folder);
+}
+
+/** Run a command line in a terminal; its exit code, undefined where it could not be started. */
+async function run(name: string, line: CommandLine, folder: string): Promise<number | undefined> {
+  const task = new vscode.Task(
+    { type: "npuify", command: name },
+    vscode.TaskScope.Workspace,
+    name,
+    "npuify",
+    new vscode.ProcessExecution(line.command, line.args, { cwd: dirname(folder) }),
+  );
+  task.presentationOptions = { reveal: vscode.TaskRevealKind.Always, panel: vscode.TaskPanelKind.Dedicated, clear: true };
+  const started = await vscode.tasks.executeTask(task);
+  return new Promise((resolve) => {
+    const ended = vscode.tasks.onDidEndTaskProcess((event) => {
+      if (event.execution !== started) return;
+      ended.dispose();
+      resolve(event.exitCode);
+    });
+  });
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+async function isFilled(path: string): Promise<boolean> {
+  try {
+    return (await readdir(path)).length > 0;
+  } catch {
+    return false;
+  }
+}
