@@ -66,6 +66,7 @@ MODULES = (
     "rules.packages.imports",
     "rules.packages.nvml",
     "rules.operators.limits",
+    "rules.operators.masks",
     "rules.operators.operators",
     "rules.operators.dynamic_shapes",
     "rules.operators.kernels",

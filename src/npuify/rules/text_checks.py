@@ -14,6 +14,8 @@ _NEAR = 200
 """Bytes before a word that are looked at."""
 _CALLED = re.compile(rb"[\s)\\]*[(#;]")
 _COMPARED = re.compile(rb"(?:[=!]=|\b(?:is|not|in))\s*(?:[(\[{][\w\s.,]*)?\btorch\.\Z")
+STEP_NAMES = re.compile(rb"loss|criterion|sampl", re.IGNORECASE)
+"""What functions are called that compute a loss, or draw from what a model says."""
 _BLANK = b" \t\r\n\f\\"
 
 
@@ -37,10 +39,12 @@ def outside_steps(lower: bytes, start: int, end: int) -> bool:
     """As :func:`outside_modules`, for places that are in no function at the margin which the file calls either."""
     if not outside_modules(lower, start, end):
         return False
-    if b"def forward" not in lower and b".backward(" not in lower:
-        return True
     function = lower.rfind(b"\ndef ", 0, start)
     name = lower[function + len(b"\ndef ") : lower.find(b"(", function)].strip() if function >= 0 else b""
+    if STEP_NAMES.search(name) is not None:
+        return False
+    if b"def forward" not in lower and b".backward(" not in lower:
+        return True
     return not name or lower.count(name + b"(") < 2
 
 

@@ -93,6 +93,9 @@ FIRES = {
             "import torch\nclass M(torch.nn.Module):\n    def forward(self, y: torch.Tensor, other: torch.Tensor):\n"
             "        return y[self.limit + other > 0]\nM().cuda()\n"
         ),
+        "import torch\ndef dice_loss(p, y, skip=255):\n    keep = y.ne(skip)\n    return p[keep].sum()\nx = torch.ones(1).cuda()\n",
+        "import torch\ndef sample(logits):\n    return logits[torch.isfinite(logits)]\nx = torch.ones(1).cuda()\n",
+        "import torch\nclass M(torch.nn.Module):\n    def forward(self, p, y):\n        ok = (y > 0) & (y < 9)\n        return p[ok, :]\nM().cuda()\n",
     ],
     "NPU414": [
         "import torch\nvalues = torch.linalg.eigh(torch.eye(3))\n",
@@ -175,7 +178,7 @@ SILENT = {
             "import numpy as np\nimport torch\nclass M(torch.nn.Module):\n    def forward(self, x):\n"
             "        return np.nonzero(x)\n"
         ),
-        "import torch\nclass M(torch.nn.Module):\n    def forward(self, x, frame):\n        return frame.nonzero()\n",
+        "import torch\nclass M(torch.nn.Module):\n    def forward(self, x, frame):\n        return frame.where(x)\n",
         IN_FORWARD + "        return torch.where(mask, x, 0)\n",
         IN_FORWARD + "        return torch.where(\n            mask,\n            x,\n            lens,\n        )\n",
         "import numpy as np\n" + IN_FORWARD + "        return np.where(mask)\n",

@@ -6,13 +6,13 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.analysis.values import Kind
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import argument, imports_torch, keyword_of
 from npuify.rules.operators.places import function_of_step, in_module_class
 from npuify.rules.registry import rule
-from npuify.rules.text_checks import outside_modules, outside_steps
-from npuify.source.python import dotted_text
+from npuify.rules.text_checks import outside_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,11 +67,11 @@ def _has_choices(lower: bytes, end: int) -> bool:
     Safety.MANUAL,
     Severity.INFO,
     words=(
-        "torch.nonzero",
-        "nonzero(as_tuple",
+        ".nonzero(",
+        ".unique(",
         "torch.argwhere",
         "torch.where",
-        "torch.unique",
+        "unique_consecutive",
         "masked_select",
         "repeat_interleave",
     ),
@@ -101,23 +101,37 @@ def shape_from_data(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         if not isinstance(function, ast.Attribute) or name.startswith(("numpy", "torch.")):
             return
         torch_only = word in _TENSOR_ONLY or keyword_of(node, "as_tuple") is not None
-        if not torch_only and not file.is_tensor(function.value):
+        if not torch_only and not _may_be_tensor(function.value, word, node, file):
             return
     if word == "repeat_interleave" and not _repeats_from_data(node, method, file):
         return
     if word == "where" and not _mask_alone(node):
         return
-    if helper is not None:
-        # Of a loss or a sampler it is told once.
-        if file.recall(("NPU412", helper)):
-            return
-        file.remember(("NPU412", helper), True)
+    if helper is not None and _is_told("NPU412", helper, file):
+        return
     yield file.report(
         node,
         phrase("{word}: the shape of its result depends on the data, so the host waits for the NPU here", word=word),
         subject=f"torch.{word}",
         advice=phrase("if this runs in every step, use {DYNAMIC}", DYNAMIC=_DYNAMIC[word]),
     )
+
+
+def _may_be_tensor(node: ast.expr, word: str, call: ast.Call, file: PythonFile) -> bool:
+    """Whether an object is a tensor, or may be where tensors are computed with, for all that is known of it."""
+    values = file.values(node)
+    if values.only(Kind.TENSOR):
+        return True
+    is_open = not call.args and not call.keywords and word in ("nonzero", "unique") and imports_torch(file)
+    return is_open and not values.is_known
+
+
+def _is_told(code: str, function: ast.AST, file: PythonFile) -> bool:
+    """Whether a function was told of already: once is enough."""
+    if file.recall((code, function)):
+        return True
+    file.remember((code, function), True)
+    return False
 
 
 def _mask_alone(node: ast.Call) -> bool:
@@ -153,62 +167,3 @@ def _counts(node: ast.expr, file: PythonFile) -> bool:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _OF_A_SHAPE:
         return False
     return file.is_tensor(node)
-
-
-@rule(
-    "NPU413",
-    "boolean-mask-index",
-    Safety.MANUAL,
-    Severity.INFO,
-    words=("[mask]", "[~mask]", " > 0]", " > 0.5]", " != -100]"),
-    skip_if=outside_modules,
-    common_words=True,
-    evidence=Evidence.DOCUMENTED,
-    source="PyTorch indexes by a boolean tensor through nonzero, which waits for the device",
-)
-def boolean_mask_index(node: ast.Subscript, file: PythonFile) -> Iterator[Diagnostic]:
-    """A tensor is indexed with a boolean mask in a model's forward pass, so that the result's shape depends on the
-    data.
-
-    Reported only where the mask is visibly the result of a comparison, and only in files that are examined anyway.
-    """
-    mask = node.slice
-    if not isinstance(node.ctx, ast.Load) or not imports_torch(file) or not in_module_class(node, file):
-        return
-    name = mask.operand if isinstance(mask, ast.UnaryOp) and isinstance(mask.op, ast.Invert) else mask
-    if isinstance(name, ast.Name):
-        if name.id != "mask":
-            return
-        assigned = file.assigned(name)
-        if not assigned or not all(_is_mask(value, file) for value in assigned):
-            return
-    elif not isinstance(mask, ast.Compare) or not _is_mask(mask, file):
-        return
-    # What is compared and indexed by the outcome is an array: no list can be.
-    by_itself = isinstance(mask, ast.Compare) and dotted_text(mask.left) == (dotted_text(node.value) or "?")
-    if not by_itself and not file.is_tensor(node.value):
-        return
-    if isinstance(mask, ast.Compare) and not by_itself and not file.is_tensor(mask):
-        return
-    yield file.report(
-        node,
-        phrase(
-            "indexing with the mask {mask}: the shape of the result depends on the data, so the host waits for the NPU",
-            mask=file.code(mask),
-        ),
-        subject="torch.Tensor.__getitem__",
-        advice="if this runs in every step, keep the shape: torch.where, masked_fill, or a mask-weighted sum",
-    )
-
-
-def _is_mask(value: ast.expr | None, file: PythonFile) -> bool:
-    """Whether an expression compares tensors element by element."""
-    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Invert):
-        return True
-    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.BitAnd, ast.BitOr)):
-        return _is_mask(value.left, file) and _is_mask(value.right, file)
-    return (
-        isinstance(value, ast.Compare)
-        and len(value.ops) == 1
-        and isinstance(value.ops[0], (ast.Gt, ast.GtE, ast.Lt, ast.LtE, ast.Eq, ast.NotEq))
-    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.rules.text_checks import STEP_NAMES
+
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
 
@@ -16,11 +18,13 @@ def in_module_class(node: ast.AST, file: PythonFile) -> bool:
 
 def function_of_step(node: ast.AST, file: PythonFile) -> ast.AST | None:
     """The function of a file around a place that a model's class calls, or a function that calls ``backward``: a loss,
-    a sampler, a helper; None where no such call stands in the file."""
+    a sampler, a helper, or what is called like one; None where no such call stands in the file."""
     around = [up for up in file.ancestors(node) if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef))]
     outer = around[-1] if around else None
     if outer is None or not isinstance(file.parent(outer), ast.Module):
         return None
+    if STEP_NAMES.search(outer.name.encode()) is not None:
+        return outer
     for use in file.model.references(outer.name):
         call = file.parent(use)
         if not isinstance(use, ast.Name) or not isinstance(call, ast.Call) or call.func is not use:
