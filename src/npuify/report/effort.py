@@ -172,6 +172,10 @@ def estimate(scan: ScanResult, left: Iterable[Finding], done: Iterable[Finding])
     if has_nothing_to_move(scan):
         return Estimate(0, 0, 0, (), HOW)
     parts = list(_FIXED)
+    if any(one.name == "tensorflow" for one in scan.survey.frameworks[:1]):
+        parts[0] = msgspec.structs.replace(
+            parts[0], basis="a matching set of driver, CANN, Python, TensorFlow and its adapter"
+        )
     starts = max(len(scan.survey.entry_points), 1)
     parts.append(
         _counted("Try each entry point", starts, _MOST_STARTS, "entry point", "entry points", _START_MINUTES, 1 / 60)

@@ -36,6 +36,11 @@ class Run(NamedTuple):
     tensorflow: str = ""
 
     @property
+    def tensorflow_of_project(self) -> str:
+        """The line of TensorFlow aimed at, else the one that most files of the project are written for."""
+        return self.tensorflow or self.project.tensorflow_marks.line
+
+    @property
     def product(self) -> Product | None:
         """The kind of chip aimed at; None where any is."""
         if not self.soc:

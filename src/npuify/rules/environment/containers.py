@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from npuify.knowledge.frameworks.variables import TENSORFLOW
+from npuify.knowledge.tensorflow.lines import choose_adapter
+from npuify.knowledge.tensorflow.tables import adapters
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.environment.serving_images import judge_serving_image
@@ -138,6 +141,27 @@ _MADE_FOR_CUDA = re.compile(
 _FRAMEWORK = re.compile(r"pytorch|torch", re.IGNORECASE)
 
 
+def _report_tensorflow_image(image: str, place: tuple[int, int], file: TextFile) -> None:
+    """What an image for TensorFlow becomes: the adapters' Python is older than that of CANN's images."""
+    line = file.run.tensorflow_of_project
+    adapter = next((one for one in adapters() if one.line == line), choose_adapter(None, _version_in(image)).adapter)
+    wanted = f"{adapter.tensorflow} and the wheel of {adapter.package}" if adapter else "TensorFlow and its adapter"
+    python = f", Python {adapter.python.replace('|', ' or ')}" if adapter else ""
+    file.report(
+        IMAGE,
+        place,
+        f"the image {image} is built for CUDA",
+        subject=image.partition(":")[0],
+        advice=f"begin with one that has CANN, from quay.io/ascend/cann (tags name the chip: 910b, a3, 310p){python}, "
+        f"and install {wanted} into it",
+    )
+
+
+def _version_in(image: str) -> str | None:
+    match = re.search(r":(\d+\.\d+)", image) if image.startswith("tensorflow/") else None
+    return f"=={match[1]}.*" if match else None
+
+
 def is_for_cuda(image: str) -> bool:
     """Whether an image's name says that it is made for CUDA."""
     if image.startswith(("/", "$", ".")) or re.search(r"\s|:[/$](?!\{)|=", image):
@@ -166,6 +190,9 @@ def judge_image(
     info = next((row for row in knowledge.releases() if row.torch_npu == file.release.torch_npu), None)
     cann = info.cann.lower() if info is not None and info.cann else "CANN"
     python = next((one for one in ("3.11", "3.10") if info is not None and one in info.pythons), "3.10")
+    if file.framework == TENSORFLOW or "tensorflow" in image:
+        _report_tensorflow_image(image, place, file)
+        return
     also = (
         phrase(", with torch and torch-npu {torch_npu} installed into it", torch_npu=file.release.torch_npu)
         if _FRAMEWORK.search(image)

@@ -198,6 +198,7 @@ def _set_in_command(node: ast.Constant, text: str, file: PythonFile) -> Iterator
     )
 
 
+_WITHOUT_PROGRAM = "torch.npu.mem_get_info() and torch.npu.get_device_name() work without an external program; "
 _NVIDIA_SMI = re.compile(r"(?:sudo\s+)?(?:\S*/)?nvidia-smi(?:\.exe)?(?=[\s|;&]|$)")
 
 
@@ -226,9 +227,8 @@ def nvidia_smi_in_python(node: ast.Constant, file: PythonFile) -> Iterator[Diagn
             node,
             "nvidia-smi does not list NPUs",
             subject="nvidia-smi",
-            advice="torch.npu.mem_get_info() and torch.npu.get_device_name() work without an external program; "
-            "npu-smi info, npu-smi info -l and npu-smi info -t usages -i 0 print what nvidia-smi does, in a "
-            "different format",
+            advice=(_WITHOUT_PROGRAM if file.framework in ("", "vLLM") else "")
+            + "npu-smi info, npu-smi info -l and npu-smi info -t usages -i 0 print the same in another format",
         )
 
 

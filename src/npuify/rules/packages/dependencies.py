@@ -172,10 +172,12 @@ class _Dependencies:
             document = read(format_of(relative, kind) or "", text.data)
         except UnreadableRequirements as error:
             raise UnreadableText(error.message, error.line) from None
-        file = DependencyFile(relative, text, document, job.run.release, job.run.vllm)
+        file = DependencyFile(
+            relative, text, document, job.run.release, job.run.vllm, bool(job.run.project.on_tensorflow)
+        )
         if document.locked_by:
             return Result(list(_lock(file)))
-        return Result([] if file.is_for_prose else judge(file, job.run.tensorflow))
+        return Result([] if file.is_for_prose else judge(file, job.run.tensorflow_of_project))
 
     def is_valid(self, relative: str, kind: str, data: bytes) -> bool:
         try:
@@ -268,6 +270,17 @@ def _judge(entry: Entry, file: DependencyFile) -> Iterator[Finding]:
         yield from found
         return
     message = _sentence(entry, row)
+    if entry.name == "horovod" and (file.on_tensorflow or is_on_tensorflow(file)):
+        yield file.report(
+            NEEDS_WORK,
+            entry,
+            "Horovod does not know NPUs; under TensorFlow the adapter's own functions take its place",
+            subject=entry.name,
+            advice="take it out when no module imports it any more",
+            evidence=Evidence.DOCUMENTED,
+            source="TensorFlow adapter: guide to porting Horovod programs",
+        )
+        return
     if row.action == "keep":
         yield _kept(entry, row, message, file)
     elif row.action == "replace":

@@ -30,16 +30,24 @@ class DependencyFile:
         document: its entries.
         release: the torch_npu release aimed at.
         vllm: the vLLM aimed at.
+        on_tensorflow: the project computes with TensorFlow.
     """
 
     def __init__(
-        self, relative: str, text: Text, document: Document, release: ReleaseTable, vllm: VllmAim = NO_AIM
+        self,
+        relative: str,
+        text: Text,
+        document: Document,
+        release: ReleaseTable,
+        vllm: VllmAim = NO_AIM,
+        on_tensorflow: bool = False,
     ) -> None:
         self.relative = relative
         self.text = text
         self.document = document
         self.release = release
         self.vllm = vllm
+        self.on_tensorflow = on_tensorflow
         words = set(re.split(r"[\W_]+", "/".join(relative.lower().split("/")[-2:])))
         self.is_for_other_devices = not words.isdisjoint(_FOR_OTHERS)
         self.is_for_prose = not words.isdisjoint(_FOR_PROSE)

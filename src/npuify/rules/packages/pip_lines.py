@@ -193,9 +193,11 @@ def judge_conda_line(command: Command, data: bytes, file: TextFile) -> None:
         listed = Text(found.text)
     except UnreadableText:
         return
-    requirements = DependencyFile(file.relative, listed, Document(text, others), file.release, file.run.vllm)
+    requirements = DependencyFile(
+        file.relative, listed, Document(text, others), file.release, file.run.vllm, bool(file.run.project.on_tensorflow)
+    )
     placed = []
-    for finding in judge(requirements):
+    for finding in judge(requirements, file.run.tensorflow_of_project):
         one = _for_workflow(_placed(finding, found, data, file), file)
         # Who writes the line anew for torch looks at the rest of it as well.
         placed.append(one if torch is None else structs.replace(one, edits=(), safety=Safety.MANUAL))
@@ -211,9 +213,11 @@ def _judged(command: PipCommand, file: TextFile) -> Iterator[Finding]:
     except UnreadableText:
         return
     document = pip.read(text.decode("latin-1"))
-    requirements = DependencyFile(file.relative, listed, document, file.release, file.run.vllm)
+    requirements = DependencyFile(
+        file.relative, listed, document, file.release, file.run.vllm, bool(file.run.project.on_tensorflow)
+    )
     if not requirements.is_for_prose:
-        yield from judge(requirements)
+        yield from judge(requirements, file.run.tensorflow_of_project)
 
 
 def _placed(finding: Finding, command: PipCommand, data: bytes, file: TextFile) -> Finding:
