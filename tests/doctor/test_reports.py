@@ -84,7 +84,7 @@ def test_the_names_of_checks_are_stable() -> None:
         devices.permission driver.cann driver.firmware driver.version environment.visible-devices hccl.addresses
         hccl.links hccl.network hccl.ports hccl.rank-table hccl.subnets hccl.tls hccl.variables host.disk
         host.shared-memory nnal.environment python.cuda-packages python.found python.numpy python.torch
-        python.torch-build versions.set""".split()
+        python.torch-build tensorflow.adapter tensorflow.chip tensorflow.environment tensorflow.set versions.set""".split()
     )
 
 

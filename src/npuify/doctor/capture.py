@@ -94,6 +94,7 @@ ASKED: Final = (
     "LOCAL_RANK",
     "MASTER_",
     "NPU_",
+    "CM_",
     "PATH",
     "PYTHONPATH",
     "PYTORCH_",

@@ -11,6 +11,7 @@ from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status
 
 from .base import check, result
+from .tensorflow import is_for_tensorflow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -179,7 +180,8 @@ def rank_table(facts: Facts) -> Iterator[Result]:
             "hccl.rank-table",
             Status.ERROR,
             f"RANK_TABLE_FILE={table.path}: {problem}",
-            advice="regenerate it for this cluster, or unset the variable: PyTorch needs none",
+            advice="regenerate it for this cluster"
+            + ("" if is_for_tensorflow(facts) else ", or unset the variable: PyTorch needs none"),
             mend=Mend(("unset RANK_TABLE_FILE",), place="shell"),
             source="hicann/hccl rank_table_load_fail.md: EI0004, EI0014",
         )

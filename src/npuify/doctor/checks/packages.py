@@ -12,6 +12,7 @@ from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status
 
 from .base import check, result
+from .tensorflow import is_for_tensorflow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,11 +45,16 @@ def python_found(facts: Facts) -> Iterator[Result]:
         )
 
 
-@check("python.torch", "torch and torch_npu are installed", after=("python.found",))
+@check(
+    "python.torch",
+    "torch and torch_npu are installed",
+    after=("python.found",),
+    needs=lambda facts: not is_for_tensorflow(facts),
+)
 def torch_installed(facts: Facts) -> Iterator[Result]:
     """Both are there."""
     packages = facts.python.packages
-    missing = [name for name in ("torch", "torch-npu") if name not in packages]
+    missing = [name for name in ("torch", "torch-npu") if name not in packages and not is_for_tensorflow(facts)]
     if missing:
         chosen = nearest_set(facts)
         yield result(
