@@ -63,6 +63,43 @@ if __name__ == "__main__":
 )
 
 
+LOOP = (
+    DATA
+    + """
+
+class Model(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.dense = tf.keras.layers.Dense(1, kernel_initializer="ones")
+
+    def call(self, x):
+        return self.dense(x)
+
+
+def train_step(model, optimizer, x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(x) - y))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    return loss
+
+
+def main():
+    data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(BATCH)
+    model = Model()
+    optimizer = tf.keras.optimizers.SGD(0.1)
+    for epoch in range(5):
+        for x, y in data:
+            loss = train_step(model, optimizer, x, y)
+    print("LOSS %.4f" % float(tf.reduce_mean(tf.square(model(X) - Y))))
+
+
+if __name__ == "__main__":
+    main()
+"""
+)
+
+
 def converted(folder: Path, text: str, adapter: str) -> tuple[MigrationResult, str]:
     source = folder / "train.py"
     source.write_text(text)
@@ -101,6 +138,52 @@ def test_keras(tmp_path: Path) -> None:
     assert codes(result) == ["NPU387"], "that data is told of"
 
 
+def test_a_loop_of_its_own(tmp_path: Path) -> None:
+    result, text = converted(tmp_path, LOOP, "2.6.5")
+    assert "\n@tf.function\ndef train_step(" in text
+    assert "npu_distributed_keras_optimizer_wrapper(tf.keras.optimizers.SGD(0.1))\n" in text
+    assert "    npu_variables_sent = False\n    for epoch in range(5):\n" in text
+    assert (
+        "            if not npu_variables_sent:\n"
+        "                npu_device.distribute.broadcast(model.trainable_variables, root_rank=0)\n"
+        "                npu_variables_sent = True\n"
+    ) in text
+    assert ".batch(BATCH, drop_remainder=True)" in text
+    assert codes(result) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "model = Model()",
+            "model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(4,))])",
+            "    npu_device.distribute.broadcast(model.trainable_variables, root_rank=0)\n    for epoch in range(5):",
+        ),
+        ("    return loss", "    print(loss.numpy())\n    return loss", "was not made a graph: line"),
+        ("    return loss", "    losses[0] = loss\n    return loss", "changes an object"),
+        (
+            "train_step(model, optimizer, x, y)\n    print",
+            "train_step(model, optimizer, x, epoch)\n    print",
+            "a graph would be made for each",
+        ),
+        ("def train_step(", "@tf.function\ndef train_step(", "@tf.function\ndef train_step("),
+        ("def train_step(", "@timed\ndef train_step(", "it has a decorator"),
+        (
+            "for x, y in data:",
+            "for x, y in data.take(3):",
+            "through .take()",
+        ),
+    ],
+)
+def test_loops_that_are_left(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert old in LOOP
+    result, written = converted(tmp_path, LOOP.replace(old, new), "2.6.5")
+    everything = written + "".join(finding.message for finding in result.left)
+    assert said in everything, everything
+    assert everything.count("@tf.function") <= 1
+
+
 @pytest.mark.parametrize(
     ("old", "new", "adapter", "said"),
     [
@@ -127,7 +210,12 @@ def test_keras(tmp_path: Path) -> None:
             "2.6.5",
             "already",
         ),
-        ("    ones =", "    s = tf.distribute.MirroredStrategy()\n    ones =", "2.6.5", "for several cards already"),
+        (
+            "    ones =",
+            "    s = tf.distribute.MultiWorkerMirroredStrategy()\n    ones =",
+            "2.6.5",
+            "for several cards already",
+        ),
     ],
 )
 def test_what_is_done_or_left(tmp_path: Path, old: str, new: str, adapter: str, said: str) -> None:
@@ -148,9 +236,12 @@ def test_a_program_that_does_not_open_the_npu_is_refused(tmp_path: Path) -> None
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("version", "adapter"), [("1.15", "1.15"), ("2.6", "2.6.5"), ("2.12", "2.6.5")])
-def test_two_ranks_compute_what_the_original_does(tmp_path: Path, version: str, adapter: str) -> None:
-    converted(tmp_path, FIRST if adapter == "1.15" else SECOND, adapter)
+@pytest.mark.parametrize(
+    ("version", "adapter", "text"),
+    [("1.15", "1.15", FIRST), ("2.6", "2.6.5", SECOND), ("2.12", "2.6.5", SECOND), ("2.6", "2.6.5", LOOP)],
+)
+def test_two_ranks_compute_what_the_original_does(tmp_path: Path, version: str, adapter: str, text: str) -> None:
+    converted(tmp_path, text, adapter)
     before = simulate(version, tmp_path / "train.py", environment={"BATCH": "16"})
     after = simulate(version, tmp_path / "out" / "train.py", "--ranks", "2", environment={"BATCH": "8"})
     assert (before.code, after.code) == (0, 0), before.err + after.err

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 MODES: Final = ("copy", "diff", "check")
 SCALINGS: Final = ("", "linear", "sqrt")
-_MENDS: Final = {"NPU364": "NPU310", "NPU365": "NPU807"}
+_MENDS: Final = {"NPU385": "NPU911", "NPU364": "NPU310", "NPU365": "NPU807"}
 """Codes of the migration that an edit of the conversion at the same place settles."""
 _MARK: Final = "npuify: ignore-file - written by `npuify distribute`"
 

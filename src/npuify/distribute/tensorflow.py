@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from npuify.distribute.reading.tensorflow import calls, chain_of, is_built, is_source, is_wrapped, values
+from npuify.distribute.tensorflow_loops import looped_over, make_graph, send_in_loops
 from npuify.language import phrase
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ _ESTIMATOR: Final = re.compile(
     r"tensorflow\.(?:compat\.v1\.)?estimator\.(?!TPU|NPU)\w*(?:Estimator|Classifier|Regressor)"
 )
 _AVERAGES: Final = re.compile(r"npu_\w*optimizer_wrapper|NPUDistributedOptimizer|npu_allreduce|all_?reduce")
-_STRATEGY: Final = re.compile(r"tensorflow\.(?:contrib\.)?distribute\.\w*(?:Strategy|Server)")
+_STRATEGY: Final = re.compile(
+    r"tensorflow\.(?:contrib\.)?distribute\.(?:experimental\.)?(?!OneDevice)\w*(?:Strategy|Server)"
+)
 _SEND: Final = "npu_device.distribute.broadcast({}.trainable_variables, root_rank=0)"
 
 
@@ -216,7 +219,7 @@ class _Line:
                         rank=self.rank,
                     ),
                 )
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys([*found, *looped_over(unit)]))
 
 
 class _Second(_Line):
@@ -231,6 +234,7 @@ class _Second(_Line):
                     if isinstance(node, ast.Constant) and str(node.value).lower() in _BY_NAME:
                         self.wrap(unit, node)
         super().convert(unit)
+        make_graph(unit, self.draft)
 
     def name(self, unit: Unit, wanted: str) -> str:
         for node in unit.nodes:
@@ -244,6 +248,7 @@ class _Second(_Line):
         return ", ".join(self.name(unit, one) for one in self.rank.split(", "))
 
     def send(self, unit: Unit) -> None:
+        self.sends += send_in_loops(unit, self.draft, lambda model: self.name(unit, _SEND.format(model)))
         done: set[tuple[ast.AST, str]] = set()
         for call in calls(unit):
             if not (isinstance(call.func, ast.Attribute) and call.func.attr == "fit"):
