@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.distribute.edits import Unprovable
 from npuify.distribute.reading.gradient_tapes import calls_of, is_graph, loops_around, model_at, steps, why_no_graph
 from npuify.distribute.reading.tensorflow import is_built, is_source, values
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,8 +32,10 @@ def make_graph(unit: Unit, draft: Draft) -> None:
                 "NPU385",
                 unit,
                 step.function,
-                f"{step.function.name} runs eagerly, on the CPU, and was not made a graph: {why}",
-                f"take that out of the step, and decorate it with @{name}",
+                phrase(
+                    "{name} runs eagerly, on the CPU, and was not made a graph: {why}", name=step.function.name, why=why
+                ),
+                phrase("take that out of the step, and decorate it with @{name}", name=name),
             )
             continue
         edits = [draft.editor(unit).directly_before(step.function, f"@{name}")]
@@ -64,13 +67,19 @@ def send_in_loops(unit: Unit, draft: Draft, line: Callable[[str], str]) -> int:
                     unit,
                     call,
                     "whose variables this step trains cannot be told here",
-                    f"behind the first step: {line('model')}",
+                    phrase("behind the first step: {model}", model=line("model")),
                 )
                 continue
             try:
                 _send(unit, draft, call, loops[-1], model, line(model))
             except Unprovable:
-                draft.left("NPU386", unit, call, "the step shares its line", f"behind the first step: {line(model)}")
+                draft.left(
+                    "NPU386",
+                    unit,
+                    call,
+                    "the step shares its line",
+                    phrase("behind the first step: {model}", model=line(model)),
+                )
     return done
 
 

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.distribute.reading.tensorflow import calls
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,7 +134,7 @@ def why_no_graph(unit: Unit, step: Step) -> str:
         counters = {name for loop in loops_around(unit, call) for name in _counters(loop)}
         for given in (*call.args, *(one.value for one in call.keywords)):
             if isinstance(given, ast.Name) and given.id in counters:
-                return f"it is given the number {given.id}, and a graph would be made for each"
+                return phrase("it is given the number {id}, and a graph would be made for each", id=given.id)
     return next(_in_python(unit, step.function, _DEPTH), "")
 
 
@@ -158,11 +159,11 @@ def _in_python(unit: Unit, function: ast.FunctionDef, depth: int) -> Iterator[st
     )
     for node in ast.walk(function):
         if isinstance(node, (ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom, ast.Await, ast.Try)):
-            yield f"line {node.lineno} is of Python only"
+            yield phrase("line {lineno} is of Python only", lineno=node.lineno)
         elif isinstance(node, (ast.Assign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in targets):
-                yield f"line {node.lineno} changes an object"
+                yield phrase("line {lineno} changes an object", lineno=node.lineno)
         elif isinstance(node, ast.Call):
             name = unit.qualname(node.func)
             called = _last(node.func)

@@ -9,6 +9,7 @@ from packaging.version import InvalidVersion, Version
 
 from npuify.doctor.sets import base_version
 from npuify.knowledge.tensorflow.tables import adapters
+from npuify.language import phrase
 from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status
 
@@ -65,7 +66,11 @@ def tensorflow_adapter(facts: Facts) -> Iterator[Result]:
         yield result(
             "tensorflow.adapter",
             Status.ERROR,
-            f"{' and '.join(found)} is installed in {facts.python.executable}, and TensorFlow is not",
+            phrase(
+                "{found} is installed in {executable}, and TensorFlow is not",
+                found=" and ".join(found),
+                executable=facts.python.executable,
+            ),
             mend=Mend((f"pip install {wanted}",)),
             source=adapter.source if adapter is not None else "",
         )
@@ -74,10 +79,16 @@ def tensorflow_adapter(facts: Facts) -> Iterator[Result]:
         yield result(
             "tensorflow.adapter",
             Status.ERROR,
-            f"TensorFlow {version} is installed in {facts.python.executable}, and no adapter for NPUs: it computes "
-            "on the CPU",
-            advice=f"install the wheel {wheel} from the adapter's release page, of this machine's CANN, into a folder, "
-            "and add the folder to PYTHONPATH",
+            phrase(
+                "TensorFlow {version} is installed in {executable}, and no adapter for NPUs: it computes on the CPU",
+                version=version,
+                executable=facts.python.executable,
+            ),
+            advice=phrase(
+                "install the wheel {wheel} from the adapter's release page, of this machine's CANN, into a folder, and "
+                "add the folder to PYTHONPATH",
+                wheel=wheel,
+            ),
             source=adapter.source if adapter is not None else "",
         )
     elif len(found) > 1:
@@ -105,7 +116,7 @@ def tensorflow_set(facts: Facts) -> Iterator[Result]:
         yield result(
             "tensorflow.set",
             Status.ERROR,
-            f"there is no adapter for TensorFlow {version}: NPUs take 1.15 and 2.6.5",
+            phrase("there is no adapter for TensorFlow {version}: NPUs take 1.15 and 2.6.5", version=version),
             source="TensorFlow adapter: installation guides",
         )
         return
@@ -125,7 +136,7 @@ def tensorflow_set(facts: Facts) -> Iterator[Result]:
 def _wrong(facts: Facts, name: str, version: str, adapter: Adapter) -> Iterator[str]:
     minor = adapter.version.rpartition(".")[0] if adapter.line == "1" else adapter.version
     if not version.startswith(minor):
-        yield f"TensorFlow is {version}"
+        yield phrase("TensorFlow is {version}", version=version)
     if name == "tensorflow-gpu":
         yield "tensorflow-gpu is made for CUDA"
     try:
@@ -172,7 +183,10 @@ def tensorflow_environment(facts: Facts) -> Iterator[Result]:
         yield result(
             "tensorflow.environment",
             Status.ERROR,
-            f"ASCEND_DEVICE_ID is {device!r}, and the adapter takes one number: a process has one NPU",
+            phrase(
+                "ASCEND_DEVICE_ID is {device}, and the adapter takes one number: a process has one NPU",
+                device=repr(device),
+            ),
             advice="start one process for each card, with its number; npuify launch writes such a script",
             evidence=Evidence.PACKAGE,
             source=source,

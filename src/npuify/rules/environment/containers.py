@@ -145,15 +145,23 @@ def _report_tensorflow_image(image: str, place: tuple[int, int], file: TextFile)
     """What an image for TensorFlow becomes: the adapters' Python is older than that of CANN's images."""
     line = file.run.tensorflow_of_project
     adapter = next((one for one in adapters() if one.line == line), choose_adapter(None, _version_in(image)).adapter)
-    wanted = f"{adapter.tensorflow} and the wheel of {adapter.package}" if adapter else "TensorFlow and its adapter"
+    wanted = (
+        phrase("{tensorflow} and the wheel of {package}", tensorflow=adapter.tensorflow, package=adapter.package)
+        if adapter
+        else "TensorFlow and its adapter"
+    )
     python = f", Python {adapter.python.replace('|', ' or ')}" if adapter else ""
     file.report(
         IMAGE,
         place,
-        f"the image {image} is built for CUDA",
+        phrase("the image {image} is built for CUDA", image=image),
         subject=image.partition(":")[0],
-        advice=f"begin with one that has CANN, from quay.io/ascend/cann (tags name the chip: 910b, a3, 310p){python}, "
-        f"and install {wanted} into it",
+        advice=phrase(
+            "begin with one that has CANN, from quay.io/ascend/cann (tags name the chip: 910b, a3, 310p){python}, and "
+            "install {wanted} into it",
+            python=python,
+            wanted=wanted,
+        ),
     )
 
 
