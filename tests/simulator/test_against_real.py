@@ -167,12 +167,11 @@ def test_transfer_to_npu_changes_what_the_real_one_changes(live: LiveFile, patch
 
 
 NOT_TRANSFERRED = {
-    "torch.Event",
     "torch.distributed.ProcessGroupNCCL",
     "torch.distributed.distributed_c10d.ProcessGroupNCCL",
     "torch.profiler.ProfilerAction",
 }
-"""The simulated backend is no class of its own, and the profiler's actions are PyTorch's; Event(device="cuda") stays."""
+"""The simulated backend is no class of its own, and the profiler's actions and activities are PyTorch's."""
 TRANSFERRED_BESIDES = {"torch.cuda.default_generators", "torch.distributed.pipelining.stage.build_stage"}
 """The package's files name both. The first is an empty tuple there before the device is used, as CUDA's is, so that it is
 seen not to change; the second belongs to a module that the real one had not loaded when it was asked."""

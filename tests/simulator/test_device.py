@@ -410,8 +410,47 @@ def test_transfer_to_npu(simulate: Simulate) -> None:
         torch.set_default_device("cuda")
         for made in (torch.empty(2), torch.zeros(2), torch.tensor([1.0]), torch.arange(3), torch.rand(2), torch.eye(2)):
             assert made.is_npu
+        torch.set_default_device(None)
+        # lazy modules, events, PyTorch's profiler: the real one takes them
+        for lazy in (torch.nn.LazyLinear(3).to("cuda"), torch.nn.LazyLinear(3).cuda()):
+            assert lazy(x.cuda(1)).is_npu
+        if hasattr(torch, "Event"):
+            event = torch.Event(device="cuda")
+            assert event.device.type == "npu" and isinstance(event, torch.Event)
+        activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+        schedule = torch.profiler.schedule(wait=0, warmup=0, active=1)
+        with torch.profiler.profile(activities=activities, schedule=schedule) as profiler:
+            x.sum()
+            profiler.step()
         print("all", "well")
         """,
+    )
+    assert "all well" in said
+
+
+def test_what_the_newest_releases_let_through(simulate: Simulate) -> None:
+    """As torch_npu 2.13.0: its patch of flex_attention, pools of memory, lazy modules."""
+    said = simulate(
+        """
+        import torch, torch_npu
+
+        assert torch.nn.LazyLinear(3).npu()(torch.ones(2, 4, device="npu")).is_npu
+        if torch.__version__ >= (2, 13):
+            from torch.nn.attention.flex_attention import flex_attention
+
+            q = torch.randn(1, 2, 16, 8, device="npu", requires_grad=True)
+            flex_attention(q, q, q, score_mod=lambda score, b, h, i, j: score + (i - j)).sum().backward()
+            assert q.grad.is_npu
+            try:
+                flex_attention(q, q.detach().cpu(), q)
+            except ValueError as error:
+                assert "same device" in str(error)
+            pool = torch.npu.MemPool()
+            with torch.npu.use_mem_pool(pool):
+                torch.ones(2, device="npu")
+            assert pool.id != torch.npu.MemPool().id
+        print("all", "well")
+        """
     )
     assert "all well" in said
 

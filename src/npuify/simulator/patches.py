@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from npuify.simulator import NotSimulated, data_parallel, state
+from npuify.simulator import NotSimulated, data_parallel, state, tables
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -17,6 +17,9 @@ def apply(root: ModuleType) -> None:
     """Methods ``.npu()``, the backend hccl, and the names that the release adds under ``torch``."""
     unsupported = [torch.quint8, torch.quint4x2, torch.quint2x4, torch.qint32, torch.qint8]
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True, unsupported_dtype=unsupported)
+    # Lazy modules move with it, too; the real method is compiled, and so asks nobody.
+    allowed: list[Any] = torch.nn.parameter.UninitializedTensorMixin._allowed_methods
+    allowed.append(torch.Tensor.npu)
     added = set(state.table["patched"])
     if torch.distributed.is_available():
         from npuify.simulator.api import distributed
@@ -33,6 +36,8 @@ def apply(root: ModuleType) -> None:
         torch._C._accelerator_emptyHostCache = _nothing
     if "torch.utils.dlpack.from_dlpack" in added:
         _dlpack()
+    if state.release in tables.release_facts()["flex_attention"]["in"]:
+        _flex_attention()
     _compilers()
     _tensor_types()
     data_parallel.apply()
@@ -55,6 +60,21 @@ def _compilers() -> None:
         return inductor(self, graph, inputs, **options)
 
     wrapper.__call__ = call
+
+
+def _flex_attention() -> None:
+    """``flex_attention`` takes NPU tensors, which torch itself does not."""
+    from torch.nn.attention import flex_attention as module
+
+    def check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> None:
+        if query.device.type == "npu" and not query.device == key.device == value.device:
+            raise ValueError(
+                "Expected query, key, and value to have the same device, "
+                f"but got query.device: {query.device}, key.device: {key.device}, "
+                f"and value.device: {value.device} instead."
+            )
+
+    module._validate_device = check
 
 
 def _dlpack() -> None:

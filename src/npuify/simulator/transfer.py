@@ -47,7 +47,6 @@ _REPLACED = {
     "torch.profiler.tensorboard_trace_handler": "torch_npu.profiler.tensorboard_trace_handler",
     "torch.profiler.ProfilerAction": "torch_npu.profiler.ProfilerAction",
     "torch.profiler.ProfilerActivity.CUDA": "torch_npu.profiler.ProfilerActivity.NPU",
-    "torch.profiler.ProfilerActivity.CPU": "torch_npu.profiler.ProfilerActivity.CPU",
 }
 """Name → what stands there from then on."""
 
@@ -98,7 +97,9 @@ def apply() -> None:
         elif name == "torch.Generator":
             torch.Generator = _generator()
         elif name == "torch.Event" and hasattr(torch, "Event"):
-            continue
+            torch.Event = _event()
+        elif name == "torch.profiler.ProfilerActivity.CPU":
+            continue  # PyTorch's profiler, which does the work here, looks for its own
         elif name == "torch._utils._get_available_device_type":
             torch._utils._get_available_device_type = lambda: "npu"
         elif name.endswith("ProcessGroupNCCL"):
@@ -113,6 +114,7 @@ def apply() -> None:
         else:
             _wrap_library(name, is_available)
     _forget_nccl()
+    _uninitialized()
 
 
 _done: list[bool] = []
@@ -263,6 +265,31 @@ def _generator() -> Any:
             return base(_npu(device))
 
     return Generator
+
+
+def _event() -> Any:
+    base: Any = torch.Event
+
+    class Meta(type(torch.Event)):  # type: ignore[misc]
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, base)
+
+    class Event(base, metaclass=Meta):
+        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+            if "device" in kwargs:
+                kwargs["device"] = _npu(kwargs["device"])
+            return base(*map(_npu, args), **kwargs)
+
+    return Event
+
+
+def _uninitialized() -> None:
+    """Parameters of lazy modules allow the methods that they know, and ``to`` is another function now."""
+    allowed: list[Any] = torch.nn.parameter.UninitializedTensorMixin._allowed_methods
+    for index, method in enumerate(allowed):
+        if method.__name__ == "to":
+            allowed[index] = torch.Tensor.to
+            break
 
 
 def _profile() -> Any:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import collections
-from typing import Any
+import contextlib
+import itertools
+from typing import TYPE_CHECKING, Any
 
 from npuify.simulator import state
 from npuify.simulator.api import devices
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def _index(device: Any) -> int:
@@ -201,6 +206,37 @@ def caching_allocator_delete(mem_ptr: int) -> None:
 
 
 _held: dict[int, Any] = {}
+
+
+_pools = itertools.count(1)
+
+
+class MemPool:
+    """A pool of memory by name: here all of a device's memory is one, so that it has no effect on where tensors lie."""
+
+    def __init__(self, allocator: Any = None, use_on_oom: bool = False, no_split: bool = False) -> None:
+        self.allocator = allocator
+        self._id = (0, next(_pools))
+
+    @property
+    def id(self) -> tuple[int, int]:
+        """Two numbers that no other pool has."""
+        return self._id
+
+    def use_count(self) -> int:
+        """How many hold it: its owner."""
+        return 1
+
+    def snapshot(self) -> list[Any]:
+        """What lies in it: nothing that is told apart."""
+        return []
+
+
+@contextlib.contextmanager
+def use_mem_pool(pool: MemPool, device: Any = None) -> Iterator[None]:
+    """What is allocated meanwhile belongs to ``pool``; here it is only checked that the device exists."""
+    _index(device)
+    yield
 
 
 def host_empty_cache() -> None:

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.profiler import ProfilerAction
 
+# transfer_to_npu puts this module's names in the place of PyTorch's.
+from torch.profiler import schedule as _schedule_of_torch
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -122,7 +125,7 @@ def schedule(
     wait: int, active: int, warmup: int = 0, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ) -> Callable[[int], ProfilerAction]:
     """When to record: as ``torch.profiler.schedule``."""
-    return torch.profiler.schedule(wait=wait, warmup=warmup, active=active, repeat=repeat, skip_first=skip_first)
+    return _schedule_of_torch(wait=wait, warmup=warmup, active=active, repeat=repeat, skip_first=skip_first)
 
 
 def tensorboard_trace_handler(
@@ -138,6 +141,9 @@ def tensorboard_trace_handler(
         profiler.export_chrome_trace(str(folder / "trace_view.json"))
 
     return write
+
+
+_HOST: Any = torch.profiler.ProfilerActivity.CPU
 
 
 class profile(torch.profiler.profile):  # noqa: N801 - its name in torch_npu
@@ -160,7 +166,7 @@ class profile(torch.profiler.profile):  # noqa: N801 - its name in torch_npu
         use_cuda: bool | None = None,
     ) -> None:
         super().__init__(
-            activities=[torch.profiler.ProfilerActivity.CPU],
+            activities=[_HOST],
             schedule=schedule,
             on_trace_ready=on_trace_ready,
             record_shapes=record_shapes,
