@@ -10,6 +10,7 @@ from npuify.model import Safety, Severity
 from npuify.rules.attention.calls import plan_of
 from npuify.rules.attention.forms import FLASH_WORDS
 from npuify.rules.attention.padding import padding_edits
+from npuify.rules.attention.rms_norm import norm_edits
 from npuify.rules.common.helper_branches import never_on_npu
 from npuify.rules.common.import_guards import no_other_takes
 from npuify.rules.common.npu_support import prepared_for_npu
@@ -91,6 +92,16 @@ def flash_attention_import(node: ast.Import | ast.ImportFrom, file: PythonFile) 
             "flash_attn is a CUDA extension; its bert_padding is plain PyTorch, which npuify_padding.py holds",
             edits=edits,
             subject=subject,
+        )
+        return
+    calls = norm_edits(node, uses, file) if isinstance(node, ast.ImportFrom) and uses else []
+    if calls and no_other_takes([bound for bound, _ in names], file):
+        yield file.report(
+            node,
+            phrase("flash_attn is a CUDA extension; its RMSNorm is npu_rms_norm of torch_npu, or RMSNorm of torch"),
+            edits=calls if calls[0].start == file.source.start(node) else [*_removal(node, file), *calls],
+            subject=subject,
+            needs_torch_npu=True,
         )
         return
     if not uses and whole and no_other_takes([bound for bound, _ in names], file):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.analysis.engine import Reach
 from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety
 from npuify.rules.registry import rule
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     evidence=Evidence.LIVE,
     source="torch.npu_format_cast(…) of the imported torch_npu, which raises in the releases 2.1 to 2.14",
 )
-def operator_below_torch(node: ast.Attribute | ast.ImportFrom | ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+def operator_below_torch(
+    node: ast.Attribute | ast.ImportFrom | ast.Call | ast.Assign | ast.For, file: PythonFile
+) -> Iterator[Diagnostic]:
     """``torch.npu_…`` raises RuntimeError: the operators of torch_npu are called by ``torch_npu.npu_…``.
 
     Before::
@@ -43,6 +46,11 @@ def operator_below_torch(node: ast.Attribute | ast.ImportFrom | ast.Call, file: 
     """
     if isinstance(node, ast.ImportFrom):
         yield from _imported(node, file)
+        return
+    if isinstance(node, (ast.Assign, ast.For)):
+        for one in ast.walk(node.value if isinstance(node, ast.Assign) else node.iter):
+            if isinstance(one, ast.Constant):
+                yield from _named_before(one, file)
         return
     asked = _asked(node, file) if isinstance(node, ast.Call) else (node.value, node.attr)
     if asked is None or not isinstance(asked[0], ast.Name):
@@ -63,6 +71,35 @@ def operator_below_torch(node: ast.Attribute | ast.ImportFrom | ast.Call, file: 
         subject=name,
         needs_torch_npu=exists,
     )
+
+
+def _named_before(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+    """``name = "npu_swiglu"``, then ``getattr(torch, name)``: torch becomes torch_npu, where that has all it may be."""
+    word = node.value
+    if not isinstance(word, str) or not word.startswith("npu_") or isinstance(file.parent(node), (ast.Call, ast.Expr)):
+        return
+    for one in file.reaching(Reach.FILE).flow(node, file.model).occurrences:
+        call = file.parent(one.node) if one.file is file.model and not one.depth else None
+        if not isinstance(call, ast.Call) or call.args[1:2] != [one.node] or file.qualname(call.args[0]) != "torch":
+            continue
+        if getattr(call.func, "id", "") != "getattr" or not file.source.is_builtin("getattr", file.scope(call)):
+            continue
+        if file.recall(("NPU137", call)):
+            continue
+        file.remember(("NPU137", call), True)
+        asked = [value.name for value in file.values(one.node)]
+        missing = [name for name in asked if not name or not file.release.has(f"torch_npu.{name}")]
+        exists = bool(asked) and not missing
+        lacks = (missing or [word])[0] or word
+        yield file.report(
+            call,
+            phrase("{name} raises in this release", name=f"torch.{word}")
+            if exists
+            else phrase("torch_npu {torch_npu} has no {attribute}", torch_npu=file.release.torch_npu, attribute=lacks),
+            edits=[file.replace(call.args[0], "torch_npu")] if exists else [],
+            subject=f"torch.{word}",
+            needs_torch_npu=exists,
+        )
 
 
 def _asked(node: ast.Call, file: PythonFile) -> tuple[ast.expr, str] | None:

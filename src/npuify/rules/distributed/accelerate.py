@@ -75,4 +75,11 @@ def _is_compared(node: ast.Constant, file: PythonFile) -> bool:
     if isinstance(parent, (ast.Tuple, ast.List, ast.Set)):
         parent = file.parent(parent)
     sides = [parent.left, *parent.comparators] if isinstance(parent, ast.Compare) else []
-    return any(isinstance(side, ast.Attribute) and side.attr == "distributed_type" for side in sides)
+    return any(_says_type(side) for side in sides)
+
+
+def _says_type(node: ast.expr) -> bool:
+    """Whether an expression is the type of the training, or its text."""
+    if isinstance(node, ast.Attribute) and node.attr in ("value", "name"):
+        node = node.value
+    return isinstance(node, ast.Attribute) and node.attr == "distributed_type"

@@ -91,7 +91,9 @@ def _is_of_others(lower: bytes, start: int, end: int) -> bool:
     evidence=Evidence.PACKAGE,
     source="the files of torch 1.1 to 2.14",
 )
-def gone_from_torch(node: ast.Import | ast.ImportFrom | ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+def gone_from_torch(
+    node: ast.Import | ast.ImportFrom | ast.Attribute | ast.Call, file: PythonFile
+) -> Iterator[Diagnostic]:
     """A name that an older torch has is gone from the torch that the release is made for.
 
     It is replaced where something else is the same; elsewhere the finding says what to use. Nothing is said where the
@@ -116,8 +118,23 @@ def gone_from_torch(node: ast.Import | ast.ImportFrom | ast.Attribute, file: Pyt
         yield from _import(node, file)
     elif isinstance(node, ast.ImportFrom):
         yield from _import_from(node, file)
-    else:
+    elif isinstance(node, ast.Attribute):
         yield from _attribute(node, file)
+    else:
+        yield from _asked_for(node, file)
+
+
+def _asked_for(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """``getattr(torch, "symeig")``, which is given nothing to fall back to."""
+    if getattr(node.func, "id", "") != "getattr" or len(node.args) != 2 or node.keywords:
+        return
+    holder, word = node.args
+    name = file.qualname(holder) or ""
+    if name.partition(".")[0] != "torch" or not isinstance(word, ast.Constant) or not isinstance(word.value, str):
+        return
+    gone = _gone(f"{name}.{word.value}", file)
+    if gone is not None and not _is_prepared(node, file) and file.source.is_builtin("getattr", file.scope(node)):
+        yield _report(node, gone, [], file, names=f"{name}.{word.value}")
 
 
 def _import(node: ast.Import, file: PythonFile) -> Iterator[Diagnostic]:

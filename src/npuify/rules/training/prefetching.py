@@ -61,6 +61,76 @@ def loader_prefetches_to_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diag
 
 
 @rule(
+    "NPU821",
+    "ffcv-loads-to-cuda",
+    Safety.SAFE,
+    Severity.WARNING,
+    words=("todevice(", "normalizeimage("),
+    also_in_file=("ffcv",),
+    evidence=Evidence.PACKAGE,
+    source="ffcv/loader/epoch_iterator.py and ffcv/transforms/normalize.py of ffcv 1.0",
+)
+def ffcv_loads_to_cuda(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """FFCV copies batches to a device on CUDA's streams, and normalizes there by CuPy.
+
+    Without CUDA it neither makes streams nor waits for events, so that the memory of a batch may be written again while
+    it is still copied: the copy has to be one that waits. Its ``NormalizeImage`` behind ``ToDevice`` needs CuPy, and is
+    to stand before it, on the CPU, or in the model.
+
+    Before::
+
+        import torch
+        from ffcv.transforms import ToDevice
+        move = ToDevice(torch.device("cuda:0"), non_blocking=True)
+
+    After::
+
+        import torch
+        import torch_npu  # noqa: F401
+        from ffcv.transforms import ToDevice
+        move = ToDevice(torch.device("npu:0"), non_blocking=False)
+    """
+    name = file.qualname(node.func) or ""
+    if not name.startswith("ffcv.") or "ffcv" in file.project.packages:
+        return
+    last = name.rpartition(".")[2]
+    if last == "NormalizeImage" and _is_behind_move(node, file):
+        yield file.report(
+            node,
+            phrase("behind ToDevice, FFCV's NormalizeImage computes by CuPy, which needs CUDA"),
+            severity=Severity.ERROR,
+            safety=Safety.MANUAL,
+            subject=name,
+            advice=phrase("put it before ToDevice, where it runs on the CPU, or normalize in the model"),
+        )
+    place = argument(node, 0, "device")
+    if last != "ToDevice" or place is None or getattr(place, "value", None) == "cpu":
+        return
+    waits = argument(node, 1, "non_blocking")
+    if isinstance(waits, ast.Constant) and waits.value is False:
+        return
+    end = file.source.end(place)
+    plain = waits is None and len(node.args) + len(node.keywords) == 1
+    edits = [file.edit(end, end, ", non_blocking=False")] if plain else []
+    if isinstance(waits, ast.Constant) and waits.value is True:
+        edits = [file.replace(waits, "False")]
+    yield file.report(
+        node,
+        phrase("FFCV waits for its copies by CUDA's events only: without them, a batch may be written again meanwhile"),
+        edits=edits,
+        subject=name,
+        advice="" if edits else phrase("pass non_blocking=False"),
+    )
+
+
+def _is_behind_move(node: ast.Call, file: PythonFile) -> bool:
+    """Whether a list of transforms has a ``ToDevice`` before one."""
+    row = file.parent(node)
+    before = row.elts[: row.elts.index(node)] if isinstance(row, ast.List) else []
+    return any(isinstance(one, ast.Call) and (file.qualname(one.func) or "").endswith(".ToDevice") for one in before)
+
+
+@rule(
     "NPU820",
     "option-chooses-dali",
     Safety.MANUAL,

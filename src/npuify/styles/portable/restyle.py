@@ -59,7 +59,7 @@ FORMS: Final[dict[str, Form]] = {
 SAME: Final = frozenset(
     (
         "NPU109 NPU118 NPU125 NPU126 NPU127 NPU130 NPU131 NPU136 NPU138 NPU215 NPU313 NPU327 NPU505 NPU621 NPU631 "
-        "NPU650 NPU660 NPU662 NPU751 NPU930 NPU974"
+        "NPU650 NPU660 NPU662 NPU751 NPU821 NPU930 NPU974"
     ).split()
 )
 """Rules whose edits are right whatever the device is; 650 and 751 are made only where the user asks for them, and give
@@ -99,7 +99,7 @@ def restyle(diagnostic: Diagnostic, node: ast.AST | tuple[int, int], file: Pytho
         return None
     if not diagnostic.edits:
         return diagnostic
-    if diagnostic.code in SAME:
+    if diagnostic.code in SAME and not any(edit.after.startswith("torch_npu.") for edit in diagnostic.edits):
         return diagnostic._replace(needs_torch_npu=False)
     form = FORMS.get(diagnostic.code)
     if form is None or not isinstance(node, ast.AST):

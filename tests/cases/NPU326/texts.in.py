@@ -1,0 +1,8 @@
+import torch
+from accelerate import Accelerator
+
+accelerator = Accelerator()
+if accelerator.distributed_type.value == "MULTI_GPU" or accelerator.state.distributed_type.name in ("MULTI_GPU", "FSDP"):
+    print("several cards")
+if accelerator.mode.value == "MULTI_GPU":
+    print("something else")

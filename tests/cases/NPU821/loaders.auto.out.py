@@ -1,0 +1,10 @@
+import torch
+import torch_npu  # noqa: F401
+from torch_npu.contrib import transfer_to_npu  # noqa: F401
+from ffcv.fields.decoders import IntDecoder
+from ffcv.transforms import NormalizeImage, ToDevice, ToTensor, ToTorchImage
+
+move = ToDevice(torch.device("cuda:0"), non_blocking=False)
+waits = ToDevice(torch.device("cuda:0"), non_blocking=False)
+stays = ToDevice("cpu")
+images = [NormalizeImage(0, 1, float), ToTensor(), move, ToTorchImage()]
