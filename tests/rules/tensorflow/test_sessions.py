@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +12,9 @@ from npuify.model import Severity
 from npuify.rules.tensorflow.imports import NAMES
 
 from ...harness import findings, output
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TF = "import tensorflow as tf\n"
 EITHER = "try:\n    import tensorflow.compat.v1 as tf\nexcept ImportError:\n    import tensorflow as tf\n"
@@ -154,3 +158,13 @@ def test_stand_alone_keras_is_told_once_a_file() -> None:
     text = "import keras\nfrom keras.layers import Dense\nfrom tensorflow import keras as k\n"
     assert [one.start.line for one in findings(text) if one.code == "NPU908"] == [1]
     assert "NPU908" not in [one.code for one in findings("from tensorflow import keras\nkeras.Model()\n")]
+
+
+def test_tensorflow_that_comes_from_a_module_of_the_project(tmp_path: Path) -> None:
+    (tmp_path / "compat.py").write_text(
+        "import tensorflow as tf\nif new():\n    tfv1 = tf.compat.v1\nelse:\n    try:\n        tfv1 = tf.compat.v1\n"
+        "    except AttributeError:\n        tfv1 = tf\nown = make()\n"
+    )
+    text = "from compat import tfv1 as tf, own\ns = tf.Session()\nt = own.Session()\nx = tf.placeholder(tf.float32)\n"
+    out = output(text, root=tmp_path, name="program.py", tensorflow="1")
+    assert "s = tf.Session(config=npu_config_proto())\nt = own.Session()\n" in out

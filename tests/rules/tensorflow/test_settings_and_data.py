@@ -25,6 +25,7 @@ SOURCE = "ds = tf.data.Dataset.from_tensor_slices(x).shuffle(9)"
         ("def train_input():\n    " + SOURCE + "\n    return ds.batch(8)\n", "ds.batch(8, drop_remainder=True)"),
         ("model.fit(tf.data.TFRecordDataset(f).batch(8).prefetch(1))\n", ".batch(8, drop_remainder=True).prefetch"),
         (SOURCE + ".batch(8)\nmodel.fit(ds)\nmodel.evaluate(ds)\n", None),
+        (SOURCE + ".batch(1)\nmodel.fit(ds)\n", None),
         (SOURCE + ".batch(8)\nmodel.fit(other, validation_data=ds)\n", None),
         (SOURCE.replace("ds =", "val_ds =") + ".batch(8)\n", None),
         (SOURCE + ".batch(8)\nfor x in ds:\n    step(x)\n", None),

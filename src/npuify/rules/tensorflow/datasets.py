@@ -59,6 +59,9 @@ def last_batch_of_other_size(node: ast.Call, file: PythonFile) -> Iterator[Diagn
         model = tf.keras.Model(a, b)
         model.fit(dataset, epochs=3)
     """
+    size = argument(node, 1 if api_name(node.func, file) in _FUNCTIONS else 0, "batch_size")
+    if isinstance(size, ast.Constant) and size.value == 1:
+        return  # all batches have one size
     if has_unknown_arguments(node) or keyword_of(node, "drop_remainder") is not None:
         return
     name = api_name(node.func, file)

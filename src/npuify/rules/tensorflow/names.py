@@ -10,6 +10,8 @@ from npuify.project.tensorflow import disables_second, starts_something, written
 
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
+    from npuify.source.python import PythonSource
+    from npuify.source.python.scopes import Binding
 
 FRAMEWORKS: Final = ("tensorflow", "keras", "horovod", "tf.", "tf1.")
 """Words of which one stands in a file that the rules look at; ``tf`` may come from a module of the project's own."""
@@ -36,6 +38,8 @@ _HOMES: Final = (
     ("keras.", "keras."),
 )
 """Modules by how the tables call them; the first that fits counts."""
+_HOPS: Final = 3
+"""Modules of the project's own through which TensorFlow may come."""
 _MODULES: Final = re.compile(r"tensorflow(?:\.compat\.v[12])?")
 
 
@@ -71,8 +75,8 @@ def api_name(node: ast.AST | None, file: PythonFile) -> str:
     Names of ``tf.compat.v1`` are those of ``tf``. Empty for what belongs to none of the three, or is not known.
     """
     name = file.qualname(node)
-    if name is None and isinstance(node, (ast.Attribute, ast.Name)):
-        name = _by_either_import(node, file)
+    if isinstance(node, (ast.Attribute, ast.Name)) and (name is None or file.project.holds(name)):
+        name = _by_its_bindings(node, file) or name
     if name is None:
         return ""
     for start, short in _HOMES:
@@ -81,19 +85,42 @@ def api_name(node: ast.AST | None, file: PythonFile) -> str:
     return ""
 
 
-def _by_either_import(node: ast.Attribute | ast.Name, file: PythonFile) -> str | None:
-    """The name where several imports bind the root, as in ``try`` and ``except``, and all are TensorFlow."""
+def _by_its_bindings(node: ast.Attribute | ast.Name, file: PythonFile) -> str | None:
+    """The name where several bindings give the root its meaning, here or in a module of the project, and all are
+    TensorFlow, as in ``try`` and ``except``."""
     parts: list[str] = []
     base: ast.expr = node
     while isinstance(base, ast.Attribute):
         parts.append(base.attr)
         base = base.value
-    if not isinstance(base, ast.Name):
+    if not (isinstance(base, ast.Name) and parts):
         return None
+    known: dict[str, bool] = file.recall("modules called otherwise") or file.remember("modules called otherwise", {})
     found = file.scope(base).lookup(base.id)
-    if found is None or not all(one.kind == "import" and _MODULES.fullmatch(one.target) for one in found[1]):
+    if found is None:
         return None
-    return ".".join(["tensorflow", *reversed(parts)])
+    key = base.id if found[0] is file.source.scope else ""
+    answer = known.get(key) if key else None
+    if answer is None:
+        answer = bool(found[1]) and all(_is_tensorflow(one, file.source, file, _HOPS) for one in found[1])
+        if key:
+            known[key] = answer
+    return ".".join(["tensorflow", *reversed(parts)]) if answer else None
+
+
+def _is_tensorflow(binding: Binding, source: PythonSource, file: PythonFile, hops: int) -> bool:
+    """Whether a binding makes a name stand for TensorFlow itself."""
+    target = binding.target if binding.kind == "import" else None
+    if binding.kind == "assign":
+        target = source.qualname(binding.value)
+    if not target or _MODULES.fullmatch(target):
+        return bool(target)
+    if not hops or not file.project.holds(target):
+        return False
+    there = file.project.binding(target)
+    return (
+        there is not None and bool(there[1]) and all(_is_tensorflow(one, there[0], file, hops - 1) for one in there[1])
+    )
 
 
 def called(node: ast.expr | None, name: str) -> bool:
