@@ -26,6 +26,10 @@ def test_rows_are_well_formed() -> None:
         assert Version(row.torch_npu).release == Version(row.torch).release
 
 
+CPU = "--extra-index-url https://download.pytorch.org/whl/cpu"
+ASCEND = "--extra-index-url https://mirrors.huaweicloud.com/ascend/repos/pypi"
+
+
 @pytest.mark.parametrize(
     ("target", "required", "plugin", "fits"),
     [
@@ -71,12 +75,16 @@ def test_requirements(before: str, after: str) -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("pip install vllm==0.18.0\n", "pip install vllm==0.18.0 && pip install vllm-ascend==0.18.0\n"),
+        ("pip install vllm==0.18.0\n", f"pip install vllm==0.18.0 && pip install vllm-ascend==0.18.0 {CPU}\n"),
         (
             'python3 -m pip install -U "vllm[audio]==0.13.0" \\\n  tqdm\n',
-            'python3 -m pip install -U "vllm[audio]==0.13.0" \\\n  tqdm && python3 -m pip install vllm-ascend==0.13.0\n',
+            'python3 -m pip install -U "vllm[audio]==0.13.0" \\\n  tqdm && python3 -m pip install vllm-ascend==0.13.0 '
+            f"{CPU}\n",
         ),
-        ("uv pip install vllm\n", "uv pip install vllm==0.23.0 && uv pip install vllm-ascend==0.23.0\n"),
+        (
+            "uv pip install vllm\n",
+            f"uv pip install vllm==0.23.0 && uv pip install vllm-ascend==0.23.0 {CPU} {ASCEND}\n",
+        ),
         ("pip install vllm==0.15.0\n", "pip install vllm==0.15.0\n"),  # its plug-in is not on the index
         ("pip install vllm==0.18.0\npip install vllm-ascend==0.18.0\n",) * 2,
         ("pip uninstall -y vllm\n",) * 2,
@@ -85,6 +93,14 @@ def test_requirements(before: str, after: str) -> None:
 def test_the_plugin_is_installed_after_vllm(before: str, after: str) -> None:
     assert output(before, unsafe=True, name="install.sh") == after
     assert output(after, unsafe=True, name="install.sh") == after
+
+
+def test_a_pin_of_transformers_follows_the_plugin() -> None:
+    text = "vllm==0.11.0\ntransformers=={}\n"
+    assert output(text.format("4.51.3"), unsafe=True, name="requirements.txt") == (
+        "vllm==0.11.0\ntransformers>=4.55.2,<=4.57.1\n"
+    )
+    assert output(text.format("4.56.0"), unsafe=True, name="requirements.txt") == text.format("4.56.0")
 
 
 def test_a_pin_without_a_set_is_told_with_the_nearest() -> None:

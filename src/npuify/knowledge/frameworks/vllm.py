@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from packaging.version import Version
 
 
+_PUBLIC_TRITON = "3.2.0"
+_ASCEND_INDEX = "https://mirrors.huaweicloud.com/ascend/repos/pypi"
 _DROPPED_BY = "0.23.0"
 """The release whose parser was asked which arguments it has."""
 
@@ -44,6 +46,24 @@ class VllmSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """The torch that vLLM's own wheel wants; empty: not looked up."""
     triton_ascend: str = ""
     """Empty: it needs none."""
+    torch_npu_also: str = ""
+    """What the plug-in's documentation and image have in the place of what its wheel asks for."""
+    transformers: str = ""
+    """What the wheels of the plug-in and of vLLM both take; empty: not looked up."""
+
+    @property
+    def indexes(self) -> tuple[str, ...]:
+        """Where the plug-in's packages come from beside the public index.
+
+        On x86, torch-npu asks for torch's builds for the CPU; the public index has one release of triton-ascend.
+        """
+        more = self.triton_ascend not in ("", _PUBLIC_TRITON)
+        return ("https://download.pytorch.org/whl/cpu", *((_ASCEND_INDEX,) if more else ()))
+
+    @property
+    def to_install(self) -> str:
+        """What pip is given to install the plug-in, after vLLM."""
+        return " ".join((f"vllm-ascend=={self.plugin}", *(f"--extra-index-url {one}" for one in self.indexes)))
 
 
 class EngineArgument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -41,7 +41,7 @@ def _judge_vllm(command: PipCommand, data: bytes, file: TextFile) -> None:
     if found is None or b"vllm-ascend" in data or b"vllm_ascend" in data:
         return
     row = file.run.vllm.choice((found["specifier"] or b"").decode()).row
-    edit = _behind(command, data, f"vllm-ascend=={row.plugin}") if row.installable else None
+    edit = _behind(command, data, row.to_install) if row.installable else None
     file.report(
         PLUGIN,
         _place(command, found),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from npuify.language import phrase
@@ -54,8 +55,8 @@ def _vllm_without_plugin(node: object, file: object) -> Iterator[Finding]:
 
     After::
 
-        pip install vllm==0.18.0 && pip install vllm-ascend==0.18.0 && vllm serve facebook/opt-125m
-    """
+        pip install vllm==0.18.0 && pip install vllm-ascend==0.18.0 --extra-index-url https://download.pytorch.org/whl/cpu && vllm serve facebook/opt-125m
+    """  # noqa: E501 - one command
     raise NotImplementedError
 
 
@@ -121,6 +122,19 @@ def judge_vllm(file: DependencyFile) -> Iterator[Finding]:
         )
     for entry in file.named("torch-npu", "vllm-ascend", "triton"):
         yield _beside(entry, row, file)
+    for entry in file.named("transformers"):
+        pinned = re.fullmatch(r"={2,3}\s*(\d[\w.]*)", entry.specifier or "")
+        if row.transformers and pinned is not None and not admits(row.transformers, pinned[1]):
+            yield file.report(
+                SET,
+                entry,
+                f"vllm-ascend {row.plugin} wants transformers{row.transformers}; {file.written(entry)} is another",
+                spots=[file.version(entry, row.transformers)],
+                severity=Severity.ERROR,
+                evidence=row.evidence,
+                source=row.source,
+                subject=entry.name,
+            )
 
 
 def judge_beside_vllm(file: DependencyFile) -> Iterator[Finding]:
@@ -153,7 +167,7 @@ def judge_beside_vllm(file: DependencyFile) -> Iterator[Finding]:
 def second_call(row: VllmSet) -> str:
     """How the plug-in is installed after vLLM."""
     if row.installable:
-        return f"pip install vllm-ascend=={row.plugin}"
+        return f"pip install {row.to_install}"
     return phrase(
         "vllm-ascend {plugin} from its source, or the image quay.io/ascend/vllm-ascend:v{plugin}", plugin=row.plugin
     )
