@@ -78,8 +78,7 @@ def test_requirements(before: str, after: str) -> None:
         ("pip install vllm==0.18.0\n", f"pip install vllm==0.18.0 && pip install vllm-ascend==0.18.0 {CPU}\n"),
         (
             'python3 -m pip install -U "vllm[audio]==0.13.0" \\\n  tqdm\n',
-            'python3 -m pip install -U "vllm[audio]==0.13.0" \\\n  tqdm && python3 -m pip install vllm-ascend==0.13.0 '
-            f"{CPU}\n",
+            f'python3 -m pip install -U "vllm[audio]==0.13.0" \\\n  tqdm && python3 -m pip install vllm-ascend==0.13.0 {CPU}\n',
         ),
         (
             "uv pip install vllm\n",
@@ -88,6 +87,11 @@ def test_requirements(before: str, after: str) -> None:
         ("pip install vllm==0.15.0\n", "pip install vllm==0.15.0\n"),  # its plug-in is not on the index
         ("pip install vllm==0.18.0\npip install vllm-ascend==0.18.0\n",) * 2,
         ("pip uninstall -y vllm\n",) * 2,
+        ("pip install vllm==0.6.5\n",) * 2,  # no plug-in is for it
+        (
+            "pip install flashinfer -f https://flashinfer.ai/whl/cu124/torch2.4/\n",
+            "pip install flashinfer -f https://flashinfer.ai/whl/cu124/torch2.4/\n",
+        ),
     ],
 )
 def test_the_plugin_is_installed_after_vllm(before: str, after: str) -> None:
@@ -166,3 +170,10 @@ def test_a_project_in_a_folder_speaks_for_itself(tmp_path: Path) -> None:
 def test_explain(what: str, words: tuple[str, ...]) -> None:
     text = "\n".join(npuify.explain(what).text)
     assert all(word in text for word in words)
+
+
+def test_blocking_launches_are_not_handed_to_vllm_by_another_file(tmp_path: Path) -> None:
+    (tmp_path / "engine.py").write_text("from vllm import LLM\n")
+    text = 'import torch\n\nENVIRONMENT = {"env_vars": {"CUDA_LAUNCH_BLOCKING": "1"}}\n'
+    (tmp_path / "train.py").write_text(text)
+    assert output(text, unsafe=True, name="train.py", root=tmp_path) == text

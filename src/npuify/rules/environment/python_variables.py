@@ -66,7 +66,7 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
     if isinstance(node, ast.Constant) and not _VARIABLE.fullmatch(name):
         yield from _set_in_command(node, name, file)
         return
-    fact = fact_of(name, file.framework)
+    fact = fact_of(name, "vLLM" if name == "CUDA_LAUNCH_BLOCKING" and _serves(file) else file.framework)
     if fact is None:
         return
     parent = file.parent(node)
@@ -163,6 +163,22 @@ def _is_list(node: ast.AST, value: ast.expr | None, file: PythonFile) -> bool:
     while isinstance(read, (ast.Call, ast.Subscript, ast.BoolOp)):
         read = file.parent(read)
     return isinstance(read, ast.Attribute) and read.attr == "split"
+
+
+_IMPORTS_VLLM = re.compile(rb"(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+vllm\b")
+
+
+def _serves(file: PythonFile) -> bool:
+    """Whether the project runs vLLM, which may inherit the variable from a process that another file prepares."""
+    if file.framework or "vllm" in file.project.packages:
+        return file.framework == "vLLM"
+    for other in file.project.files_with(b"vllm"):
+        try:
+            if _IMPORTS_VLLM.search((file.project.root / other).read_bytes()):
+                return True
+        except OSError:
+            continue
+    return False
 
 
 def _set_in_command(node: ast.Constant, text: str, file: PythonFile) -> Iterator[Diagnostic]:

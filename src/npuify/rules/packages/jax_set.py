@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from npuify.source.requirements import Entry
 
 _EXTRAS = re.compile(r"\s*\[(?P<names>[^\]]*)\]")
-_OF_CUDA = re.compile(r"cuda[\w.-]*|gpu|tpu|rocm[\w.-]*")
+_OF_CUDA = re.compile(r"cuda[\w.-]*|gpu|rocm[\w.-]*")
 _BUILD = re.compile(r"\+cuda[\w.]*")
 
 

@@ -40,12 +40,15 @@ def _judge_vllm(command: PipCommand, data: bytes, file: TextFile) -> None:
     found = _VLLM.search(command.text)
     if found is None or b"vllm-ascend" in data or b"vllm_ascend" in data:
         return
-    row = file.run.vllm.choice((found["specifier"] or b"").decode()).row
-    edit = _behind(command, data, row.to_install) if row.installable else None
+    choice = file.run.vllm.choice((found["specifier"] or b"").decode())
+    row = choice.row
+    edit = _behind(command, data, row.to_install) if row.installable and choice.fits else None
     file.report(
         PLUGIN,
         _place(command, found),
-        phrase("vLLM {vllm} needs its plug-in for NPUs, which is installed after it", vllm=row.vllm[0]),
+        phrase("vLLM {vllm} needs its plug-in for NPUs, which is installed after it", vllm=row.vllm[0])
+        if choice.fits
+        else phrase("{reason}; the nearest that is known is for vLLM {vllm}", reason=choice.reason, vllm=row.vllm[0]),
         edits=[edit],
         evidence=row.evidence,
         source=row.source,

@@ -58,8 +58,8 @@ TENSORFLOW = list_rule(
 
 
 def is_on_tensorflow(file: DependencyFile) -> bool:
-    """Whether a file of requirements is one of a TensorFlow project: beside torch it is there for its data or logs."""
-    return bool(file.named(*NAMES)) and not file.named("torch")
+    """Whether a file of requirements is one of a TensorFlow project: beside torch or JAX it prepares data."""
+    return bool(file.named(*NAMES)) and not file.named("torch", "jax", "jaxlib", "flax")
 
 
 def judge_tensorflow(file: DependencyFile, line: str) -> Iterator[Finding]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _TORCH = ("torch", "pytorch")
 _COMPANIONS = ("torchvision", "torchaudio")
 _CUDA_PATH = re.compile(r"(?:(?<=/whl/)|(?<=/whl/nightly/)|(?<=/whl/test/))cu\d{2,3}(?=[/\"'\s]|$)", re.MULTILINE)
+_OF_OTHERS = re.compile(r"(?:flashinfer\.ai|wheels\.vllm\.ai|docs\.sglang\.ai)/\S*\Z")
+"""Pages of packages that are built for CUDA only: there is none for the CPU."""
 _ONLY_INDEX = re.compile(r"(?<![\w-])(?:--index-url|-i)(?=[ \t=]+https?://download\.pytorch\.org/whl/)")
 _CUDA_BACKEND = re.compile(r"(?<=--torch-backend[= ])cu\d{2,3}(?=\s|$)", re.MULTILINE)
 """uv's own option for the same."""
@@ -156,6 +158,9 @@ def judge_indexes(file: DependencyFile) -> Iterator[Finding]:
     ):
         for match in pattern.finditer(file.document.text):
             if _in_comment(file, match.start()) or _is_wheel(file, match.end()):
+                continue
+            before = file.document.text[max(0, match.start() - 60) : match.start()]
+            if pattern is _CUDA_PATH and _OF_OTHERS.search(before):
                 continue
             names = "lists, among others," if pattern is _WHOLE_PAGE else "names"
             yield file.report(

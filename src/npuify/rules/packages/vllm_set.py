@@ -128,7 +128,12 @@ def judge_vllm(file: DependencyFile) -> Iterator[Finding]:
             yield file.report(
                 SET,
                 entry,
-                f"vllm-ascend {row.plugin} wants transformers{row.transformers}; {file.written(entry)} is another",
+                phrase(
+                    "vllm-ascend {plugin} wants transformers{version}; {written} is another",
+                    plugin=row.plugin,
+                    version=row.transformers,
+                    written=file.written(entry),
+                ),
                 spots=[file.version(entry, row.transformers)],
                 severity=Severity.ERROR,
                 evidence=row.evidence,

@@ -68,6 +68,18 @@ def device_of_another_library(node: ast.Constant, file: PythonFile) -> Iterator[
         yield _backend(node, framework, file)
         return
     edit = None
+    if framework.name == "JAX" and _is_platform(node, file):
+        yield file.report(
+            node,
+            framework.message,
+            edits=[edit] if (edit := replace_in_literal(node, node.value, "cpu", file)) else (),
+            severity=Severity.ERROR,
+            evidence=framework.evidence,
+            source=framework.source,
+            subject=f"JAX: {node.value}",
+            advice=framework.advice,
+        )
+        return
     if framework.device and (framework.takes_index or not match.group(2)):
         edit = replace_in_literal(node, match.group(1), framework.device, file)
     yield file.report(
@@ -79,6 +91,17 @@ def device_of_another_library(node: ast.Constant, file: PythonFile) -> Iterator[
         source=framework.source,
         subject=f"{framework.name}: {node.value}",
         advice=framework.advice,
+    )
+
+
+def _is_platform(node: ast.Constant, file: PythonFile) -> bool:
+    """``jax.config.update("jax_platforms", "cuda")``, which may say cpu."""
+    call = file.parent(node)
+    return (
+        isinstance(call, ast.Call)
+        and (file.qualname(call.func) or "").endswith("config.update")
+        and isinstance(call.args[0], ast.Constant)
+        and call.args[0].value in ("jax_platforms", "jax_platform_name")
     )
 
 

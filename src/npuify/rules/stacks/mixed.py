@@ -63,7 +63,7 @@ def data_pipeline_beside_pytorch(node: ast.Import, file: PythonFile) -> Iterator
     if any(word in file.source.data for word in _PINNED) or not file.project.packages.isdisjoint(_PINS):
         return
     framework, text, is_for_data = _PINS[node.names[0].name]
-    if not is_for_data(file):
+    if not is_for_data(file) or (framework == "JAX" and _is_shared_with_models(file)):
         return
     pin = text.format(name=node.names[0].asname or node.names[0].name)
     edit = _behind_imports(node, module, pin, file)
@@ -73,6 +73,13 @@ def data_pipeline_beside_pytorch(node: ast.Import, file: PythonFile) -> Iterator
         edits=[edit] if edit else (),
         subject=phrase("{framework} for data", framework=framework),
         advice="" if edit else phrase("{pin} before anything is computed with it", pin=pin),
+    )
+
+
+def _is_shared_with_models(file: PythonFile) -> bool:
+    """Whether programs whose models are JAX's may import a file: it is no program, and the project has such models."""
+    return b"__main__" not in file.source.data and any(
+        file.project.files_with(word) for word in (b"flax", b"haiku", b"optax", b"equinox")
     )
 
 
