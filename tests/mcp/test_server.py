@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jsonschema
 import pytest
 
 import npuify
@@ -139,6 +140,7 @@ def test_what_it_refuses(project: Path) -> None:
     (project / "link").symlink_to(project.parent)
 
     async def questions(client: Any) -> None:
+        schemas = {one.name: one.output_schema for one in (await client.list_tools()).tools}
         for tool, arguments in (
             ("scan", {"path": ".."}),
             ("scan", {"path": "/"}),
@@ -162,6 +164,7 @@ def test_what_it_refuses(project: Path) -> None:
             answer = await client.call_tool(tool, arguments)
             assert answer.is_error and said in answer.content[0].text, tool
             assert said in str(answer.structured_content["error"]), "a program can read what is wrong"
+            jsonschema.validate(answer.structured_content, schemas[tool])
         assert not (project.parent / "out").exists()
 
     ask(project, questions)

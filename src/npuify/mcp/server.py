@@ -25,8 +25,28 @@ _INSTRUCTIONS = (
 )
 
 
+_ERROR = {
+    "type": "object",
+    "description": "What is wrong, where something is; there is nothing else then.",
+    "properties": {
+        "message": {"type": "string"},
+        "advice": {"type": "string"},
+        "file": {"type": "string"},
+        "line": {"type": "integer"},
+    },
+    "required": ["message", "advice", "file", "line"],
+}
+
+
 class Server(MCPServer):
-    """A server whose errors are data as well as text."""
+    """A server whose errors are data as well as text, and fit the schemas: clients hold them against these as well."""
+
+    async def list_tools(self) -> Any:
+        """The tools, each with an answer or an error."""
+        return [
+            tool.model_copy(update={"output_schema": _or_error(tool.output_schema)})
+            for tool in await super().list_tools()
+        ]
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         """What a tool answers, or what went wrong."""
@@ -36,6 +56,13 @@ class Server(MCPServer):
             raise
         except ToolError as error:
             return told_error(error)
+
+
+def _or_error(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an answer, as that of an answer or an error."""
+    made = {**schema, "properties": {**schema.get("properties", {}), "error": _ERROR}}
+    required = made.pop("required", [])
+    return {**made, "anyOf": [{"required": required}, {"required": ["error"]}]} if required else made
 
 
 def serve(roots: Sequence[Path], *, runs_code: bool = True) -> None:
