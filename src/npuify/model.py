@@ -201,6 +201,8 @@ class NativeOperator(msgspec.Struct, frozen=True, order=True):
     """Whether the project has an implementation for the NPU."""
     calls: tuple[str, ...] = ()
     """Where Python calls it, as ``file:line``."""
+    switched: tuple[tuple[str, str], ...] = ()
+    """Those of the calls that do not run by default, each with the option, variable or constant that it waits for."""
     equivalent: str = ""
     """What computes the same on an NPU; empty where nothing is known."""
     ways: tuple[str, ...] = ()

@@ -227,6 +227,19 @@ class TestStates:
         states = {state for _, state, by in ledger(tmp_path, text)}
         assert states <= {"reported", "edited"}
 
+    def test_a_flag_called_like_a_package(self, tmp_path: Path) -> None:
+        text = "class Config:\n    def __init__(self, **given):\n        self.flash_attn = given.get('flash_attn', True)\n\n\ndef fast(config):\n    return config.flash_attn\n"
+        entries = ledger(tmp_path, text)
+        assert [(word, state) for word, state, _ in entries] == [("flash_attn", "cleared")] * 3
+
+    @pytest.mark.parametrize(
+        "text",
+        ["'device=cuda'.split('=')[1]", "json.loads('{\"device\": \"cuda\"}')['device']", "' cuda cpu'.split()[0]"],
+    )
+    def test_a_text_that_code_takes_apart_is_told_of(self, text: str, tmp_path: Path) -> None:
+        entries = ledger(tmp_path, f"import json\nimport torch\ntorch.ones(1).to({text})\n")
+        assert ("cuda", "reported", UNKNOWN.code) in entries
+
     def test_a_guarded_import(self, tmp_path: Path) -> None:
         text = "try:\n    import cupy\nexcept ImportError:\n    cupy = None\nprint(cupy)\n"
         assert all(by != UNKNOWN.code for _, _, by in ledger(tmp_path, text))

@@ -175,7 +175,7 @@ def test_which_imports_run(files: dict[str, str], level: str, asked: list[str], 
     assert (found.level.value, [one.what for one in found.conditional]) == (level, asked)
 
 
-def test_kernels_whose_import_may_fail_block_nothing(tmp_path: Path) -> None:
+def test_kernels_behind_an_option_or_an_import_that_may_fail_block_nothing(tmp_path: Path) -> None:
     kernel = (
         "#include <torch/extension.h>\n__global__ void k(float* x) { x[threadIdx.x] += 1; }\n"
         "void fast(torch::Tensor x) { k<<<1, 32>>>(x.data_ptr<float>()); }\n"
@@ -190,9 +190,20 @@ def test_kernels_whose_import_may_fail_block_nothing(tmp_path: Path) -> None:
     (tmp_path / "window.py").write_text("import torch\nimport fast_ops\ndef run(x):\n    fast_ops.fast(x)\n")
     (tmp_path / "needs.py").write_text(f"import torch\nfrom window import run\nrun(1)\n{MAIN}")
     (tmp_path / "may.py").write_text(f"import torch\ntry:\n    from window import run\nexcept:\n    run = None\n{MAIN}")
+    (tmp_path / "window_two.py").write_text(
+        "import torch\ntry:\n    import fast_ops\nexcept ImportError:\n    pass\n\n\nclass Window:\n    def __call__(self, x):\n        fast_ops.fast(x)\n"
+    )
+    option = "import argparse, torch\nfrom window_two import Window\np = argparse.ArgumentParser()\np.add_argument('--fast', action='store_true')\n"
+    option += "args = p.parse_args()\nif 'fast' not in args:\n    args.fast = False\nif args.fast:\n    Window()(1)\n"
+    (tmp_path / "asked.py").write_text(option + MAIN)
     found = verdicts(tmp_path)
-    assert {file: one.level for file, one in found.items()} == {"needs.py": Level.BLOCKED, "may.py": Level.RUNS}
+    assert {file: one.level for file, one in found.items()} == {
+        "needs.py": Level.BLOCKED,
+        "may.py": Level.RUNS,
+        "asked.py": Level.RUNS,
+    }
     assert {one.what for one in found["may.py"].conditional} == {"the optional import at may.py:3"}
+    assert {one.what for one in found["asked.py"].conditional} == {"--fast"}
 
 
 def test_what_no_program_reaches_blocks_none(project: Path, tmp_path: Path) -> None:

@@ -378,16 +378,6 @@ def graphs(folder: Path) -> None:
 
 
 @maker
-def springs(folder: Path) -> None:
-    """NRI's: places and speeds of five balls over time, and which are joined."""
-    drawn = numpy.random.default_rng(25)
-    for part, count, length in (("train", 8, 49), ("valid", 4, 49), ("test", 4, 100)):
-        for name in ("loc", "vel"):
-            numpy.save(folder / "data" / f"{name}_{part}_springs5.npy", drawn.normal(size=(count, length, 2, 5)))
-        numpy.save(folder / "data" / f"edges_{part}_springs5.npy", drawn.integers(2, size=(count, 5, 5)) * 1.0)
-
-
-@maker
 def charges(folder: Path) -> None:
     """egnn's: places and speeds of five charges over time, with products of their charges."""
     drawn = numpy.random.default_rng(26)
@@ -448,15 +438,6 @@ def grey_pictures(folder: Path) -> None:
 
 
 @maker
-def picture_folders_and_layers(folder: Path) -> None:
-    """pytorch-AdaIN's: pictures, and weights for its encoder."""
-    picture_folders(folder)
-    make = "import torch, net; torch.manual_seed(3); torch.save(net.vgg.state_dict(), 'models/vgg_normalised.pth')"
-    (folder / "models").mkdir(exist_ok=True)
-    subprocess.run([sys.executable, "-c", make], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-
-
-@maker
 def ratings(folder: Path) -> None:
     """NCF's: what users took, and for each of them one thing that was taken among nine that were not."""
     drawn = numpy.random.default_rng(31)
@@ -466,51 +447,3 @@ def ratings(folder: Path) -> None:
     (made / "ml-1m.train.rating").write_text("".join(rows))
     rows = ("\t".join([f"({user},{user})", *map(str, range(20, 29))]) + "\n" for user in range(12))
     (made / "ml-1m.test.negative").write_text("".join(rows))
-
-
-@maker
-def baskets(folder: Path) -> None:
-    """LightGCN-PyTorch's: a user and the things that were taken on each line."""
-    drawn = numpy.random.default_rng(32)
-    made = folder.parent / "data" / "gowalla"
-    made.mkdir(parents=True, exist_ok=True)
-    for old in made.iterdir():
-        old.unlink()
-    for part, size in (("train", 6), ("test", 2)):
-        rows = (" ".join(map(str, [user, *drawn.choice(40, size=size, replace=False)])) for user in range(24))
-        (made / f"{part}.txt").write_text("\n".join(rows) + "\n")
-
-
-@maker
-def columns(folder: Path) -> None:
-    """LSTNet's: numbers in columns."""
-    drawn = numpy.random.default_rng(33)
-    numpy.savetxt(folder / "made.txt", drawn.random(size=(160, 6)), delimiter=",", fmt="%.5f")
-
-
-@maker
-def labelled_pictures(folder: Path) -> None:
-    """PyTorch-YOLOv3's: pictures with a box each, in COCO's 80 classes."""
-    drawn = numpy.random.default_rng(34)
-    listed = []
-    for number in range(4):
-        path = folder / "made" / "images" / f"{number}.jpg"
-        _picture(path, drawn, (80, 60))
-        (folder / "made" / "labels").mkdir(exist_ok=True)
-        (folder / "made" / "labels" / f"{number}.txt").write_text(f"{number} 0.5 0.5 0.4 0.5\n")
-        listed.append(str(path))
-    (folder / "made" / "list.txt").write_text("\n".join(listed) + "\n")
-    (folder / "made" / "names").write_text("".join(f"c{one}\n" for one in range(80)))
-    (folder / "made.data").write_text("classes=80\ntrain=made/list.txt\nvalid=made/list.txt\nnames=made/names\n")
-
-
-@maker
-def rows_of_boxes(folder: Path) -> None:
-    """pytorch-retinanet's: a picture, a box and its class on each row."""
-    drawn = numpy.random.default_rng(35)
-    rows = []
-    for number in range(4):
-        _picture(folder / "made" / f"{number}.jpg", drawn, (80, 60))
-        rows.append(f"made/{number}.jpg,10,12,50,48,{'ab'[number % 2]}\n")
-    (folder / "made" / "train.csv").write_text("".join(rows))
-    (folder / "made" / "classes.csv").write_text("a,0\nb,1\n")

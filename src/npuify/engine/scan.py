@@ -15,6 +15,7 @@ from npuify.analysis.project import EVERY_FILE
 from npuify.engine.alone import ENGINE
 from npuify.engine.cache import CachedPrograms, CachedResult, stamp
 from npuify.engine.ledger.reasons import DATA_FILE
+from npuify.engine.native_calls import with_switches
 from npuify.engine.prepare import prepare
 from npuify.engine.processes import Processes
 from npuify.engine.worker import FILES_PER_PROCESS
@@ -72,7 +73,7 @@ def _scan(paths: Sequence[Path], options: Options, progress: Progress | None, pr
     # Nothing here makes cycles; the collector would only walk the growing list of findings.
     with ENGINE, _without_collector():
         with Processes(options.jobs) as processes:
-            prepared = prepare(paths, options, processes, preparing)
+            prepared = _with_switches(prepare(paths, options, processes, preparing))
             about_project = project_findings(prepared, options)
             stamp_now = _Stamps(prepared.project)
             cached = _cached(prepared, stamp_now)
@@ -88,6 +89,16 @@ def _scan(paths: Sequence[Path], options: Options, progress: Progress | None, pr
     ledger = [entry for result in results for entry in result.ledger]
     ledger += (LedgerEntry(name, 1, 1, "", State.CLEARED, DATA_FILE.id) for name in prepared.data_files)
     return prepared.scan_result(findings, errors, about_project, ledger, programs.programs)
+
+
+def _with_switches(prepared: PreparedScan) -> PreparedScan:
+    """With the calls of the project's own CUDA operators that do not run by default."""
+    if not any(one.calls for one in prepared.survey.operators):
+        return prepared
+    worker = prepared.worker()
+    operators = with_switches(prepared.survey.operators, worker.run)
+    worker.close()
+    return prepared._replace(survey=msgspec.structs.replace(prepared.survey, operators=operators))
 
 
 @contextlib.contextmanager

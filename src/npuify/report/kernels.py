@@ -77,8 +77,14 @@ def _group(module: str, operators: Sequence[NativeOperator]) -> KernelGroup:
         + ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
         + (phrase("; they use {uses}.", uses=commas(uses)) if uses else "."),
         advice.strip() or _GENERAL,
-        tuple(place for one in operators for place in one.calls[:3]),
+        tuple(place for one in operators for place in _first(one)),
     )
+
+
+def _first(operator: NativeOperator) -> list[str]:
+    """Some of the places where an operator is called; before all those that run by default."""
+    behind = {place for place, _ in operator.switched}
+    return sorted(operator.calls, key=behind.__contains__)[:3]
 
 
 def _files(survey: Survey) -> list[KernelGroup]:

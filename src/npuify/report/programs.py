@@ -67,7 +67,13 @@ def _program(
     on_path = [one for one in reached if not one.only_with]
     stops = [one for one in on_path if impact_of(one) is Impact.STOPS]
     without_form = [one for one in stops if one.code in WITHOUT_FORM]
-    called = [one for one in kernels if any(place.line and place.file in program.files for place in one.places)]
+    waiting = _switches(scan)
+    reaching = [one for one in kernels if any(place.line and place.file in program.files for place in one.places)]
+    called = [
+        one
+        for one in reaching
+        if any(place.line and place.file in program.files and place not in waiting for place in one.places)
+    ]
     blockers = (*called, *kinds(without_form))
     rest = [one for one in on_path if one not in without_form]
     rest += [one for file in program.maybe for one in by_file.get(file, ()) if not one.only_with]
@@ -95,6 +101,7 @@ def _program(
     asides = dict(program.aside)
     for kernel in kernels:
         why = next((asides[place.file] for place in kernel.places if place.file in asides), "")
+        why = why or next((waiting[place] for place in kernel.places if place in waiting and kernel in reaching), "")
         if why and kernel not in called:
             conditional = (*conditional, Blocker(why, kernel.what, kernel.advice, kernel.places))
     summary = _summary(level, counts)
@@ -150,6 +157,13 @@ def _summary(level: Level, counts: _Counts) -> str:
         )
         return phrase("{deciding} {decide} whether it runs{more}.", deciding=counts.deciding, decide=decide, more=more)
     return "No known problem stops it. Only a run on the NPU proves it."
+
+
+def _switches(scan: ScanResult) -> dict[Place, str]:
+    """The calls of the project's own CUDA operators that do not run by default, each with what it waits for."""
+    switched = [one for operator in scan.survey.operators for one in operator.switched]
+    parts = [(*place.rpartition(":")[::2], switch) for place, switch in switched]
+    return {Place(file, int(line)): switch for file, line, switch in parts}
 
 
 def _kernels(scan: ScanResult) -> tuple[Blocker, ...]:

@@ -42,6 +42,8 @@ _IMPORTS = re.compile(r"import_module|__import__|(?i:load|get_kernel)")
 _DEVICE = re.compile(r"(?i)(?:cuda|gpu|nccl)\b.*", re.DOTALL)
 _DEVICE_WITHIN = re.compile(r"(?:^|[\s\"'=:,;|])(?:cuda|nccl)(?::\d+)?(?:$|[\s\"',;|}\]])")
 """A device, or a backend, among other words of a text."""
+_READ = frozenset(("cuda", "nccl", *cuda_packages()))
+"""What an attribute may be called that is read: a flag, or an object that has nothing to do with the package."""
 _READING = frozenset(("load", "loads", "safe_load", "literal_eval", "StringIO", "read_string"))
 _TAKING_APART = frozenset(("split", "rsplit", "splitlines", "partition", "rpartition", "strip", "lstrip", "rstrip"))
 
@@ -226,7 +228,7 @@ class Syntax:
             return Cleared("unknown-to-torch", phrase("an attribute {word}", word=word))
         parent = file.parent(node)
         is_called = isinstance(parent, ast.Call) and parent.func is node
-        if not is_called and not isinstance(parent, ast.Attribute) and word in ("cuda", "nccl", "apex", "triton"):
+        if not is_called and not isinstance(parent, ast.Attribute) and word in _READ:
             if qualified is None or not self._is_foreign(qualified):
                 return Cleared("own-value", phrase("{node} is read, not called", node=file.code(node)))
         if qualified is not None and self._is_foreign(qualified):

@@ -57,10 +57,12 @@ def defaults_of(name: str, project: ProjectIndex, reader: str = "") -> list[Know
     found: list[Known | None] = []
     for relative in sorted(files):
         declared = _declared_in(relative, project)
-        if declared is None or declared.sets_any or (relative in overwriting and _overwrites(relative, name, project)):
+        if declared is None or declared.sets_any:
             found.append(None)
         if declared is not None:
             found += declared.defaults.get(name, ())
+    for relative in sorted(overwriting):
+        found += _set_in(relative, name, project)
     return found
 
 
@@ -116,17 +118,22 @@ def _option_before(node: ast.AST, source: PythonSource) -> str:
     return ""
 
 
-def _overwrites(relative: str, name: str, project: ProjectIndex) -> bool:
-    """Whether a file sets an attribute of that name after options were read; one of ``self`` is none of these."""
-    key = phrase("whether {relative} overwrites {name}", relative=relative, name=name)
+def _set_in(relative: str, name: str, project: ProjectIndex) -> list[Known | None]:
+    """What a file sets an attribute of that name to after options were read; one of ``self`` is none of these.
+
+    ``if "fast" not in args: args.fast = False`` says what the parser says.
+    """
+    key = phrase("what {relative} sets {name} to", relative=relative, name=name)
     if key not in project.remembered:
         source = project.load(relative)
         nodes: list[ast.AST] = []
         if source is not None:
             source.visit(source.lines_with_names([name]), nodes.append)
-        project.remembered[key] = any(name in _overwritten(node) for node in nodes)
+        found = [value for node in nodes for attribute, value in _overwritten(node) if attribute == name]
+        project.remembered[key] = [None if value is None else constant(value, f"--{name}") for value in found]
     project.dependencies.add(relative)
-    return bool(project.remembered[key])
+    known: list[Known | None] = project.remembered[key]
+    return known
 
 
 def called_name(decorator: ast.expr) -> str:
@@ -159,13 +166,14 @@ def default_of_field(node: ast.expr, name: str) -> Known | None:
     return None if isinstance(node, ast.Constant) and node.value is ... else constant(node, f"--{name}")
 
 
-def _overwritten(node: ast.AST) -> Iterator[str]:
-    """The options that a statement sets after they were read: attributes of that name, but not those of ``self``."""
+def _overwritten(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
+    """The options that a statement sets after they were read, each with what it becomes where that is written:
+    attributes of that name, but not those of ``self``."""
     if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         return
     for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
         if isinstance(target, ast.Attribute) and not (isinstance(target.value, ast.Name) and target.value.id == "self"):
-            yield target.attr
+            yield target.attr, None if isinstance(node, ast.AugAssign) else node.value
 
 
 def destinations(call: ast.Call) -> list[str]:
