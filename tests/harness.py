@@ -55,7 +55,11 @@ OPT_INS = OptIns(
     cpu_fallback=True,
     replace_unsupported=True,
     replace_kernels=True,
-    extensions=(ReplacedExtension("upfirdn2d_ext", "upfirdn2d_ext", (("upfirdn2d", "upfirdn2d", "upfirdn2d"),)),),
+    extensions=(
+        ReplacedExtension(
+            "upfirdn2d_ext", "upfirdn2d_ext", (("upfirdn2d", "upfirdn2d", "upfirdn2d"),), files=("program.py",)
+        ),
+    ),
 )
 """Everything that changes code only where it is asked for, so that its rules are tested like the others."""
 

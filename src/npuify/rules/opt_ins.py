@@ -54,6 +54,7 @@ class ReplacedExtension(msgspec.Struct, frozen=True, order=True):
         missing: its other operators that run on a GPU.
         imported_by_name: the files with calls of it that are no part of a package when they run.
         imported_either_way: those of which that cannot be told.
+        files: all files with calls of it.
     """
 
     module: str
@@ -62,6 +63,7 @@ class ReplacedExtension(msgspec.Struct, frozen=True, order=True):
     missing: tuple[str, ...] = ()
     imported_by_name: tuple[str, ...] = ()
     imported_either_way: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 class OptIns(msgspec.Struct, frozen=True, kw_only=True):

@@ -266,6 +266,17 @@ def test_a_file_that_builds_the_extension_itself(tmp_path: Path, others: dict[st
 
 
 @pytest.mark.usefixtures("known")
+def test_another_thing_of_the_same_name_stays(tmp_path: Path) -> None:
+    """Settings are called _C in many a project that calls its extension so, too."""
+    other = "from .defaults import pick_ext as cfg\n\nprint(cfg.size)\n"
+    files = {**PROJECT, "net/config/__init__.py": other, "net/config/defaults.py": "class pick_ext:\n    size = 3\n"}
+    source, target = _write(tmp_path / "in", files), tmp_path / "out"
+    npuify.migrate(source, target, REPLACE)
+    assert (target / "net/config/__init__.py").read_text() == other
+    assert "npuify_kernels" in (target / "net/ops/pick.py").read_text()
+
+
+@pytest.mark.usefixtures("known")
 def test_a_scan_tells_of_it_and_counts_less(tmp_path: Path) -> None:
     found = npuify.scan([_write(tmp_path, PROJECT)], Options(cache=False, jobs=1))
     (finding,) = [one for one in found.findings if one.code == "NPU630"]

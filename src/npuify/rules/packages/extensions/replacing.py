@@ -96,7 +96,7 @@ def replaced_extensions(
             files = sorted({place.rpartition(":")[0] for one in group for place in one.calls})
             ways = {file: _way_of_import(file, python) for file in files}
             by_name, either = (tuple(file for file in files if ways[file] == way) for way in ("name", "either"))
-            found.append(ReplacedExtension(module, name, functions, missing, by_name, either))
+            found.append(ReplacedExtension(module, name, functions, missing, by_name, either, tuple(files)))
     return tuple(found)
 
 
@@ -154,6 +154,8 @@ def replacing_findings(
         project: knows where its packages begin.
         portable: keep the extension where it is built.
     """
+    # Elsewhere a name such as _C is something else.
+    extensions = [one for one in extensions if relative in one.files]
     if not may_concern(raw, extensions) or relative.rpartition("/")[2] == "setup.py":
         return []
     source = PythonSource(relative, module_name(relative), raw, reexport=project.reexport)
